@@ -1,0 +1,1 @@
+"""What can hold Python: files and notebooks, how they are found, read, suppressed and written back."""
