@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -9,6 +10,9 @@ from functools import cached_property
 from typing import Protocol
 
 from lightlint.finding import Edit, Excerpt, Location
+
+
+_LINE_END = re.compile(r"\r\n|\r|\n")
 
 
 class UnreadableError(Exception):
@@ -52,11 +56,8 @@ class Source:
 
     @cached_property
     def row_starts(self) -> list[int]:
-        """Offset of the first character of each row of the text."""
-        starts = [0]
-        for line in self.text.splitlines(keepends=True) if "\f" not in self.text else _split(self.text):
-            starts.append(starts[-1] + len(line))
-        return starts
+        """Offset of the first character of each row, as Python's grammar counts rows (form feeds end none)."""
+        return [0, *(match.end() for match in _LINE_END.finditer(self.text))]
 
     def cell_at(self, offset: int) -> Cell | None:
         """The notebook cell that holds an offset."""
@@ -66,13 +67,11 @@ class Source:
 
     def row_of(self, offset: int) -> int:
         """Row of the joined text that holds an offset, from 1."""
-        return max(1, bisect_right(self.row_starts, offset))
+        return bisect_right(self.row_starts, offset)
 
     def locate(self, offset: int) -> Location:
         """Row and column of an offset, counted in its cell for a notebook."""
         row = self.row_of(offset)
-        if row == len(self.row_starts) and row > 1 and offset == self.row_starts[-1] and not self.text.endswith("\n"):
-            row -= 1
         column = offset - self.row_starts[row - 1] + 1
         cell = self.cell_at(offset)
         return Location(row - (self.row_of(cell.start) - 1 if cell else 0), column)
@@ -96,18 +95,10 @@ class Source:
         first_possible, last_possible = self.row_of(low), self.row_of(max(low, high - 1))
         first = max(first_possible, self.row_of(start) - around)
         last = min(last_possible, self.row_of(max(start, end - 1)) + around)
-        lines = [self.text[self.row_starts[row - 1] : self._row_end(row)].rstrip("\r\n") for row in range(first, last + 1)]
+        lines = [
+            self.text[self.row_starts[row - 1] : self._row_end(row)].rstrip("\r\n") for row in range(first, last + 1)
+        ]
         return Excerpt(first - (first_possible - 1 if cell else 0), tuple(lines))
 
     def _row_end(self, row: int) -> int:
         return self.row_starts[row] if row < len(self.row_starts) else len(self.text)
-
-
-def _split(text: str) -> list[str]:
-    """Lines as Python's grammar sees them: form feeds and Unicode separators end no line."""
-    lines, start = [], 0
-    for index, character in enumerate(text):
-        if character == "\n" or (character == "\r" and text[index + 1 : index + 2] != "\n"):
-            lines.append(text[start : index + 1])
-            start = index + 1
-    return lines + ([text[start:]] if start < len(text) else [])
