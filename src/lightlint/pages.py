@@ -84,7 +84,7 @@ def parse_needs(text: str) -> Needs:
     Raises:
         PageError: the expression does not parse.
     """
-    tokens = re.findall(r"\w+|[&|()*]|\S", text)
+    tokens: list[str] = re.findall(r"\w+|[&|()*]|\S", text)
     position = 0
 
     def peek() -> str:

@@ -11,7 +11,6 @@ from typing import Protocol
 
 from lightlint.finding import Edit, Excerpt, Location
 
-
 _LINE_END = re.compile(r"\r\n|\r|\n")
 
 
@@ -83,7 +82,7 @@ class Source:
     def editable(self, edits: Sequence[Edit]) -> bool:
         """Whether edits keep off masked magics and each stays inside one cell."""
         return all(
-            not any(start < edit.end and edit.start < end or start < edit.start < end for start, end in self.masked)
+            not any((start < edit.end and edit.start < end) or start < edit.start < end for start, end in self.masked)
             and self.cell_at(edit.start) == self.cell_at(max(edit.start, edit.end - 1))
             for edit in edits
         )

@@ -1,0 +1,1 @@
+"""What is known of a program without opinion: names, classes, hooks, flow, ranks, versions."""

@@ -1,0 +1,1 @@
+"""How findings are repaired: text edits, applied in rounds."""

@@ -1,0 +1,1 @@
+"""How findings are shown: each module renders a list of findings."""
