@@ -1,0 +1,79 @@
+"""What every check is: a visitor over one file's tree that asks facts and reports findings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import libcst as cst
+
+from lightlint.facts.file import FileFacts
+from lightlint.finding import Applicability, Finding, Fix, Tier
+from lightlint.fixes.code import Code
+from lightlint.fixes.draft import Draft, as_fix
+from lightlint.pages import Page
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """A fix as a check states it: what it does, the edits, and whether they keep what the program means."""
+
+    message: str
+    draft: Draft | None
+    applicability: Applicability = Applicability.SAFE
+
+
+class Check:
+    """Base of every check. Subclasses define `visit_<NodeType>` methods and keep no state of their own.
+
+    The facts are attributes: `tree`, `names`, `classes`, `hooks`, `values`, `guards`, `world`, `facts` for the rest,
+    and `code` is what the edit helpers take.
+    """
+
+    def __init__(self, page: Page, facts: FileFacts, add: Callable[[Finding], None]) -> None:
+        self.page = page
+        self.facts = facts
+        self.tree = facts.tree
+        self.names = facts.names
+        self.classes = facts.classes
+        self.hooks = facts.hooks
+        self.values = facts.values
+        self.guards = facts.guards
+        self._add = add
+
+    @property
+    def code(self) -> Code:
+        """What the helpers in `lightlint.fixes.edits` work on."""
+        return Code(self.facts.source, self.facts)
+
+    def report(
+        self, node: cst.CSTNode, message: str, *, repair: Repair | None = None, tier: Tier | None = None
+    ) -> None:
+        """Report a finding at a node; `tier` replaces the page's where this case is better or worse than the rule's."""
+        start, end = self.facts.positions.span(node)
+        self.report_span(start, end, message, repair=repair, tier=tier)
+
+    def report_span(
+        self, start: int, end: int, message: str, *, repair: Repair | None = None, tier: Tier | None = None
+    ) -> None:
+        """Report a finding at characters `start` to `end` of the source's text."""
+        source, page = self.facts.source, self.page
+        cell = source.cell_at(start)
+        fix: Fix | None = None
+        if repair is not None:
+            fix = as_fix(source, repair.message, repair.draft, repair.applicability)
+        self._add(
+            Finding(
+                code=page.code,
+                name=page.name,
+                tier=tier or page.tier,
+                message=message,
+                filename=source.filename,
+                start=start,
+                end=end,
+                location=source.locate(start),
+                end_location=source.locate(end),
+                cell=cell.number if cell else None,
+                fix=fix,
+            )
+        )

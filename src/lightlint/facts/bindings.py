@@ -1,0 +1,205 @@
+"""What names are bound to, scope by scope: imports, assignments, loop targets, parameters, definitions."""
+
+from __future__ import annotations
+
+import builtins
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+
+import libcst as cst
+
+from lightlint.facts.tree import Scope, Tree
+
+
+class Kind(StrEnum):
+    """How a name came to be bound."""
+
+    IMPORT = "import"
+    ASSIGN = "assign"
+    AUGMENT = "augment"
+    LOOP = "loop"
+    WITH = "with"
+    EXCEPT = "except"
+    PARAMETER = "parameter"
+    FUNCTION = "function"
+    CLASS = "class"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """One place that binds a name.
+
+    `value` is the expression the name gets, or gets a part of: `path` says which (`(1,)` is the second item of a
+    tuple; for loops and comprehensions the iterable, for `with` the context manager). For an import `dotted` is the
+    full name, for a parameter `value` is its default and `annotation` its annotation.
+    """
+
+    name: str
+    kind: Kind
+    site: cst.CSTNode
+    scope: Scope
+    value: cst.BaseExpression | None = None
+    path: tuple[int, ...] = ()
+    dotted: str = ""
+    annotation: cst.BaseExpression | None = None
+
+
+def dotted_name(node: cst.CSTNode | None) -> str:
+    """The source spelling of a chain of names and attributes, empty for anything else."""
+    parts: list[str] = []
+    while isinstance(node, cst.Attribute):
+        parts.append(node.attr.value)
+        node = node.value
+    if not isinstance(node, cst.Name):
+        return ""
+    return ".".join([node.value, *reversed(parts)])
+
+
+class Bindings:
+    """Every binding of a module; `package` is the dotted package the file lies in, for relative imports."""
+
+    def __init__(self, tree: Tree, package: str = "") -> None:
+        self._tree = tree
+        self._package = package
+        self.stars: list[str] = []
+
+    @cached_property
+    def by_scope(self) -> dict[Scope, dict[str, list[Binding]]]:
+        """Bindings of each name of each scope, in source order."""
+        table: dict[Scope, dict[str, list[Binding]]] = defaultdict(lambda: defaultdict(list))
+        outer = self._declared_elsewhere()
+        for binding in self._collect():
+            scope = outer.get((binding.scope, binding.name), binding.scope)
+            table[scope][binding.name].append(binding)
+        return table
+
+    def lookup(self, name: cst.Name) -> list[Binding]:
+        """The bindings a name can refer to: those of the nearest scope that binds it, in source order."""
+        return self.lookup_in(name.value, self._tree.scope(name))
+
+    def lookup_in(self, name: str, scope: Scope) -> list[Binding]:
+        """As `lookup`, for a name written in a given scope."""
+        for level, candidate in enumerate(self._chain(scope)):
+            if level and isinstance(candidate, cst.ClassDef):
+                continue  # class bodies are invisible from the functions inside them
+            found = self.by_scope.get(candidate, {}).get(name)
+            if found:
+                return found
+        return []
+
+    def is_builtin(self, name: cst.Name) -> bool:
+        """Whether a name means Python's own."""
+        return hasattr(builtins, name.value) and not self.lookup(name)
+
+    def _chain(self, scope: Scope) -> Iterator[Scope]:
+        current: Scope = scope
+        while True:
+            yield current
+            if isinstance(current, cst.Module):
+                return
+            current = self._tree.scope(current)
+
+    def _declared_elsewhere(self) -> dict[tuple[Scope, str], Scope]:
+        table: dict[tuple[Scope, str], Scope] = {}
+        declarations: list[cst.Global | cst.Nonlocal] = [*self._tree.all(cst.Global), *self._tree.all(cst.Nonlocal)]
+        for node in declarations:
+            scope = self._tree.scope(node)
+            for item in node.names:
+                home: Scope = self._tree.module
+                if isinstance(node, cst.Nonlocal):
+                    above = (each for each in self._chain(scope) if each is not scope)
+                    home = next((each for each in above if isinstance(each, cst.FunctionDef)), self._tree.module)
+                table[scope, item.name.value] = home
+        return table
+
+    def _collect(self) -> Iterator[Binding]:
+        tree = self._tree
+        for node in tree.nodes:
+            match node:
+                case cst.Import():
+                    yield from self._import(node)
+                case cst.ImportFrom():
+                    yield from self._import_from(node)
+                case cst.Assign():
+                    for target in node.targets:
+                        yield from self._targets(target.target, node.value, Kind.ASSIGN)
+                case cst.AnnAssign(target=cst.Name() as name):
+                    yield Binding(
+                        name.value,
+                        Kind.ASSIGN,
+                        name,
+                        tree.scope(name),
+                        node.value,
+                        annotation=node.annotation.annotation,
+                    )
+                case cst.AugAssign(target=cst.Name() as name):
+                    yield Binding(name.value, Kind.AUGMENT, name, tree.scope(name), node.value)
+                case cst.NamedExpr(target=cst.Name() as name):
+                    yield Binding(name.value, Kind.ASSIGN, name, self._walrus_scope(name), node.value)
+                case cst.For() | cst.CompFor():
+                    yield from self._targets(node.target, node.iter, Kind.LOOP)
+                case cst.WithItem(asname=cst.AsName() as alias):
+                    yield from self._targets(alias.name, node.item, Kind.WITH)
+                case cst.ExceptHandler(name=cst.AsName(name=cst.Name() as name)):
+                    yield Binding(name.value, Kind.EXCEPT, name, tree.scope(name), node.type)
+                case cst.FunctionDef():
+                    yield Binding(node.name.value, Kind.FUNCTION, node, tree.scope(node))
+                case cst.ClassDef():
+                    yield Binding(node.name.value, Kind.CLASS, node, tree.scope(node))
+                case cst.Param():
+                    scope = next(a for a in tree.ancestors(node) if isinstance(a, (cst.FunctionDef, cst.Lambda)))
+                    annotation = node.annotation.annotation if node.annotation else None
+                    yield Binding(node.name.value, Kind.PARAMETER, node, scope, node.default, annotation=annotation)
+                case cst.MatchAs(name=cst.Name() as name):
+                    yield Binding(name.value, Kind.OTHER, name, tree.scope(name))
+                case cst.Del(target=cst.Name() as name):
+                    yield Binding(name.value, Kind.OTHER, name, tree.scope(name))
+
+    def _walrus_scope(self, name: cst.Name) -> Scope:
+        scope = self._tree.scope(name)
+        while isinstance(scope, cst.BaseComp):
+            scope = self._tree.scope(scope)
+        return scope
+
+    def _targets(
+        self, target: cst.CSTNode, value: cst.BaseExpression | None, kind: Kind, path: tuple[int, ...] = ()
+    ) -> Iterator[Binding]:
+        if isinstance(target, cst.Name):
+            yield Binding(target.value, kind, target, self._tree.scope(target), value, path)
+        elif isinstance(target, (cst.Tuple, cst.List)):
+            literal = value.elements if isinstance(value, (cst.Tuple, cst.List)) and kind is Kind.ASSIGN else ()
+            plain = len(literal) == len(target.elements) and all(isinstance(e, cst.Element) for e in literal)
+            for number, element in enumerate(target.elements):
+                if plain:
+                    yield from self._targets(element.value, literal[number].value, kind)
+                else:
+                    yield from self._targets(element.value, value, kind, (*path, number))
+
+    def _import(self, node: cst.Import) -> Iterator[Binding]:
+        scope = self._tree.scope(node)
+        for alias in node.names:
+            full = dotted_name(alias.name)
+            if alias.asname is not None:
+                yield Binding(dotted_name(alias.asname.name), Kind.IMPORT, alias, scope, dotted=full)
+            else:
+                first = full.partition(".")[0]
+                yield Binding(first, Kind.IMPORT, alias, scope, dotted=first)
+
+    def _import_from(self, node: cst.ImportFrom) -> Iterator[Binding]:
+        scope = self._tree.scope(node)
+        module = dotted_name(node.module)
+        if node.relative:
+            parents = self._package.split(".") if self._package else []
+            kept = parents[: len(parents) - (len(node.relative) - 1)]
+            module = ".".join([*kept, module] if module else kept) or "."
+        if isinstance(node.names, cst.ImportStar):
+            self.stars.append(module)
+            return
+        for alias in node.names:
+            name = dotted_name(alias.name)
+            local = dotted_name(alias.asname.name) if alias.asname else name
+            yield Binding(local, Kind.IMPORT, alias, scope, dotted=f"{module}.{name}")

@@ -1,0 +1,102 @@
+"""All that is known of one file: made once, asked by every check. Each fact is worked out when first asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+
+import libcst as cst
+
+from lightlint.facts.bindings import Bindings
+from lightlint.facts.classes import Classes
+from lightlint.facts.flow import Flow
+from lightlint.facts.guards import Guards
+from lightlint.facts.hooks import Hooks
+from lightlint.facts.names import Names
+from lightlint.facts.positions import Positions
+from lightlint.facts.project import Project
+from lightlint.facts.summary import summarise
+from lightlint.facts.tree import Tree
+from lightlint.facts.values import Values
+from lightlint.facts.versions import Target, Version, target_of
+from lightlint.facts.world import World
+from lightlint.sources.source import Source
+
+
+class FileFacts:
+    """The facts of one source.
+
+    Args:
+        source: the text.
+        module: its libcst tree, parsed from `source.text`.
+        project: the project its file belongs to.
+        distributed: the setting of that name; None looks at the project.
+        target: versions by package that the settings name.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        module: cst.Module,
+        project: Project,
+        *,
+        distributed: bool | None = None,
+        target: Mapping[str, str] | None = None,
+    ) -> None:
+        self.source = source
+        self.project = project
+        self.path = Path(source.filename).absolute()
+        self._distributed = distributed
+        self._target = target or {}
+        self.tree = Tree(module)
+        self.module_name = project.module_name(self.path)
+        self.bindings = Bindings(self.tree, project.package_name(self.path))
+        self.names = Names(self.tree, self.bindings, self.module_name)
+        self.classes = Classes(self.tree, self.names, project, self.path)
+        self.hooks = Hooks(self.tree, self.names, self.classes)
+        self.values = Values(self.tree, self.names, self.classes, self.hooks)
+        self.guards = Guards(self.tree, self.names, self.hooks, self.conditions)
+        self.positions = Positions(module, source)
+        self._flows: dict[cst.CSTNode, Flow] = {}
+
+    def span(self, node: cst.CSTNode) -> tuple[int, int]:
+        """Character offsets `[start, end)` of a node in the source's text."""
+        return self.positions.span(node)
+
+    def parent(self, node: cst.CSTNode) -> cst.CSTNode | None:
+        """The node directly above, None for the module."""
+        return self.tree.parent(node)
+
+    def flow(self, owner: cst.FunctionDef | cst.Module) -> Flow:
+        """The control flow of a function's or the module's own statements."""
+        if owner not in self._flows:
+            self._flows[owner] = Flow(owner)
+        return self._flows[owner]
+
+    def conditions(self, node: cst.CSTNode) -> list[tuple[cst.BaseExpression, bool]]:
+        """The tests inside a node's function that must have come out one way whenever the node runs."""
+        return list(self.flow(self.tree.owner(node)).conditions(node))
+
+    @cached_property
+    def world(self) -> World:
+        """How many ranks run this file's code."""
+        package = self.project.package_name(self.path)
+        own = summarise(self.source.text, self.module_name, package)
+        return World(
+            self.project, self.path, own, self._distributed, default_all=self.lightning.surely_at_least(Version("2"))
+        )
+
+    @cached_property
+    def torch(self) -> Target:
+        """The version of torch the file is written for."""
+        return self._versions("torch")
+
+    @cached_property
+    def lightning(self) -> Target:
+        """The version of Lightning the file is written for."""
+        return self._versions("lightning")
+
+    def _versions(self, package: str) -> Target:
+        pip_lines = tuple(command for _, command in self.source.pip_lines)
+        return target_of(package, self.path, self.project.root, setting=self._target.get(package), pip_lines=pip_lines)

@@ -1,0 +1,134 @@
+"""The one fact "runs on a subset of the ranks", used by every distributed rule."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import libcst as cst
+
+from lightlint.facts.bindings import Kind, dotted_name
+from lightlint.facts.hooks import Hooks
+from lightlint.facts.names import UNKNOWN, Names
+from lightlint.facts.tree import Tree
+
+Conditions = Callable[[cst.CSTNode], list[tuple[cst.BaseExpression, bool]]]
+
+_RANK_CALLS = {"torch.distributed.get_rank", "torch.distributed.get_node_local_rank"}
+_RANK_ATTRIBUTES = {
+    "global_rank",
+    "local_rank",
+    "is_global_zero",
+    "is_main_process",
+    "is_local_main_process",
+    "process_index",
+}
+_RANK_VARIABLES = {"RANK", "LOCAL_RANK", "SLURM_PROCID", "SLURM_LOCALID", "OMPI_COMM_WORLD_RANK", "GLOBAL_RANK"}
+_ZERO_ONLY = ("rank_zero_only", "rank_zero_info", "on_main_process", "master_only", "main_process_only")
+# spelling that may mean a rank: enough to stay silent on, never enough to report
+_MAYBE_RANK = re.compile(
+    r"(?:^|_)(?:rank|ranks|proc_id|procid)(?:$|_|[0-9])|(?:is|on)_(?:global_zero|main|master|primary|chief|leader|root|rank)"
+    r"|(?:main|master)_(?:proc|process)|world_process_zero|process_index|rank_?zero|is_dist_avail",
+    re.IGNORECASE,
+)
+
+
+class Guards:
+    """Rank tests of one file and what they guard."""
+
+    def __init__(self, tree: Tree, names: Names, hooks: Hooks, conditions: Conditions) -> None:
+        self._tree = tree
+        self._names = names
+        self._hooks = hooks
+        self._conditions = conditions
+
+    def is_rank(self, expression: cst.CSTNode, depth: int = 0) -> bool:
+        """Whether an expression surely is a rank, or a flag that is true on one rank only."""
+        match expression:
+            case cst.Call():
+                name = self._names.of(expression.func)
+                if name in _RANK_CALLS:
+                    return True
+                if name == "builtins.int" and expression.args:
+                    return self.is_rank(expression.args[0].value, depth)
+                return self._is_variable(expression) or self._names.method(expression) == "is_global_zero"
+            case cst.Attribute():
+                full = self._names.of(expression) or ""
+                return expression.attr.value in _RANK_ATTRIBUTES or full.endswith("rank_zero_only.rank")
+            case cst.Subscript():
+                return self._is_variable(expression)
+            case cst.Name() if depth < 4:
+                found = self._names.bindings.lookup(expression)
+                values = [each.value for each in found if each.kind is Kind.ASSIGN and not each.path]
+                return (
+                    bool(values)
+                    and len(values) == len(found)
+                    and all(
+                        value is not None and (self.is_rank(value, depth + 1) or self.is_test(value, depth + 1))
+                        for value in values
+                    )
+                )
+        return False
+
+    def _is_variable(self, expression: cst.Call | cst.Subscript) -> bool:
+        """`os.environ["RANK"]`, `os.environ.get("LOCAL_RANK", 0)`, `os.getenv("RANK")`."""
+        if isinstance(expression, cst.Subscript):
+            index = expression.slice[0].slice
+            key = self._names.constant(index.value) if isinstance(index, cst.Index) else UNKNOWN
+            return self._names.of(expression.value) == "os.environ" and key in _RANK_VARIABLES
+        name = self._names.of(expression.func)
+        key = self._names.constant(expression.args[0].value) if expression.args else UNKNOWN
+        return name in {"os.environ.get", "os.getenv"} and isinstance(key, str) and key in _RANK_VARIABLES
+
+    def is_test(self, expression: cst.CSTNode, depth: int = 0) -> bool:
+        """Whether an expression surely differs between ranks because it compares or is a rank."""
+        match expression:
+            case cst.Comparison():
+                sides = [expression.left, *(each.comparator for each in expression.comparisons)]
+                against_none = any(dotted_name(side) == "None" for side in sides)
+                return not against_none and any(self.is_rank(side, depth) for side in sides)
+            case cst.UnaryOperation(operator=cst.Not()):
+                return self.is_test(expression.expression, depth)
+            case cst.BooleanOperation():
+                return self.is_test(expression.left, depth) or self.is_test(expression.right, depth)
+        return self.is_rank(expression, depth)
+
+    def may_be_test(self, expression: cst.CSTNode) -> bool:
+        """Whether an expression looks as if it asked for a rank: by fact or by any name in it, or bound to it."""
+        if self.is_test(expression):
+            return True
+        words = [each.value for each in self._tree.within(expression, cst.Name)]
+        return any(_MAYBE_RANK.search(word) for word in words)
+
+    def tests(self, node: cst.CSTNode) -> list[tuple[cst.BaseExpression, bool]]:
+        """The sure rank tests that decide whether a node runs, with the outcome it needs, inside its function."""
+        return [(test, outcome) for test, outcome in self._conditions(node) if self.is_test(test)]
+
+    def guarded(self, node: cst.CSTNode, depth: int = 0) -> bool:
+        """Whether a node may run on a subset of the ranks only.
+
+        Counts rank tests and early exits around it, `rank_zero_only` on the functions around it, and the same at every
+        call of a helper. Errs towards yes: what merely looks like a rank test counts.
+        """
+        if any(self.may_be_test(test) for test, _ in self._conditions(node)):
+            return True
+        function = self._tree.function(node)
+        if function is None:
+            return False
+        if self.zero_only(function) or self.guarded(function, depth):
+            return True
+        calls = self._hooks.calls_of.get(function, ())
+        return (
+            bool(calls)
+            and depth < 4
+            and not self._hooks.of(function)
+            and all(self.guarded(c, depth + 1) for c in calls)
+        )
+
+    def zero_only(self, function: cst.FunctionDef) -> bool:
+        """Whether a decorator lets a function run on rank zero only."""
+        for decorator in function.decorators:
+            target = decorator.decorator.func if isinstance(decorator.decorator, cst.Call) else decorator.decorator
+            if dotted_name(target).rpartition(".")[2] in _ZERO_ONLY:
+                return True
+        return False

@@ -1,0 +1,156 @@
+"""The files around a file: finds modules by name and reads summaries of them on demand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cache, cached_property
+from pathlib import Path
+
+from lightlint.facts.summary import CallSummary, ClassSummary, ModuleSummary, summarise
+from lightlint.sources.discover import discover
+from lightlint.sources.load import load
+from lightlint.sources.source import UnreadableError
+
+_MARKERS = ("pyproject.toml", "setup.py", "setup.cfg", ".git")
+_HOPS = 8
+
+
+@cache
+def root_of(directory: Path) -> Path:
+    """The project a directory belongs to: the nearest one above with a project file, else where its packages start."""
+    for candidate in (directory, *directory.parents):
+        if any((candidate / marker).exists() for marker in _MARKERS):
+            return candidate
+    top = directory
+    while (top / "__init__.py").exists() and top.parent != top:
+        top = top.parent
+    return top
+
+
+class Projects:
+    """The projects of one run, by root directory."""
+
+    def __init__(self) -> None:
+        self._by_root: dict[Path, Project] = {}
+
+    def of(self, path: Path) -> Project:
+        """The project a file belongs to."""
+        root = root_of(path.parent)
+        if root not in self._by_root:
+            self._by_root[root] = Project(root)
+        return self._by_root[root]
+
+
+class Project:
+    """Knows the modules under one root. Nothing is read before it is asked for, and nothing twice."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._summaries: dict[Path, ModuleSummary] = {}
+        self._modules: dict[tuple[str, Path], Path | None] = {}
+
+    def module_name(self, path: Path) -> str:
+        """The dotted name a file is imported under, counted from where its packages start."""
+        parts = [] if path.stem == "__init__" else [path.stem]
+        folder = path.parent
+        while (folder / "__init__.py").exists() and folder.parent != folder:
+            parts.append(folder.name)
+            folder = folder.parent
+        return ".".join(reversed(parts))
+
+    def package_name(self, path: Path) -> str:
+        """The package that a file's relative imports start from."""
+        name = self.module_name(path)
+        return name if path.stem == "__init__" else name.rpartition(".")[0]
+
+    def summary(self, path: Path) -> ModuleSummary:
+        """What others may know of a file; empty for one that cannot be read."""
+        if path not in self._summaries:
+            try:
+                text = load(path).text
+            except UnreadableError:
+                text = ""
+            self._summaries[path] = summarise(text, self.module_name(path), self.package_name(path))
+        return self._summaries[path]
+
+    def find_module(self, dotted: str, near: Path) -> Path | None:
+        """The file of a module, as seen from the directory `near`; None for one outside the project."""
+        key = (dotted, near)
+        if key not in self._modules:
+            self._modules[key] = next(self._candidates(dotted, near), None)
+        return self._modules[key]
+
+    def _candidates(self, dotted: str, near: Path) -> Iterator[Path]:
+        relative = Path(*dotted.split("."))
+        tops = [near]
+        while (tops[-1] / "__init__.py").exists() and tops[-1].parent != tops[-1]:
+            tops.append(tops[-1].parent)
+        for top in dict.fromkeys([*tops, self.root, self.root / "src"]):
+            for candidate in (top / relative.with_suffix(".py"), top / relative / "__init__.py"):
+                if candidate.is_file():
+                    yield candidate
+
+    def find_class(self, dotted: str, near: Path) -> tuple[ClassSummary, Path] | None:
+        """The class a canonical name stands for and the file that defines it, through re-exports."""
+        for _ in range(_HOPS):
+            module, _, name = dotted.rpartition(".")
+            path = self.find_module(module, near) if module else None
+            if path is None:
+                return None
+            summary = self.summary(path)
+            if name in summary.classes:
+                return summary.classes[name], path
+            following = summary.exports.get(name)
+            if following is None:
+                following = next((f"{star}.{name}" for star in summary.stars if self._offers(star, name, path)), None)
+            if following is None or following == dotted:
+                return None
+            dotted, near = following, path.parent
+        return None
+
+    def _offers(self, module: str, name: str, importer: Path) -> bool:
+        path = self.find_module(module, importer.parent)
+        if path is None:
+            return False
+        summary = self.summary(path)
+        return name in summary.classes or name in summary.exports
+
+    @cached_property
+    def files(self) -> tuple[Path, ...]:
+        """Every Python file and notebook under the root."""
+        found, _ = discover([str(self.root)], exclude=())
+        return tuple(found)
+
+    def mentioning(self, *words: str) -> tuple[Path, ...]:
+        """The project's files whose bytes hold one of some words: the cheap question before a summary."""
+        return tuple(path for word in dict.fromkeys(words) for path in self._mentioning(word))
+
+    def _mentioning(self, word: str) -> Sequence[Path]:
+        return self._word_index.get(word, ())
+
+    @cached_property
+    def _word_index(self) -> dict[str, list[Path]]:
+        words = ("Trainer", "Fabric", "init_process_group", "LightningCLI", "instantiate", "Accelerator")
+        index: dict[str, list[Path]] = {word: [] for word in words}
+        for path in self.files:
+            try:
+                data = path.read_bytes()
+            except OSError:
+                continue
+            for word in words:
+                if word.encode() in data:
+                    index[word].append(path)
+        return index
+
+    def importers(self, module: str, candidates: Sequence[Path]) -> tuple[Path, ...]:
+        """Those of some files that import a module or something from it."""
+        prefix = module + "."
+        return tuple(
+            path
+            for path in candidates
+            if any(name == module or name.startswith(prefix) for name in self.summary(path).imported)
+        )
+
+    def calls(self, path: Path, *names: str) -> tuple[CallSummary, ...]:
+        """The noted calls of some canonical names in one file."""
+        return tuple(call for call in self.summary(path).calls if call.name in names)

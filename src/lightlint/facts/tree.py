@@ -1,0 +1,239 @@
+"""An index of one parsed module: every node that means something, in source order, with its parent.
+
+One walk over the semantic fields of the nodes (whitespace and punctuation are skipped) costs a tenth of
+`module.visit`; parents, subtrees and nodes by type are then look-ups, so that no check walks the tree again.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import fields
+from typing import Any, TypeVar, overload
+
+import libcst as cst
+
+Node = TypeVar("Node", bound=cst.CSTNode)
+Other = TypeVar("Other", bound=cst.CSTNode)
+Scope = cst.Module | cst.ClassDef | cst.FunctionDef | cst.Lambda | cst.BaseComp
+Function = cst.FunctionDef | cst.Lambda
+Loop = cst.For | cst.While
+
+_PUNCTUATION = {
+    "comma",
+    "semicolon",
+    "colon",
+    "dot",
+    "equal",
+    "lpar",
+    "rpar",
+    "lbracket",
+    "rbracket",
+    "lbrace",
+    "rbrace",
+}
+_PUNCTUATION |= {"header", "footer", "indent", "star", "posonly_ind", "operator", "asynchronous", "encoding", "newline"}
+_SEMANTIC: dict[type, tuple[str, ...]] = {}
+
+
+def semantic_fields(kind: type) -> tuple[str, ...]:
+    """Names of the fields of a node class that can hold nodes with meaning, in source order."""
+    if kind not in _SEMANTIC:
+        names = [field.name for field in fields(kind)]
+        _SEMANTIC[kind] = tuple(
+            name
+            for name in names
+            if name not in _PUNCTUATION and "whitespace" not in name and not name.startswith(("leading_", "lines_"))
+        )
+    return _SEMANTIC[kind]
+
+
+def children(node: cst.CSTNode) -> list[cst.CSTNode]:
+    """The nodes directly below a node, in source order."""
+    found: list[cst.CSTNode] = []
+    for name in semantic_fields(type(node)):
+        value = getattr(node, name)
+        if isinstance(value, cst.CSTNode):
+            found.append(value)
+        elif isinstance(value, (list, tuple)):
+            found.extend(item for item in value if isinstance(item, cst.CSTNode))
+    if isinstance(node, cst.FunctionDef):  # libcst puts decorators behind the body; Python evaluates them first
+        found.sort(key=lambda child: not isinstance(child, cst.Decorator))
+    return found
+
+
+class Tree:
+    """The nodes of a module by position, type and ancestry. Built once per file, then read only."""
+
+    def __init__(self, module: cst.Module) -> None:
+        self.module = module
+        self.nodes: list[cst.CSTNode] = []
+        self._index: dict[cst.CSTNode, int] = {}
+        self._parents: list[int] = []
+        self._by_type: dict[type, list[int]] = defaultdict(list)
+        self._walk(module)
+        self._last = self._subtree_ends()
+
+    def _walk(self, module: cst.Module) -> None:
+        stack: list[tuple[cst.CSTNode, int]] = [(module, -1)]
+        while stack:
+            node, parent = stack.pop()
+            index = len(self.nodes)
+            self.nodes.append(node)
+            self._parents.append(parent)
+            self._index[node] = index
+            self._by_type[type(node)].append(index)
+            stack.extend((child, index) for child in reversed(children(node)))
+
+    def _subtree_ends(self) -> list[int]:
+        last = list(range(len(self.nodes)))
+        for index in range(len(self.nodes) - 1, 0, -1):
+            parent = self._parents[index]
+            last[parent] = max(last[parent], last[index])
+        return last
+
+    def parent(self, node: cst.CSTNode) -> cst.CSTNode | None:
+        """The node directly above, None for the module."""
+        above = self._parents[self._index[node]]
+        return None if above < 0 else self.nodes[above]
+
+    def ancestors(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+        """The nodes above a node, nearest first."""
+        index = self._parents[self._index[node]]
+        while index >= 0:
+            yield self.nodes[index]
+            index = self._parents[index]
+
+    def order(self, node: cst.CSTNode) -> int:
+        """Position in source order: a smaller number stands earlier."""
+        return self._index[node]
+
+    def contains(self, outer: cst.CSTNode, inner: cst.CSTNode) -> bool:
+        """Whether `inner` is `outer` or lies below it."""
+        start = self._index[outer]
+        return start <= self._index[inner] <= self._last[start]
+
+    @overload
+    def all(self, kind: type[Node], /) -> list[Node]: ...
+    @overload
+    def all(self, kind: type[Node], other: type[Other], /) -> list[Node | Other]: ...
+    def all(self, *kinds: type[cst.CSTNode]) -> list[Any]:
+        """Every node of some types, in source order."""
+        return self._select(self.module, kinds)
+
+    @overload
+    def within(self, outer: cst.CSTNode, kind: type[Node], /) -> list[Node]: ...
+    @overload
+    def within(self, outer: cst.CSTNode, kind: type[Node], other: type[Other], /) -> list[Node | Other]: ...
+    def within(self, outer: cst.CSTNode, *kinds: type[cst.CSTNode]) -> list[Any]:
+        """The nodes of some types in a subtree, in source order, the root included."""
+        return self._select(outer, kinds)
+
+    def _select(self, outer: cst.CSTNode, kinds: tuple[type[cst.CSTNode], ...]) -> list[Any]:
+        low, high = self._index[outer], self._last[self._index[outer]]
+        found: list[int] = []
+        for kind in kinds:
+            indices = self._by_type.get(kind, [])
+            found.extend(indices[bisect_left(indices, low) : bisect_left(indices, high + 1)])
+        if len(kinds) > 1:
+            found.sort()
+        return [self.nodes[index] for index in found]
+
+    @overload
+    def own(self, scope: cst.CSTNode, kind: type[Node], /) -> list[Node]: ...
+    @overload
+    def own(self, scope: cst.CSTNode, kind: type[Node], other: type[Other], /) -> list[Node | Other]: ...
+    def own(self, scope: cst.CSTNode, *kinds: type[cst.CSTNode]) -> list[Any]:
+        """As `within`, leaving out what lies in functions, lambdas and classes nested in `scope`."""
+        return [node for node in self._select(scope, kinds) if self._belongs(node, scope)]
+
+    def _belongs(self, node: cst.CSTNode, scope: cst.CSTNode) -> bool:
+        if node is scope:
+            return False
+        for above in self.ancestors(node):
+            if above is scope:
+                return True
+            if isinstance(above, (cst.FunctionDef, cst.Lambda, cst.ClassDef)):
+                return False
+        return False
+
+    def scope(self, node: cst.CSTNode) -> Scope:
+        """The scope in which a node is evaluated: defaults, decorators and bases belong to the scope outside."""
+        below = node
+        for above in self.ancestors(node):
+            if isinstance(above, cst.Module):
+                return above
+            if isinstance(above, cst.FunctionDef) and (below is above.body or below is above.params):
+                if below is above.body or not self._outside_parameters(node, above):
+                    return above
+            elif isinstance(above, cst.ClassDef) and below is above.body:
+                return above
+            elif isinstance(above, cst.Lambda):
+                if below is above.body or not self._outside_parameters(node, above):
+                    return above
+            elif isinstance(above, cst.BaseComp) and not self._first_iterable(node, above):
+                return above
+            below = above
+        return self.module
+
+    def _outside_parameters(self, node: cst.CSTNode, function: Function) -> bool:
+        """Whether a node in a parameter list is a default or annotation, evaluated outside the function."""
+        for above in (node, *self.ancestors(node)):
+            parent = self.parent(above)
+            if isinstance(parent, cst.Param):
+                return above is parent.default or above is parent.annotation
+            if above is function:
+                break
+        return False
+
+    def _first_iterable(self, node: cst.CSTNode, comprehension: cst.BaseComp) -> bool:
+        iterable = comprehension.for_in.iter
+        return self.contains(iterable, node)
+
+    def function(self, node: cst.CSTNode) -> cst.FunctionDef | None:
+        """The `def` in whose body a node stands."""
+        below = node
+        for above in self.ancestors(node):
+            if isinstance(above, cst.FunctionDef) and below is above.body:
+                return above
+            below = above
+        return None
+
+    def owner(self, node: cst.CSTNode) -> cst.FunctionDef | cst.Module:
+        """The `def` in whose body a node stands, or the module."""
+        return self.function(node) or self.module
+
+    def class_of(self, function: cst.CSTNode) -> cst.ClassDef | None:
+        """The class of which a `def` is a method, or in whose body (not in a method) a node stands."""
+        for above in self.ancestors(function):
+            if isinstance(above, (cst.FunctionDef, cst.Lambda)):
+                return None
+            if isinstance(above, cst.ClassDef):
+                return above
+        return None
+
+    def enclosing_class(self, node: cst.CSTNode) -> cst.ClassDef | None:
+        """The innermost class around a node, through any functions."""
+        return next((above for above in self.ancestors(node) if isinstance(above, cst.ClassDef)), None)
+
+    def loops(self, node: cst.CSTNode) -> list[Loop]:
+        """The loops whose body (or `while` test) a node repeats in, innermost first, inside its function."""
+        found: list[Loop] = []
+        below = node
+        for above in self.ancestors(node):
+            if isinstance(above, (cst.FunctionDef, cst.Lambda, cst.ClassDef)):
+                break
+            if isinstance(above, (cst.For, cst.While)):
+                repeats = below is above.body or (isinstance(above, cst.While) and below is above.test)
+                if repeats:
+                    found.append(above)
+            below = above
+        return found
+
+    def statement(self, node: cst.CSTNode) -> cst.BaseSmallStatement | cst.BaseCompoundStatement | None:
+        """The innermost statement that holds a node."""
+        for above in (node, *self.ancestors(node)):
+            if isinstance(above, (cst.BaseSmallStatement, cst.BaseCompoundStatement)):
+                return above
+        return None

@@ -1,0 +1,115 @@
+"""Whether code runs on one rank or on several, as far as the text of the project says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from enum import IntEnum
+from functools import cached_property
+from pathlib import Path
+
+from lightlint.facts.names import UNKNOWN
+from lightlint.facts.project import Project
+from lightlint.facts.summary import CallSummary, ModuleSummary
+
+
+class Ranks(IntEnum):
+    """How many ranks run some code: surely one, possibly several, several as configured."""
+
+    ONE = 0
+    MAYBE = 1
+    MANY = 2
+
+
+TRAINER = "lightning.Trainer"
+FABRIC = "lightning.fabric.Fabric"
+_SEVERAL = ("ddp", "fsdp", "deepspeed", "hpu_parallel", "xla", "horovod", "bagua", "colossalai", "ddp2", "tpu_spawn")
+_RAW = {"torch.distributed.init_process_group", "torch.nn.parallel.DistributedDataParallel"}
+
+
+def trainer_ranks(arguments: Mapping[str, object], starred: bool, *, default_all: bool = True) -> Ranks:
+    """How many ranks a Trainer or Fabric with these arguments runs.
+
+    Args:
+        arguments: constants by argument name, `UNKNOWN` for what is no constant.
+        starred: whether further arguments are out of sight.
+        default_all: whether no `devices` means every device there is (Lightning 2.0 and newer) or one.
+    """
+    nodes = arguments.get("num_nodes", 1)
+    devices = _devices(arguments, default_all=default_all)
+    strategy = arguments.get("strategy", arguments.get("distributed_backend"))
+    several = isinstance(strategy, str) and strategy.startswith(_SEVERAL)
+    if (isinstance(nodes, int) and nodes > 1) or devices is Ranks.MANY:
+        return Ranks.MANY
+    if starred or nodes is UNKNOWN:
+        return Ranks.MANY if several and devices is not Ranks.ONE else Ranks.MAYBE
+    if several and devices is Ranks.MAYBE:
+        return Ranks.MANY
+    return devices
+
+
+def _devices(arguments: Mapping[str, object], *, default_all: bool) -> Ranks:
+    values = [arguments[name] for name in ("devices", "gpus", "num_processes", "tpu_cores") if name in arguments]
+    if not values:
+        on_cpu = arguments.get("accelerator") == "cpu"
+        return Ranks.MAYBE if default_all and not on_cpu else Ranks.ONE
+    counts = [_count(value) for value in values]
+    if arguments.get("accelerator") == "cpu" and "auto" in values:
+        return Ranks.ONE
+    return max(counts)
+
+
+def _count(value: object) -> Ranks:
+    if isinstance(value, (list, tuple)):
+        return Ranks.MANY if len(value) > 1 else Ranks.ONE
+    if isinstance(value, str):
+        parts = [part for part in value.split(",") if part.strip()]
+        if len(parts) > 1:
+            return Ranks.MANY
+        return _count(int(value)) if value.lstrip("-").isdigit() else Ranks.MAYBE
+    if isinstance(value, int):
+        return Ranks.MAYBE if value < 0 else Ranks.MANY if value > 1 else Ranks.ONE
+    return Ranks.ONE if value is None else Ranks.MAYBE
+
+
+class World:
+    """How many ranks run the code of one file."""
+
+    def __init__(self, project: Project, path: Path, own: ModuleSummary, setting: object, *, default_all: bool) -> None:
+        self._project = project
+        self._path = path
+        self._own = own
+        self._setting = setting
+        self._default_all = default_all
+
+    @cached_property
+    def lightning(self) -> Ranks:
+        """For Lightning code: from the Trainers of this file, else of the files that import it, else possibly several."""
+        if isinstance(self._setting, bool):
+            return Ranks.MANY if self._setting else Ranks.ONE
+        calls = self._trainers(self._own.calls)
+        if not calls:
+            calls = [
+                call
+                for path in self._users(("Trainer", "Fabric"))
+                for call in self._trainers(self._project.summary(path).calls)
+            ]
+        if not calls:
+            return Ranks.MAYBE
+        return max(trainer_ranks(call.arguments, call.starred, default_all=self._default_all) for call in calls)
+
+    @cached_property
+    def raw(self) -> Ranks:
+        """For plain PyTorch code: several where this file, or one that imports it, sets up a process group."""
+        if isinstance(self._setting, bool):
+            return Ranks.MANY if self._setting else Ranks.ONE
+        if self._own.called & _RAW:
+            return Ranks.MANY
+        users = self._users(("init_process_group",))
+        return Ranks.MANY if any(self._project.summary(path).called & _RAW for path in users) else Ranks.ONE
+
+    def _trainers(self, calls: Sequence[CallSummary]) -> list[CallSummary]:
+        return [call for call in calls if call.name in {TRAINER, FABRIC}]
+
+    def _users(self, words: tuple[str, ...]) -> tuple[Path, ...]:
+        module = self._project.module_name(self._path)
+        return self._project.importers(module, self._project.mentioning(*words)) if module else ()
