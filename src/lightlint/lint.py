@@ -70,6 +70,7 @@ def lint(source: Source, settings: Settings, projects: Projects, *, gate: bool =
             page for page in pages if page.needs.met(words) or (source.pip_lines and "install" in page.needs.words())
         ]
     found, crashes = _run(source, pages, settings, projects) if pages else ([], [])
+    found += [_own(SYNTAX, source, offset, offset, message) for offset, message in source.broken]
     kept, _ = suppressions.split(found, codes_of)
     on = {page.code for page in all_pages().values() if page.name in active}
     kept = [*kept, *_unused(source, suppressions, found, on)]
@@ -231,7 +232,7 @@ def _shown(source: Source, finding: Finding) -> Finding:
     """The finding with what reports show beside it."""
     row = finding.noqa_row
     if row is None:
-        row = source.locate(source.logical_end(finding.start)).row
+        row = source.locate(source.logical_line_at(finding.start).end).row
     return replace(finding, noqa_row=row, excerpt=source.excerpt(finding.start, finding.end))
 
 

@@ -63,7 +63,7 @@ def fix(
         result, fixed = _fixed(source, own, projects, unsafe=unsafe)
         if write_files and fixed.source is not source:
             try:
-                write(source.filename, fixed.source.rendered())
+                write(source.filename, fixed.source.render())
             except UnwritableError as error:
                 before = _checked(source, own, projects)
                 return Result(before.findings, (*result.problems, Problem(source.filename, str(error))), (), 1)
@@ -88,7 +88,7 @@ def fix_text(data: bytes, filename: str, settings: Settings, *, unsafe: bool) ->
     except UnreadableError as error:
         return Result((unreadable(filename, str(error)),), files=1), data
     result, fixed = _fixed(source, settings.for_path(filename), Projects(), unsafe=unsafe)
-    return result, fixed.source.rendered() if fixed.source is not source else data
+    return result, fixed.source.render() if fixed.source is not source else data
 
 
 def _each_file(
