@@ -1,0 +1,196 @@
+"""Which statements and expressions can run after which, and which tests must have come out how before they run.
+
+A `Flow` covers one body: a function's, a module's, or a loop with all its iterations. Bodies of functions, lambdas
+and classes inside it run at other times and are no part of it. Its points are stretches of code without a choice;
+`and`, `or`, conditional expressions and comprehensions are branches like any other, so `ready and opt.zero_grad()`
+is no certain `zero_grad`. The queries take the nodes of interest (usually calls), in any number:
+
+    flow.reaches(backward, [step], avoiding=zero_grads)
+    flow.reaches_in_later_iteration(loop, backward, [backward], avoiding=zero_grads)
+
+Not followed: generators that are never consumed, and exceptions outside of `try` unless raised in plain sight.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cached_property
+
+import libcst as cst
+
+from lightlint.facts.graph import Builder, Condition, Exits, Loop, Owner, Point
+
+__all__ = ["Condition", "Flow", "Loop", "Owner", "Point"]
+
+
+class Flow:
+    """The control-flow graph of a body. Nodes it does not hold reach nothing and are reached by nothing."""
+
+    def __init__(self, owner: Owner) -> None:
+        self.owner = owner
+        self.end = Point()
+        """Where the body ends, by `return` or at its last statement."""
+        self.failure = Point()
+        """Where an exception leaves the body."""
+        self._loops: dict[Loop, list[tuple[Point, set[Point]]]] = {}
+        build = Builder(self._loops)
+        exits = Exits(returned=self.end, raised=self.failure)
+        match owner:
+            case cst.FunctionDef():
+                entry = build.body(owner.body, self.end, exits)
+            case cst.Module():
+                entry = build.block(owner.body, self.end, exits)
+            case _:
+                entry = build.statement(owner, self.end, exits)
+        self.start = Point(ways=[(entry, None)])
+        self.points = self._in_order()
+        self._places: dict[cst.CSTNode, list[tuple[Point, int]]] = {}
+        for point in build.points:
+            point.nodes.reverse()
+        for point in self.points:
+            for position, node in enumerate(point.nodes):
+                self._places.setdefault(node, []).append((point, position))
+        reachable = set(self.points)
+        for node, entries in build.entries.items():
+            if starts := [(point, -1) for point in entries if point in reachable]:
+                self._places.setdefault(node, starts)
+
+    def point_of(self, node: cst.CSTNode) -> Point | None:
+        """The point that evaluates an expression or enters a statement (the head of a loop), None outside the flow."""
+        places = self._places.get(node)
+        return places[0][0] if places else None
+
+    def reaches(
+        self,
+        start: cst.CSTNode | Point,
+        goals: Iterable[cst.CSTNode | Point],
+        avoiding: Iterable[cst.CSTNode | Point] = (),
+        within: Loop | None = None,
+    ) -> bool:
+        """Whether some way from behind `start` comes to a goal before it comes to a node of `avoiding`.
+
+        `within` leaves out the ways that leave a loop, and keeps those around it.
+        """
+        inside = self.loop_points(within) if within else None
+        return self._search(self._find(start), goals, avoiding, inside, closed=frozenset())
+
+    def reaches_in_same_iteration(
+        self,
+        loop: Loop,
+        start: cst.CSTNode | Point,
+        goals: Iterable[cst.CSTNode | Point],
+        avoiding: Iterable[cst.CSTNode | Point] = (),
+    ) -> bool:
+        """As `reaches`, by ways that neither leave the loop nor come to its head again."""
+        return self._search(self._find(start), goals, avoiding, self.loop_points(loop), closed=self._heads(loop))
+
+    def reaches_in_later_iteration(
+        self,
+        loop: Loop,
+        start: cst.CSTNode | Point,
+        goals: Iterable[cst.CSTNode | Point],
+        avoiding: Iterable[cst.CSTNode | Point] = (),
+    ) -> bool:
+        """As `reaches`, by ways that stay in the loop and pass its head at least once."""
+        inside, heads, avoiding = self.loop_points(loop), self._heads(loop), list(avoiding)
+        if not self._search(self._find(start), heads, avoiding, inside, closed=frozenset()):
+            return False
+        return self._search([(head, -2) for head in heads], goals, avoiding, inside, closed=frozenset())
+
+    def always_after(self, node: cst.CSTNode, events: Iterable[cst.CSTNode]) -> bool:
+        """Whether every way from `node` to the body's end passes an event; ways out by an exception do not count."""
+        return node in self._places and not self.reaches(node, [self.end], avoiding=events)
+
+    def always_before(self, node: cst.CSTNode, events: Iterable[cst.CSTNode]) -> bool:
+        """Whether every way from the body's start to `node` passes an event."""
+        if node not in self._places:
+            return False
+        return not self.reaches(self.start, [node], avoiding=events)
+
+    def conditions(self, node: cst.CSTNode) -> tuple[Condition, ...]:
+        """The tests that must have come out one way for `node` to run, in the order of their evaluation.
+
+        They come from enclosing `if`, `while` and guards, from `return`, `raise`, `continue` or `break` before the
+        node, from `assert`, conditional expressions, `and`, `or` and comprehensions. `not` is resolved, `and` and `or`
+        are given whole and, where that follows, in parts.
+        """
+        known = [self._known[point] for point, _ in self._places.get(node, [])]
+        if not known:
+            return ()
+        shared = (item for item in known[0].items() if all(item in other.items() for other in known[1:]))
+        return tuple(Condition(test, outcome) for test, outcome in shared)
+
+    def loop_points(self, loop: Loop) -> frozenset[Point]:
+        """The points of a loop's head and body, without what a `for` iterates over and without `else`."""
+        return frozenset[Point]().union(*(points for _, points in self._loops.get(loop, [])))
+
+    def _heads(self, loop: Loop) -> frozenset[Point]:
+        return frozenset(head for head, _ in self._loops.get(loop, []))
+
+    def _find(self, place: cst.CSTNode | Point) -> list[tuple[Point, int]]:
+        return [(place, len(place.nodes))] if isinstance(place, Point) else self._places.get(place, [])
+
+    def _search(
+        self,
+        starts: Iterable[tuple[Point, int]],
+        goals: Iterable[cst.CSTNode | Point],
+        avoiding: Iterable[cst.CSTNode | Point],
+        inside: frozenset[Point] | None,
+        closed: frozenset[Point],
+    ) -> bool:
+        """Look for a way from behind `starts` to a goal; it stays `inside` and enters no `closed` point."""
+        events: dict[Point, list[tuple[int, bool]]] = {}
+        for places, is_goal in ((goals, True), (avoiding, False)):
+            for place in places:
+                found = [(place, -1)] if isinstance(place, Point) else self._places.get(place, [])
+                for point, position in found:
+                    events.setdefault(point, []).append((position, is_goal))
+        pending, seen = list(starts), set[Point]()
+        while pending:
+            point, position = pending.pop()
+            ahead = [event for event in events.get(point, ()) if event[0] > position]
+            first = min(ahead, key=lambda event: (event[0], not event[1]), default=None)
+            if first and first[1]:
+                return True
+            # An exception may come before the event that ends this way.
+            following = point.next_points if first is None else filter(None, [point.on_error])
+            for other in following:
+                if other not in seen and other not in closed and (inside is None or other in inside):
+                    seen.add(other)
+                    pending.append((other, -2))
+        return False
+
+    def _in_order(self) -> list[Point]:
+        """The points control can come to, each after those that lead to it (loops aside)."""
+        finished: list[Point] = []
+        seen = {self.start}
+        stack = [(self.start, self.start.next_points)]
+        while stack:
+            point, following = stack[-1]
+            other = next((other for other in following if other not in seen), None)
+            if other is None:
+                stack.pop()
+                finished.append(point)
+            else:
+                seen.add(other)
+                stack.append((other, other.next_points))
+        return finished[::-1]
+
+    @cached_property
+    def _known(self) -> dict[Point, dict[cst.BaseExpression, bool]]:
+        """What is known on entering each point: outcomes on which all ways to it agree (a forward must-analysis)."""
+        known: dict[Point, dict[cst.BaseExpression, bool]] = {self.start: {}}
+        pending = [self.start]
+        while pending:
+            point = pending.pop()
+            tested = {condition.test for _, condition in point.ways if condition}
+            kept = {test: outcome for test, outcome in known[point].items() if test not in tested}
+            ways = [*point.ways, (point.on_error, None)] if point.on_error else point.ways
+            for other, condition in ways:
+                facts = {**kept, condition.test: condition.outcome} if condition else kept
+                before = known.get(other)
+                both = facts if before is None else dict(item for item in before.items() if item in facts.items())
+                if both != before:
+                    known[other] = both
+                    pending.append(other)
+        return known
