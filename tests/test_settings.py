@@ -9,8 +9,9 @@ import pytest
 from lightlint import settings
 from lightlint.finding import Finding, Location, Tier
 from lightlint.globs import absolute, matches
+from lightlint.options import SettingsError
 from lightlint.pages import all_pages
-from lightlint.settings import DEFAULT_EXCLUDE, Settings, SettingsError, load
+from lightlint.settings import DEFAULT_EXCLUDE, Settings, load
 
 
 @pytest.fixture(autouse=True)
@@ -105,13 +106,13 @@ def test_all_keys_are_read(project: Path) -> None:
         ('target = "2.4"', "pyproject.toml: target: expected a table of torch and lightning versions, found a string"),
         (
             "target.torch = 2.4",
-            'pyproject.toml: target: torch: expected a version in quotes such as "2.4", found a number',
+            'pyproject.toml: target.torch: expected a version in quotes such as "2.4", found a number',
         ),
         (
             'target.torch = "new"',
-            'pyproject.toml: target: torch: expected a version in quotes such as "2.4", found "new"',
+            'pyproject.toml: target.torch: expected a version in quotes such as "2.4", found "new"',
         ),
-        ('target.touch = "2.4"', "pyproject.toml: target: unknown key `touch`; did you mean `torch`?"),
+        ('target.touch = "2.4"', "pyproject.toml: target.touch: unknown key; did you mean `torch`?"),
         ('per-file-ignores = ["LL1"]', "pyproject.toml: per-file-ignores: expected a table"),
         ('per-file-ignores."a.py" = ["LL1", "stepz"]', "pyproject.toml: per-file-ignores: unknown rule `stepz`; did"),
         ('extend = "nowhere.toml"', "nowhere.toml: cannot be read: No such file or directory"),
@@ -133,6 +134,8 @@ def test_a_table_that_is_none_gets_one_line(project: Path) -> None:
 def test_a_command_line_mistake_names_the_option(project: Path) -> None:
     with pytest.raises(SettingsError, match=r"^--select: unknown rule `rnaks`; did you mean `ranks`\?$"):
         load({"select": ["rnaks"]})
+    with pytest.raises(SettingsError, match=r"^--target-torch: expected a version in quotes"):
+        load({"target": {"torch": "new"}})
 
 
 def test_a_pyproject_of_another_tool_is_not_ours(project: Path) -> None:

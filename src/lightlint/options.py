@@ -20,20 +20,45 @@ class SettingsError(Exception):
 
 
 class _WrongValueError(ValueError):
-    """What is wrong with a value, without where it stands."""
+    """What is wrong with a value, and with which key of a table where it is one."""
+
+    def __init__(self, message: str, inner: str = "") -> None:
+        super().__init__(message)
+        self.inner = inner
 
 
-def checked(raw: Mapping[str, object], directory: str, place: str) -> dict[str, object]:
-    """Parsed values by key; `place` makes a key into the name an error message gives it."""
+def in_file(path: Path) -> Callable[[str], str]:
+    """How messages name a settings file's keys."""
+    return f"{shown(path)}: {{}}".format
+
+
+def on_command_line(key: str) -> str:
+    """How messages name the option that stands for a key: `target.torch` is `--target-torch`."""
+    return f"--{key.replace('.', '-')}"
+
+
+def checked(raw: Mapping[str, object], directory: str, place: Callable[[str], str]) -> dict[str, object]:
+    """The parsed values by key.
+
+    Args:
+        raw: the values as TOML or the command line gives them.
+        directory: where relative globs and paths start.
+        place: makes a key into the name that messages give it.
+
+    Raises:
+        SettingsError: a key, rule or value is not known.
+    """
     values = {}
     for key, value in raw.items():
         parse = _PARSERS.get(key)
         if parse is None:
-            raise SettingsError(f"{place.format(key)}: unknown key{suggestion(key, list(_PARSERS))}")
+            raise SettingsError(f"{place(key)}: unknown key{suggestion(key, list(_PARSERS))}")
         try:
             values[key] = parse(value, directory)
-        except (_WrongValueError, UnknownRuleError) as error:
-            raise SettingsError(f"{place.format(key)}: {error}") from error
+        except UnknownRuleError as error:
+            raise SettingsError(f"{place(key)}: {error}") from error
+        except _WrongValueError as error:
+            raise SettingsError(f"{place(f'{key}.{error.inner}' if error.inner else key)}: {error}") from error
     return values
 
 
@@ -102,10 +127,10 @@ def _parse_target(value: object, _directory: str) -> dict[str, str]:
         raise _WrongValueError(f"expected a table of torch and lightning versions, found {kind_of(value)}")
     for package, version in value.items():
         if package not in ("torch", "lightning"):
-            raise _WrongValueError(f"unknown key `{package}`{suggestion(package, ('torch', 'lightning'))}")
+            raise _WrongValueError(f"unknown key{suggestion(package, ('torch', 'lightning'))}", package)
         if not isinstance(version, str) or not _VERSION.fullmatch(version):
             found = f'"{version}"' if isinstance(version, str) else kind_of(version)
-            raise _WrongValueError(f'{package}: expected a version in quotes such as "2.4", found {found}')
+            raise _WrongValueError(f'expected a version in quotes such as "2.4", found {found}', package)
     return dict(value)
 
 

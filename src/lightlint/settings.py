@@ -11,7 +11,7 @@ from typing import Any
 
 from lightlint.finding import Finding, Tier
 from lightlint.globs import matches
-from lightlint.options import SettingsError, checked, kind_of, shown
+from lightlint.options import SettingsError, checked, in_file, kind_of, on_command_line, shown
 from lightlint.select import Layer, Selection, resolve
 
 DEFAULT_EXCLUDE = (
@@ -135,7 +135,7 @@ def load(
     Raises:
         SettingsError: a key, rule or value is not known, or a file cannot be read.
     """
-    overrides = Table(checked(command_line or {}, str(Path.cwd()), "--{}"))
+    overrides = Table(checked(command_line or {}, str(Path.cwd()), on_command_line))
     if file is not None:
         return _build([*_tables(_full(file)), overrides], _full(file), overrides, nested=False)
     found = None if isolated else _file_above(Path.cwd())
@@ -207,7 +207,7 @@ def _tables(path: Path, above: tuple[Path, ...] = ()) -> list[Table]:
     raw = _tool(path).get("lightlint", {})
     if not isinstance(raw, dict):
         raise SettingsError(f"{shown(path)}: tool.lightlint: expected a table, found {kind_of(raw)}")
-    values = checked(raw, str(path.parent), f"{shown(path)}: {{}}")
+    values = checked(raw, str(path.parent), in_file(path))
     base = values.get("extend")
     if not isinstance(base, Path):
         return [Table(values)]

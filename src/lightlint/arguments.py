@@ -1,0 +1,117 @@
+"""The arguments of `lightlint`, and the settings they stand for."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from lightlint.options import OUTPUT_FORMATS
+
+_EPILOG = """commands:
+  lightlint rule CODE|NAME   explain a rule
+  lightlint rule --all       list all rules
+
+exit status: 0 nothing found, 1 errors or warnings found, 2 lightlint failed or was used wrongly"""
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors are one line that names the nearest option."""
+
+    def error(self, message: str) -> NoReturn:
+        """Leave with status 2."""
+        unknown = message.removeprefix("unrecognized arguments: ").split(" ", 1)[0].split("=", 1)[0]
+        options = [option for action in self._actions for option in action.option_strings]
+        near = difflib.get_close_matches(unknown, options, n=1) if unknown.startswith("-") else []
+        hint = f"; did you mean `{near[0]}`?" if near else f"; see `{self.prog} --help`"
+        sys.stderr.write(f"lightlint: {message}{hint}\n")
+        raise SystemExit(2)
+
+
+def parse(arguments: Sequence[str]) -> argparse.Namespace:
+    """Parse the arguments; leaves the process for `--help` and, with status 2, for wrong ones."""
+    parser = _parser()
+    # intermixed: `lightlint a.py --fix b.py` has two paths
+    options = parser.parse_intermixed_args(arguments)
+    if options.isolated and options.config:
+        parser.error("--isolated and --config exclude each other")
+    if options.stdin_filename is not None and not options.paths:
+        options.paths = ["-"]
+    if "-" in options.paths and len(options.paths) > 1:
+        parser.error("`-` (standard input) cannot be mixed with other paths")
+    options.paths = options.paths or ["."]
+    return options
+
+
+def as_settings(options: argparse.Namespace) -> dict[str, object]:
+    """What was given on the command line, by the keys of a settings file."""
+    keys = ("select", "extend-select", "ignore", "exclude", "extend-exclude", "output-format", "notes", "fix")
+    switches = ("unsafe-fixes", "force-exclude", "respect-gitignore")
+    given = {key: getattr(options, key.replace("-", "_")) for key in (*keys, *switches)}
+    target = {"torch": options.target_torch, "lightning": options.target_lightning}
+    given["target"] = {package: version for package, version in target.items() if version is not None} or None
+    return {key: value for key, value in given.items() if value is not None}
+
+
+def _parser() -> Parser:
+    parser = Parser(
+        prog="lightlint",
+        usage="lightlint [PATH ...] [options]",
+        description="Find faults in PyTorch and PyTorch Lightning training code, and repair them.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add("paths", nargs="*", metavar="PATH", help="files and directories; `-` is standard input (default: .)")
+    add("-V", "--version", action="version", version=_version(), help="print the version and exit")
+
+    group = parser.add_argument_group("fixes")
+    switch = argparse.BooleanOptionalAction
+    group.add_argument("--fix", action=switch, help="repair what can be repaired safely")
+    group.add_argument("--unsafe-fixes", action=switch, help="let --fix and --diff take fixes that need a look, too")
+    group.add_argument("--diff", action="store_true", help="show what --fix would change, and change nothing")
+
+    group = parser.add_argument_group("rules", "RULES: codes, names, prefixes or families, separated by commas")
+    listed = {"action": "extend", "type": _comma_list, "metavar": "RULES"}
+    group.add_argument("--select", **listed, help="run only these")  # type: ignore[arg-type]
+    group.add_argument("--extend-select", **listed, help="run these, too")  # type: ignore[arg-type]
+    group.add_argument("--ignore", **listed, help="do not run these")  # type: ignore[arg-type]
+    group.add_argument("--notes", action=switch, help="list notes, too")
+    for package, name in (("torch", "torch"), ("lightning", "Lightning")):
+        help_text = f"the {name} version the code is for"
+        group.add_argument(f"--target-{package}", metavar="VERSION", help=help_text)
+
+    group = parser.add_argument_group("files")
+    listed["metavar"] = "GLOBS"
+    group.add_argument("--exclude", **listed, help="leave these out, instead of the usual ones")  # type: ignore[arg-type]
+    group.add_argument("--extend-exclude", **listed, help="leave these out, too")  # type: ignore[arg-type]
+    group.add_argument("--force-exclude", action=switch, help="leave excluded files out even where they are named")
+    group.add_argument("--respect-gitignore", action=switch, help="leave out what git ignores (default: yes)")
+    group.add_argument("--stdin-filename", metavar="FILE", help="the name standard input goes by")
+
+    group = parser.add_argument_group("output")
+    group.add_argument("--output-format", metavar="FORMAT", help=f"{', '.join(OUTPUT_FORMATS)} (default: full)")
+    group.add_argument("--statistics", action="store_true", help="count findings by rule instead of listing them")
+    group.add_argument("-q", "--quiet", action="store_true", help="print findings only")
+    group.add_argument("-v", "--verbose", action="store_true", help="print the traceback of a check that failed")
+    group.add_argument("-e", "--exit-zero", action="store_true", help="exit with 0 even where something is found")
+
+    group = parser.add_argument_group("settings")
+    group.add_argument("--config", type=Path, metavar="FILE", help="a settings file to use for all paths")
+    group.add_argument("--isolated", action="store_true", help="read no settings file")
+    group.add_argument("--no-cache", action="store_true", help="read and write no cache")
+    return parser
+
+
+def _comma_list(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def _version() -> str:
+    from lightlint import __version__
+
+    return f"lightlint {__version__}"

@@ -1,0 +1,175 @@
+"""The command line: arguments to settings, the pipeline's result to reports and an exit status."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, TextIO
+
+from lightlint.finding import Finding
+from lightlint.options import SettingsError
+from lightlint.settings import Settings
+from lightlint.settings import load as load_settings
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from lightlint.run import Result
+
+CLEAN, FOUND, FAILED, INTERRUPTED = 0, 1, 2, 130
+
+_COMMANDS = {"rule": "lightlint.rulebook"}  # first word: the module whose `main` runs it
+
+
+def run_command(arguments: Sequence[str]) -> int:
+    """Run `lightlint` with the given arguments and return its exit status."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # paths need not be UTF-8, terminals need not be able to show all
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        return _dispatch(arguments)
+    except SettingsError as error:
+        return _failed(str(error))
+    except KeyboardInterrupt:
+        _failed("interrupted")
+        return INTERRUPTED
+    except BrokenPipeError:
+        _abandon(sys.stdout)
+        return CLEAN
+    except Exception as error:
+        import traceback
+
+        traceback.print_exc()
+        return _failed(f"internal error: {type(error).__name__}: {error}; please report it with the lines above")
+
+
+def _dispatch(arguments: Sequence[str]) -> int:
+    if arguments and arguments[0] in _COMMANDS:
+        command = import_module(_COMMANDS[arguments[0]])
+        status: int = command.main(arguments[1:])
+        return status
+    from lightlint.arguments import as_settings, parse
+
+    options = parse(arguments)
+    settings = load_settings(as_settings(options), file=options.config, isolated=options.isolated)
+    return _stdin(options, settings) if options.paths == ["-"] else _paths(options, settings)
+
+
+def _paths(options: Namespace, settings: Settings) -> int:
+    from lightlint import run
+    from lightlint.reports.progress import progress_bar
+
+    fixing = settings.fix or options.diff
+    with progress_bar(not options.quiet) as progress:
+        if fixing:
+            result = run.fix(
+                options.paths,
+                settings,
+                unsafe=settings.unsafe_fixes,
+                write_files=not options.diff,
+                progress=progress,
+            )
+        else:
+            result = run.check(options.paths, settings, progress=progress)
+    if not result.files and not result.problems and not options.quiet:
+        _say(f"no Python files found under {', '.join(options.paths)}")
+    return _report(result, options, settings, sys.stdout)
+
+
+def _stdin(options: Namespace, settings: Settings) -> int:
+    from lightlint import run
+
+    data, filename = sys.stdin.buffer.read(), options.stdin_filename or "-"
+    if not settings.fix and not options.diff:
+        return _report(run.check_text(data, filename, settings), options, settings, sys.stdout)
+    result, repaired = run.fix_text(data, filename, settings, unsafe=settings.unsafe_fixes)
+    if options.diff:
+        return _report(result, options, settings, sys.stdout)
+    sys.stdout.buffer.write(repaired)
+    sys.stdout.flush()
+    return _report(result, options, settings, sys.stderr)  # standard output is the repaired text
+
+
+def _report(result: Result, options: Namespace, settings: Settings, stream: TextIO) -> int:
+    """Print a result and return the exit status it stands for."""
+    for problem in result.problems:
+        _say(f"{problem.filename}: {problem.message}")
+        if options.verbose and problem.details:
+            sys.stderr.write(problem.details)
+    listed = [finding for finding in result.findings if settings.for_path(finding.filename).shows(finding)]
+    if options.diff:
+        _print(_diffs(result, stream), stream)
+    else:
+        _print([_listing(listed, options, settings, stream)], stream)
+    if not options.quiet and (options.diff or settings.output_format != "json"):
+        below = sys.stderr if options.diff else stream
+        _print(_summary(result, listed, options.diff, below), below)
+    return _status(result, options)
+
+
+def _status(result: Result, options: Namespace) -> int:
+    if any(problem.fatal for problem in result.problems):
+        return FAILED
+    found = any(finding.counts for finding in result.findings) or (options.diff and result.changed)
+    return FOUND if found and not options.exit_zero else CLEAN
+
+
+def _listing(findings: Sequence[Finding], options: Namespace, settings: Settings, stream: TextIO) -> str:
+    from lightlint.reports import statistics
+    from lightlint.reports.paint import wants_colour
+
+    as_json = settings.output_format == "json"
+    if options.statistics:
+        return statistics.render_json(findings) if as_json else statistics.render(findings, wants_colour(stream))
+    report = import_module(f"lightlint.reports.{settings.output_format}")
+    text: str = report.render(findings, wants_colour(stream))
+    return text
+
+
+def _diffs(result: Result, stream: TextIO) -> Iterator[str]:
+    from lightlint.reports import diff
+    from lightlint.reports.paint import wants_colour
+
+    for changed in result.changed:
+        yield diff.render(changed.filename, changed.before, changed.after, wants_colour(stream))
+
+
+def _summary(result: Result, listed: Sequence[Finding], would: bool, stream: TextIO) -> Iterator[str]:
+    from lightlint.reports import summary
+    from lightlint.reports.paint import wants_colour
+
+    colour = wants_colour(stream)
+    fixed = [(changed.filename, changed.fixed) for changed in result.changed]
+    yield summary.render_fixed(fixed, would=would, colour=colour)
+    if result.files:
+        hidden = len(result.findings) - len(listed)
+        yield summary.render(listed, hidden=hidden, files=result.files, left=bool(fixed), colour=colour)
+
+
+def _print(texts: Iterator[str] | Sequence[str], stream: TextIO) -> None:
+    """Write texts; a reader that went away (`| head`) does not change the exit status."""
+    try:
+        for text in texts:
+            stream.write(text)
+        stream.flush()
+    except BrokenPipeError:
+        _abandon(stream)
+
+
+def _abandon(stream: TextIO) -> None:
+    """Let what is still buffered for a closed pipe go nowhere, or Python complains at its exit."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
+
+
+def _say(message: str) -> None:
+    sys.stderr.write(f"lightlint: {' '.join(message.splitlines())}\n")
+
+
+def _failed(message: str) -> int:
+    _say(message)
+    return FAILED
