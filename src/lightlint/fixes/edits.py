@@ -1,0 +1,32 @@
+"""What checks build fixes with: helpers that draft text edits, so that no check ever writes an edit by hand.
+
+Each takes a `Code`, answers with a `Draft` (join several with `+` or `join`) or with None where the change cannot be
+made exactly, and leaves every character outside its edits as it is. `as_fix` turns a draft into a finding's fix.
+"""
+
+from lightlint.fixes.arguments import insert_argument, remove_argument, replace_argument_name
+from lightlint.fixes.code import Code, Spans
+from lightlint.fixes.draft import Draft, RawEdit, as_fix, join
+from lightlint.fixes.expressions import rename, replace, wrap
+from lightlint.fixes.imports import add_import
+from lightlint.fixes.statements import drop_statement, insert_after, insert_before, wrap_statements
+
+__all__ = [
+    "Code",
+    "Draft",
+    "RawEdit",
+    "Spans",
+    "add_import",
+    "as_fix",
+    "drop_statement",
+    "insert_after",
+    "insert_argument",
+    "insert_before",
+    "join",
+    "remove_argument",
+    "rename",
+    "replace",
+    "replace_argument_name",
+    "wrap",
+    "wrap_statements",
+]
