@@ -26,7 +26,7 @@ class Repair:
 class Check:
     """Base of every check. Subclasses define `visit_<NodeType>` methods and keep no state of their own.
 
-    The facts are attributes: `tree`, `names`, `classes`, `hooks`, `values`, `guards`, `world`, `facts` for the rest,
+    The facts are attributes: `tree`, `names`, `classes`, `hooks`, `values`, `loops`, `guards`, and `facts` for the rest,
     and `code` is what the edit helpers take.
     """
 
@@ -38,6 +38,7 @@ class Check:
         self.classes = facts.classes
         self.hooks = facts.hooks
         self.values = facts.values
+        self.loops = facts.loops
         self.guards = facts.guards
         self._add = add
 

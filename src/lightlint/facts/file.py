@@ -13,6 +13,7 @@ from lightlint.facts.classes import Classes
 from lightlint.facts.flow import Flow
 from lightlint.facts.guards import Guards
 from lightlint.facts.hooks import Hooks
+from lightlint.facts.loops import Loops
 from lightlint.facts.names import Names
 from lightlint.facts.positions import Positions
 from lightlint.facts.project import Project
@@ -56,6 +57,7 @@ class FileFacts:
         self.classes = Classes(self.tree, self.names, project, self.path)
         self.hooks = Hooks(self.tree, self.names, self.classes)
         self.values = Values(self.tree, self.names, self.classes, self.hooks)
+        self.loops = Loops(self.tree, self.names, self.hooks, self.values)
         self.guards = Guards(self.tree, self.names, self.hooks, self.conditions)
         self.positions = Positions(module, source)
         self._flows: dict[cst.CSTNode, Flow] = {}

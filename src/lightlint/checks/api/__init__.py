@@ -1,0 +1,1 @@
+"""LL7: API removed or deprecated."""

@@ -1,0 +1,1 @@
+"""LL5: devices, memory, speed."""

@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+import libcst as cst
+
+from lightlint.check import Check, Repair
+from lightlint.facts.hooks import Hook
+from lightlint.fixes.edits import drop_statement
+
+
+class EmptyCacheInLoop(Check):
+    def visit_Call(self, call: cst.Call) -> None:
+        if self.names.of(call.func) != "torch.cuda.empty_cache" or self._is_rare(call):
+            return
+        place = self.loops.per_batch(call)
+        if place is None:
+            return
+        where = f"each `{place.name}`" if isinstance(place, Hook) else "each batch"
+        self.report(
+            call,
+            f"`empty_cache()` in {where} hands the allocator's blocks back to the driver",
+            repair=self._repair(call),
+        )
+
+    def _is_rare(self, call: cst.Call) -> bool:
+        """Whether a test, or an exception, lets only some iterations get to the call."""
+        rescued = any(isinstance(above, cst.ExceptHandler) for above in self.tree.ancestors(call))
+        loops = self.tree.loops(call)
+        tested = [
+            test for test, _ in self.facts.conditions(call) if not loops or self.tree.contains(loops[0].body, test)
+        ]
+        return rescued or bool(tested)
+
+    def _repair(self, call: cst.Call) -> Repair | None:
+        statement = self.tree.statement(call)
+        if not isinstance(statement, cst.Expr) or statement.value is not call:
+            return None
+        return Repair("drop the call", drop_statement(self.code, statement))

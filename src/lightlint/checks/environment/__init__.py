@@ -1,0 +1,1 @@
+"""LL8: reproducibility, environment, notebooks."""

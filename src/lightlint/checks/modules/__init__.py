@@ -1,0 +1,1 @@
+"""LL2: modules, modes, state, checkpoints."""

@@ -1,0 +1,1 @@
+"""LL4: ranks and collectives."""

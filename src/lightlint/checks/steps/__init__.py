@@ -1,0 +1,1 @@
+"""LL1: steps, gradients, losses."""

@@ -1,0 +1,1 @@
+"""LL6: Lightning wiring."""

@@ -1,0 +1,83 @@
+"""Which loops draw batches, and what runs once per batch."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import libcst as cst
+
+from lightlint.facts.hooks import Hook, Hooks
+from lightlint.facts.names import Names
+from lightlint.facts.tree import Loop, Tree
+from lightlint.facts.values import Values
+
+_BACKWARDS = {"backward", "manual_backward"}
+
+
+class LoopKind(StrEnum):
+    """What one iteration of a loop is."""
+
+    BATCH = "batch"
+    EPOCH = "epoch"
+    OTHER = "other"
+
+
+class Loops:
+    """The loops of one file by what they repeat."""
+
+    def __init__(self, tree: Tree, names: Names, hooks: Hooks, values: Values) -> None:
+        self._tree = tree
+        self._names = names
+        self._hooks = hooks
+        self._values = values
+        self._kinds: dict[Loop, LoopKind] = {}
+
+    def kind(self, loop: Loop) -> LoopKind:
+        """A batch loop draws from a DataLoader, or runs one backward pass per iteration; an epoch loop holds one."""
+        if loop not in self._kinds:
+            self._kinds[loop] = LoopKind.OTHER  # a loop that calls its own function again
+            self._kinds[loop] = self._find_kind(loop)
+        return self._kinds[loop]
+
+    def _find_kind(self, loop: Loop) -> LoopKind:
+        inner = [
+            each for each in self._tree.own(loop.body, cst.For, cst.While) if self.kind(each) is not LoopKind.OTHER
+        ]
+        calls = self._tree.own(loop.body, cst.Call)
+        helpers = [callee for callee in map(self._hooks.callee, calls) if callee is not None]
+        if inner or any(self._holds_batch_loop(helper) for helper in helpers):
+            return LoopKind.EPOCH
+        trains = self.is_backward_in(loop.body) or any(self.is_backward_in(helper.body) for helper in helpers)
+        if trains or self._values.is_batch_loop(loop):
+            return LoopKind.BATCH
+        return LoopKind.OTHER
+
+    def _holds_batch_loop(self, function: cst.FunctionDef) -> bool:
+        return any(self.kind(loop) is LoopKind.BATCH for loop in self._tree.own(function, cst.For, cst.While))
+
+    def is_backward_in(self, body: cst.CSTNode) -> bool:
+        """Whether a body runs a backward pass itself, not in a function nested in it."""
+        return any(self.is_backward(call) for call in self._tree.own(body, cst.Call))
+
+    def is_backward(self, call: cst.Call) -> bool:
+        """Whether a call is a backward pass: `loss.backward()`, `accelerator.backward(loss)`, `torch.autograd.backward`."""
+        return isinstance(call.func, cst.Attribute) and call.func.attr.value in _BACKWARDS
+
+    def batch_loop(self, node: cst.CSTNode) -> Loop | None:
+        """The innermost loop around a node, in its function, if it is a batch loop."""
+        around = self._tree.loops(node)
+        return around[0] if around and self.kind(around[0]) is LoopKind.BATCH else None
+
+    def per_batch(self, node: cst.CSTNode, depth: int = 0) -> Loop | Hook | None:
+        """The batch loop or per-batch hook in which a node runs once per batch, through helpers of this file."""
+        around = self._tree.loops(node)
+        if around:
+            return self.batch_loop(node)
+        function = self._tree.function(node)
+        if function is None or depth > 4:
+            return None
+        hook = next((hook for hook in self._hooks.reached(function) if hook.per_batch), None)
+        if hook is not None:
+            return hook
+        calls = self._hooks.calls_of.get(function, ())
+        return next((found for call in calls if (found := self.per_batch(call, depth + 1))), None)
