@@ -1,0 +1,315 @@
+"""What the reports print, character by character."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+from rich.text import Text
+
+from lightlint.finding import Applicability, Edit, Excerpt, Finding, Fix, Location, Tier
+from lightlint.pages import all_pages
+from lightlint.reports import concise, diff, full, statistics, summary
+from lightlint.reports import json as json_report
+from lightlint.reports.frame import frame
+from lightlint.reports.paint import draw
+
+CODE = """\
+for batch in loader:
+    loss = model(batch)
+    torch.cuda.empty_cache()
+    step()
+
+trainer = Trainer(
+    devices=2,
+
+    strategy="ddp",
+)
+done()
+"""
+
+
+def finding(
+    code: str,
+    start: Location,
+    end: Location,
+    *,
+    rows: tuple[int, int],
+    tier: Tier = Tier.WARNING,
+    filename: str = "train.py",
+    cell: int | None = None,
+    fix: Fix | None = None,
+) -> Finding:
+    """A finding on CODE, its excerpt the rows from `rows[0]` to `rows[1]`."""
+    lines = tuple(CODE.splitlines()[rows[0] - 1 : rows[1]])
+    return Finding(
+        code=code,
+        name="some-fault",
+        tier=tier,
+        message="this is so",
+        filename=filename,
+        start=start.row * 100 + start.column,
+        end=end.row * 100 + end.column,
+        location=start,
+        end_location=end,
+        cell=cell,
+        fix=fix,
+        noqa_row=end.row,
+        excerpt=Excerpt(rows[0], lines),
+    )
+
+
+def safe(message: str) -> Fix:
+    return Fix(message, Applicability.SAFE, (Edit(47, 76, "", Location(3, 1), Location(4, 1)),))
+
+
+ONE_ROW = finding("LL501", Location(3, 5), Location(3, 29), rows=(1, 5), fix=safe("drop the call"))
+
+
+def test_the_span_in_one_row_is_underlined() -> None:
+    assert full.render([ONE_ROW]) == (
+        "LL501 [some-fault] warning: this is so\n"
+        " --> train.py:3:5\n"
+        "  |\n"
+        "1 | for batch in loader:\n"
+        "2 |     loss = model(batch)\n"
+        "3 |     torch.cuda.empty_cache()\n"
+        "  |     ^^^^^^^^^^^^^^^^^^^^^^^^\n"
+        "4 |     step()\n"
+        "5 |\n"
+        "  |\n"
+        "  = help: drop the call (fix available with --fix)\n"
+        "\n"
+    )
+
+
+def test_a_span_of_several_rows_from_the_first_word_of_one() -> None:
+    fix = Fix("wrap it", Applicability.UNSAFE, ())
+    text = full.render([finding("LL102", Location(6, 1), Location(10, 2), rows=(5, 11), tier=Tier.ERROR, fix=fix)])
+    assert text == (
+        "LL102 [some-fault] error: this is so\n"
+        "  --> train.py:6:1\n"
+        "   |\n"
+        " 5 |\n"
+        " 6 | / trainer = Trainer(\n"
+        " 7 | |     devices=2,\n"
+        " 8 | |\n"
+        ' 9 | |     strategy="ddp",\n'
+        "10 | | )\n"
+        "   | |_^\n"
+        "11 |   done()\n"
+        "   |\n"
+        "   = help: wrap it (fix available with --fix --unsafe-fixes)\n"
+        "\n"
+    )
+
+
+def test_a_span_of_several_rows_from_inside_one() -> None:
+    text = full.render([finding("LL102", Location(6, 11), Location(10, 2), rows=(6, 10))])
+    assert text.splitlines()[2:-1] == [
+        "   |",
+        " 6 |   trainer = Trainer(",
+        "   |  ___________^",
+        " 7 | |     devices=2,",
+        " 8 | |",
+        ' 9 | |     strategy="ddp",',
+        "10 | | )",
+        "   | |_^",
+        "   |",
+    ]
+
+
+def test_a_span_that_ends_before_a_rows_first_character_ends_in_the_row_above() -> None:
+    text = full.render([finding("LL102", Location(4, 5), Location(5, 1), rows=(4, 5))])
+    assert "4 |     step()\n  |     ^^^^^^\n5 |\n" in text
+
+
+def test_the_middle_of_a_long_span_is_left_out() -> None:
+    lines = ("while True:", *(f"    line{number}" for number in range(2, 30)))
+    at, end = Location(1, 1), Location(29, 11)
+    long = Finding("LL1", "n", Tier.NOTE, "m", "x.py", 0, 9, at, end, excerpt=Excerpt(1, lines))
+    rows = full.render([long]).splitlines()
+    assert rows[7:10] == [" 5 | |     line5", "... | |", "27 | |     line27"]
+    assert len(rows) == 15
+
+
+def test_a_finding_without_rows_is_still_told() -> None:
+    at = Location(1, 1)
+    assert full.render([Finding("LL000", "unreadable-file", Tier.ERROR, "not text", "x.py", 0, 0, at, at)]) == (
+        "LL000 [unreadable-file] error: not text\n --> x.py:1:1\n\n"
+    )
+
+
+def test_a_finding_in_a_notebook_names_its_cell() -> None:
+    found = finding("LL501", Location(2, 5), Location(2, 9), rows=(1, 3), filename="nb.ipynb", cell=3)
+    assert " --> nb.ipynb:cell 3:2:5\n" in full.render([found])
+    assert concise.render([found]) == "nb.ipynb:cell 3:2:5: LL501 this is so\n"
+
+
+def test_findings_go_by_file_and_place() -> None:
+    at = [Location(3, 1), Location(1, 4), Location(1, 1)]
+    found = [finding("LL1", place, place, rows=(1, 3), filename=name) for name in ("b.py", "a.py") for place in at]
+    assert concise.render(found).splitlines() == [
+        f"{name}:{row}:{column}: LL1 this is so"
+        for name in ("a.py", "b.py")
+        for row, column in ((1, 1), (1, 4), (3, 1))
+    ]
+
+
+def test_control_characters_cannot_reach_the_terminal() -> None:
+    at, end = Location(1, 1), Location(1, 3)
+    bad = Finding(
+        "LL1", "n", Tier.NOTE, "a\x1b[31mb", "x\n\x07.py", 0, 1, at, end, excerpt=Excerpt(1, ("'\x1b]0;t\x07\x0c'",))
+    )
+    for text in (full.render([bad]), concise.render([bad])):
+        assert re.search(r"[\x00-\x09\x0b-\x1f\x7f]", text) is None
+
+
+@pytest.mark.parametrize("line", ["\tx = f(日本)", "é\t日 f(a)", "a\u0301b f(1)", "f('👩', 2)", "x  # f(\t)"])
+def test_wide_characters_and_tabs_keep_the_marks_in_place(line: str) -> None:
+    start = line.index("f(")
+    rows = _rows(line, start, len(line))
+    mark = rows[2]
+    shown = rows[1]
+    assert cell_len(mark.split("^")[0]) == cell_len(shown[: shown.index("f(")])
+    assert mark.count("^") == cell_len(shown[shown.index("f(") :])
+
+
+@given(st.text(st.sampled_from("ab(\t 日é\u0301\x0c"), min_size=1, max_size=20), st.data())
+def test_the_marks_stand_below_the_span(line: str, data: st.DataObject) -> None:
+    start = data.draw(st.integers(0, len(line) - 1))
+    end = data.draw(st.integers(start + 1, len(line)))
+    _, shown, mark, *_ = _rows(line, start, end)
+    before, marks = mark.index("^"), mark.count("^")
+    assert mark == " " * before + "^" * marks
+    assert before + marks <= max(cell_len(shown), before + 1)
+
+
+@given(
+    st.lists(st.text(st.sampled_from("ab\t 日"), max_size=8), min_size=1, max_size=15),
+    st.tuples(*[st.integers(-1, 20)] * 5),
+)
+def test_a_frame_shows_every_row_or_says_that_it_does_not(lines: list[str], places: tuple[int, ...]) -> None:
+    first, row, column, more, width = places
+    start = Location(first + row, max(1, column))
+    end = Location(start.row + max(0, more), start.column + width if more <= 0 else max(1, width))
+    excerpt = Excerpt(max(1, first), tuple(lines))
+    text = draw(frame(Finding("LL1", "n", Tier.NOTE, "m", "x.py", 0, 1, start, end, excerpt=excerpt), excerpt))
+    numbers = re.findall(r"^ *(\d+|\.\.\.) \|", text, re.MULTILINE)
+    last = str(excerpt.row + len(lines) - 1)
+    assert numbers[0] == str(excerpt.row)
+    assert numbers[-1] == last
+    assert len(numbers) == len(lines) or "..." in numbers
+    assert "^" in text
+
+
+def _rows(line: str, start: int, end: int) -> list[str]:
+    """The rows of a frame behind its gutter."""
+    excerpt = Excerpt(1, (line,))
+    place = Finding(
+        "LL1", "n", Tier.NOTE, "m", "x", 0, 1, Location(1, start + 1), Location(1, end + 1), excerpt=excerpt
+    )
+    return [row.partition("|")[2] for row in draw(frame(place, excerpt)).split("\n")]
+
+
+def test_colours_change_nothing_but_the_colours() -> None:
+    found = [ONE_ROW, finding("LL102", Location(6, 11), Location(10, 2), rows=(5, 11), tier=Tier.ERROR)]
+    for report in (full, concise, statistics):
+        painted = report.render(found, True)
+        assert "\x1b[" in painted
+        assert Text.from_ansi(painted).plain.rstrip("\n") == report.render(found).rstrip("\n")
+
+
+def test_json_has_every_field_of_the_contract() -> None:
+    page = next(iter(all_pages().values()))
+    at, end = Location(3, 5), Location(3, 29)
+    edit = Edit(47, 76, "pass\n", Location(3, 1), Location(4, 1))
+    found = Finding(
+        code=page.code,
+        name=page.name,
+        tier=Tier.ERROR,
+        message='says "so"',
+        filename="nb.ipynb",
+        start=51,
+        end=75,
+        location=at,
+        end_location=end,
+        cell=2,
+        fix=Fix("drop it", Applicability.UNSAFE, (edit,)),
+        noqa_row=3,
+        excerpt=Excerpt(3, ("x",)),
+    )
+    assert json.loads(json_report.render([found])) == [
+        {
+            "code": page.code,
+            "name": page.name,
+            "severity": "error",
+            "message": 'says "so"',
+            "filename": "nb.ipynb",
+            "cell": 2,
+            "location": {"row": 3, "column": 5},
+            "end_location": {"row": 3, "column": 29},
+            "fix": {
+                "applicability": "unsafe",
+                "message": "drop it",
+                "edits": [
+                    {
+                        "content": "pass\n",
+                        "location": {"row": 3, "column": 1},
+                        "end_location": {"row": 4, "column": 1},
+                    }
+                ],
+            },
+            "noqa_row": 3,
+            "url": page.url,
+        }
+    ]
+
+
+def test_json_without_cell_and_fix_says_null() -> None:
+    at = Location(1, 1)
+    (row,) = json.loads(json_report.render([Finding("LL1", "no-page", Tier.NOTE, "m", "\udcff.py", 0, 1, at, at)]))
+    assert (row["cell"], row["fix"], row["noqa_row"], row["url"], row["severity"]) == (None, None, None, None, "note")
+    assert row["filename"] == "\udcff.py"
+    assert json.loads(json_report.render([])) == []
+
+
+def test_statistics_count_by_rule() -> None:
+    other = finding("LL102", Location(6, 1), Location(6, 2), rows=(6, 6), tier=Tier.ERROR)
+    assert statistics.render([other, ONE_ROW, ONE_ROW]) == "2  LL501  [*] some-fault\n1  LL102  [ ] some-fault\n"
+    assert json.loads(statistics.render_json([ONE_ROW])) == [
+        {"code": "LL501", "name": "some-fault", "severity": "warning", "count": 1, "fixable_count": 1}
+    ]
+    assert statistics.render([]) == ""
+
+
+def test_the_summary_counts_tiers_fixes_and_hidden_notes() -> None:
+    error = finding("LL102", Location(6, 1), Location(6, 2), rows=(6, 6), tier=Tier.ERROR)
+    note = finding("LL103", Location(6, 1), Location(6, 2), rows=(6, 6), tier=Tier.NOTE)
+    unsafe = finding("LL104", Location(6, 1), Location(6, 2), rows=(6, 6), fix=Fix("f", Applicability.UNSAFE, ()))
+    assert summary.render([ONE_ROW, error, note, ONE_ROW], hidden=0, files=1) == (
+        "Found 1 error, 2 warnings, 1 note in 1 file.\n2 can be repaired with --fix.\n"
+    )
+    assert summary.render([unsafe, ONE_ROW], hidden=3, files=2, left=True) == (
+        "Left: 2 warnings in 2 files.\n"
+        "1 can be repaired with --fix, 1 more with --fix --unsafe-fixes.\n"
+        "3 notes not shown; --notes lists them.\n"
+    )
+    assert summary.render([unsafe], hidden=0, files=2).endswith("1 can be repaired with --fix --unsafe-fixes.\n")
+    assert summary.render([], hidden=1, files=2) == "No findings in 2 files.\n1 note not shown; --notes lists it.\n"
+    assert summary.render_fixed([("a.py", ["LL2", "LL1", "LL2"]), ("b.py", ["LL1"])]) == (
+        "Fixed 4 findings in 2 files:\n  a.py: 1 x LL1, 2 x LL2\n  b.py: 1 x LL1\n"
+    )
+    assert summary.render_fixed([]) == ""
+
+
+def test_a_diff_keeps_line_ends_and_says_where_none_is() -> None:
+    text = diff.render("a b.py", "x\r\ny\x0c\nz", "x\r\ny\x0c\nw")
+    assert text == (
+        "--- a b.py\n+++ a b.py\n@@ -1,3 +1,3 @@\n x\r\n y\x0c\n"
+        "-z\n\\ No newline at end of file\n+w\n\\ No newline at end of file\n"
+    )
