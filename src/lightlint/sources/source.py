@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Protocol
 
 from lightlint.finding import Edit, Excerpt, Location
+from lightlint.sources.lexical import LogicalLine, logical_lines
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
 
@@ -18,17 +20,28 @@ class UnreadableError(Exception):
     """A file that cannot be linted; the text says why in one line, without the file's name."""
 
 
-class Origin(Protocol):
-    """How a source gets back to its file: knows encoding, BOM, line ends, or a notebook's JSON."""
+class UnwritableError(Exception):
+    """A file that cannot be written; the text says why in one line, without the file's name."""
 
-    def render(self, text: str) -> bytes:
-        """The whole file with `text` as its Python."""
+
+class Origin(Protocol):
+    """How a source gets back to its file: knows encoding and BOM, or a notebook's JSON and its magics."""
+
+    def render(self, source: Source) -> bytes:
+        """The whole file with the text of `source` as its Python.
+
+        Raises:
+            UnwritableError: the file's encoding cannot hold the text.
+        """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A code cell inside a notebook's joined text; `number` counts from 1 over all cells of the notebook."""
+    """A code cell inside a notebook's joined text, from `start` to `end`; the line end behind it only joins cells.
+
+    `number` counts from 1 over all cells of the notebook, those without code included.
+    """
 
     number: int
     start: int
@@ -37,9 +50,13 @@ class Cell:
 
 @dataclass(frozen=True)
 class Source:
-    """Python text with its origin. `cells` is empty for a .py file; `masked` ranges may not be edited.
+    """Python text with its origin.
 
-    `pip_lines` are a notebook's `!pip` / `%pip` commands as (offset, command), which masking hides from the text.
+    Args:
+        cells: a notebook's code cells in order; empty for a .py file.
+        masked: ranges that may not be edited: magics, and cells that hold no Python.
+        pip_lines: a notebook's install commands as (offset, command), without `!`, `%` and `python -m`.
+        broken: (offset, message) of each cell with a syntax error; its text is blanked so that the others parse.
     """
 
     filename: str
@@ -47,7 +64,8 @@ class Source:
     origin: Origin
     cells: tuple[Cell, ...] = ()
     masked: tuple[tuple[int, int], ...] = ()
-    pip_lines: tuple[tuple[int, str], ...] = field(default=())
+    pip_lines: tuple[tuple[int, str], ...] = ()
+    broken: tuple[tuple[int, str], ...] = ()
 
     @property
     def is_notebook(self) -> bool:
@@ -80,12 +98,91 @@ class Source:
         return Edit(start, end, content, self.locate(start), self.locate(end))
 
     def editable(self, edits: Sequence[Edit]) -> bool:
-        """Whether edits keep off masked magics and each stays inside one cell."""
-        return all(
-            not any((start < edit.end and edit.start < end) or start < edit.start < end for start, end in self.masked)
-            and self.cell_at(edit.start) == self.cell_at(max(edit.start, edit.end - 1))
-            for edit in edits
+        """Whether each edit stays inside one cell and leaves masked ranges, and the characters beside them, alone."""
+        return all(self._editable(edit) for edit in edits)
+
+    def _editable(self, edit: Edit) -> bool:
+        low, high = self._piece(edit.start)
+        if edit.end > high:
+            return False
+        for start, end in self.masked:
+            if start > edit.end or end < edit.start or not low <= start < high:
+                continue
+            cell = self.cell_at(start)
+            if (edit.end > start and edit.start < end) or (cell and (cell.start, cell.end) == (start, end)):
+                return False
+            before = self.text[max(low, edit.start - 1) : edit.start] + edit.content
+            behind = edit.content + self.text[edit.end : min(high, edit.end + 1)]
+            if edit.end == start and before[-1:] != self.text[max(low, start - 1) : start]:
+                return False
+            if edit.start == end and behind[:1] != self.text[end : min(high, end + 1)]:
+                return False
+        return True
+
+    def _piece(self, offset: int) -> tuple[int, int]:
+        """The range an edit at `offset` may not leave: its cell with the line end behind it, or the whole text."""
+        index = bisect_right(self.cells, offset, key=lambda cell: cell.start) - 1
+        following = self.cells[index + 1 : index + 2]
+        return (self.cells[index].start if self.cells else 0), (following[0].start if following else len(self.text))
+
+    def rewritten(self, edits: Iterable[Edit]) -> Source:
+        """This source with edits of its text applied, cells and masked ranges moved along.
+
+        Raises:
+            ValueError: edits overlap, leave their cell or touch a masked range (see `editable`).
+        """
+        ordered = sorted(edits, key=lambda edit: (edit.start, edit.end))
+        if not self.editable(ordered):
+            raise ValueError("an edit leaves its cell or touches a masked range")
+        if any(later.start < edit.end for edit, later in pairwise(ordered)):
+            raise ValueError("edits overlap")
+        if not self.cells:
+            return replace(self, text=_replaced(self.text, 0, ordered))
+        parts: list[str] = []
+        cells: list[Cell] = []
+        moves: list[int] = []
+        at = 0
+        for cell in self.cells:
+            low, high = self._piece(cell.start)
+            inside = [edit for edit in ordered if low <= edit.start and self._piece(edit.start)[0] == low]
+            part = _replaced(self.text[low:high], low, inside).removesuffix("\n")
+            cells.append(Cell(cell.number, at, at + len(part)))
+            moves.append(at - low)
+            parts.append(part + "\n")
+            at += len(part) + 1
+
+        def moved(offset: int) -> int:
+            index = bisect_right(self.cells, offset, key=lambda cell: cell.start) - 1
+            low = self.cells[index].start
+            before = (edit for edit in ordered if low <= edit.start and edit.end <= offset)
+            return offset + moves[index] + sum(len(edit.content) - (edit.end - edit.start) for edit in before)
+
+        return replace(
+            self,
+            text="".join(parts),
+            cells=tuple(cells),
+            masked=tuple((moved(start), moved(start) + end - start) for start, end in self.masked),
+            pip_lines=tuple((moved(offset), command) for offset, command in self.pip_lines),
+            broken=tuple((moved(offset), message) for offset, message in self.broken),
         )
+
+    def render(self) -> bytes:
+        """The whole file with this text as its Python; byte for byte the file read where the text is unchanged.
+
+        Raises:
+            UnwritableError: the file's encoding cannot hold the text.
+        """
+        return self.origin.render(self)
+
+    @cached_property
+    def logical_lines(self) -> tuple[LogicalLine, ...]:
+        """The logical lines of the text, blank and comment lines included."""
+        return tuple(logical_lines(self.text))
+
+    def logical_line_at(self, offset: int) -> LogicalLine:
+        """The logical line that holds an offset."""
+        lines = self.logical_lines
+        return lines[max(0, bisect_right(lines, offset, key=lambda line: line.start) - 1)]
 
     def excerpt(self, start: int, end: int, around: int = 2) -> Excerpt:
         """The rows from `around` above `start` to `around` below `end`, inside the cell."""
@@ -101,3 +198,13 @@ class Source:
 
     def _row_end(self, row: int) -> int:
         return self.row_starts[row] if row < len(self.row_starts) else len(self.text)
+
+
+def _replaced(text: str, base: int, edits: Sequence[Edit]) -> str:
+    """`text`, which stands at offset `base` of the source, with ordered edits applied."""
+    parts: list[str] = []
+    position = base
+    for edit in edits:
+        parts += [text[position - base : edit.start - base], edit.content]
+        position = edit.end
+    return "".join([*parts, text[position - base :]])

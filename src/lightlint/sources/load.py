@@ -1,0 +1,33 @@
+"""From a path to a source: picks Python or notebook by the file's suffix."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from lightlint.sources.notebook import read_notebook
+from lightlint.sources.python import read_python
+from lightlint.sources.source import Source, UnreadableError
+
+
+def read(filename: str, data: bytes) -> Source:
+    """The source of a file's bytes; `filename` tells a notebook from Python.
+
+    Raises:
+        UnreadableError: the bytes are not what the file's name promises.
+    """
+    return read_notebook(filename, data) if filename.endswith(".ipynb") else read_python(filename, data)
+
+
+def load(path: str | Path) -> Source:
+    """The source of a file on disk.
+
+    Raises:
+        UnreadableError: the file cannot be opened, or is not what its name promises.
+    """
+    try:
+        data = Path(path).read_bytes()
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else None
+        raise UnreadableError(f"cannot be read: {reason or error}") from error
+    return read(os.fspath(path), data)

@@ -1,0 +1,144 @@
+"""IPython's syntax in a code cell, masked at equal length: the cell parses as Python and every offset stays.
+
+A masked statement becomes a call of `_`, of which nothing is known, padded with blanks; text that is no Python of
+this program (`%%bash`, `%%writefile`) becomes blank. Valid Python is never masked: `%`, `!` at the start of a logical
+line or behind `=`, and `?` outside strings and comments, occur in none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from lightlint.sources.lexical import logical_line
+
+# Cell magics that run their body as Python in the notebook's own namespace.
+_PYTHON_BODIED = {"capture", "debug", "ipytest", "memit", "prun", "time", "timeit", "wandb"}
+
+_CELL_MAGIC = re.compile(r"(?:[ \t]*(?:#[^\r\n]*)?(?:\r\n|\r|\n))*(?P<magic>%%(?P<name>\w*))")
+_ROW_END = re.compile(r"\r\n|\r|\n|\Z")
+_CONTINUED_END = re.compile(r"(?<!\\)(?=\r)|(?<![\\\r])(?=\n)|\Z")
+_ESCAPE = re.compile(r"[ \t]*(?=[%!?])")
+_ASSIGNED = re.compile(r"(?:[^=\r\n#'\"!<>+*/%&|^@\\\[-]|\[[^\]\r\n]*\])+=[ \t]*(?=[%!](?!=))")
+_HELP = re.compile(r"[ \t]*(?=[^'\"#\r\n\s])[^'\"#\r\n]*?\?{1,2}[ \t;]*(?=[\r\n]|\Z)")
+_BARE_MAGIC = re.compile(
+    r"\s*(?P<magic>(?:pip3?|conda|mamba|uv|cd|ls|ll|mkdir|rmdir|mv|cp|rm|cat|pwd|env|load_ext|matplotlib|run|time|timeit)"
+    r"[ \t][^\r\n]*)\s*"
+)
+_FOREIGN = re.compile(r"\s*(?:%(?:sql|md|sh|r|scala|fs)\b|>>> |In ?\[\d*\]: )")
+_INSTALL = re.compile(
+    r"(?:sudo\s+)?(?:\S*python[\w.]*\s+-m\s+|\{[^}]*\}\s+-m\s+)?((?:uv\s+)?pip3?|conda|mamba|micromamba)(\s.*)"
+)
+_NEXT_COMMAND = re.compile(r"&&|\|\||;\s|\s\|\s")
+_SHELL_COMMENT = re.compile(r"(?:^|\s)#.*")
+_CONTINUATION = re.compile(r"\\(?:\r\n|\r|\n)")
+
+
+@dataclass(frozen=True, slots=True)
+class Masked:
+    """A cell's text with its magics masked, the ranges masked, and the install commands in them by offset."""
+
+    text: str
+    ranges: tuple[tuple[int, int], ...]
+    commands: tuple[tuple[int, str], ...]
+
+
+def mask(text: str) -> Masked:
+    """Mask the magics of one cell, all of it if its cell magic takes no Python."""
+    return _masked(text, list(_magics(text)))
+
+
+def mask_all(text: str) -> Masked:
+    """Blank a whole cell; it still tells what it installs."""
+    return Masked(_blank(text), ((0, len(text)),), tuple(_shell_commands(text, 0)))
+
+
+def mask_unparsed(text: str) -> Masked | None:
+    """The masks of a cell that does not parse, if a notebook runs it still: a magic without `%`, a prompt, another language."""
+    bare = _BARE_MAGIC.fullmatch(text)
+    if bare:
+        return _masked(text, [_Magic(*bare.span("magic"), is_statement=True)])
+    return mask_all(text) if _FOREIGN.match(text) else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Magic:
+    """A range to mask: by a statement, or by blanks."""
+
+    start: int
+    end: int
+    is_statement: bool
+
+
+def _masked(text: str, magics: list[_Magic]) -> Masked:
+    parts: list[str] = []
+    commands: list[tuple[int, str]] = []
+    position = 0
+    for magic in magics:
+        hidden = text[magic.start : magic.end]
+        parts += [text[position : magic.start], _statement(hidden) if magic.is_statement else _blank(hidden)]
+        position = magic.end
+        commands += _shell_commands(hidden, magic.start)
+    return Masked("".join([*parts, text[position:]]), tuple((it.start, it.end) for it in magics), tuple(commands))
+
+
+def _magics(text: str) -> Iterator[_Magic]:
+    """The magics of a cell in order."""
+    position = 0
+    while header := _CELL_MAGIC.match(text, position):
+        if header["name"] not in _PYTHON_BODIED:
+            yield _Magic(header.start("magic") if position else 0, len(text), is_statement=False)
+            return
+        end = _row_end(text, header.start("magic"))
+        yield _Magic(header.start("magic"), end, is_statement=False)
+        position = _behind_row(text, end)
+    while position < len(text):
+        escape = _ESCAPE.match(text, position) or _ASSIGNED.match(text, position)
+        if escape:
+            end = _continued_end(text, escape.end())
+            yield _Magic(escape.end(), end, is_statement=True)
+        elif _HELP.match(text, position):
+            end = _row_end(text, position)
+            yield _Magic(position + len(text[position:end]) - len(text[position:end].lstrip()), end, is_statement=True)
+        else:
+            end = logical_line(text, position).end
+        position = _behind_row(text, end)
+
+
+def _row_end(text: str, position: int) -> int:
+    match = _ROW_END.search(text, position)
+    return match.start() if match else len(text)
+
+
+def _continued_end(text: str, position: int) -> int:
+    """Where a command ends whose rows a backslash at their end joins."""
+    match = _CONTINUED_END.search(text, position)
+    return match.start() if match else len(text)
+
+
+def _behind_row(text: str, end: int) -> int:
+    match = _ROW_END.match(text, end)
+    return max(match.end(), end) if match and match.end() > end else len(text)
+
+
+def _blank(text: str) -> str:
+    return re.sub(r"[^\r\n]", " ", text)
+
+
+def _statement(text: str) -> str:
+    """A statement as long as `text`, in its first row; the rows a backslash joined to it are blank."""
+    first, rest = text[: _row_end(text, 0)], text[_row_end(text, 0) :]
+    return ("_()" if len(first) > 2 else "_").ljust(len(first)) + _blank(rest)
+
+
+def _shell_commands(text: str, offset: int) -> Iterator[tuple[int, str]]:
+    """Install commands in the text of a magic, each with the offset of the row it stands in."""
+    joined = _CONTINUATION.sub(lambda match: " " * len(match[0]), text)
+    position = 0
+    for row in joined.splitlines(keepends=True):
+        for command in _NEXT_COMMAND.split(_SHELL_COMMENT.sub("", row.strip().lstrip("!%"))):
+            install = _INSTALL.fullmatch(command.strip())
+            if install:
+                yield offset + position, " ".join(f"{install[1]}{install[2]}".split())
+        position += len(row)
