@@ -6,7 +6,7 @@ import gc
 import re
 import traceback
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
@@ -14,11 +14,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from lightlint.facts.project import Projects
-from lightlint.finding import Finding
+from lightlint.finding import Applicability, Finding, Fix
 from lightlint.pages import Page, all_pages, find
 from lightlint.settings import Settings
 from lightlint.sources.source import Source
-from lightlint.sources.suppress import Suppressions
+from lightlint.sources.suppress import Resolve, Suppressions, Unused, noqa_row, resolver
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -61,7 +61,7 @@ def lint(source: Source, settings: Settings, projects: Projects, *, gate: bool =
     """
     active = settings.rules_for(source.filename)
     suppressions = Suppressions.read(source)
-    if suppressions.skip_file:
+    if suppressions.skips_file:
         return Linted(())
     pages = [page for page in all_pages().values() if page.name in active and page.family != "lightlint"]
     if gate:
@@ -71,24 +71,19 @@ def lint(source: Source, settings: Settings, projects: Projects, *, gate: bool =
         ]
     found, crashes = _run(source, pages, settings, projects) if pages else ([], [])
     found += [_own(SYNTAX, source, offset, offset, message) for offset, message in source.broken]
-    kept, _ = suppressions.split(found, codes_of)
+    kept, silenced = suppressions.split(found, codes_of())
     on = {page.code for page in all_pages().values() if page.name in active}
-    kept = [*kept, *_unused(source, suppressions, found, on)]
+    if UNUSED in on:
+        kept += [_idle(source, unused) for unused in suppressions.unused(silenced, codes_of(), on)]
     return Linted(
         tuple(sorted((_shown(source, each) for each in kept), key=lambda each: each.sort_key)), tuple(crashes)
     )
 
 
-def codes_of(spelling: str) -> frozenset[str] | None:
-    """The codes that a word in a suppression comment stands for, None for a word of another tool."""
-    page = find(spelling)
-    if page is not None:
-        return frozenset([page.code])
-    wanted = spelling.upper()
-    begun = frozenset(
-        page.code for page in all_pages().values() if any(c.startswith(wanted) for c in (page.code, *page.aliases))
-    )
-    return begun or None
+@cache
+def codes_of() -> Resolve:
+    """Which rule codes a word in a suppression comment stands for."""
+    return resolver(all_pages().values())
 
 
 def _run(
@@ -219,20 +214,16 @@ def _own(code: str, source: Source, start: int, end: int, message: str) -> Findi
     return Finding(code, page.name, page.tier, message, source.filename, start, end, where, until, number)
 
 
-def _unused(
-    source: Source, suppressions: Suppressions, found: Iterable[Finding], active: Collection[str]
-) -> Iterator[Finding]:
-    if UNUSED not in active:
-        return
-    for unused in suppressions.unused(found, codes_of, active):
-        yield replace(_own(UNUSED, source, unused.start, unused.end, unused.message), fix=unused.fix)
+def _idle(source: Source, unused: Unused) -> Finding:
+    finding = _own(UNUSED, source, unused.start, unused.end, f"`{unused.text}` suppresses nothing here")
+    editable = source.editable((unused.edit,))
+    fix = Fix(f"remove `{unused.text}` from the comment", Applicability.SAFE, (unused.edit,)) if editable else None
+    return replace(finding, fix=fix)
 
 
 def _shown(source: Source, finding: Finding) -> Finding:
     """The finding with what reports show beside it."""
-    row = finding.noqa_row
-    if row is None:
-        row = source.locate(source.logical_line_at(finding.start).end).row
+    row = noqa_row(source, finding.start)
     return replace(finding, noqa_row=row, excerpt=source.excerpt(finding.start, finding.end))
 
 

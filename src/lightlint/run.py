@@ -13,8 +13,8 @@ from lightlint.lint import Crash, Linted, lint, parses, unreadable
 from lightlint.settings import Settings
 from lightlint.sources.discover import discover
 from lightlint.sources.load import load, read
-from lightlint.sources.source import Source, UnreadableError
-from lightlint.sources.write import UnwritableError, write
+from lightlint.sources.source import Source, UnreadableError, UnwritableError
+from lightlint.sources.write import write
 
 Progress = Callable[[int, int], None]
 

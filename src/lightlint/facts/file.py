@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
@@ -20,9 +21,11 @@ from lightlint.facts.project import Project
 from lightlint.facts.summary import summarise
 from lightlint.facts.tree import Tree
 from lightlint.facts.values import Values
-from lightlint.facts.versions import Target, Version, target_of
 from lightlint.facts.world import World
 from lightlint.sources.source import Source
+
+if TYPE_CHECKING:
+    from lightlint.facts.versions import Target
 
 
 class FileFacts:
@@ -84,6 +87,8 @@ class FileFacts:
     def world(self) -> World:
         """How many ranks run this file's code."""
         package = self.project.package_name(self.path)
+        from lightlint.facts.versions import Version
+
         own = summarise(self.source.text, self.module_name, package)
         return World(
             self.project, self.path, own, self._distributed, default_all=self.lightning.surely_at_least(Version("2"))
@@ -100,5 +105,7 @@ class FileFacts:
         return self._versions("lightning")
 
     def _versions(self, package: str) -> Target:
+        from lightlint.facts.versions import target_of
+
         pip_lines = tuple(command for _, command in self.source.pip_lines)
         return target_of(package, self.path, self.project.root, setting=self._target.get(package), pip_lines=pip_lines)
