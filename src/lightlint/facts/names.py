@@ -9,16 +9,8 @@ import libcst as cst
 from lightlint.facts.bindings import Binding, Bindings, Kind, dotted_name
 from lightlint.facts.canonical import canonical
 from lightlint.facts.tree import Tree
+from lightlint.facts.unknown import UNKNOWN as UNKNOWN
 
-
-class Unknown:
-    """The value of an expression that is no constant."""
-
-    def __repr__(self) -> str:
-        return "UNKNOWN"
-
-
-UNKNOWN = Unknown()
 _DEPTH = 6
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from lightlint.facts.canonical import canonical
-from lightlint.facts.names import UNKNOWN
+from lightlint.facts.unknown import UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)
