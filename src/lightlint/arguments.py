@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import difflib
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,9 +23,11 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Leave with status 2."""
-        unknown = message.removeprefix("unrecognized arguments: ").split(" ", 1)[0].split("=", 1)[0]
+        import difflib
+
+        unknown = message.removeprefix("unrecognized arguments: ")
         options = [option for action in self._actions for option in action.option_strings]
-        near = difflib.get_close_matches(unknown, options, n=1) if unknown.startswith("-") else []
+        near = difflib.get_close_matches(re.split("[ =]", unknown)[0], options, n=1) if unknown != message else []
         hint = f"; did you mean `{near[0]}`?" if near else f"; see `{self.prog} --help`"
         sys.stderr.write(f"lightlint: {message}{hint}\n")
         raise SystemExit(2)

@@ -50,6 +50,7 @@ def _dispatch(arguments: Sequence[str]) -> int:
     if arguments and arguments[0] in _COMMANDS:
         command = import_module(_COMMANDS[arguments[0]])
         status: int = command.main(arguments[1:])
+        sys.stdout.flush()  # a closed pipe is dealt with here, not at the interpreter's exit
         return status
     from lightlint.arguments import as_settings, parse
 
@@ -96,8 +97,9 @@ def _stdin(options: Namespace, settings: Settings) -> int:
 def _report(result: Result, options: Namespace, settings: Settings, stream: TextIO) -> int:
     """Print a result and return the exit status it stands for."""
     for problem in result.problems:
-        _say(f"{problem.filename}: {problem.message}")
-        if options.verbose and problem.details:
+        hint = "; --verbose shows where" if problem.details and not options.verbose else ""
+        _say(f"{problem.filename}: {problem.message}{hint}")
+        if options.verbose:
             sys.stderr.write(problem.details)
     listed = [finding for finding in result.findings if settings.for_path(finding.filename).shows(finding)]
     if options.diff:

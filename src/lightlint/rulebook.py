@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import re
 import sys
@@ -10,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from lightlint.pages import FAMILIES, Page, all_pages, find
 from lightlint.reports.paint import TIER_STYLES, Span, draw, wants_colour
-from lightlint.select import known, suggestion
+from lightlint.select import UnknownRuleError, match
 
 _BLOCK = re.compile(r"^```python (\w+)$", re.MULTILINE)
 
@@ -20,7 +19,9 @@ def main(arguments: Sequence[str]) -> int:
     from lightlint.arguments import Parser
 
     parser = Parser(prog="lightlint rule", description="Explain rules.", allow_abbrev=False)
-    parser.add_argument("rules", nargs="*", metavar="RULE", help="a rule's code, name or alias")
+    parser.add_argument(
+        "rules", nargs="*", metavar="RULE", help="a code or name to explain, a prefix or family to list"
+    )
     parser.add_argument("--all", action="store_true", help="list all rules")
     parser.add_argument(
         "--output-format", choices=("text", "json"), default="text", help="text or json (default: text)"
@@ -28,11 +29,16 @@ def main(arguments: Sequence[str]) -> int:
     options = parser.parse_intermixed_args(arguments)
     if bool(options.rules) == options.all:
         parser.error("name a rule, or give --all (a file or directory called rule is ./rule)")
-    pages = list(all_pages().values()) if options.all else _found(options.rules, parser)
+    try:
+        wanted = frozenset[str]().union(*(match(rule)[1] for rule in options.rules or ["ALL"]))
+    except UnknownRuleError as error:
+        parser.exit(2, f"lightlint: {error}; `lightlint rule --all` lists all\n")
+    pages = [page for page in all_pages().values() if page.name in wanted]
+    to_list = options.all or not all(find(rule) for rule in options.rules)
     if options.output_format == "json":
         rows = [as_dict(page) for page in pages]
-        sys.stdout.write(json.dumps(rows if options.all or len(rows) > 1 else rows[0], indent=2) + "\n")
-    elif options.all:
+        sys.stdout.write(json.dumps(rows if to_list or len(rows) > 1 else rows[0], indent=2) + "\n")
+    elif to_list:
         sys.stdout.write(draw(_overview(pages), wants_colour(sys.stdout)))
     else:
         _show("\n".join(as_markdown(page) for page in pages))
@@ -77,15 +83,6 @@ def _stated(page: Page) -> Iterator[str]:
     if page.aliases:
         yield f"also known as {', '.join(page.aliases)}"
     yield f"since {page.since}"
-
-
-def _found(wanted: Sequence[str], parser: argparse.ArgumentParser) -> list[Page]:
-    pages = [find(rule) for rule in wanted]
-    for rule, page in zip(wanted, pages, strict=True):
-        if page is None:
-            near = suggestion(rule, [spelling for spelling in known() if find(spelling)])
-            parser.exit(2, f"lightlint: unknown rule `{rule}`{near or '; `lightlint rule --all` lists all'}\n")
-    return [page for page in pages if page is not None]
 
 
 def _overview(pages: Sequence[Page]) -> Iterator[Span]:
