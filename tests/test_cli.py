@@ -197,7 +197,7 @@ def test_settings_of_the_project_and_without_them(project: Path) -> None:
         (["--selct", "LL1"], "unrecognized arguments: --selct; did you mean `--select`?"),
         (["--output-format", "jsn"], "--output-format: unknown format `jsn`; did you mean `json`?"),
         (["--select", "rnaks"], "--select: unknown rule `rnaks`; did you mean `ranks`?"),
-        (["--target-torch", "new"], '--target-torch: expected a version in quotes such as "2.4", found "new"'),
+        (["--target-torch", "new"], '--target-torch: expected a version in quotes such as "2.4" or ">=1.9,<2.3", found "new"'),
         (["--config", "none.toml"], "none.toml: cannot be read: No such file or directory"),
         (["--config", "a", "--isolated"], "--isolated and --config exclude each other; see `lightlint --help`"),
         (["-", "x.py"], "`-` (standard input) cannot be mixed with other paths; see `lightlint --help`"),
@@ -302,7 +302,7 @@ def test_a_progress_bar_on_a_terminal_once_patience_is_over(tmp_path: Path) -> N
 def test_a_reader_that_goes_away_changes_nothing(project: Path) -> None:
     for number in range(100):
         (project / f"more{number}.py").write_text(FAULTY)
-    for arguments in ([], ["rule", "--all"]):
+    for arguments in ([], ["rule", "--all"], ["--version"], ["--help"]):
         read, write = os.pipe()
         os.close(read)
         command = [sys.executable, "-m", "lightlint", *arguments]

@@ -106,11 +106,11 @@ def test_all_keys_are_read(project: Path) -> None:
         ('target = "2.4"', "pyproject.toml: target: expected a table of torch and lightning versions, found a string"),
         (
             "target.torch = 2.4",
-            'pyproject.toml: target.torch: expected a version in quotes such as "2.4", found a number',
+            'pyproject.toml: target.torch: expected a version in quotes such as "2.4" or ">=1.9,<2.3", found a number',
         ),
         (
             'target.torch = "new"',
-            'pyproject.toml: target.torch: expected a version in quotes such as "2.4", found "new"',
+            'pyproject.toml: target.torch: expected a version in quotes such as "2.4" or ">=1.9,<2.3", found "new"',
         ),
         ('target.touch = "2.4"', "pyproject.toml: target.touch: unknown key; did you mean `torch`?"),
         ('per-file-ignores = ["LL1"]', "pyproject.toml: per-file-ignores: expected a table"),

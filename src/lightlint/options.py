@@ -12,7 +12,10 @@ from lightlint.select import UnknownRuleError, match, suggestion
 
 OUTPUT_FORMATS = ("full", "concise", "json")
 
-_VERSION = re.compile(r"\d+(\.\d+)*([._+-]?[a-z0-9]+)*", re.IGNORECASE)
+_ONE_VERSION = (
+    r"\s*(?:[<>=!~^]=?)?\s*\d+(?:\.(?:\d+|\*))*(?:[._+-]?[a-z0-9]+)*\s*"  # a version, or one clause of a specifier
+)
+_VERSION = re.compile(rf"{_ONE_VERSION}(?:,{_ONE_VERSION})*", re.IGNORECASE)
 
 
 class SettingsError(Exception):
@@ -130,7 +133,9 @@ def _parse_target(value: object, _directory: str) -> dict[str, str]:
             raise _WrongValueError(f"unknown key{suggestion(package, ('torch', 'lightning'))}", package)
         if not isinstance(version, str) or not _VERSION.fullmatch(version):
             found = f'"{version}"' if isinstance(version, str) else kind_of(version)
-            raise _WrongValueError(f'expected a version in quotes such as "2.4", found {found}', package)
+            raise _WrongValueError(
+                f'expected a version in quotes such as "2.4" or ">=1.9,<2.3", found {found}', package
+            )
     return dict(value)
 
 

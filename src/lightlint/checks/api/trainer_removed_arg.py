@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import libcst as cst
+
+from lightlint.check import Check, Repair
+from lightlint.facts.api import RemovedName, lightning_api
+from lightlint.facts.world import TRAINER
+from lightlint.finding import Applicability, Tier
+from lightlint.fixes.edits import Draft, insert_argument, join, remove_argument, replace, replace_argument_name
+
+_BOOLEANS = {"True", "False"}
+
+
+class TrainerRemovedArg(Check):
+    def visit_Call(self, call: cst.Call) -> None:
+        for arg, name in self._arguments(call):
+            removed = lightning_api().trainer_removed.get(name)
+            if removed is None or not self._is_gone(removed) or self._is_versioned(call):
+                continue
+            target = self.facts.lightning
+            tier = None if target.surely_at_least(removed.removed) else Tier.WARNING
+            message = f"`Trainer` has no argument `{name}` since Lightning {removed.removed.minor} (target: {target.version.minor})"
+            self.report(arg, message, tier=tier, repair=self._repair(call, arg, name, removed))
+
+    def _arguments(self, call: cst.Call) -> list[tuple[cst.CSTNode, str]]:
+        """The keywords a call gives the Trainer: its own, those of a `**{...}` and of `functools.partial(Trainer, ...)`."""
+        callee = self.names.of(call.func)
+        if callee == "functools.partial" and call.args:
+            callee = self.names.of(call.args[0].value)
+        if callee != TRAINER:
+            return []
+        found: list[tuple[cst.CSTNode, str]] = [
+            (arg, arg.keyword.value) for arg in call.args if arg.keyword is not None
+        ]
+        for arg in call.args:
+            if arg.star == "**" and isinstance(arg.value, cst.Dict):
+                pairs = [each for each in arg.value.elements if isinstance(each, cst.DictElement)]
+                found.extend((pair.key, str(self.names.constant(pair.key))) for pair in pairs)
+        return found
+
+    def _is_gone(self, removed: RemovedName) -> bool:
+        """Whether the newest version that the target allows no longer takes the argument."""
+        return self.facts.lightning.version >= removed.removed
+
+    def _is_versioned(self, call: cst.Call) -> bool:
+        """Whether the call runs only for some versions: under a version test, or where a TypeError is expected."""
+        tests = [test for test, _ in self.facts.conditions(call)]
+        words = {name.value.lower() for test in tests for name in self.tree.within(test, cst.Name)}
+        if any("version" in word or "greater" in word or word.startswith("is_") for word in words):
+            return True
+        tries = [above for above in self.tree.ancestors(call) if isinstance(above, cst.Try)]
+        return any(self.tree.contains(each.body, call) and each.handlers for each in tries) or any(
+            isinstance(above, cst.With) for above in self.tree.ancestors(call) if self._expects_failure(above)
+        )
+
+    def _expects_failure(self, node: cst.CSTNode) -> bool:
+        items = node.items if isinstance(node, cst.With) else ()
+        return any(
+            self.names.of(item.item.func) == "pytest.raises" for item in items if isinstance(item.item, cst.Call)
+        )
+
+    def _repair(self, call: cst.Call, arg: cst.CSTNode, name: str, removed: RemovedName) -> Repair | None:
+        if not isinstance(arg, cst.Arg):
+            return None
+        if any(each.keyword is not None and each.keyword.value == removed.replacement for each in call.args):
+            return None
+        value = self.names.constant(arg.value)
+        if name == "gpus":
+            return self._gpus(call, arg, value)
+        is_bool = isinstance(arg.value, cst.Name) and arg.value.value in _BOOLEANS
+        if removed.autofix == "safe" or (removed.autofix == "safe-if-bool" and is_bool):
+            draft: Draft | None = replace_argument_name(self.code, arg, removed.replacement)
+            if name == "reload_dataloaders_every_epoch":
+                draft = join(draft, replace(self.code, arg.value, str(int(bool(value)))))
+            return Repair(f"rename to `{removed.replacement}`", draft)
+        return None
+
+    def _gpus(self, call: cst.Call, arg: cst.Arg, value: object) -> Repair | None:
+        """`gpus=n` to `accelerator="gpu", devices=n`; 0 and None meant the CPU."""
+        if any(each.keyword is not None and each.keyword.value in {"accelerator", "devices"} for each in call.args):
+            return None
+        if value is None or value == 0:
+            return Repair(
+                "drop `gpus`, which meant no GPU", remove_argument(self.code, call, arg), Applicability.UNSAFE
+            )
+        if isinstance(value, bool) or not isinstance(value, (int, list)):
+            return None
+        draft = join(
+            replace_argument_name(self.code, arg, "devices"), insert_argument(self.code, call, 'accelerator="gpu"')
+        )
+        return Repair('replace by `accelerator="gpu", devices=...`', draft, Applicability.UNSAFE)

@@ -1,0 +1,290 @@
+"""The versions of torch and Lightning a file is written for: setting, else pins, else installed, else newest."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache, reduce
+from operator import and_, or_
+from pathlib import Path
+
+from lightlint.facts.pins import Pin, parse_pip_command, pins_in
+
+# Distributions that hold a package, the one that decides first.
+_DISTRIBUTIONS = {
+    "torch": ("torch",),
+    "lightning": ("lightning", "pytorch-lightning", "lightning-fabric"),
+}
+_VERSION = re.compile(
+    r"v?(\d+(?:\.\d+)*)[-_.]?(?:(a|b|c|rc|alpha|beta|pre|preview|dev|post|rev|r)[-_.]?(\d*))?(?:[-_.]?(?:dev|post)\d*)?(?:\+.*)?"
+)
+_PHASES = {"dev": -4, "a": -3, "alpha": -3, "b": -2, "beta": -2, "": 0, "post": 1, "rev": 1, "r": 1}
+_CLAUSE = re.compile(r"(===|==|~=|!=|<=|>=|<|>|\^|~|=)?\s*v?(\d[\w.+!-]*?(?:\.?\*)?)(?=[\s,|)]|$)")
+
+
+class Version(tuple[tuple[int, ...], tuple[int, int]]):
+    """A version such as `2.0.1`, `2.0rc1` or `2.13.0+cpu`, in the order of releases; `2.0` equals `2.0.0`.
+
+    Raises:
+        ValueError: the text is no version.
+    """
+
+    text: str
+
+    def __new__(cls, text: str) -> Version:
+        parts = _VERSION.fullmatch(text.strip().lower())
+        if not parts:
+            raise ValueError(f"{text!r} is no version; write it like 2.1 or 2.1.0")
+        phase = parts[2] or ""
+        return cls._of(tuple(map(int, parts[1].split("."))), (_PHASES.get(phase, -1), int(parts[3] or 0)), text.strip())
+
+    @classmethod
+    def _of(cls, release: tuple[int, ...], phase: tuple[int, int] = (0, 0), text: str = "") -> Version:
+        while release[1:] and release[-1] == 0:
+            release = release[:-1]
+        made = super().__new__(cls, (release, phase))
+        made.text = text or ".".join(map(str, release))
+        return made
+
+    @property
+    def release(self) -> tuple[int, ...]:
+        """The numbers, without zeros at the end."""
+        return self[0]
+
+    @property
+    def minor(self) -> str:
+        """Its first two numbers, as people speak of releases: `2.0` of 2.0.0."""
+        return ".".join(map(str, (*self.release, 0)[:2]))
+
+    def just_above(self) -> Version:
+        """A bound behind this version and before every later release."""
+        return self._of(self.release, (9, 0), self.text)
+
+    def bumped(self, places: int) -> Version:
+        """The next version that differs in the first `places` numbers: 1.9.3 is followed by 1.10 in two."""
+        numbers = (*self.release, *[0] * places)[:places]
+        return self._of((*numbers[:-1], numbers[-1] + 1))
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        return f"Version({self.text!r})"
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Versions from `lower` on and below `upper`; None is no bound."""
+
+    lower: Version | None = None
+    upper: Version | None = None
+
+    @property
+    def empty(self) -> bool:
+        return self.lower is not None and self.upper is not None and self.lower >= self.upper
+
+    def __contains__(self, version: Version) -> bool:
+        return (self.lower is None or self.lower <= version) and (self.upper is None or version < self.upper)
+
+    def __and__(self, other: Range) -> Range:
+        lowers = [bound for bound in (self.lower, other.lower) if bound is not None]
+        uppers = [bound for bound in (self.upper, other.upper) if bound is not None]
+        return Range(max(lowers, default=None), min(uppers, default=None))
+
+    def __or__(self, other: Range) -> Range:
+        """The smallest range that holds both."""
+        lower = None if self.lower is None or other.lower is None else min(self.lower, other.lower)
+        upper = None if self.upper is None or other.upper is None else max(self.upper, other.upper)
+        return Range(lower, upper)
+
+
+def parse_range(text: str) -> Range:
+    """The range of a specifier of pip, Poetry or conda: `>=1.8,<2`, `~=1.9.0`, `^1.9`, `1.9.*`, `=1.9`, `<1 || >=2`.
+
+    A version without operator stands for all releases that start with it. `!=` is ignored, and so is what is no clause.
+    """
+    choices = [_all_of(choice) for choice in re.split(r"\|\|?", text)]
+    found = choices[0]
+    for choice in choices[1:]:
+        found |= choice
+    return found
+
+
+def _all_of(text: str) -> Range:
+    found = Range()
+    for operator, version in _CLAUSE.findall(text.strip()):
+        bare = version.removesuffix("*").rstrip(".")
+        if operator != "!=" and _VERSION.fullmatch(bare.lower()):
+            found &= _clause(operator, bare, wild=bare != version)
+    return found
+
+
+def _clause(operator: str, text: str, wild: bool) -> Range:
+    version = Version(text)
+    places = len(text.partition("+")[0].lstrip("v").split("."))
+    if operator in {"", "="} or (wild and operator in {"==", "===", "~="}):
+        return Range(version, version.bumped(places))
+    match operator:
+        case "==" | "===":
+            return Range(version, version.just_above())
+        case ">=":
+            return Range(lower=version)
+        case ">":
+            return Range(lower=version.just_above())
+        case "<":
+            return Range(upper=version)
+        case "<=":
+            return Range(upper=version.just_above())
+        case "~=":
+            return Range(version, version.bumped(max(places - 1, 1)))
+        case "~":
+            return Range(version, version.bumped(min(places, 2)))
+        case _:  # ^ keeps the first number that is not zero
+            leading = next((place for place, number in enumerate(version.release, 1) if number), places)
+            return Range(version, version.bumped(leading))
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Versions of a package that a file must work with: from `lower` on, below `upper`; None is no bound.
+
+    `source` says how it is known: "setting", "pin pyproject.toml:12", "installed" or "newest".
+    """
+
+    package: str
+    lower: Version | None
+    upper: Version | None
+    source: str
+
+    def surely_at_least(self, version: Version | str) -> bool:
+        """Whether every version of the target is `version` or later."""
+        return self.lower is not None and self.lower >= _version(version)
+
+    def surely_below(self, version: Version | str) -> bool:
+        """Whether every version of the target is older than `version`."""
+        return self.upper is not None and self.upper <= _version(version)
+
+    def may_be_at_least(self, version: Version | str) -> bool:
+        """Whether the target holds `version` or a later one."""
+        return not self.surely_below(version)
+
+    def may_be_below(self, version: Version | str) -> bool:
+        """Whether the target holds a version older than `version`."""
+        return not self.surely_at_least(version)
+
+    @property
+    def version(self) -> Version:
+        """One version of the target: the newest release in it that is known."""
+        known = [version for version in releases(self.package) if version in Range(self.lower, self.upper)]
+        return known[-1] if known else self.lower or self.upper or releases(self.package)[-1]
+
+
+@cache
+def _version(version: Version | str) -> Version:
+    return version if isinstance(version, Version) else Version(version)
+
+
+@cache
+def releases(package: str) -> tuple[Version, ...]:
+    """The known releases of `torch` or `lightning`, oldest first."""
+    import tomllib
+
+    data = tomllib.loads((Path(__file__).parents[1] / "data" / "releases.toml").read_text("utf-8"))
+    return tuple(Version(text) for text in data[package])
+
+
+def target_of(
+    package: str, path: Path, root: Path, *, setting: str | None = None, pip_lines: Sequence[str] = ()
+) -> Target:
+    """The target version of `torch` or `lightning` for a file.
+
+    Args:
+        path: the file.
+        root: the project's top directory; pins are looked for from the file's directory up to here, nearest first.
+            A range gives way to a lock file further up that lies in it.
+        setting: what the settings ask for: a version (`1.9` is any 1.9.x) or a specifier.
+        pip_lines: `pip install` commands of a notebook, which stand nearer than any file.
+
+    Raises:
+        ValueError: `setting` is neither a version nor a specifier.
+    """
+    if setting is not None:
+        asked = parse_range(setting)
+        if asked == Range() or asked.empty:
+            raise ValueError(f"target {package} = {setting!r} is no version; write it like 2.1 or >=1.8,<2")
+        return Target(package, asked.lower, asked.upper, "setting")
+    found: _Choice | None = None
+    for pins in _pins_upwards(path, root, tuple(pip_lines)):
+        choice = _choose(package, pins)
+        if choice and (found is None or (choice.pin.locked and _within(choice.range, found.range))):
+            found = choice
+        if found and found.pin.locked:
+            break
+    if found:
+        return Target(package, found.range.lower, found.range.upper, f"pin {_place(found.pin, root)}")
+    if version := installed(package):
+        return Target(package, version, version.just_above(), "installed")
+    return Target(package, releases(package)[-1], None, "newest")
+
+
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    range: Range
+    pin: Pin
+
+
+def _pins_upwards(path: Path, root: Path, pip_lines: tuple[str, ...]) -> Iterator[Iterable[Pin]]:
+    yield [
+        Pin(requirement.name, requirement.specifier, path, 0)
+        for line in pip_lines
+        for requirement in parse_pip_command(line)
+        if requirement.specifier and not requirement.redirected
+    ]
+    path, root = path.absolute(), root.absolute()
+    for directory in path.parents:
+        yield pins_in(directory)
+        if directory == root or root not in directory.parents:
+            return
+
+
+def _choose(package: str, pins: Iterable[Pin]) -> _Choice | None:
+    """What the pins of one place come to: the lock's version if there is a lock, else what meets them all.
+
+    Where they exclude each other, or hold in some environments only (extras, markers), it is the range around them.
+    """
+    for name in _DISTRIBUTIONS[package]:
+        ranges = [(pin, parse_range(pin.specifier)) for pin in pins if pin.name == name]
+        ranges = [(pin, found) for pin, found in ranges if found != Range() and not found.empty]
+        locked = [item for item in ranges if item[0].locked]
+        always = [item for item in ranges if not item[0].conditional]
+        if chosen := locked or always or ranges:
+            whole = reduce(and_, (found for _, found in chosen))
+            if whole.empty or chosen is locked or chosen is ranges:
+                whole = reduce(or_, (found for _, found in chosen))
+            return _Choice(whole, next((pin for pin, found in chosen if found == whole), chosen[0][0]))
+    return None
+
+
+def _within(inner: Range, outer: Range) -> bool:
+    return inner & outer == inner
+
+
+def _place(pin: Pin, root: Path) -> str:
+    if not pin.row:
+        return "in the notebook"
+    file, root = pin.file.absolute(), root.absolute()
+    return f"{file.relative_to(root).as_posix() if root in file.parents else file.name}:{pin.row}"
+
+
+@cache
+def installed(package: str) -> Version | None:
+    """The version of a package in the environment lightlint runs in; the package is not imported."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    for name in _DISTRIBUTIONS[package]:
+        try:
+            return Version(version(name))
+        except (PackageNotFoundError, ValueError):
+            continue
+    return None
