@@ -1,0 +1,209 @@
+"""The rule book as a whole: pages and checks belong together one to one, and every page keeps the form."""
+
+from __future__ import annotations
+
+import ast
+import re
+from importlib import import_module
+from pathlib import Path
+
+import libcst as cst
+import pytest
+from rulebook import examples
+
+from lightlint.check import Check
+from lightlint.facts.file import FileFacts
+from lightlint.facts.project import Projects
+from lightlint.finding import Finding
+from lightlint.pages import FAMILIES, Page, PageError, all_pages, folder, parse_needs, parse_page
+from lightlint.scaffold import ADVICE, NAME, WITHOUT_CHECKS
+from lightlint.sources.load import read
+
+CHECKS = Path(import_module("lightlint.checks").__path__[0])
+PAGES = list(all_pages().values())
+RULES = [page for page in PAGES if page.family != WITHOUT_CHECKS]
+
+HEADINGS = ["Why it is bad", "When it is right", "Fix safety", "How `lightlint confirm` judges it", "References"]
+WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+each_rule = pytest.mark.parametrize("page", RULES, ids=lambda page: page.name)
+
+
+def check_of(page: Page) -> type[Check]:
+    """The one subclass of Check that a rule's module defines."""
+    module = import_module(page.check_module)
+    classes = [
+        each
+        for each in vars(module).values()
+        if isinstance(each, type) and issubclass(each, Check) and each.__module__ == page.check_module
+    ]
+    assert len(classes) == 1, f"{page.check_module} defines {len(classes)} checks"
+    return classes[0]
+
+
+def test_pages_and_checks_are_one_to_one() -> None:
+    modules = {
+        f"lightlint.checks.{path.parent.name}.{path.stem}"
+        for path in CHECKS.glob("*/*.py")
+        if not path.stem.startswith("_")
+    }
+    assert modules == {page.check_module for page in RULES}
+    assert not list(CHECKS.glob("*/*/*.py"))
+
+
+def test_no_page_hides_another() -> None:
+    """`all_pages` is keyed by name: two pages of one name would be one rule."""
+    assert len(PAGES) == len(list(folder().glob("*/*.md")))
+
+
+def test_codes_names_and_aliases_are_unique() -> None:
+    spellings = [spelling.lower() for page in PAGES for spelling in (page.code, page.name, *page.aliases)]
+    assert sorted(spellings) == sorted(set(spellings))
+
+
+@each_page
+def test_code_belongs_to_the_family(page: Page) -> None:
+    prefix = FAMILIES[page.family].split(" ", 1)[0]
+    assert re.fullmatch(prefix + r"\d\d", page.code)
+    assert page.path.stem == page.name
+
+
+@each_page
+def test_name_names_the_fault(page: Page) -> None:
+    assert NAME.fullmatch(page.name)
+    assert not page.name.startswith(ADVICE)
+
+
+@each_page
+def test_headings_are_all_there_and_in_order(page: Page) -> None:
+    body = page.path.read_text("utf-8").split("---\n", 2)[2]
+    prose = re.sub(r"^```.*?^```$", "", body, flags=re.MULTILINE | re.DOTALL)
+    assert re.findall(r"^# (.*)$", prose, re.MULTILINE) == [f"{page.name} ({page.code})"]
+    wanted = [heading for heading in HEADINGS if heading != "Fix safety" or page.fix]
+    assert re.findall(r"^##+ (.*)$", prose, re.MULTILINE) == wanted
+    for heading in wanted:
+        section = body.split(f"## {heading}\n", 1)[1].split("\n## ", 1)[0]
+        assert section.strip(), f"nothing under {heading}"
+
+
+@each_page
+def test_claim_is_one_finished_sentence(page: Page) -> None:
+    assert page.title.endswith(".")
+    assert "TODO" not in page.path.read_text("utf-8")
+
+
+@each_page
+def test_front_matter_has_no_empty_value(page: Page) -> None:
+    front = page.path.read_text("utf-8").split("---\n", 2)[1]
+    values = dict(re.findall(r"^([\w-]+):[ \t]*(.*)$", front, re.MULTILINE))
+    assert all(values.values()), [key for key, value in values.items() if not value]
+    assert re.fullmatch(r"[a-z][a-z0-9-]*", values["confirm"])
+
+
+@each_page
+def test_references_are_links(page: Page) -> None:
+    references = page.path.read_text("utf-8").rpartition("## References\n")[2]
+    lines = [line for line in references.splitlines() if line.startswith("- ")]
+    assert lines
+    assert all("https://" in line for line in lines)
+
+
+@each_rule
+def test_page_has_bad_and_good_examples(page: Page) -> None:
+    kinds = {example.kind for example in examples(page)}
+    assert kinds == {"bad", "good"}
+    right = page.path.read_text("utf-8").split("## When it is right\n", 1)[1].split("\n## ", 1)[0]
+    assert "```python good" in right
+
+
+@each_rule
+def test_fix_is_promised_where_one_is_shown(page: Page) -> None:
+    shown = any(example.fixed for example in examples(page))
+    assert shown == (page.fix is not None)
+
+
+@each_rule
+def test_every_bad_example_meets_the_needs(page: Page) -> None:
+    assert page.needs.words(), "a rule without needs makes every file be parsed"
+    for example in examples(page):
+        if example.kind != "bad":
+            continue
+        for name in {mark.file for mark in example.marks if not mark.todo}:
+            assert page.needs.met(set(WORD.findall(example.files[name]))), f"line {example.line}, {name}"
+
+
+@each_rule
+def test_check_keeps_no_state(page: Page) -> None:
+    check_class = check_of(page)
+    visits = [name for name in dir(check_class) if name.startswith("visit_")]
+    assert visits
+    assert all(issubclass(getattr(cst, name.removeprefix("visit_")), cst.CSTNode) for name in visits)
+    assert check_class.__init__ is Check.__init__
+    for example in examples(page):
+        for name, text in example.files.items():
+            found: list[Finding] = []
+            check, facts = _prepared(check_class, page, name, text, found)
+            before = dict(vars(check))
+            for node in facts.tree.nodes:
+                visit = getattr(check, f"visit_{type(node).__name__}", None)
+                if visit:
+                    visit(node)
+            assert vars(check) == before
+
+
+def _prepared(
+    check_class: type[Check], page: Page, name: str, text: str, found: list[Finding]
+) -> tuple[Check, FileFacts]:
+    path = Path(folder(), page.family, name)
+    facts = FileFacts(read(str(path), text.encode()), cst.parse_module(text), Projects().of(path), distributed=True)
+    return check_class(page, facts, found.append), facts
+
+
+@each_rule
+def test_check_is_small_and_imports_no_other_check(page: Page) -> None:
+    path = CHECKS / page.family / f"{page.name.replace('-', '_')}.py"
+    text = path.read_text("utf-8")
+    assert len(text.splitlines()) <= 150
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("lightlint.checks"):
+            assert node.module.rpartition(".")[2].startswith("_"), f"{path.name} imports {node.module}"
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "met"),
+    [
+        ("a", {"a"}, True),
+        ("a & b", {"a"}, False),
+        ("a | b & c", {"a"}, True),
+        ("a | b & c", {"b"}, False),
+        ("(a | b) & c", {"a"}, False),
+        ("(a | b) & c", {"b", "c"}, True),
+        ("*", set(), True),
+    ],
+)
+def test_needs_are_read_with_the_usual_precedence(text: str, words: set[str], met: bool) -> None:
+    assert parse_needs(text).met(words) is met
+
+
+@pytest.mark.parametrize("text", ["", "a &", "a b", "(a", "a)", "a && b", "a | | b", "!a"])
+def test_needs_that_do_not_parse_are_told(text: str) -> None:
+    with pytest.raises(PageError, match="needs"):
+        parse_needs(text)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("---\ncode", "code", "no front matter"),
+        ("tier: warning", "tier: fatal", "fatal"),
+        ("since:", "sinse:", "sinse"),
+        ("fix: safe\n", "", "fix"),
+    ],
+)
+def test_page_that_breaks_the_form_is_named(old: str, new: str, message: str) -> None:
+    page = all_pages()["empty-cache-in-loop"]
+    text = page.path.read_text("utf-8")
+    with pytest.raises(PageError, match=message) as raised:
+        parse_page(page.path, text.replace(old, new, 1))
+    assert str(page.path) in str(raised.value)
