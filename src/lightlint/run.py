@@ -102,6 +102,7 @@ def _each_file(
         exclude=settings.exclude,
         respect_gitignore=settings.respect_gitignore,
         force_exclude=settings.force_exclude,
+        root=settings.file.parent if settings.file else None,
     )
     projects = Projects()
     results = [Result(problems=tuple(Problem(each.filename, each.message) for each in missing))]

@@ -53,17 +53,20 @@ def discover(
         exclude: globs; one without `/` is matched against names, another against the path from `root`.
         extend_exclude: more of these.
         respect_gitignore: whether .gitignore files from the repository's root down count, and its .git/info/exclude.
-        force_exclude: whether `exclude` counts for paths that are named, too.
+        force_exclude: whether `exclude` counts for paths that are named, too, and for the directories they are in,
+            save those that `root` is in.
         root: where globs with a `/` start; the working directory if None.
 
     Raises:
         ValueError: a glob's brackets or braces do not pair.
     """
-    excluded = _excluder((*exclude, *extend_exclude), os.path.abspath(root or "."))
+    base = os.path.abspath(root or ".")
+    excluded = _excluder((*exclude, *extend_exclude), base)
+    outside = set(_lineage(base))  # a project may well lie below a directory called `dist`
     found: list[str] = []
     problems: list[Problem] = []
     for path in paths:
-        if force_exclude and any(map(excluded, _lineage(os.path.abspath(path)))):
+        if force_exclude and any(excluded(each) for each in _lineage(os.path.abspath(path)) if each not in outside):
             continue
         if os.path.isdir(path):
             ignores = _above(os.path.abspath(path)) if respect_gitignore else None
