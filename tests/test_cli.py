@@ -28,6 +28,7 @@ def train(model, loader, optimizer):
         torch.cuda.empty_cache()
 """
 FIXED = FAULTY.replace("        torch.cuda.empty_cache()\n", "")
+_NOT_OURS = ("NO_COLOR", "FORCE_COLOR", "TERM", "PYTHONUNBUFFERED")
 CODE = all_pages()["empty-cache-in-loop"].code
 
 
@@ -42,7 +43,7 @@ def lightlint(*arguments: str | bytes, cwd: Path, data: bytes = b"", **env: str)
 
 
 def clean(**env: str) -> dict[str, str]:
-    kept = {key: value for key, value in os.environ.items() if key not in ("NO_COLOR", "FORCE_COLOR", "TERM")}
+    kept = {key: value for key, value in os.environ.items() if key not in _NOT_OURS}
     return {**kept, "TERM": "xterm-256color", **env}
 
 
@@ -197,7 +198,10 @@ def test_settings_of_the_project_and_without_them(project: Path) -> None:
         (["--selct", "LL1"], "unrecognized arguments: --selct; did you mean `--select`?"),
         (["--output-format", "jsn"], "--output-format: unknown format `jsn`; did you mean `json`?"),
         (["--select", "rnaks"], "--select: unknown rule `rnaks`; did you mean `ranks`?"),
-        (["--target-torch", "new"], '--target-torch: expected a version in quotes such as "2.4" or ">=1.9,<2.3", found "new"'),
+        (
+            ["--target-torch", "new"],
+            '--target-torch: expected a version in quotes such as "2.4" or ">=1.9,<2.3", found "new"',
+        ),
         (["--config", "none.toml"], "none.toml: cannot be read: No such file or directory"),
         (["--config", "a", "--isolated"], "--isolated and --config exclude each other; see `lightlint --help`"),
         (["-", "x.py"], "`-` (standard input) cannot be mixed with other paths; see `lightlint --help`"),

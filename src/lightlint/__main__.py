@@ -7,14 +7,23 @@ import sys
 
 def main() -> int:
     """Run the command line of this process and return its exit status."""
-    if sys.argv[1:] in (["--version"], ["-V"]):
-        from lightlint import __version__
-
-        sys.stdout.write(f"lightlint {__version__}\n")
+    if sys.argv[1:] in (["--version"], ["-V"]) and _print_version():
         return 0
     from lightlint.cli import run_command
 
     return run_command(sys.argv[1:])
+
+
+def _print_version() -> bool:
+    """Print it without an argument parser; False where standard output is closed, which `run_command` deals with."""
+    from lightlint import __version__
+
+    try:
+        sys.stdout.write(f"lightlint {__version__}\n")
+        sys.stdout.flush()
+    except BrokenPipeError:
+        return False
+    return True
 
 
 if __name__ == "__main__":

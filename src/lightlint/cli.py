@@ -26,19 +26,31 @@ _COMMANDS = {"rule": "lightlint.rulebook"}  # first word: the module whose `main
 
 def run_command(arguments: Sequence[str]) -> int:
     """Run `lightlint` with the given arguments and return its exit status."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # paths need not be UTF-8, terminals need not be able to show all
-            stream.reconfigure(errors="backslashreplace")
     try:
+        status = _guarded(arguments)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _abandon(sys.stdout)
+        return CLEAN
+    return status
+
+
+def _guarded(arguments: Sequence[str]) -> int:
+    """Run, and turn whatever ends the run early into a line and a status."""
+    try:
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, io.TextIOWrapper):  # paths need not be UTF-8, terminals need not show every character
+                stream.reconfigure(errors="backslashreplace")
         return _dispatch(arguments)
+    except SystemExit as left:  # argparse, at --help and wrong options
+        return left.code if isinstance(left.code, int) else FAILED
     except SettingsError as error:
         return _failed(str(error))
     except KeyboardInterrupt:
         _failed("interrupted")
         return INTERRUPTED
     except BrokenPipeError:
-        _abandon(sys.stdout)
-        return CLEAN
+        raise
     except Exception as error:
         import traceback
 
@@ -50,7 +62,6 @@ def _dispatch(arguments: Sequence[str]) -> int:
     if arguments and arguments[0] in _COMMANDS:
         command = import_module(_COMMANDS[arguments[0]])
         status: int = command.main(arguments[1:])
-        sys.stdout.flush()  # a closed pipe is dealt with here, not at the interpreter's exit
         return status
     from lightlint.arguments import as_settings, parse
 
