@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from lightlint.facts.accumulation import Accumulation
 from lightlint.facts.bindings import Bindings
 from lightlint.facts.classes import Classes
 from lightlint.facts.flow import Flow
@@ -62,6 +63,7 @@ class FileFacts:
         self.values = Values(self.tree, self.names, self.classes, self.hooks)
         self.loops = Loops(self.tree, self.names, self.hooks, self.values)
         self.guards = Guards(self.tree, self.names, self.hooks, self.conditions)
+        self.accumulation = Accumulation(self.tree, self.names, self.hooks, self.values, self.conditions)
         self.positions = Positions(module, source)
         self._flows: dict[cst.CSTNode, Flow] = {}
 

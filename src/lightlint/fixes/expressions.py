@@ -65,6 +65,9 @@ def _needs_brackets(code: Code, node: cst.BaseExpression, text: str) -> bool:
         return True
     outermost = _outermost(code, node)
     if outermost is node:
+        loop = code.spans.parent(node)
+        if isinstance(loop, cst.For) and loop.target is node:
+            return False
         return isinstance(expression, _BRACKETED_IN_STATEMENTS) and not expression.lpar
     low, high = code.spans.span(outermost)
     start, end = code.spans.span(node)

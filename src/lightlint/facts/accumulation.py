@@ -1,0 +1,132 @@
+"""Gradient accumulation: optimizer steps, and the `(i + 1) % n == 0` tests that let only every n-th batch step."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+import libcst as cst
+
+from lightlint.facts.bindings import Kind
+from lightlint.facts.hooks import Hooks
+from lightlint.facts.names import Names
+from lightlint.facts.tree import Tree
+from lightlint.facts.values import Values
+
+_SPELLED_OPTIMIZER = re.compile(r"optim|(?:^|_)opt(?:$|_|\d)", re.IGNORECASE)
+_SPELLED_SCHEDULER = re.compile(r"sched", re.IGNORECASE)
+_DEPTH = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A test that holds once in `size` values of `counter`; in `(i + 1) % n == 0` the counter is `i`, the shift 1."""
+
+    modulo: cst.BinaryOperation
+    counter: cst.BaseExpression
+    shift: int
+    size: cst.BaseExpression
+
+
+class Accumulation:
+    """The optimizer steps of one file and the windows they wait for."""
+
+    def __init__(
+        self,
+        tree: Tree,
+        names: Names,
+        hooks: Hooks,
+        values: Values,
+        conditions: Callable[[cst.CSTNode], list[tuple[cst.BaseExpression, bool]]],
+    ) -> None:
+        self._tree = tree
+        self._names = names
+        self._hooks = hooks
+        self._values = values
+        self._conditions = conditions
+
+    def is_step(self, call: cst.Call) -> bool:
+        """Whether a call steps an optimizer, itself or through a scaler.
+
+        The receiver is an optimizer by its constructor, by being told to `zero_grad()` too, or, weaker, by its spelling.
+        """
+        if self._names.method(call) != "step" or not isinstance(call.func, cst.Attribute):
+            return False
+        receiver = call.func.value
+        if self._values.is_scaler(receiver):
+            return True
+        candidates = [receiver, *(arg.value for arg in call.args[:1])]
+        return any(self._is_optimizer(each) for each in candidates)
+
+    def _is_optimizer(self, expression: cst.BaseExpression) -> bool:
+        if self._values.is_optimizer(expression):
+            return True
+        key = self._names.key(expression)
+        zeroed = (
+            each.func
+            for each in self._tree.within(self._tree.owner(expression), cst.Call)
+            if self._names.method(each) == "zero_grad"
+        )
+        told = any(isinstance(func, cst.Attribute) and self._names.key(func.value) == key for func in zeroed)
+        last = key.rpartition(".")[2]
+        spelled = _SPELLED_OPTIMIZER.search(last) and not _SPELLED_SCHEDULER.search(last)
+        return bool(key) and (told or bool(spelled))
+
+    def comes_to_step(self, call: cst.Call) -> bool:
+        """Whether a call steps an optimizer, itself or in a helper of this file."""
+        callee = self._hooks.callee(call)
+        helpers = self._hooks.reachable(callee) if callee else []
+        return self.is_step(call) or any(
+            self.is_step(each) for helper in helpers for each in self._tree.own(helper, cst.Call)
+        )
+
+    def window(self, node: cst.CSTNode) -> Window | None:
+        """The window that has to be full for a node to run, tested in the innermost loop around it.
+
+        None where the test has another way to hold, as in `(i + 1) % n == 0 or last`.
+        """
+        around = self._tree.loops(node)
+        found = self._windows(self._conditions(node), 0)
+        return next((each for each in found if not around or self._tree.contains(around[0], each.modulo)), None)
+
+    def _windows(self, outcomes: Iterable[tuple[cst.BaseExpression, bool]], depth: int) -> Iterator[Window]:
+        for test, outcome in outcomes:
+            match test:
+                case cst.Comparison(comparisons=[cst.ComparisonTarget(operator=operator, comparator=right)]):
+                    if isinstance(operator, cst.Equal if outcome else cst.NotEqual):
+                        yield from self._modulo(test.left)
+                        yield from self._modulo(right)
+                case cst.BinaryOperation() if not outcome:
+                    yield from self._modulo(test)
+                case cst.Name() if depth < _DEPTH:
+                    found = self._names.bindings.lookup(test)
+                    value = found[0].value if len(found) == 1 and found[0].kind is Kind.ASSIGN else None
+                    if value is not None and not found[0].path:
+                        yield from self._windows(_parts(value, outcome), depth + 1)
+
+    def _modulo(self, expression: cst.BaseExpression) -> Iterator[Window]:
+        if not isinstance(expression, cst.BinaryOperation) or not isinstance(expression.operator, cst.Modulo):
+            return
+        counter, shift = expression.left, 0
+        if isinstance(counter, cst.BinaryOperation) and isinstance(counter.operator, (cst.Add, cst.Subtract)):
+            sign = -1 if isinstance(counter.operator, cst.Subtract) else 1
+            for side, other in ((counter.left, counter.right), (counter.right, counter.left)):
+                value = self._names.constant(other)
+                if isinstance(value, int):
+                    counter, shift = side, sign * value
+                    break
+        if isinstance(counter, (cst.Name, cst.Attribute)):
+            yield Window(expression, counter, shift, expression.right)
+
+
+def _parts(test: cst.BaseExpression, outcome: bool) -> Iterator[tuple[cst.BaseExpression, bool]]:
+    """The tests that surely came out one way when a whole test did."""
+    match test:
+        case cst.UnaryOperation(operator=cst.Not()):
+            yield from _parts(test.expression, not outcome)
+        case cst.BooleanOperation(operator=operator) if isinstance(operator, cst.And if outcome else cst.Or):
+            yield from _parts(test.left, outcome)
+            yield from _parts(test.right, outcome)
+        case _:
+            yield test, outcome
