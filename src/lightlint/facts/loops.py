@@ -6,11 +6,13 @@ from enum import StrEnum
 
 import libcst as cst
 
+from lightlint.facts.bindings import Kind
 from lightlint.facts.hooks import Hook, Hooks
 from lightlint.facts.names import Names
 from lightlint.facts.tree import Loop, Tree
 from lightlint.facts.values import Values
 
+_ENDLESS = {"itertools.cycle", "itertools.count", "itertools.islice", "itertools.repeat"}
 _BACKWARDS = {"backward", "manual_backward"}
 
 
@@ -67,6 +69,24 @@ class Loops:
         """The innermost loop around a node, in its function, if it is a batch loop."""
         around = self._tree.loops(node)
         return around[0] if around and self.kind(around[0]) is LoopKind.BATCH else None
+
+    def is_one_pass(self, loop: cst.For) -> bool:
+        """Whether a loop draws every batch of a loader once: it iterates a DataLoader, or what comes from outside, to the end.
+
+        Endless iterators, generators of this file and loops left by `break` or `return` are none.
+        """
+        exits = self._tree.own(loop.body, cst.Break, cst.Return)
+        left = any(isinstance(each, cst.Return) or self._tree.loops(each)[0] is loop for each in exits)
+        calls = {self._names.call(each) for each in self._tree.within(loop.iter, cst.Call)}
+        drawn = self._values.iterated(loop.iter)
+        if left or calls & _ENDLESS:
+            return False
+        if isinstance(drawn, cst.Name):
+            found = self._names.bindings.lookup(drawn)
+            outside = all(each.kind is Kind.PARAMETER for each in found)
+        else:
+            outside = isinstance(drawn, cst.Attribute)
+        return self._values.is_loader(drawn) or (outside and not self._values.origins(drawn))
 
     def per_batch(self, node: cst.CSTNode, depth: int = 0) -> Loop | Hook | None:
         """The batch loop or per-batch hook in which a node runs once per batch, through helpers of this file."""

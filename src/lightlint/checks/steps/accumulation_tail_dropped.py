@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+import libcst as cst
+
+from lightlint.check import Check
+from lightlint.facts.accumulation import Window
+from lightlint.facts.bindings import Kind
+from lightlint.facts.classes import MODULE
+from lightlint.facts.hooks import TRAINING_STEP
+
+
+class AccumulationTailDropped(Check):
+    def visit_Call(self, call: cst.Call) -> None:
+        accumulation = self.facts.accumulation
+        window = accumulation.window(call) if accumulation.is_step(call) else None
+        if window is None or self.names.constant(window.size) == 1:
+            return
+        loop, function = self.loops.batch_loop(call), self.tree.function(call)
+        if isinstance(loop, cst.For):
+            dropped = self._is_epoch(loop, window) and self._accumulates(loop.body) and not self._is_flushed(loop)
+        else:
+            manual = loop is None and function is not None and self._is_manual_step(function, window)
+            dropped = manual and function is not None and self._accumulates(function.body)
+        if dropped and not self._divides(call, window):
+            size = self.tree.module.code_for_node(window.size)
+            self.report(
+                call, f"no step follows the last batches of an epoch where they do not fill a window of `{size}`"
+            )
+
+    def _is_epoch(self, loop: cst.For, window: Window) -> bool:
+        """Whether a loop is one pass of several over a loader, and its counter starts anew with each.
+
+        A counter that runs on hands the rest of one pass to the next; only the end of the training loses it.
+        """
+        if not isinstance(window.counter, cst.Name) or not self.loops.is_one_pass(loop) or not self._is_repeated(loop):
+            return False
+        found = self.names.bindings.lookup(window.counter)
+        inside = [each for each in found if self.tree.contains(loop, each.site)]
+        if inside and all(each.kind is Kind.LOOP and each.path == (0,) for each in inside):
+            return self._counts_from_constant(loop.iter)
+        around = self.tree.loops(loop)
+        place = around[0].body if around else self.tree.owner(loop)
+        resets = (each for each in found if each.kind is Kind.ASSIGN and self.tree.contains(place, each.site))
+        counted = bool(inside) and all(each.kind is Kind.AUGMENT for each in inside)
+        return counted and any(self.tree.order(each.site) < self.tree.order(loop) for each in resets)
+
+    def _counts_from_constant(self, iterable: cst.BaseExpression) -> bool:
+        if self.names.call(iterable) != "builtins.enumerate" or not isinstance(iterable, cst.Call):
+            return False
+        start = self.names.argument(iterable, "start", 1)
+        return start is None or isinstance(self.names.constant(start.value), int)
+
+    def _is_repeated(self, loop: cst.For) -> bool:
+        """Whether the loop runs once per epoch, as far as its callers are in sight."""
+        function = self.tree.function(loop)
+        calls = self.hooks.calls_of.get(function, ()) if function else ()
+        outside = function is not None and not calls
+        return bool(self.tree.loops(loop)) or outside or any(self.tree.loops(call) for call in calls)
+
+    def _is_flushed(self, loop: cst.For) -> bool:
+        """Whether a step may follow the loop: behind it in its function, or in a caller."""
+        function = self.tree.function(loop)
+        callers = self.hooks.calls_of.get(function, ()) if function else ()
+        behind = [call for call in self.tree.own(self.tree.owner(loop), cst.Call) if self._is_behind(call, loop)]
+        for caller in {self.tree.owner(call) for call in callers}:
+            behind += [call for call in self.tree.own(caller, cst.Call) if self.hooks.callee(call) is not function]
+        return any(self._steps_at_once(call) for call in behind)
+
+    def _is_behind(self, call: cst.Call, loop: cst.For) -> bool:
+        return self.tree.order(call) > self.tree.order(loop) and not self.tree.contains(loop, call)
+
+    def _steps_at_once(self, call: cst.Call) -> bool:
+        """Whether a call steps an optimizer without waiting for a full window."""
+        return self.facts.accumulation.comes_to_step(call) and self.facts.accumulation.window(call) is None
+
+    def _is_manual_step(self, function: cst.FunctionDef, window: Window) -> bool:
+        """Whether this is a `training_step` that counts by `batch_idx`, of a class that steps nowhere else."""
+        hook, node = self.hooks.of(function), self.tree.class_of(function)
+        if hook is None or hook.name != TRAINING_STEP or node is None or not self.classes.is_a(node, MODULE):
+            return False
+        if self.classes.constant(node, "automatic_optimization", True) is not False:
+            return False
+        third = [each.name.value for each in function.params.params[2:3]]
+        steps = [each for each in self.tree.within(node, cst.Call) if self.facts.accumulation.is_step(each)]
+        counts = isinstance(window.counter, cst.Name) and third == [window.counter.value]
+        return counts and all(self.tree.contains(function, each) for each in steps)
+
+    def _accumulates(self, body: cst.CSTNode) -> bool:
+        """Whether every batch adds a gradient, and every step and every `zero_grad` waits for a full window."""
+        calls = self.tree.own(body, cst.Call)
+        zeroes = (call for call in calls if self.names.method(call) == "zero_grad")
+        if any(self.facts.accumulation.window(call) is None for call in zeroes) or any(map(self._steps_at_once, calls)):
+            return False
+        backward = (call for call in calls if self._comes_to_backward(call))
+        return any(self.facts.accumulation.window(call) is None for call in backward)
+
+    def _comes_to_backward(self, call: cst.Call) -> bool:
+        callee = self.hooks.callee(call)
+        return self.loops.is_backward(call) or (callee is not None and self.loops.is_backward_in(callee.body))
+
+    def _divides(self, call: cst.Call, window: Window) -> bool:
+        """Whether the program asks how many batches are left over, by the same modulo of a count."""
+        size = self.tree.module.code_for_node(window.size)
+        return any(
+            isinstance(each.operator, cst.Modulo)
+            and self.tree.module.code_for_node(each.right) == size
+            and bool(self.tree.within(each.left, cst.Call))
+            for each in self.tree.own(self.tree.owner(call), cst.BinaryOperation)
+        )
