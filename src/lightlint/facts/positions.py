@@ -27,19 +27,23 @@ class Positions:
 
     @cached_property
     def _characters(self) -> list[int] | None:
-        """Character offset of each UTF-8 byte, None where the text is ASCII and they are the same."""
+        """Character offset of each UTF-8 byte of the tree's code, None where the text is ASCII and they are the same."""
         text = self._source.text
-        if text.isascii():
+        if text.isascii() and "\f" not in text:
             return None
+        # libcst drops or repeats form feeds in front of a statement, so places are matched without counting them.
+        places = [index for index, character in enumerate(text) if character != "\f"] + [len(text)]
         offsets: list[int] = []
-        for index, character in enumerate(text):
-            offsets.extend([index] * len(character.encode()))
+        place = 0
+        for character in self._module.code if "\f" in text else text:
+            offsets.extend([places[place]] * len(character.encode()))
+            place += character != "\f"
         return [*offsets, len(text)]
 
     def span(self, node: cst.CSTNode) -> tuple[int, int]:
         """Character offsets `[start, end)` of a node in the text, its own brackets included, comments around it not."""
-        opening: Sequence[cst.CSTNode] = getattr(node, "lpar", ())
-        closing: Sequence[cst.CSTNode] = getattr(node, "rpar", ())
+        opening: Sequence[cst.CSTNode] = node.lpar if isinstance(node, cst.BaseExpression) else ()
+        closing: Sequence[cst.CSTNode] = node.rpar if isinstance(node, cst.BaseExpression) else ()
         start = self._ranges[opening[0] if opening else node][0]
         end = self._ranges[closing[-1] if closing else node][1]
         if self._characters is None:
