@@ -77,8 +77,8 @@ def insert_after(code: Code, statement: Statement, text: str) -> Draft | None:
     """
     line = _line_of(code, statement)
     if line is not None and _shares_line(line, statement, first=False):
-        end = code.spans.span(statement)[1]
-        return _only_if(_is_simple(text), Draft((RawEdit(end, end, f"; {text}"),)))
+        behind = code.spans.span(statement)[1]
+        return _only_if(_is_simple(text), Draft((RawEdit(behind, behind, f"; {text}"),)))
     whole = line or statement
     margin = code.margin(_first_offset(code, whole))
     end = _last_line_end(code, whole)
@@ -99,8 +99,7 @@ def wrap_statements(code: Code, statements: Sequence[cst.BaseStatement], header:
         return None
     if any(_has_long_string(code, statement) for statement in statements):
         return None
-    start = _first_offset(code, statements[0])
-    end = _last_line_end(code, statements[-1])
+    start, end = _first_offset(code, statements[0]), _last_line_end(code, statements[-1])
     margin = code.margin(start)
     if margin is None or end is None:
         return None
@@ -206,13 +205,12 @@ def _is_docstring(code: Code, line: cst.CSTNode, statement: cst.CSTNode) -> bool
         return False
     if not isinstance(small.value, cst.SimpleString | cst.ConcatenatedString):
         return False
-    block = line if isinstance(line, cst.SimpleStatementSuite) else code.spans.parent(line)
-    if isinstance(block, cst.Module):
-        return block.body[0] is line
-    first = isinstance(block, cst.SimpleStatementSuite) or (
-        isinstance(block, cst.IndentedBlock) and block.body[0] is line
-    )
-    return first and isinstance(code.spans.parent(block), cst.FunctionDef | cst.ClassDef)
+    above = code.spans.parent(line)
+    if isinstance(above, cst.Module | cst.IndentedBlock):
+        if above.body[0] is not line:
+            return False
+        above = code.spans.parent(above) if isinstance(above, cst.IndentedBlock) else above
+    return isinstance(above, cst.Module | cst.FunctionDef | cst.ClassDef)
 
 
 def _is_future(line: cst.SimpleStatementLine | cst.SimpleStatementSuite) -> bool:
