@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import gc
 import re
 import traceback
+import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -71,8 +73,8 @@ def lint(source: Source, settings: Settings, projects: Projects, *, gate: bool =
         ]
     found, crashes = _run(source, pages, settings, projects) if pages else ([], [])
     found += [_own(SYNTAX, source, offset, offset, message) for offset, message in source.broken]
-    kept, silenced = suppressions.split(found, codes_of())
     on = {page.code for page in all_pages().values() if page.name in active}
+    kept, silenced = suppressions.split((each for each in found if each.code in on), codes_of())
     if UNUSED in on:
         kept += [_idle(source, unused) for unused in suppressions.unused(silenced, codes_of(), on)]
     return Linted(
@@ -175,12 +177,25 @@ def parse(source: Source) -> cst.Module:
         try:
             return cst.parse_module(source.text)
         except cst.ParserSyntaxError as error:
-            row = min(error.raw_line, len(source.row_starts))
-            offset = min(source.row_starts[row - 1] + error.raw_column, len(source.text))
-            message = " ".join(error.message.split()).removeprefix("parser error: ")
-            raise UnparsableError(offset, f"syntax error: {message}") from None
+            raise _unparsable(source, error) from None
         except RecursionError:
             raise UnparsableError(0, "expressions nested too deeply to be parsed") from None
+
+
+def _unparsable(source: Source, error: cst.ParserSyntaxError) -> UnparsableError:
+    """The error in Python's own words and at its place, where it refuses the text, too: libcst lists grammar tokens."""
+    row, column = error.raw_line, error.raw_column
+    message = " ".join(error.message.split()).removeprefix("parser error: ")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            ast.parse(source.text)
+    except SyntaxError as own:
+        row, column, message = own.lineno or 1, (own.offset or 1) - 1, own.msg
+    except (ValueError, RecursionError, MemoryError):
+        pass
+    start = source.row_starts[min(row, len(source.row_starts)) - 1]
+    return UnparsableError(min(start + max(0, column), len(source.text)), f"syntax error: {message}")
 
 
 def parses(text: str) -> bool:

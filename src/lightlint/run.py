@@ -77,7 +77,7 @@ def check_text(data: bytes, filename: str, settings: Settings) -> Result:
     try:
         source = read(filename, data)
     except UnreadableError as error:
-        return Result((unreadable(filename, str(error)),), files=1)
+        return _unread(filename, error, settings.for_path(filename))
     return _checked(source, settings.for_path(filename), Projects())
 
 
@@ -86,7 +86,7 @@ def fix_text(data: bytes, filename: str, settings: Settings, *, unsafe: bool) ->
     try:
         source = read(filename, data)
     except UnreadableError as error:
-        return Result((unreadable(filename, str(error)),), files=1), data
+        return _unread(filename, error, settings.for_path(filename)), data
     result, fixed = _fixed(source, settings.for_path(filename), Projects(), unsafe=unsafe)
     return result, fixed.source.render() if fixed.source is not source else data
 
@@ -119,8 +119,13 @@ def _read_and(
     try:
         source = load(path)
     except UnreadableError as error:
-        return Result((unreadable(str(path), str(error)),), files=1)
+        return _unread(str(path), error, settings)
     return one(source, settings, projects)
+
+
+def _unread(filename: str, error: UnreadableError, settings: Settings) -> Result:
+    finding = unreadable(filename, str(error))
+    return Result((finding,) if finding.name in settings.rules_for(filename) else (), files=1)
 
 
 def _checked(source: Source, settings: Settings, projects: Projects) -> Result:
@@ -141,8 +146,9 @@ def _fixed(source: Source, settings: Settings, projects: Projects, *, unsafe: bo
     if fixed.source is not source:
         codes = tuple(finding.code for finding in fixed.applied)
         changed = (Changed(source.filename, source.text, fixed.source.text, codes),)
-    problems = tuple(map(_crashed, dict.fromkeys(crashes)))
-    return Result((*fixed.left, *fixed.problems), problems, changed, 1), fixed
+    active = settings.rules_for(source.filename)
+    failed = (finding for finding in fixed.problems if finding.name in active)
+    return Result((*fixed.left, *failed), tuple(map(_crashed, dict.fromkeys(crashes))), changed, 1), fixed
 
 
 def _crashed(crash: Crash) -> Problem:
