@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -110,21 +110,27 @@ def _visit(
 ) -> None:
     """The one walk: each node to the checks that want its type. A check that fails is out for this file."""
     handlers: dict[type, list[tuple[Page, Handler]]] = defaultdict(list)
-    for page in pages:
+    out: set[str] = set()
+
+    def guarded(page: Page, step: Callable[[], None]) -> None:
+        try:
+            step()
+        except Exception:
+            out.add(page.name)
+            crashed(Crash(facts.source.filename, page.name, traceback.format_exc()))
+            add(_own(CRASH, facts.source, 0, 0, f"the check of `{page.name}` failed on this file"))
+
+    def enlist(page: Page) -> None:
         check = _check_class(page)(page, facts, add)
         for kind, name in _visits(page):
             handlers[kind].append((page, getattr(check, name)))
-    out: set[str] = set()
+
+    for page in pages:
+        guarded(page, partial(enlist, page))
     for node in facts.tree.nodes:
         for page, handler in handlers.get(type(node), ()):
-            if page.name in out:
-                continue
-            try:
-                handler(node)
-            except Exception:
-                out.add(page.name)
-                crashed(Crash(facts.source.filename, page.name, traceback.format_exc()))
-                add(_own(CRASH, facts.source, 0, 0, f"the check of `{page.name}` failed on this file"))
+            if page.name not in out:
+                guarded(page, partial(handler, node))
 
 
 @cache

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lightlint.facts.project import Projects
@@ -13,7 +13,7 @@ from lightlint.lint import Crash, Linted, lint, parses, unreadable
 from lightlint.settings import Settings
 from lightlint.sources.discover import discover
 from lightlint.sources.load import load, read
-from lightlint.sources.source import Source, UnreadableError, UnwritableError
+from lightlint.sources.source import ForeignError, Source, UnreadableError, UnwritableError
 from lightlint.sources.write import write
 
 Progress = Callable[[int, int], None]
@@ -124,6 +124,8 @@ def _read_and(
 
 
 def _unread(filename: str, error: UnreadableError, settings: Settings) -> Result:
+    if isinstance(error, ForeignError):
+        return Result(problems=(Problem(filename, str(error), fatal=False),), files=1)
     finding = unreadable(filename, str(error))
     return Result((finding,) if finding.name in settings.rules_for(filename) else (), files=1)
 
@@ -139,7 +141,7 @@ def _fixed(source: Source, settings: Settings, projects: Projects, *, unsafe: bo
     def once(text: Source) -> Sequence[Finding]:
         linted: Linted = lint(text, settings, projects)
         crashes.extend(linted.crashes)
-        return linted.findings
+        return [finding if settings.shows(finding) else replace(finding, fix=None) for finding in linted.findings]
 
     fixed = fix_source(source, once, unsafe=unsafe, parses=parses)
     changed: tuple[Changed, ...] = ()

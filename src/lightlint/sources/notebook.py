@@ -12,7 +12,7 @@ from typing import Any
 
 from lightlint.sources import json_spans
 from lightlint.sources.magics import Masked, mask, mask_all, mask_unparsed
-from lightlint.sources.source import Cell, Source, UnreadableError
+from lightlint.sources.source import Cell, ForeignError, Source, UnreadableError
 
 _LFS = b"version https://git-lfs"
 _ESCAPED = re.compile(r"(?<!\\)(?:\\\\)*\\u(?!00[0-7])[0-9a-fA-F]{4}")  # of a character beyond ASCII
@@ -169,7 +169,7 @@ def _decoded(data: bytes) -> str:
     if not data.strip():
         raise UnreadableError("the notebook is empty")
     if data.startswith(_LFS):
-        raise UnreadableError("a Git LFS pointer instead of the notebook; `git lfs pull` fetches it")
+        raise ForeignError("skipped: a Git LFS pointer instead of the notebook; `git lfs pull` fetches it")
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -196,7 +196,7 @@ def _code_cells(raw: str) -> Iterator[tuple[int, _Slot, bool]]:
         raise UnreadableError("not a notebook: it has no list of cells")
     language = _language(top.get("metadata"))
     if "python" not in language.lower() and language.lower() != "pyspark":
-        raise UnreadableError(f"a notebook of another language ({language})")
+        raise ForeignError(f"skipped: a notebook of another language ({language})")
     for number, (cell, slot) in enumerate(cells, 1):
         if cell.get("cell_type") == "code" and slot:
             yield number, slot, _is_python(cell.get("metadata"))
@@ -212,9 +212,9 @@ def _language(metadata: Any) -> str:
 
 
 def _is_python(metadata: Any) -> bool:
-    """Whether a cell is in the notebook's language; VS Code marks the cells that are not."""
+    """Whether a cell is in the notebook's language; VS Code marks those that are not, and Python at times as plaintext."""
     editor = metadata.get("vscode") if isinstance(metadata, dict) else None
-    return not isinstance(editor, dict) or editor.get("languageId", "python") == "python"
+    return not isinstance(editor, dict) or editor.get("languageId", "python") in ("python", "plaintext")
 
 
 _ScannedCell = tuple[dict[str, Any], _Slot | None]

@@ -20,6 +20,10 @@ class UnreadableError(Exception):
     """A file that cannot be linted; the text says why in one line, without the file's name."""
 
 
+class ForeignError(UnreadableError):
+    """A file that is in order and not lightlint's to lint: a notebook of another language, a Git LFS pointer."""
+
+
 class UnwritableError(Exception):
     """A file that cannot be written; the text says why in one line, without the file's name."""
 
@@ -103,21 +107,26 @@ class Source:
 
     def _editable(self, edit: Edit) -> bool:
         low, high = self._piece(edit.start)
-        if edit.end > high:
+        near = [
+            (start, end)
+            for start, end in self.masked
+            if start <= edit.end and edit.start <= end and low <= start < high
+        ]
+        return edit.end <= high and all(self._spares(edit, start, end) for start, end in near)
+
+    def _spares(self, edit: Edit, start: int, end: int) -> bool:
+        """Whether an edit that touches a masked range leaves it its place: not inside, and its neighbours the same."""
+        low, high = self._piece(start)
+        cell = self.cell_at(start)
+        if (edit.end > start and edit.start < end) or (cell and (cell.start, cell.end) == (start, end)):
             return False
-        for start, end in self.masked:
-            if start > edit.end or end < edit.start or not low <= start < high:
-                continue
-            cell = self.cell_at(start)
-            if (edit.end > start and edit.start < end) or (cell and (cell.start, cell.end) == (start, end)):
-                return False
-            before = self.text[max(low, edit.start - 1) : edit.start] + edit.content
-            behind = edit.content + self.text[edit.end : min(high, edit.end + 1)]
-            if edit.end == start and before[-1:] != self.text[max(low, start - 1) : start]:
-                return False
-            if edit.start == end and behind[:1] != self.text[end : min(high, end + 1)]:
-                return False
-        return True
+        before = self.text[low:start][-1:]
+        behind = self.text[end:high][:1]
+        if edit.end == start:
+            left = (self.text[low : edit.start] + edit.content)[-1:]
+            becomes_first = not left and before in {"\r", "\n"}
+            return left == before or becomes_first
+        return edit.start != end or (edit.content + self.text[edit.end : high])[:1] == behind
 
     def _piece(self, offset: int) -> tuple[int, int]:
         """The range an edit at `offset` may not leave: its cell with the line end behind it, or the whole text."""
