@@ -19,6 +19,7 @@ from lightlint.facts.loops import Loops
 from lightlint.facts.names import Names
 from lightlint.facts.positions import Positions
 from lightlint.facts.project import Project
+from lightlint.facts.steps import Steps
 from lightlint.facts.summary import summarise
 from lightlint.facts.tree import Tree
 from lightlint.facts.values import Values
@@ -95,6 +96,11 @@ class FileFacts:
         return World(
             self.project, self.path, own, self._distributed, default_all=self.lightning.surely_at_least(Version("2"))
         )
+
+    @cached_property
+    def steps(self) -> Steps:
+        """What one training step does."""
+        return Steps(self.tree, self.names, self.classes, self.hooks, self.values, self.loops, self.flow)
 
     @cached_property
     def torch(self) -> Target:

@@ -12,7 +12,7 @@ import libcst as cst
 from lightlint.facts.bindings import Binding, Kind
 from lightlint.facts.classes import MODULE, NN_MODULE, OPTIMIZER, Classes
 from lightlint.facts.hooks import Hooks
-from lightlint.facts.names import Names
+from lightlint.facts.names import UNKNOWN, Names
 from lightlint.facts.tree import Tree
 
 _DEPTH = 8
@@ -98,7 +98,9 @@ class Values:
             case cst.Call():
                 return self._of_call(expression, depth)
             case cst.Subscript():
-                return self._of_items(expression.value, depth)
+                index = expression.slice[0].slice
+                key = self._names.constant(index.value) if isinstance(index, cst.Index) else UNKNOWN
+                return self._of_items(expression.value, depth, key)
             case cst.IfExp():
                 return [*self._origins(expression.body, depth + 1), *self._origins(expression.orelse, depth + 1)]
             case cst.NamedExpr():
@@ -145,7 +147,7 @@ class Values:
         function = binding.scope
         if not isinstance(function, cst.FunctionDef):
             return [None]
-        calls = self._hooks.calls_of.get(function, ())
+        calls = (*self._hooks.calls_of.get(function, ()), *self._hooks.constructions.get(function, ()))
         if not calls or self._hooks.of(function):
             return [None]
         found: list[Origin | None] = []
@@ -159,7 +161,8 @@ class Values:
         plain = [*function.params.posonly_params, *function.params.params]
         names = [each.name.value for each in plain]
         position = names.index(parameter) if parameter in names else None
-        if position is not None and self._tree.class_of(function) and isinstance(call.func, cst.Attribute):
+        bound = isinstance(call.func, cst.Attribute) or function.name.value == "__init__"
+        if position is not None and self._tree.class_of(function) and bound:
             position -= 1
         arg = self._names.argument(call, parameter, position)
         return arg.value if arg else None
@@ -192,7 +195,7 @@ class Values:
             if receiver and None not in receiver:
                 return receiver
         if self._is_optimizers(call):
-            return [Origin(OPTIMIZER, call)]
+            return self._of_optimizers(call, (), depth)
         callee = self._hooks.callee(call)
         if callee is not None:
             return self._returned(callee, (), depth)
@@ -209,6 +212,21 @@ class Values:
             and self._classes.is_a(self._tree.enclosing_class(call), MODULE)
         )
 
+    def _of_optimizers(self, call: cst.Call, path: tuple[int, ...], depth: int) -> list[Origin | None]:
+        """What `self.optimizers()` gives: what `configure_optimizers` returns, some optimizer if that is out of sight."""
+        node = self._tree.enclosing_class(call)
+        method = self._classes.method(node, "configure_optimizers") if node is not None else None
+        returns = self._tree.own(method, cst.Return) if method is not None else []
+        value = returns[0].value if len(returns) == 1 else None
+        if isinstance(value, cst.Tuple) and len(value.elements) == 2:
+            first = value.elements[0].value
+            value = first if isinstance(first, cst.List) else value  # `[optimizers], [schedulers]`
+        if isinstance(value, cst.List) and not path and len(value.elements) == 1:
+            path = (0,)
+        found = self._of_part(value, path, depth + 1) if value is not None else []
+        sure = all(each and self._classes.name_is_a(each.name, OPTIMIZER) for each in found)
+        return found if found and sure else [Origin(OPTIMIZER, call)]
+
     def _returned(self, function: cst.FunctionDef, path: tuple[int, ...], depth: int) -> list[Origin | None]:
         found: list[Origin | None] = []
         for statement in self._tree.own(function, cst.Return):
@@ -222,13 +240,15 @@ class Values:
         if isinstance(value, (cst.Tuple, cst.List)) and path[0] < len(value.elements):
             return self._of_part(value.elements[path[0]].value, path[1:], depth)
         if isinstance(value, cst.Call):
+            if self._is_optimizers(value) and len(path) == 1:
+                return self._of_optimizers(value, path, depth)
             callee = self._hooks.callee(value)
             if callee is not None and depth <= _DEPTH:
                 return self._returned(callee, path, depth + 1)
         return [None]
 
-    def _of_items(self, container: cst.CSTNode, depth: int) -> list[Origin | None]:
-        """Origins of what a list, tuple or dict display holds."""
+    def _of_items(self, container: cst.CSTNode, depth: int, key: object = UNKNOWN) -> list[Origin | None]:
+        """Origins of what a list, tuple or dict display holds: of the item at `key`, or of every item."""
         if isinstance(container, cst.Call) and self._names.method(container) == "values":
             return self._of_items(container.func.value, depth) if isinstance(container.func, cst.Attribute) else [None]
         if isinstance(container, cst.Name):
@@ -238,30 +258,46 @@ class Values:
             if found[0].kind is Kind.PARAMETER and isinstance(found[0].scope, cst.FunctionDef):
                 function = found[0].scope
                 given = [self.given(function, c, container.value) for c in self._hooks.calls_of.get(function, ())]
-                return [o for each in given for o in (self._of_items(each, depth + 1) if each else [None])] or [None]
+                items = [self._of_items(each, depth + 1, key) if each else [None] for each in given]
+                return [origin for each in items for origin in each] or [None]
             if found[0].kind is Kind.ASSIGN and found[0].value is not None:
-                return self._of_container(found[0].value, found[0].path, depth + 1)
+                return self._of_container(found[0].value, found[0].path, depth + 1, key)
             return [None]
-        return self._of_container(container, (), depth)
+        return self._of_container(container, (), depth, key)
 
-    def _of_container(self, value: cst.CSTNode | None, path: tuple[int, ...], depth: int) -> list[Origin | None]:
+    def _of_container(
+        self, value: cst.CSTNode | None, path: tuple[int, ...], depth: int, key: object
+    ) -> list[Origin | None]:
         if isinstance(value, cst.Call):
             callee = self._hooks.callee(value)
             returns = self._tree.own(callee, cst.Return) if callee is not None and depth <= _DEPTH else []
-            return [o for each in returns for o in self._of_container(each.value, path, depth + 1)] or [None]
+            return [o for each in returns for o in self._of_container(each.value, path, depth + 1, key)] or [None]
         if path:
             inner = (
                 value.elements[path[0]].value
                 if isinstance(value, cst.Tuple) and path[0] < len(value.elements)
                 else None
             )
-            return self._of_items(inner, depth + 1) if inner is not None else [None]
+            return self._of_items(inner, depth + 1, key) if inner is not None else [None]
         if isinstance(value, (cst.List, cst.Tuple, cst.Dict)):
-            values = [each.value for each in value.elements if isinstance(each, (cst.Element, cst.DictElement))]
-            return [origin for each in values for origin in self._origins(each, depth + 1)] or [None]
+            return [origin for each in self._items(value, key) for origin in self._origins(each, depth + 1)] or [None]
         if isinstance(value, cst.Name):
-            return self._of_items(value, depth + 1)
+            return self._of_items(value, depth + 1, key)
+        if isinstance(value, cst.Attribute) and depth <= _DEPTH and self._classes.is_self(value.value):
+            node = self._tree.enclosing_class(value)
+            held = self._classes.attribute_values(node, value.attr.value) if node is not None else []
+            return self._of_container(held[0], (), depth + 1, key) if len(held) == 1 else [None]
         return [None]
+
+    def _items(self, display: cst.List | cst.Tuple | cst.Dict, key: object) -> list[cst.BaseExpression]:
+        """The items of a display that `display[key]` can be; all of them for an unknown key."""
+        if isinstance(display, cst.Dict):
+            pairs = [(self._names.constant(e.key), e.value) for e in display.elements if isinstance(e, cst.DictElement)]
+            return [value for known, value in pairs if key is UNKNOWN or known is UNKNOWN or known == key]
+        plain = [each.value for each in display.elements if isinstance(each, cst.Element)]
+        if isinstance(key, int) and len(plain) == len(display.elements):
+            return plain[key : key + 1 or None]
+        return plain
 
 
 def _is_none(node: cst.CSTNode | None) -> bool:

@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+from itertools import chain
+
+import libcst as cst
+
+from lightlint.check import Check, Repair
+from lightlint.facts.classes import MODULE
+from lightlint.facts.hooks import TRAINING_STEP, Hook, Owner
+from lightlint.finding import Applicability
+from lightlint.fixes.edits import Draft, insert_after, insert_before
+
+
+class MissingZeroGrad(Check):
+    def visit_Call(self, call: cst.Call) -> None:
+        steps = self.facts.steps
+        optimizer = steps.optimizer(call)
+        if optimizer is None:
+            return
+        where = self._in_loop(call, optimizer) or self._in_manual_step(call, optimizer)
+        if not where or steps.leaves_sight(optimizer):
+            return
+        name = self.code.text_of(optimizer)
+        self.report(
+            call,
+            f"{where} clears the gradients of `{name}`, so each step uses the sum over all batches so far",
+            repair=Repair(f"call `{name}.zero_grad()`", self._draft(call, name), Applicability.UNSAFE),
+        )
+
+    def _in_loop(self, call: cst.Call, optimizer: cst.BaseExpression) -> str:
+        """What clears nothing: a loop that repeats backward pass and step on an optimizer made outside of it."""
+        steps = self.facts.steps
+        made = [origin.call for origin in self.values.origins(optimizer) if origin.call is not None]
+        for loop, node in steps.repeated(call, self.loops.is_backward):
+            around = self.tree.loops(loop)
+            rare = bool(self._tests(call)) or any(self.tree.contains(loop, test) for test, _ in self._tests(node))
+            place = around[-1] if rare and around else loop  # a step under a test may be the only one of an outer loop
+            if not steps.may_clear(place, optimizer) and not any(self.tree.contains(loop, each) for each in made):
+                return "nothing in the loop"
+        return ""
+
+    def _tests(self, node: cst.CSTNode) -> list[tuple[cst.BaseExpression, bool]]:
+        loops = self.tree.loops(node)
+        return [each for each in self.facts.conditions(node) if not loops or self.tree.contains(loops[0].body, each[0])]
+
+    def _in_manual_step(self, call: cst.Call, optimizer: cst.BaseExpression) -> str:
+        """What clears nothing: a class that steps by hand in its `training_step`, all of which is in sight."""
+        node = self.tree.enclosing_class(call)
+        if node is None or self.tree.loops(call) or Hook(Owner.MODULE, TRAINING_STEP) not in self.hooks.around(call):
+            return ""
+        above = [name for name in self.classes.ancestors(node) if not self._is_library(name)]
+        family = [node, *filter(None, map(self.classes.local, above))]
+        by_hand = self.classes.constant(node, "automatic_optimization", True) is False
+        if not by_hand or len(family) <= len(above) or not self.classes.is_a(node, MODULE):
+            return ""
+        trains = any(map(self.loops.is_backward, chain(*(self.tree.within(each, cst.Call) for each in family))))
+        clears = any(self.facts.steps.may_clear(each, optimizer) for each in family)
+        return f"nothing in `{node.name.value}`" if trains and not clears else ""
+
+    def _is_library(self, name: str) -> bool:
+        return name.startswith(("lightning.", "torch.", "builtins.", "abc.", "typing."))
+
+    def _draft(self, call: cst.Call, name: str) -> Draft | None:
+        """The call in front of the one backward pass beside the step, else behind the step."""
+        statement = self.tree.statement(call)
+        if not isinstance(statement, cst.BaseSmallStatement):
+            return None
+        body = self.tree.parent(self.tree.parent(statement) or statement)
+        backwards = [
+            self.tree.statement(each)
+            for each in self.tree.own(self.tree.owner(call), cst.Call)
+            if self.loops.is_backward(each) and self.tree.loops(each)[:1] == self.tree.loops(call)[:1]
+        ]
+        first = backwards[0] if len(backwards) == 1 else None
+        beside = (
+            isinstance(first, cst.BaseSmallStatement) and self.tree.parent(self.tree.parent(first) or first) is body
+        )
+        if isinstance(first, cst.BaseSmallStatement) and beside and self.tree.order(first) < self.tree.order(statement):
+            return insert_before(self.code, first, f"{name}.zero_grad()")
+        return insert_after(self.code, statement, f"{name}.zero_grad()")

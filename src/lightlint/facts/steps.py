@@ -1,0 +1,216 @@
+"""What one training step does, through the helpers it calls: backward passes, updates, gradients set to zero."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from functools import cached_property
+
+import libcst as cst
+
+from lightlint.facts.bindings import dotted_name
+from lightlint.facts.classes import Classes
+from lightlint.facts.flow import Flow
+from lightlint.facts.hooks import Hooks
+from lightlint.facts.loops import Loops
+from lightlint.facts.names import Names
+from lightlint.facts.tree import Loop, Tree
+from lightlint.facts.values import Values
+
+_DEPTH = 4
+# out of sight, but by their names nothing that clears gradients although it is given the optimizer
+_HARMLESS = re.compile(r"sched|warmup|save|load|checkpoint|resume|print|log|unscale|^lr|_lr", re.IGNORECASE)
+_CLEARING = re.compile(r"zero_?grad|(?:clear|reset|clean)\w*grad|optimi[sz]e(?!rs?$)", re.IGNORECASE)
+_HOOKED = {"register_step_post_hook", "register_step_pre_hook", "register_post_accumulate_grad_hook"}
+
+
+class Steps:
+    """Training steps of one file."""
+
+    def __init__(
+        self,
+        tree: Tree,
+        names: Names,
+        classes: Classes,
+        hooks: Hooks,
+        values: Values,
+        loops: Loops,
+        flow: Callable[[cst.FunctionDef | cst.Module], Flow],
+    ) -> None:
+        self._tree = tree
+        self._names = names
+        self._classes = classes
+        self._hooks = hooks
+        self._values = values
+        self._loops = loops
+        self._flow = flow
+
+    def callee(self, call: cst.Call) -> cst.FunctionDef | None:
+        """As `hooks.callee`, and methods of this file's classes called on their instances: `agent.update()`."""
+        found = self._hooks.callee(call)
+        if found is not None or not isinstance(call.func, cst.Attribute) or call.func.attr.value not in self._methods:
+            return found
+        origin = self._values.constructor(call.func.value)
+        node = self._classes.local(origin.name) if origin else None
+        return self._classes.method(node, call.func.attr.value) if node is not None else None
+
+    @cached_property
+    def _methods(self) -> frozenset[str]:
+        return frozenset(
+            function.name.value for function in self._tree.all(cst.FunctionDef) if self._tree.class_of(function)
+        )
+
+    @cached_property
+    def calls_of(self) -> dict[cst.FunctionDef, tuple[cst.Call, ...]]:
+        """Every call of a function of this file that `callee` knows."""
+        table: dict[cst.FunctionDef, list[cst.Call]] = defaultdict(list)
+        for call in self._tree.all(cst.Call):
+            callee = self.callee(call)
+            if callee is not None:
+                table[callee].append(call)
+        return {function: tuple(calls) for function, calls in table.items()}
+
+    def runs(self, body: cst.CSTNode, wanted: Callable[[cst.Call], bool]) -> list[cst.Call]:
+        """The calls in a body, not in functions nested in it, that are, or through helpers lead to, a wanted call."""
+        return [call for call in self._tree.own(body, cst.Call) if self._leads(call, wanted, 0)]
+
+    def _leads(self, call: cst.Call, wanted: Callable[[cst.Call], bool], depth: int) -> bool:
+        if wanted(call):
+            return True
+        callee = self.callee(call) if depth < _DEPTH else None
+        return callee is not None and any(
+            self._leads(inner, wanted, depth + 1) for inner in self._tree.own(callee.body, cst.Call)
+        )
+
+    def bodies(self, body: cst.CSTNode) -> list[cst.CSTNode]:
+        """A body and those of the functions of this file it calls, directly or not."""
+        found = [body]
+        for each in found:
+            for call in self._tree.within(each, cst.Call):
+                callee = self.callee(call)
+                if callee is not None and callee.body not in found:
+                    found.append(callee.body)
+        return found
+
+    def repeated(
+        self, node: cst.CSTNode, wanted: Callable[[cst.Call], bool], depth: int = 0
+    ) -> Iterator[tuple[Loop, cst.CSTNode]]:
+        """The innermost loops that repeat both a node and a wanted call, with the node, or the call it runs in, in each.
+
+        Loops around the calls of its function count; a loop that is always left before it comes to the wanted call
+        again does not.
+        """
+        owner = self._tree.owner(node)
+        for loop in self._tree.loops(node):
+            others = self.runs(loop.body, wanted)
+            if others:
+                if self._flow(owner).reaches_in_later_iteration(loop, node, others):
+                    yield loop, node
+                return
+        if depth < _DEPTH and isinstance(owner, cst.FunctionDef):
+            for call in self.calls_of.get(owner, ()):
+                yield from self.repeated(call, wanted, depth + 1)
+
+    def optimizer(self, call: cst.Call) -> cst.BaseExpression | None:
+        """The torch optimizer that a call steps: `opt.step()` or `scaler.step(opt)`, without a closure; else None."""
+        if not isinstance(call.func, cst.Attribute) or call.func.attr.value != "step":
+            return None
+        stepped = call.func.value if not call.args else call.args[0].value
+        if len(call.args) > 1 or (call.args and not self._values.is_scaler(call.func.value)):
+            return None
+        origins = self._values.origins(stepped)
+        known = origins and all(origin.name.startswith("torch.optim.") for origin in origins)
+        return stepped if known and self._values.is_optimizer(stepped) else None
+
+    def may_clear(self, body: cst.CSTNode, optimizer: cst.BaseExpression) -> bool:
+        """Whether something in a body, or in a helper it calls, may clear the gradients of an optimizer.
+
+        Errs towards yes: `zero_grad` of whatever is not surely another optimizer over other parameters, gradients that
+        are assigned, deleted or changed in place, and functions out of sight that are given the optimizer.
+        """
+        return any(self._clears(each, optimizer) for each in self.bodies(body))
+
+    def _clears(self, body: cst.CSTNode, optimizer: cst.BaseExpression) -> bool:
+        for target in self._tree.within(body, cst.AssignTarget, cst.Del):
+            if any(attribute.attr.value == "grad" for attribute in self._tree.within(target, cst.Attribute)):
+                return True
+        return any(self._call_clears(call, optimizer) for call in self._tree.within(body, cst.Call))
+
+    def _call_clears(self, call: cst.Call, optimizer: cst.BaseExpression) -> bool:
+        method = self._names.method(call)
+        if method in {"zero_grad", "optimizer_zero_grad"}:
+            receiver = call.func.value if isinstance(call.func, cst.Attribute) else None
+            return receiver is None or not self._are_apart(receiver, optimizer)
+        if method.endswith("_") and ".grad." in f"{dotted_name(call.func)}.":
+            return True
+        if method == "setattr" or method in _HOOKED:
+            return True
+        return self.callee(call) is None and bool(_CLEARING.search(method)) and not self._is_library(call)
+
+    def leaves_sight(self, optimizer: cst.BaseExpression) -> bool:
+        """Whether an optimizer is handed to code out of sight, which may clear its gradients."""
+        for call in self._tree.all(cst.Call):
+            method = self._names.method(call)
+            if method in _HOOKED:
+                return True
+            if _HARMLESS.search(method) or self._is_library(call) or self.callee(call) is not None:
+                continue
+            if not self._is_scaled(call) and any(self._is_same(each, optimizer) for each in _given(call)):
+                return True
+        return False
+
+    def _is_scaled(self, call: cst.Call) -> bool:
+        return isinstance(call.func, cst.Attribute) and self._values.is_scaler(call.func.value)
+
+    def _is_same(self, one: cst.BaseExpression, other: cst.BaseExpression) -> bool:
+        """Whether two expressions may be one optimizer: spelled alike in one function, or made by one call."""
+        key = self._names.key(one)
+        if not key:
+            return False
+        if key == self._names.key(other) and self._tree.owner(one) is self._tree.owner(other):
+            return True
+        made = {origin.call for origin in self._values.origins(other)} - {None}
+        return any(origin.call in made for origin in self._values.origins(one))
+
+    def _is_library(self, call: cst.Call) -> bool:
+        name = self._names.of(call.func) or ""
+        return name.startswith(("torch.", "builtins.", "math.", "numpy.", "lightning."))
+
+    def _are_apart(self, one: cst.BaseExpression, other: cst.BaseExpression) -> bool:
+        """Whether two optimizers surely are different ones that share no parameter."""
+        ours, theirs = self._owned(one), self._owned(other)
+        return bool(ours and theirs) and not any(_overlap(a, b) for a in ours for b in theirs)
+
+    def _owned(self, optimizer: cst.BaseExpression) -> list[tuple[cst.CSTNode, str]]:
+        """Functions and keys of the modules whose parameters an optimizer was made of, empty unless all are in sight."""
+        keys: list[tuple[cst.CSTNode, str]] = []
+        for origin in self._values.origins(optimizer):
+            params = self._names.argument(origin.call, "params", 0) if origin.call is not None else None
+            value = params.value if params is not None else None
+            if not isinstance(value, cst.Call) or value.args or not isinstance(value.func, cst.Attribute):
+                return []
+            key = self._names.key(value.func.value)
+            if value.func.attr.value != "parameters" or not key:
+                return []
+            keys.append((self._tree.owner(value), key))
+        return keys
+
+
+def _given(call: cst.Call) -> list[cst.BaseExpression]:
+    """The arguments of a call, those in list, tuple and dict displays by themselves."""
+    found: list[cst.BaseExpression] = []
+    for arg in call.args:
+        if isinstance(arg.value, (cst.List, cst.Tuple, cst.Dict)):
+            found.extend(each.value for each in arg.value.elements)
+        else:
+            found.append(arg.value)
+    return found
+
+
+def _overlap(first: tuple[cst.CSTNode, str], second: tuple[cst.CSTNode, str]) -> bool:
+    """Whether of two keys one may be the other or a part of it; those of different functions may."""
+    (here, one), (there, other) = first, second
+    if here is not there:
+        return True
+    return one == other or one.startswith((f"{other}.", f"{other}[")) or other.startswith((f"{one}.", f"{one}["))

@@ -1,0 +1,223 @@
+"""What is known of training steps: who steps what, what clears gradients, and which item of a display is meant."""
+
+from __future__ import annotations
+
+import textwrap
+from pathlib import Path
+
+import libcst as cst
+import pytest
+
+from lightlint.facts.file import FileFacts
+from lightlint.facts.project import Projects
+from lightlint.sources.source import Source
+
+HEADER = "import copy\nimport lightning as L\nimport torch\nfrom torch import nn, optim\n"
+
+
+class Verbatim:
+    def render(self, source: Source) -> bytes:
+        return source.text.encode()
+
+
+def facts_of(program: str, folder: Path) -> FileFacts:
+    text = HEADER + textwrap.dedent(program)
+    source = Source(str(folder / "program.py"), text, Verbatim())
+    return FileFacts(source, cst.parse_module(text), Projects().of(folder / "program.py"))
+
+
+def spelled(facts: FileFacts, text: str, kind: type[cst.CSTNode] = cst.Call) -> cst.CSTNode:
+    """The one node of a type with this text."""
+    start_end = [(node, facts.span(node)) for node in facts.tree.all(kind)]
+    [found] = [node for node, (start, end) in start_end if facts.source.text[start:end] == text]
+    return found
+
+
+def made_by(facts: FileFacts, text: str) -> list[str]:
+    call = spelled(facts, text)
+    assert isinstance(call, cst.Call)
+    assert isinstance(call.func, cst.Attribute)
+    return sorted(origin.name.rpartition(".")[2] for origin in facts.values.origins(call.func.value))
+
+
+@pytest.mark.parametrize(
+    ("step", "names"),
+    [
+        ("pair[0].step()", ["SGD"]),
+        ("pair[-1].step()", ["Adam"]),
+        ("pair[number].step()", ["Adam", "SGD"]),
+        ("table['a'].step()", ["SGD"]),
+        ("table[name].step()", ["Adam", "SGD"]),
+        ("table['c'].step()", []),
+        ("pair[7].step()", []),
+    ],
+)
+def test_an_item_of_a_display_is_found_by_its_key(step: str, names: list[str], tmp_path: Path) -> None:
+    facts = facts_of(
+        f"""
+        def run(net, number, name):
+            pair = [optim.SGD(net.parameters()), optim.Adam(net.parameters())]
+            table = {{"a": pair[0], "b": optim.Adam(net.parameters())}}
+            {step}
+        """,
+        tmp_path,
+    )
+    assert made_by(facts, step) == names
+
+
+@pytest.mark.parametrize(
+    ("returned", "names"),
+    [
+        ("first", ["SGD"]),
+        ("[first]", ["SGD"]),
+        ("[first], [optim.lr_scheduler.StepLR(first, 1)]", ["SGD"]),
+        ('{"optimizer": first}', ["Optimizer"]),
+        ("make(self)", ["Optimizer"]),
+    ],
+)
+def test_optimizers_are_those_that_configure_optimizers_returns(
+    returned: str, names: list[str], tmp_path: Path
+) -> None:
+    facts = facts_of(
+        f"""
+        class Net(L.LightningModule):
+            def training_step(self, batch, index):
+                optimizer = self.optimizers()
+                optimizer.step()
+
+            def configure_optimizers(self):
+                first = optim.SGD(self.parameters())
+                return {returned}
+        """,
+        tmp_path,
+    )
+    assert made_by(facts, "optimizer.step()") == names
+
+
+def test_unpacked_optimizers_keep_their_order(tmp_path: Path) -> None:
+    facts = facts_of(
+        """
+        class Net(L.LightningModule):
+            def training_step(self, batch, index):
+                one, two = self.optimizers()
+                one.step()
+                two.step()
+
+            def configure_optimizers(self):
+                return optim.SGD(self.a.parameters()), optim.Adam(self.b.parameters())
+        """,
+        tmp_path,
+    )
+    assert (made_by(facts, "one.step()"), made_by(facts, "two.step()")) == (["SGD"], ["Adam"])
+
+
+@pytest.mark.parametrize(
+    ("line", "cleared"),
+    [
+        ("pass", False),
+        ("one.zero_grad()", True),
+        ("two.zero_grad()", False),
+        ("net.zero_grad()", True),
+        ("helper(net)", True),
+        ("for p in net.parameters(): p.grad = None", True),
+        ("for p in net.parameters(): p.grad.zero_()", True),
+        ("for p in net.parameters(): p.grad.data.zero_()", True),
+        ("for p in net.parameters(): del p.grad", True),
+        ("nn.utils.clip_grad_norm_(net.parameters(), 1.0)", False),
+        ("if flag: one.zero_grad()", True),
+        ("clear = lambda: one.zero_grad()", True),
+        ("outside.clear_gradients(net)", True),
+    ],
+)
+def test_what_may_clear_gradients(line: str, cleared: bool, tmp_path: Path) -> None:
+    facts = facts_of(
+        f"""
+        import outside
+
+        def helper(net):
+            net.zero_grad()
+
+        def run(net, other, flag):
+            one = optim.SGD(net.parameters())
+            two = optim.SGD(other.parameters())
+            {line}
+            one.step()
+        """,
+        tmp_path,
+    )
+    call = spelled(facts, "one.step()")
+    assert isinstance(call, cst.Call)
+    optimizer = facts.steps.optimizer(call)
+    assert optimizer is not None
+    function = facts.tree.function(call)
+    assert function is not None
+    assert facts.steps.may_clear(function.body, optimizer) is cleared
+
+
+@pytest.mark.parametrize(
+    ("line", "seen"),
+    [("watch(one)", True), ("watch([one])", True), ("save(one)", False), ("watch(other)", False), ("own(one)", False)],
+)
+def test_optimizers_handed_to_code_out_of_sight(line: str, seen: bool, tmp_path: Path) -> None:
+    facts = facts_of(
+        f"""
+        from outside import save, watch
+
+        def own(optimizer):
+            pass
+
+        def run(net, other):
+            one = optim.SGD(net.parameters())
+            {line}
+            one.step()
+        """,
+        tmp_path,
+    )
+    call = spelled(facts, "one.step()")
+    assert isinstance(call, cst.Call)
+    optimizer = facts.steps.optimizer(call)
+    assert optimizer is not None
+    assert facts.steps.leaves_sight(optimizer) is seen
+
+
+@pytest.mark.parametrize(
+    ("body", "count"),
+    [
+        ("for x in data:\n    net(x).backward()\n    one.step()", 1),
+        ("for x in data:\n    net(x).backward()\n    one.step()\n    break", 0),
+        ("for x in data:\n    net(x).backward()\none.step()", 0),
+        ("for e in data:\n    for x in e:\n        net(x).backward()\n    one.step()", 1),
+        ("for x in data:\n    train(net, x)\n    one.step()", 1),
+        ("for x in data:\n    one.step()", 0),
+    ],
+)
+def test_the_loop_that_repeats_backward_and_step(body: str, count: int, tmp_path: Path) -> None:
+    lines = textwrap.indent(body, "    ")
+    facts = facts_of(
+        f"def train(net, x):\n    net(x).backward()\n\ndef run(net, data):\n    one = optim.SGD(net.parameters())\n{lines}\n",
+        tmp_path,
+    )
+    assert len(list(facts.steps.repeated(spelled(facts, "one.step()"), facts.loops.is_backward))) == count
+
+
+def test_methods_are_known_through_the_constructor_of_their_object(tmp_path: Path) -> None:
+    facts = facts_of(
+        """
+        class Agent:
+            def update(self):
+                pass
+
+        def run(other):
+            agent = Agent()
+            agent.update()
+            other.update()
+        """,
+        tmp_path,
+    )
+    known, unknown = spelled(facts, "agent.update()"), spelled(facts, "other.update()")
+    assert isinstance(known, cst.Call)
+    assert isinstance(unknown, cst.Call)
+    method = facts.steps.callee(known)
+    assert method is not None
+    assert method.name.value == "update"
+    assert facts.steps.callee(unknown) is None
