@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import io
+import re
 import tokenize
 from codecs import BOM_UTF8
 from dataclasses import dataclass
 
 from lightlint.sources.source import Source, UnreadableError, UnwritableError
+
+_ROW_END = re.compile(rb"\r\n?|\n")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +42,7 @@ def read_python(filename: str, data: bytes) -> Source:
     try:
         text = body.decode(origin.encoding)
     except UnicodeDecodeError as error:
-        row = body.count(b"\n", 0, error.start) + 1
-        raise UnreadableError(
-            f"row {row} is not valid {encoding}; save the file as UTF-8 or name its encoding in a cookie"
-        ) from error
+        raise _misfit(body, error, encoding) from error
     except (LookupError, ValueError) as error:
         raise UnreadableError(f"encoding {encoding!r} is no text encoding") from error
     source = Source(filename, text, origin)
@@ -53,15 +52,21 @@ def read_python(filename: str, data: bytes) -> Source:
 
 
 def _encoding(data: bytes) -> str:
+    rows = iter([row + b"\n" for row in _ROW_END.split(data, maxsplit=2)[:2]])
     try:
-        return tokenize.detect_encoding(io.BytesIO(data).readline)[0]
+        return tokenize.detect_encoding(lambda: next(rows, b""))[0]
     except SyntaxError as error:
+        reason = str(error.msg)
+    if reason.startswith("invalid or missing encoding"):
         try:
             data.decode("utf-8-sig")
-        except UnicodeDecodeError as wrong:
-            row = data.count(b"\n", 0, wrong.start) + 1
-            if "unknown encoding" not in str(error.msg):
-                raise UnreadableError(
-                    f"row {row} is not valid utf-8; save the file as UTF-8 or name its encoding in a cookie"
-                ) from error
-        raise UnreadableError(f"{error.msg} in its coding cookie") from error
+        except UnicodeDecodeError as error:
+            raise _misfit(data, error, "utf-8") from error
+    raise UnreadableError(f"{reason} in its coding cookie")
+
+
+def _misfit(data: bytes, error: UnicodeDecodeError, encoding: str) -> UnreadableError:
+    row = len(_ROW_END.findall(data[: error.start])) + 1
+    return UnreadableError(
+        f"row {row} is not valid {encoding}; save the file as UTF-8 or name its encoding in a cookie"
+    )
