@@ -125,3 +125,12 @@ def test_failed_fix_is_taken_back_and_told(example: Example, tmp_path: Path, mon
     assert (tmp_path / "example.py").read_text() == example.files["example.py"]
     quiet = run.fix([str(tmp_path)], settings_for(example, ignore=["LL003"]), unsafe=False, write_files=True)
     assert "LL003" not in {finding.code for finding in quiet.findings}
+
+
+def test_notebooks_that_are_not_lightlints_are_skipped_with_a_line(tmp_path: Path) -> None:
+    kernel = '{"cells": [], "metadata": {"kernelspec": {"language": "R"}}, "nbformat": 4, "nbformat_minor": 5}'
+    (tmp_path / "stored.ipynb").write_text("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n")
+    (tmp_path / "tidy.ipynb").write_text(kernel)
+    result = run.check([str(tmp_path)], load(isolated=True))
+    assert result.findings == ()
+    assert [problem.fatal for problem in result.problems] == [False, False]
