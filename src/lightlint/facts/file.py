@@ -15,15 +15,20 @@ from lightlint.facts.classes import Classes
 from lightlint.facts.flow import Flow
 from lightlint.facts.guards import Guards
 from lightlint.facts.hooks import Hooks
+from lightlint.facts.logs import Logs
 from lightlint.facts.loops import Loops
 from lightlint.facts.names import Names
 from lightlint.facts.positions import Positions
+from lightlint.facts.processes import Processes
 from lightlint.facts.project import Project
 from lightlint.facts.steps import Steps
+from lightlint.facts.strings import Strings
 from lightlint.facts.summary import summarise
+from lightlint.facts.training import Training
 from lightlint.facts.tree import Tree
 from lightlint.facts.values import Values
 from lightlint.facts.world import World
+from lightlint.facts.writes import Writes
 from lightlint.sources.source import Source
 
 if TYPE_CHECKING:
@@ -62,6 +67,9 @@ class FileFacts:
         self.classes = Classes(self.tree, self.names, project, self.path)
         self.hooks = Hooks(self.tree, self.names, self.classes)
         self.values = Values(self.tree, self.names, self.classes, self.hooks)
+        self.strings = Strings(self.names, self.hooks, self.values)
+        self.logs = Logs(self.tree, self.names, self.classes, self.hooks, self.strings)
+        self.training = Training(self.tree, self.names, self.classes, self.hooks, self.values)
         self.loops = Loops(self.tree, self.names, self.hooks, self.values)
         self.guards = Guards(self.tree, self.names, self.hooks, self.conditions)
         self.accumulation = Accumulation(self.tree, self.names, self.hooks, self.values, self.conditions)
@@ -85,6 +93,16 @@ class FileFacts:
     def conditions(self, node: cst.CSTNode) -> list[tuple[cst.BaseExpression, bool]]:
         """The tests inside a node's function that must have come out one way whenever the node runs."""
         return list(self.flow(self.tree.owner(node)).conditions(node))
+
+    @cached_property
+    def processes(self) -> Processes:
+        """What runs in the process of each rank."""
+        return Processes(self.tree, self.names, self.classes, self.hooks, self.values, self.guards)
+
+    @cached_property
+    def writes(self) -> Writes:
+        """Which calls write files."""
+        return Writes(self.tree, self.names, self.values)
 
     @cached_property
     def world(self) -> World:

@@ -1,0 +1,82 @@
+"""What LightningModules and callbacks log: every `self.log` and `self.log_dict` with its keys and its settings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import libcst as cst
+
+from lightlint.facts.classes import CALLBACK, MODULE, Classes
+from lightlint.facts.hooks import Hook, Hooks
+from lightlint.facts.names import Names
+from lightlint.facts.strings import Strings
+from lightlint.facts.tree import Tree
+
+_LOGS = {"log", "log_dict"}
+
+
+@dataclass(frozen=True, slots=True)
+class LogCall:
+    """One call. `keys` is None where they are out of sight; `hooks` are those it runs in, empty where none is known."""
+
+    call: cst.Call
+    keys: frozenset[str] | None
+    hooks: frozenset[Hook]
+
+    @property
+    def is_dict(self) -> bool:
+        return isinstance(self.call.func, cst.Attribute) and self.call.func.attr.value == "log_dict"
+
+
+class Logs:
+    """The log calls of one file."""
+
+    def __init__(self, tree: Tree, names: Names, classes: Classes, hooks: Hooks, strings: Strings) -> None:
+        self._tree = tree
+        self._names = names
+        self._classes = classes
+        self._hooks = hooks
+        self._strings = strings
+
+    def of_class(self, node: cst.ClassDef) -> list[LogCall]:
+        """The log calls in a class and in the classes above it that lie in this file."""
+        bodies = [node, *filter(None, map(self._classes.local, self._classes.ancestors(node)))]
+        return [self._read(call) for body in bodies for call in self._tree.within(body, cst.Call) if self.is_log(call)]
+
+    def is_log(self, call: cst.Call) -> bool:
+        """Whether a call is Lightning's `log` or `log_dict`: on `self` of a module or callback, or on `pl_module`."""
+        if not isinstance(call.func, cst.Attribute) or call.func.attr.value not in _LOGS:
+            return False
+        node = self._tree.enclosing_class(call)
+        if not self._classes.is_a(node, MODULE, CALLBACK):
+            return False
+        receiver = call.func.value
+        is_own = (
+            self._classes.is_self(receiver)
+            and node is not None
+            and call.func.attr.value not in self._classes.methods(node)
+        )
+        return is_own or (isinstance(receiver, cst.Name) and receiver.value == "pl_module")
+
+    def keys(self, call: cst.Call) -> frozenset[str] | None:
+        """The keys of one log call, None where they are out of sight."""
+        if isinstance(call.func, cst.Attribute) and call.func.attr.value == "log":
+            name = self._names.argument(call, "name", 0)
+            return self._strings.possible(name.value) if name else None
+        given = self._names.argument(call, "dictionary", 0)
+        entries = given.value if given else None
+        if isinstance(entries, cst.Name):
+            bound = self._names.bindings.lookup(entries)
+            entries = bound[0].value if len(bound) == 1 and not bound[0].path else None
+        if not isinstance(entries, cst.Dict):
+            return None
+        found: set[str] = set()
+        for element in entries.elements:
+            keys = self._strings.possible(element.key) if isinstance(element, cst.DictElement) else None
+            if keys is None:
+                return None
+            found |= keys
+        return frozenset(found)
+
+    def _read(self, call: cst.Call) -> LogCall:
+        return LogCall(call, self.keys(call), self._hooks.around(call))

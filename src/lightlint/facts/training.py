@@ -1,0 +1,93 @@
+"""How Lightning classes are put together: automatic or manual optimization, and which Trainer fits which module."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import libcst as cst
+
+from lightlint.facts.classes import MODULE, Classes
+from lightlint.facts.hooks import Hooks
+from lightlint.facts.names import Names
+from lightlint.facts.tree import Tree
+from lightlint.facts.values import Values
+from lightlint.facts.world import TRAINER
+
+ENTRY_POINTS = {"fit", "validate", "test", "predict"}
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One call of a Trainer's entry point. Classes are canonical names; what is out of sight is None."""
+
+    call: cst.Call
+    entry: str
+    trainer: cst.Call | None
+    module: str | None
+    data_module: str | None
+
+
+class Training:
+    """Optimization modes and Trainer runs of one file."""
+
+    def __init__(self, tree: Tree, names: Names, classes: Classes, hooks: Hooks, values: Values) -> None:
+        self._tree = tree
+        self._names = names
+        self._classes = classes
+        self._hooks = hooks
+        self._values = values
+
+    def automatic(self, node: cst.ClassDef) -> bool | None:
+        """Whether a LightningModule optimizes automatically, None where the text does not tell."""
+        if self._classes.has_method(node, "automatic_optimization"):  # a property: what it returns is another question
+            return None
+        value = self._classes.constant(node, "automatic_optimization", True)
+        return value if isinstance(value, bool) else None
+
+    @cached_property
+    def trainers(self) -> tuple[cst.Call, ...]:
+        """The calls of this file that make a Lightning Trainer."""
+        return tuple(call for call in self._tree.all(cst.Call) if self._names.of(call.func) == TRAINER)
+
+    @cached_property
+    def runs(self) -> tuple[Run, ...]:
+        """The calls of `fit`, `validate`, `test` and `predict` on what surely is a Lightning Trainer."""
+        return tuple(run for call in self._tree.all(cst.Call) if (run := self._run(call)))
+
+    def _run(self, call: cst.Call) -> Run | None:
+        if not isinstance(call.func, cst.Attribute) or call.func.attr.value not in ENTRY_POINTS:
+            return None
+        trainer = self._values.constructor(call.func.value)
+        if trainer is None or trainer.name != TRAINER:
+            return None
+        model = self._names.argument(call, "model", 0)
+        data = self._names.argument(call, "datamodule")
+        module = self._values.constructor(model.value) if model else None
+        return Run(
+            call,
+            call.func.attr.value,
+            trainer.call if trainer.call is not None and self._names.of(trainer.call.func) == TRAINER else None,
+            module.name if module and self._classes.name_is_a(module.name, MODULE) else None,
+            self._name(data.value) if data else None,
+        )
+
+    def _name(self, expression: cst.BaseExpression) -> str | None:
+        origin = self._values.constructor(expression)
+        return origin.name if origin else None
+
+    def callbacks(self, trainer: cst.Call) -> tuple[cst.Call, ...] | None:
+        """The callback constructors that a Trainer gets, None if one of them is out of sight."""
+        given = self._names.argument(trainer, "callbacks")
+        if given is None:
+            return None if self._names.has_star(trainer) else ()
+        entries = given.value
+        if isinstance(entries, cst.Name):
+            found = self._names.bindings.lookup(entries)
+            entries = (
+                found[0].value if len(found) == 1 and found[0].value is not None and not found[0].path else entries
+            )
+        items = [each.value for each in entries.elements] if isinstance(entries, (cst.List, cst.Tuple)) else [entries]
+        calls = [origin.call if (origin := self._values.constructor(item)) else None for item in items]
+        known = tuple(call for call in calls if call is not None)
+        return known if len(known) == len(calls) else None
