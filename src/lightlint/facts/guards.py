@@ -24,10 +24,18 @@ _RANK_ATTRIBUTES = {
     "process_index",
 }
 _RANK_VARIABLES = {"RANK", "LOCAL_RANK", "SLURM_PROCID", "SLURM_LOCALID", "OMPI_COMM_WORLD_RANK", "GLOBAL_RANK"}
-_ZERO_ONLY = ("rank_zero_only", "rank_zero_info", "on_main_process", "master_only", "main_process_only")
+_ZERO_ONLY = (
+    "rank_zero_only",
+    "rank_zero_info",
+    "rank_zero_experiment",
+    "on_main_process",
+    "master_only",
+    "main_process_only",
+)
 # spelling that may mean a rank: enough to stay silent on, never enough to report
 _MAYBE_RANK = re.compile(
     r"(?:^|_)(?:rank|ranks|proc_id|procid)(?:$|_|[0-9])|(?:is|on)_(?:global_zero|main|master|primary|chief|leader|root|rank)"
+    r"|^(?:gpu|device|local|node)_?(?:id|idx|index|num)$|^gpu$"
     r"|(?:main|master)_(?:proc|process)|world_process_zero|process_index|rank_?zero|is_dist_avail",
     re.IGNORECASE,
 )
@@ -129,6 +137,7 @@ class Guards:
         """Whether a decorator lets a function run on rank zero only."""
         for decorator in function.decorators:
             target = decorator.decorator.func if isinstance(decorator.decorator, cst.Call) else decorator.decorator
-            if dotted_name(target).rpartition(".")[2] in _ZERO_ONLY:
+            last = dotted_name(target).rpartition(".")[2]
+            if last in _ZERO_ONLY or _MAYBE_RANK.search(last):
                 return True
         return False

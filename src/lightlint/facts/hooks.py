@@ -93,6 +93,17 @@ class Hooks:
                 table[callee].append(call)
         return {function: tuple(calls) for function, calls in table.items()}
 
+    @cached_property
+    def constructions(self) -> dict[cst.FunctionDef, tuple[cst.Call, ...]]:
+        """The calls that make an instance of a class of this file, by the `__init__` they run."""
+        table: dict[cst.FunctionDef, list[cst.Call]] = defaultdict(list)
+        for call in self._tree.all(cst.Call):
+            node = self._classes.local(self._names.call(call))
+            method = self._classes.method(node, "__init__") if node is not None else None
+            if method is not None:
+                table[method].append(call)
+        return {function: tuple(calls) for function, calls in table.items()}
+
     def callee(self, call: cst.Call) -> cst.FunctionDef | None:
         """The function of this file that a call calls: by name, or a method through `self`, `cls` or `super()`."""
         func = call.func

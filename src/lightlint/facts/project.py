@@ -48,6 +48,7 @@ class Project:
         self.root = root
         self._summaries: dict[Path, ModuleSummary] = {}
         self._modules: dict[tuple[str, Path], Path | None] = {}
+        self._sources: dict[Path, frozenset[Path]] = {}
 
     def module_name(self, path: Path) -> str:
         """The dotted name a file is imported under, counted from where its packages start."""
@@ -150,6 +151,23 @@ class Project:
             for path in candidates
             if any(name == module or name.startswith(prefix) for name in self.summary(path).imported)
         )
+
+    def users(self, path: Path, *words: str) -> tuple[Path, ...]:
+        """The files that hold one of some words and import from the file at `path`, directly or through a re-export."""
+        candidates = dict.fromkeys(self.mentioning(*words))
+        return tuple(each for each in candidates if each != path and path in self._imported_by(each))
+
+    def _imported_by(self, path: Path) -> frozenset[Path]:
+        """The project's files whose modules or classes a file imports."""
+        if path not in self._sources:
+            found: set[Path | None] = set()
+            for name in self.summary(path).imported:
+                found.add(self.find_module(name, path.parent))
+                found.add(self.find_module(name.rpartition(".")[0], path.parent) if "." in name else None)
+                known = self.find_class(name, path.parent)
+                found.add(known[1] if known else None)
+            self._sources[path] = frozenset(each for each in found if each is not None)
+        return self._sources[path]
 
     def calls(self, path: Path, *names: str) -> tuple[CallSummary, ...]:
         """The noted calls of some canonical names in one file."""

@@ -86,16 +86,15 @@ class World:
         """For Lightning code: from the Trainers of this file, else of the files that import it, else possibly several."""
         if isinstance(self._setting, bool):
             return Ranks.MANY if self._setting else Ranks.ONE
-        calls = self._trainers(self._own.calls)
-        if not calls:
-            calls = [
-                call
-                for path in self._users(("Trainer", "Fabric"))
-                for call in self._trainers(self._project.summary(path).calls)
-            ]
+        calls = self.trainers
         if not calls:
             return Ranks.MAYBE
         return max(trainer_ranks(call.arguments, call.starred, default_all=self._default_all) for call in calls)
+
+    @property
+    def is_untold(self) -> bool:
+        """Whether no setting and no Trainer in sight says how many ranks run Lightning code: no more than a note then."""
+        return self.lightning is Ranks.MAYBE and not self.trainers
 
     @cached_property
     def raw(self) -> Ranks:
@@ -104,12 +103,24 @@ class World:
             return Ranks.MANY if self._setting else Ranks.ONE
         if self._own.called & _RAW:
             return Ranks.MANY
-        users = self._users(("init_process_group",))
+        users = self._project.users(self._path, "init_process_group")
         return Ranks.MANY if any(self._project.summary(path).called & _RAW for path in users) else Ranks.ONE
+
+    @cached_property
+    def trainers(self) -> tuple[CallSummary, ...]:
+        """The Trainers and Fabrics that run this file's code: its own, else those of the files that import it."""
+        own = self._trainers(self._own.calls)
+        return tuple(own or [each for summary in self._entries for each in self._trainers(summary.calls)])
+
+    @cached_property
+    def called(self) -> frozenset[str]:
+        """Names of everything that this file, and the files that import it and set up ranks, call."""
+        return self._own.called.union(*(summary.called for summary in self._entries))
+
+    @cached_property
+    def _entries(self) -> tuple[ModuleSummary, ...]:
+        words = ("Trainer", "Fabric", "LightningCLI", "init_process_group")
+        return tuple(self._project.summary(path) for path in self._project.users(self._path, *words))
 
     def _trainers(self, calls: Sequence[CallSummary]) -> list[CallSummary]:
         return [call for call in calls if call.name in {TRAINER, FABRIC}]
-
-    def _users(self, words: tuple[str, ...]) -> tuple[Path, ...]:
-        module = self._project.module_name(self._path)
-        return self._project.importers(module, self._project.mentioning(*words)) if module else ()

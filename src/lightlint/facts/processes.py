@@ -1,0 +1,148 @@
+"""What runs in the process of each rank, and which values may differ there."""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+
+import libcst as cst
+
+from lightlint.facts.bindings import Kind
+from lightlint.facts.classes import Classes
+from lightlint.facts.guards import Guards
+from lightlint.facts.hooks import Hooks
+from lightlint.facts.names import Names
+from lightlint.facts.tree import Tree
+from lightlint.facts.values import Values
+
+PROCESS_GROUP = "torch.distributed.init_process_group"
+DATA_PARALLEL = "torch.nn.parallel.DistributedDataParallel"
+FULLY_SHARDED = {
+    "torch.distributed.fsdp.FullyShardedDataParallel",
+    "torch.distributed.fsdp.fully_shard",
+    "torch.distributed._composable.fsdp.fully_shard",
+}
+# spelling that may mean a share of the ranks' work or one process: enough to stay silent on, never enough to report
+_MAY_DIFFER = re.compile(
+    r"rank|world|shard|replica|splitted?_by|num_proc|process_(?:id|index|count)|(?:^|_)pid(?:$|_)|uuid|te?mp|hostname"
+    r"|is_(?:main|master)",
+    re.IGNORECASE,
+)
+_SAME_ON_ALL = {"trainer", "pl_module", "stage", "batch_idx", "dataloader_idx", "checkpoint"}  # parameters of hooks
+_DEPTH = 5
+
+Owner = cst.FunctionDef | cst.Module
+
+
+class Processes:
+    """The code of one file that every rank runs in its own process."""
+
+    def __init__(
+        self, tree: Tree, names: Names, classes: Classes, hooks: Hooks, values: Values, guards: Guards
+    ) -> None:
+        self._tree = tree
+        self._names = names
+        self._classes = classes
+        self._hooks = hooks
+        self._values = values
+        self._guards = guards
+
+    @cached_property
+    def wraps(self) -> bool:
+        """Whether this file makes a model data parallel with DDP or FSDP."""
+        return any(self._names.call(call) in {DATA_PARALLEL, *FULLY_SHARDED} for call in self._tree.all(cst.Call))
+
+    def per_rank(self, node: cst.CSTNode) -> bool:
+        """Whether plain PyTorch code surely runs on every rank, tests aside: its function, one that calls it, or
+        another method of its class sets up a process group or wraps a model for several ranks."""
+        return self._runs_per_rank(self._tree.owner(node), frozenset())
+
+    def _runs_per_rank(self, owner: Owner, seen: frozenset[Owner]) -> bool:
+        if owner in self._starters:
+            return True
+        if owner in seen or isinstance(owner, cst.Module):
+            return False
+        seen |= {owner}
+        above = self._tree.class_of(owner)
+        if above is not None and any(each in self._starters for each in self._classes.methods(above).values()):
+            return True
+        calls = self._hooks.calls_of.get(owner, ())
+        return bool(calls) and all(self._runs_per_rank(self._tree.owner(call), seen) for call in calls)
+
+    @cached_property
+    def _starters(self) -> frozenset[Owner]:
+        """The functions, and the module, that start or join a process group, directly or through what they call."""
+        starts = {PROCESS_GROUP, DATA_PARALLEL, *FULLY_SHARDED}
+        found: set[Owner] = {
+            self._tree.owner(call) for call in self._tree.all(cst.Call) if self._names.call(call) in starts
+        }
+        pending = [each for each in found if isinstance(each, cst.FunctionDef)]
+        while pending:
+            for call in self._calls_of(pending.pop()):
+                caller = self._tree.owner(call)
+                if caller not in found:
+                    found.add(caller)
+                    if isinstance(caller, cst.FunctionDef):
+                        pending.append(caller)
+        return frozenset(found)
+
+    def _calls_of(self, function: cst.FunctionDef) -> list[cst.Call]:
+        return [*self._hooks.calls_of.get(function, ()), *self._hooks.constructions.get(function, ())]
+
+    def may_differ(self, expression: cst.CSTNode | None) -> bool:
+        """Whether a value may depend on the rank or the process: by a name in it, or in what it is made from.
+
+        Errs towards yes. Followed through names, attributes of `self`, parameters, and functions and classes of this
+        file; what lies in other files counts as the same on every rank.
+        """
+        return expression is not None and any(map(self._names_a_process, self.made_from(expression)))
+
+    def follows_data(self, expression: cst.CSTNode) -> bool:
+        """Whether a value comes from what a hook was given besides the trainer, the module and an index: each rank has
+        its own batch and outputs."""
+        for source in self.made_from(expression):
+            for name in self._tree.within(source, cst.Name):
+                for binding in self._names.bindings.lookup(name):
+                    function = binding.scope
+                    if binding.kind is Kind.PARAMETER and isinstance(function, cst.FunctionDef):
+                        given = self._hooks.of(function) is not None
+                        if given and name.value not in _SAME_ON_ALL and not self._classes.is_self(name):
+                            return True
+        return False
+
+    def made_from(self, expression: cst.CSTNode) -> list[cst.CSTNode]:
+        """An expression and what its parts are made from, through names, attributes, parameters and calls."""
+        found = [expression]
+        pending = [expression]
+        for _ in range(_DEPTH):
+            sources = [source for each in pending for source in self._sources(each)]
+            pending = [each for each in dict.fromkeys(sources) if each not in found]
+            found.extend(pending)
+        return found
+
+    def _names_a_process(self, expression: cst.CSTNode) -> bool:
+        words = self._tree.within(expression, cst.Name, cst.SimpleString)
+        return any(_MAY_DIFFER.search(word.value) for word in words)
+
+    def _sources(self, expression: cst.CSTNode) -> list[cst.CSTNode]:
+        """What the parts of an expression are made from; the bodies of functions and classes are not followed."""
+        if isinstance(expression, (cst.FunctionDef, cst.ClassDef)):
+            return []
+        found: list[cst.CSTNode] = []
+        for name in self._tree.within(expression, cst.Name):
+            for binding in self._names.bindings.lookup(name):
+                if binding.kind is Kind.PARAMETER and isinstance(binding.scope, cst.FunctionDef):
+                    calls = self._hooks.calls_of.get(binding.scope, ())
+                    given = [self._values.given(binding.scope, call, binding.name) for call in calls]
+                    found.extend(each for each in given if each is not None)
+                elif binding.kind in {Kind.FUNCTION, Kind.CLASS}:
+                    found.append(binding.site)
+                elif binding.value is not None:
+                    found.append(binding.value)
+        for attribute in self._tree.within(expression, cst.Attribute):
+            above = self._tree.enclosing_class(attribute)
+            if above is not None and self._classes.is_self(attribute.value):
+                found.extend(self._classes.attribute_values(above, attribute.attr.value))
+                method = self._classes.methods(above).get(attribute.attr.value)
+                found.extend([method] if method is not None else [])
+        return found
