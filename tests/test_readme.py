@@ -1,0 +1,65 @@
+"""README.md says what the tool does: its example, its options and settings, and the commands that CI runs."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+from checkout import ROOT, run
+
+from lightlint.arguments import Parser, _parser
+from lightlint.options import _PARSERS, OUTPUT_FORMATS
+
+TEXT = (ROOT / "README.md").read_text("utf-8")
+BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
+PROGRAM = next(body for language, body in BLOCKS if language == "python")
+SESSIONS = [body for language, body in BLOCKS if language == "console"]
+
+
+@pytest.mark.parametrize("session", SESSIONS, ids=lambda session: session.partition("\n")[0])
+def test_sessions_are_what_the_tool_prints(session: str, tmp_path: Path) -> None:
+    if find_spec("lightning") or find_spec("pytorch_lightning"):
+        pytest.skip("an installed Lightning decides the target version; the README shows the one of none")
+    (tmp_path / "train.py").write_text(PROGRAM)
+    prompt, shown = session.split("\n", 1)
+    command = prompt.removeprefix("$ lightlint ").split()
+    done = run([sys.executable, "-m", "lightlint", *command], tmp_path)
+    printed = "".join(f"{line.rstrip()}\n" for line in (done.stdout + done.stderr).splitlines())
+    assert printed == shown
+
+
+def test_options_are_all_named() -> None:
+    parser: Parser = _parser()
+    missing = [
+        action.option_strings
+        for action in parser._actions
+        if action.option_strings
+        and not isinstance(action, argparse._HelpAction)
+        and not any(re.search(rf"(?<![\w-]){option}(?![\w-])", TEXT) for option in action.option_strings)
+    ]
+    assert missing == [["-V", "--version"], ["--no-cache"]]
+
+
+def test_settings_are_all_named() -> None:
+    table = TEXT.split("| Key | Default | |\n", 1)[1].split("\n\n", 1)[0]
+    named = {key for row in table.splitlines() for key in re.findall(r"`([\w-]+)`", row.split("|")[1])}
+    assert named == set(_PARSERS)
+    assert all(f"`{each}`" in table for each in OUTPUT_FORMATS)
+
+
+def test_ci_runs_the_commands_that_are_shown() -> None:
+    script = (ROOT / ".ci" / "run").read_text()
+    development = TEXT.split("## Development", 1)[1].split("###", 1)[0]
+    for command in ("pip install -e '.[dev]'", "pytest"):
+        assert f"\n{command}\n" in development
+        assert f"\n{command}\n" in script
+
+
+def test_links_lead_to_files() -> None:
+    links = re.findall(r"\]\(([^)#:]+)\)", TEXT)
+    assert links
+    assert [link for link in links if not (ROOT / link).is_file()] == []
