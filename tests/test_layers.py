@@ -12,7 +12,7 @@ from checkout import ROOT, run, run_module
 
 HEAVY = {"libcst", "rich", "torch", "lightning", "pytorch_lightning", "numpy", "flake8", "pathspec", "asyncio"}
 
-PLAIN = "import json\n\n\ndef load(path):\n    with open(path) as file:\n        return json.load(file)\n"
+PLAIN = "import json\n\n\ndef load(path):\n    return json.loads(path.read_text())\n"
 FAULTY = """\
 import torch
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import builtins
+import keyword
 import re
 from importlib import import_module
 from pathlib import Path
@@ -131,6 +133,12 @@ def test_every_bad_example_meets_the_needs(page: Page) -> None:
             continue
         for name in {mark.file for mark in example.marks if not mark.todo}:
             assert page.needs.met(set(WORD.findall(example.files[name]))), f"line {example.line}, {name}"
+
+
+@each_rule
+def test_needs_are_not_met_by_plain_python(page: Page) -> None:
+    """`open` or `lambda` alone would have most files parsed that have nothing to do with training."""
+    assert not page.needs.met({*keyword.kwlist, *dir(builtins), "save", "dump", "write", "path"})
 
 
 @each_rule
