@@ -217,9 +217,13 @@ def test_any_rules_come_to_an_end(text: str, pairs: list[tuple[str, str]]) -> No
         assert fixed(result.source, *rules).source is result.source
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=30)
 @given(
-    st.recursive(st.just("x"), lambda inner: st.lists(inner, max_size=3).map(lambda parts: f"load({', '.join(parts)})"))
+    st.recursive(
+        st.just("x"),
+        lambda inner: st.lists(inner, max_size=3).map(lambda parts: f"load({', '.join(parts)})"),
+        max_leaves=6,
+    )
 )
 def test_nested_calls_are_all_fixed(expression: str) -> None:
     result = fixed(f"y = {expression}\n", calls("LL901", "load", only))

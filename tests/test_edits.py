@@ -590,7 +590,7 @@ def test_any_change_parses_and_leaves_the_rest_alone(data: st.DataObject) -> Non
     assert result.count("#") == text.count("#") or fix.applicability is Applicability.UNSAFE
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=15)
 @given(programs())
 def test_dropping_statements_ends_with_docstrings_and_pass(text: str) -> None:
     for _ in range(60):
