@@ -18,6 +18,7 @@ from lightlint.facts.hooks import Hooks
 from lightlint.facts.logs import Logs
 from lightlint.facts.loops import Loops
 from lightlint.facts.names import Names
+from lightlint.facts.pickling import Pickling
 from lightlint.facts.positions import Positions
 from lightlint.facts.processes import Processes
 from lightlint.facts.project import Project
@@ -27,6 +28,7 @@ from lightlint.facts.summary import summarise
 from lightlint.facts.training import Training
 from lightlint.facts.tree import Tree
 from lightlint.facts.values import Values
+from lightlint.facts.workers import Workers
 from lightlint.facts.world import World
 from lightlint.facts.writes import Writes
 from lightlint.sources.source import Source
@@ -103,6 +105,16 @@ class FileFacts:
     def writes(self) -> Writes:
         """Which calls write files."""
         return Writes(self.tree, self.names, self.values)
+
+    @cached_property
+    def workers(self) -> Workers:
+        """What starts worker processes."""
+        return Workers(self.tree, self.names, self.classes)
+
+    @cached_property
+    def pickling(self) -> Pickling:
+        """Which values can be sent to another process."""
+        return Pickling(self.tree, self.names, self.classes, self.hooks)
 
     @cached_property
     def world(self) -> World:

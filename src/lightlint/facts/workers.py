@@ -1,0 +1,134 @@
+"""Worker processes of one file: which calls start them, how many, and by which start method."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from functools import cached_property
+
+import libcst as cst
+
+from lightlint.facts.bindings import Kind
+from lightlint.facts.classes import Classes
+from lightlint.facts.names import UNKNOWN, Names
+from lightlint.facts.tree import Tree
+
+
+class Starter(StrEnum):
+    """What kind of call starts, or later starts, processes."""
+
+    LOADER = "DataLoader"
+    POOL = "Pool"
+    EXECUTOR = "ProcessPoolExecutor"
+    PROCESS = "Process"
+    SPAWN = "spawn"
+
+
+class Method(StrEnum):
+    """How a process starts. `PLATFORM` is Python's own choice: fork on Linux before Python 3.14, else spawn or forkserver."""
+
+    FORK = "fork"
+    SPAWN = "spawn"
+    FORKSERVER = "forkserver"
+    PLATFORM = "platform"
+    UNKNOWN = "unknown"
+
+    @property
+    def pickles(self) -> bool:
+        """Whether a process that starts this way surely gets what it needs pickled, and imports the main module again."""
+        return self in {Method.SPAWN, Method.FORKSERVER}
+
+
+LOADER = "torch.utils.data.DataLoader"
+_ROOMS = ("multiprocessing", "torch.multiprocessing", "multiprocessing.pool", "multiprocessing.process")
+_STARTERS = {
+    LOADER: Starter.LOADER,
+    "concurrent.futures.ProcessPoolExecutor": Starter.EXECUTOR,
+    "concurrent.futures.process.ProcessPoolExecutor": Starter.EXECUTOR,
+    "torch.multiprocessing.spawn": Starter.SPAWN,
+    "torch.multiprocessing.start_processes": Starter.SPAWN,
+    **{f"{room}.{each}": each for room in _ROOMS for each in (Starter.POOL, Starter.PROCESS)},
+}
+_CONTEXTS = {"multiprocessing.get_context", "torch.multiprocessing.get_context"}
+_SETTERS = {"multiprocessing.set_start_method", "torch.multiprocessing.set_start_method"}
+_CONTEXT_ARGUMENTS = {Starter.LOADER: ("multiprocessing_context", 11), Starter.EXECUTOR: ("mp_context", 1)}
+
+
+class Workers:
+    """What starts worker processes in one file."""
+
+    def __init__(self, tree: Tree, names: Names, classes: Classes) -> None:
+        self._tree = tree
+        self._names = names
+        self._classes = classes
+
+    def starter(self, call: cst.Call | None) -> Starter | None:
+        """What a call starts processes with: a class of `multiprocessing`, torch's or a context's, or `mp.spawn`."""
+        name = self._names.call(call)
+        if name is not None or call is None:
+            return _STARTERS.get(name or "")
+        if isinstance(call.func, cst.Attribute) and self._context(call.func.value) is not None:
+            return {"Pool": Starter.POOL, "Process": Starter.PROCESS}.get(call.func.attr.value)
+        return None
+
+    def made(self, expression: cst.CSTNode | None, depth: int = 0) -> cst.Call | None:
+        """The one call that makes a value, through names, `with ... as` and attributes of `self`."""
+        match expression:
+            case cst.Call():
+                return expression
+            case cst.Name() if depth < 4:
+                found = self._names.bindings.lookup(expression)
+                plain = len(found) == 1 and found[0].kind in {Kind.ASSIGN, Kind.WITH} and not found[0].path
+                return self.made(found[0].value, depth + 1) if plain else None
+            case cst.Attribute(value=cst.Name() as receiver) if depth < 4 and self._classes.is_self(receiver):
+                node = self._tree.enclosing_class(expression)
+                values = self._classes.attribute_values(node, expression.attr.value) if node is not None else []
+                values = [each for each in values if not (isinstance(each, cst.Name) and each.value == "None")]
+                return self.made(values[0], depth + 1) if len(values) == 1 else None
+        return None
+
+    def count(self, loader: cst.Call) -> object:
+        """The number of workers of a DataLoader: 0 where it is not given, `UNKNOWN` where it is out of sight."""
+        given = self._names.argument(loader, "num_workers", 5)
+        if given is None:
+            return UNKNOWN if self._names.has_star(loader) else 0
+        if self._names.call(given.value) in {"os.cpu_count", "multiprocessing.cpu_count"}:
+            return 1
+        return self._names.constant(given.value)
+
+    def method(self, call: cst.Call) -> Method:
+        """The start method of the processes that a call starts, from its own context or `set_start_method` in the file."""
+        starter = self.starter(call)
+        if starter is Starter.SPAWN:
+            given = self._names.argument(call, "start_method", 4)
+            return _named(self._names.constant(given.value)) if given else Method.SPAWN
+        if starter in _CONTEXT_ARGUMENTS:
+            given = self._names.argument(call, *_CONTEXT_ARGUMENTS[starter])
+            if given is not None:
+                constant = self._names.constant(given.value)
+                return _named(constant) if constant is not UNKNOWN else self._context(given.value) or Method.UNKNOWN
+            if self._names.has_star(call):
+                return Method.UNKNOWN
+        elif isinstance(call.func, cst.Attribute) and self._names.call(call) is None:
+            return self._context(call.func.value) or Method.UNKNOWN
+        return self.default
+
+    @cached_property
+    def default(self) -> Method:
+        """The start method that this file sets for all, the platform's where it sets none."""
+        setters = [call for call in self._tree.all(cst.Call) if self._names.call(call) in _SETTERS]
+        given = {_named(self._names.constant(call.args[0].value)) for call in setters if call.args}
+        return (given.pop() if len(given) == 1 else Method.UNKNOWN) if setters else Method.PLATFORM
+
+    def _context(self, expression: cst.BaseExpression) -> Method | None:
+        """The start method of a context made with `get_context`, None for what is no context in sight."""
+        made = self.made(expression)
+        if self._names.call(made) not in _CONTEXTS or made is None:
+            return None
+        given = self._names.argument(made, "method", 0)
+        return _named(self._names.constant(given.value)) if given else self.default
+
+
+def _named(value: object) -> Method:
+    if value is None:
+        return Method.PLATFORM
+    return Method(value) if value in {"fork", "spawn", "forkserver"} else Method.UNKNOWN
