@@ -109,9 +109,15 @@ def test_docstrings_are_not_dropped(text: str) -> None:
 
 def test_drop_a_whole_line_of_statements() -> None:
     program = Program("if x:\n    a(); b()\n    c()\n")
-    assert applied(program, drop_statement(program.code, program.node("a(); b()"))) == "if x:\n    c()\n"
+    assert (
+        applied(program, drop_statement(program.code, program.node("a(); b()", cst.SimpleStatementLine)))
+        == "if x:\n    c()\n"
+    )
     program = Program("if x:\n    a(); b()\n")
-    assert applied(program, drop_statement(program.code, program.node("a(); b()"))) == "if x:\n    pass\n"
+    assert (
+        applied(program, drop_statement(program.code, program.node("a(); b()", cst.SimpleStatementLine)))
+        == "if x:\n    pass\n"
+    )
 
 
 def test_dropping_the_last_line_of_a_cell_keeps_the_cells_apart() -> None:
