@@ -63,7 +63,8 @@ def examples(page: Page) -> list[Example]:
         line = text.count("\n", 0, match.start()) + 1
         last = found[-1] if found else None
         if kind == "fixed":
-            assert last is not None and last.kind == "bad", f"{page.path}:{line}: a fixed block follows its bad block"
+            assert last is not None, f"{page.path}:{line}: a fixed block follows its bad block"
+            assert last.kind == "bad", f"{page.path}:{line}: a fixed block follows its bad block"
             last.fixed = last.fixed or Example("fixed", line, settings=last.settings)
             last.fixed.files[name] = body
             continue

@@ -10,11 +10,12 @@ from rulebook import Example, examples
 from lightlint import run
 from lightlint.facts.project import Projects
 from lightlint.finding import Applicability, Finding
-from lightlint.fixes.apply import fix_source
+from lightlint.fixes.apply import Fixed, fix_source
 from lightlint.lint import lint, parses
 from lightlint.pages import Page, all_pages
 from lightlint.settings import Settings, load
 from lightlint.sources.load import load as load_source
+from lightlint.sources.source import Source
 
 PAGES = [page for page in all_pages().values() if page.family != "lightlint"]
 CASES = [pytest.param(page, example, id=f"{page.name}:{example.line}") for page in PAGES for example in examples(page)]
@@ -32,6 +33,11 @@ def findings(folder: Path, settings: Settings, *, gate: bool = True) -> list[Fin
         assert not linted.crashes, linted.crashes[0].traceback
         found.extend(linted.findings)
     return found
+
+
+def repaired(source: Source, settings: Settings) -> Fixed:
+    projects = Projects()
+    return fix_source(source, lambda s: lint(s, settings, projects).findings, unsafe=True, parses=parses)
 
 
 @pytest.mark.parametrize(("page", "example"), CASES)
@@ -80,11 +86,9 @@ def test_fix_gives_the_fixed_example(page: Page, example: Example, tmp_path: Pat
     if page.fix is Applicability.SAFE:
         assert any(fix.applicability is Applicability.SAFE for fix in offered) or "unsafe" in page.path.read_text()
     for name, text in example.fixed.files.items():
-        source = load_source(tmp_path / name)
-        projects = Projects()
-        once = fix_source(source, lambda s: lint(s, settings, projects).findings, unsafe=True, parses=parses)
+        once = repaired(load_source(tmp_path / name), settings)
         assert once.source.text == text
-        again = fix_source(once.source, lambda s: lint(s, settings, projects).findings, unsafe=True, parses=parses)
+        again = repaired(once.source, settings)
         assert again.source.text == text
         assert not again.applied
 
