@@ -221,3 +221,33 @@ def test_methods_are_known_through_the_constructor_of_their_object(tmp_path: Pat
     assert method is not None
     assert method.name.value == "update"
     assert facts.steps.callee(unknown) is None
+
+
+@pytest.mark.parametrize(
+    ("handler", "rescues"),
+    [
+        ("except RuntimeError:\n    return None", 1),
+        ("except RuntimeError:\n    return", 1),
+        ("except (KeyError, Exception):\n    pass", 1),
+        ("except BaseException:\n    loss = None", 1),
+        ("except:\n    return torch.zeros(()).to(x.device)", 1),
+        ("except RuntimeError:\n    raise", 0),
+        ("except RuntimeError as e:\n    if 'memory' in str(e):\n        return None\n    raise", 1),
+        ("except RuntimeError as e:\n    raise ValueError('no') from e", 0),
+        ("except KeyError:\n    return None", 0),
+        ("except RuntimeError:\n    return self.head(x[:1])", 0),
+        ("except RuntimeError:\n    return self.other(x)", 0),
+        ("except RuntimeError:\n    sys.exit(3)", 0),
+        ("except RuntimeError:\n    loss = sum(p.sum() for p in self.parameters()) * 0", 0),
+        ("except RuntimeError:\n    torch.distributed.all_reduce(self.failed)\n    return None", 0),
+    ],
+)
+def test_handlers_that_let_a_step_go_on(handler: str, rescues: int, tmp_path: Path) -> None:
+    lines = textwrap.indent(handler, " " * 8)
+    facts = facts_of(
+        f"import sys\n\nclass Net(L.LightningModule):\n    def __init__(self):\n        self.head = nn.Linear(2, 2)\n\n"
+        f"    def training_step(self, x, index):\n        loss = None\n        try:\n            loss = self.head(x)\n"
+        f"{lines}\n        return loss\n",
+        tmp_path,
+    )
+    assert len(facts.rescues.all) == rescues

@@ -22,6 +22,7 @@ from lightlint.facts.pickling import Pickling
 from lightlint.facts.positions import Positions
 from lightlint.facts.processes import Processes
 from lightlint.facts.project import Project
+from lightlint.facts.rescues import Rescues
 from lightlint.facts.steps import Steps
 from lightlint.facts.strings import Strings
 from lightlint.facts.summary import summarise
@@ -126,6 +127,11 @@ class FileFacts:
         return World(
             self.project, self.path, own, self._distributed, default_all=self.lightning.surely_at_least(Version("2"))
         )
+
+    @cached_property
+    def rescues(self) -> Rescues:
+        """Handlers that let training go on without the step that failed."""
+        return Rescues(self.tree, self.names, self.hooks, self.values, self.loops, self.steps, self.flow)
 
     @cached_property
     def steps(self) -> Steps:

@@ -73,14 +73,15 @@ class Steps:
 
     def runs(self, body: cst.CSTNode, wanted: Callable[[cst.Call], bool]) -> list[cst.Call]:
         """The calls in a body, not in functions nested in it, that are, or through helpers lead to, a wanted call."""
-        return [call for call in self._tree.own(body, cst.Call) if self._leads(call, wanted, 0)]
+        return [call for call in self._tree.own(body, cst.Call) if self.leads(call, wanted, 0)]
 
-    def _leads(self, call: cst.Call, wanted: Callable[[cst.Call], bool], depth: int) -> bool:
+    def leads(self, call: cst.Call, wanted: Callable[[cst.Call], bool], depth: int = 0) -> bool:
+        """Whether a call is, or through helpers of this file leads to, a wanted one."""
         if wanted(call):
             return True
         callee = self.callee(call) if depth < _DEPTH else None
         return callee is not None and any(
-            self._leads(inner, wanted, depth + 1) for inner in self._tree.own(callee.body, cst.Call)
+            self.leads(inner, wanted, depth + 1) for inner in self._tree.own(callee.body, cst.Call)
         )
 
     def bodies(self, body: cst.CSTNode) -> list[cst.CSTNode]:
