@@ -90,7 +90,7 @@ def _piece(pattern: bytes, position: int, start: int) -> tuple[bytes, int]:
             return b".+", end
         if end - position > 1 and opens and pattern[end : end + 1] == b"/":
             return b"(?:.*/)?", end + 1
-        return b"[^/]*", end
+        return b"[^/]+" if opens and end == len(pattern) else b"[^/]*", end  # a name is never empty
     if char == b"?":
         return b"[^/]", position + 1
     if char == b"[":

@@ -159,7 +159,7 @@ def _is_newer_syntax(text: str) -> bool:
     import libcst
 
     try:
-        libcst.parse_module(text)
+        libcst.parse_module("\n" + text)  # a byte order mark counts as nothing in the first row only
     except Exception:
         return False
     return True
