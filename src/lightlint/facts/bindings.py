@@ -34,8 +34,8 @@ class Binding:
     """One place that binds a name.
 
     `value` is the expression the name gets, or gets a part of: `path` says which (`(1,)` is the second item of a
-    tuple; for loops and comprehensions the iterable, for `with` the context manager). For an import `dotted` is the
-    full name, for a parameter `value` is its default and `annotation` its annotation.
+    tuple, `(-1,)` the last; for loops and comprehensions the iterable, for `with` the context manager). For an import
+    `dotted` is the full name, for a parameter `value` is its default and `annotation` its annotation.
     """
 
     name: str
@@ -65,15 +65,18 @@ class Bindings:
     def __init__(self, tree: Tree, package: str = "") -> None:
         self._tree = tree
         self._package = package
-        self.stars: list[str] = []
+
+    @cached_property
+    def stars(self) -> list[str]:
+        """The modules of which everything is imported."""
+        return [self._origin(node) for node in self._tree.all(cst.ImportFrom) if isinstance(node.names, cst.ImportStar)]
 
     @cached_property
     def by_scope(self) -> dict[Scope, dict[str, list[Binding]]]:
         """Bindings of each name of each scope, in source order."""
         table: dict[Scope, dict[str, list[Binding]]] = defaultdict(lambda: defaultdict(list))
-        outer = self._declared_elsewhere()
-        for binding in self._collect():
-            scope = outer.get((binding.scope, binding.name), binding.scope)
+        for binding in self._collected:
+            scope = self._elsewhere.get((binding.scope, binding.name), binding.scope)
             table[scope][binding.name].append(binding)
         return table
 
@@ -83,13 +86,20 @@ class Bindings:
 
     def lookup_in(self, name: str, scope: Scope) -> list[Binding]:
         """As `lookup`, for a name written in a given scope."""
+        home = self.home(name, scope)
+        return self.by_scope[home][name] if home is not None else []
+
+    def home(self, name: str, scope: Scope) -> Scope | None:
+        """The scope whose variable a name means that is written in `scope`; None for one this file does not bind."""
         for level, candidate in enumerate(self._chain(scope)):
             if level and isinstance(candidate, cst.ClassDef):
                 continue  # class bodies are invisible from the functions inside them
-            found = self.by_scope.get(candidate, {}).get(name)
-            if found:
-                return found
-        return []
+            declared = self._elsewhere.get((candidate, name), candidate)
+            if name in self.by_scope.get(declared, ()):
+                return declared
+            if declared is not candidate:
+                return None
+        return None
 
     def is_builtin(self, name: cst.Name) -> bool:
         """Whether a name means Python's own."""
@@ -103,18 +113,24 @@ class Bindings:
                 return
             current = self._tree.scope(current)
 
-    def _declared_elsewhere(self) -> dict[tuple[Scope, str], Scope]:
-        table: dict[tuple[Scope, str], Scope] = {}
-        declarations: list[cst.Global | cst.Nonlocal] = [*self._tree.all(cst.Global), *self._tree.all(cst.Nonlocal)]
-        for node in declarations:
-            scope = self._tree.scope(node)
-            for item in node.names:
-                home: Scope = self._tree.module
-                if isinstance(node, cst.Nonlocal):
-                    above = (each for each in self._chain(scope) if each is not scope)
-                    home = next((each for each in above if isinstance(each, cst.FunctionDef)), self._tree.module)
-                table[scope, item.name.value] = home
+    @cached_property
+    def _elsewhere(self) -> dict[tuple[Scope, str], Scope]:
+        """Where the names live that a scope declares `global` or `nonlocal`."""
+        module = self._tree.module
+        table: dict[tuple[Scope, str], Scope] = dict.fromkeys(self._declared(cst.Global), module)
+        nonlocals = self._declared(cst.Nonlocal)
+        bound = {(each.scope, each.name) for each in self._collected}.difference(table, nonlocals)
+        for scope, name in nonlocals:
+            above = (each for each in self._chain(scope) if isinstance(each, (cst.FunctionDef, cst.Lambda)))
+            table[scope, name] = next((each for each in above if (each, name) in bound), module)
         return table
+
+    def _declared(self, kind: type[cst.Global] | type[cst.Nonlocal]) -> list[tuple[Scope, str]]:
+        return [(self._tree.scope(node), item.name.value) for node in self._tree.all(kind) for item in node.names]
+
+    @cached_property
+    def _collected(self) -> list[Binding]:
+        return list(self._collect())
 
     def _collect(self) -> Iterator[Binding]:
         tree = self._tree
@@ -144,7 +160,10 @@ class Bindings:
                     yield from self._targets(node.target, node.iter, Kind.LOOP)
                 case cst.WithItem(asname=cst.AsName() as alias):
                     yield from self._targets(alias.name, node.item, Kind.WITH)
-                case cst.ExceptHandler(name=cst.AsName(name=cst.Name() as name)):
+                case (
+                    cst.ExceptHandler(name=cst.AsName(name=cst.Name() as name))
+                    | cst.ExceptStarHandler(name=cst.AsName(name=cst.Name() as name))
+                ):
                     yield Binding(name.value, Kind.EXCEPT, name, tree.scope(name), node.type)
                 case cst.FunctionDef():
                     yield Binding(node.name.value, Kind.FUNCTION, node, tree.scope(node))
@@ -154,9 +173,12 @@ class Bindings:
                     scope = next(a for a in tree.ancestors(node) if isinstance(a, (cst.FunctionDef, cst.Lambda)))
                     annotation = node.annotation.annotation if node.annotation else None
                     yield Binding(node.name.value, Kind.PARAMETER, node, scope, node.default, annotation=annotation)
-                case cst.MatchAs(name=cst.Name() as name):
-                    yield Binding(name.value, Kind.OTHER, name, tree.scope(name))
-                case cst.Del(target=cst.Name() as name):
+                case (
+                    cst.MatchAs(name=cst.Name() as name)
+                    | cst.MatchStar(name=cst.Name() as name)
+                    | cst.MatchMapping(rest=cst.Name() as name)
+                    | cst.TypeAlias(name=name)
+                ):
                     yield Binding(name.value, Kind.OTHER, name, tree.scope(name))
 
     def _walrus_scope(self, name: cst.Name) -> Scope:
@@ -172,12 +194,18 @@ class Bindings:
             yield Binding(target.value, kind, target, self._tree.scope(target), value, path)
         elif isinstance(target, (cst.Tuple, cst.List)):
             literal = value.elements if isinstance(value, (cst.Tuple, cst.List)) and kind is Kind.ASSIGN else ()
-            plain = len(literal) == len(target.elements) and all(isinstance(e, cst.Element) for e in literal)
+            plain = not path and len(literal) == len(target.elements)
+            plain = plain and all(isinstance(each, cst.Element) for each in (*literal, *target.elements))
+            starred = False
             for number, element in enumerate(target.elements):
-                if plain:
+                if isinstance(element, cst.StarredElement):  # gets a list of what is left
+                    starred = True
+                    yield from self._targets(element.value, None, Kind.OTHER)
+                elif plain:
                     yield from self._targets(element.value, literal[number].value, kind)
                 else:
-                    yield from self._targets(element.value, value, kind, (*path, number))
+                    place = number - len(target.elements) if starred else number
+                    yield from self._targets(element.value, value, kind, (*path, place))
 
     def _import(self, node: cst.Import) -> Iterator[Binding]:
         scope = self._tree.scope(node)
@@ -190,16 +218,26 @@ class Bindings:
                 yield Binding(first, Kind.IMPORT, alias, scope, dotted=first)
 
     def _import_from(self, node: cst.ImportFrom) -> Iterator[Binding]:
-        scope = self._tree.scope(node)
-        module = dotted_name(node.module)
-        if node.relative:
-            parents = self._package.split(".") if self._package else []
-            kept = parents[: len(parents) - (len(node.relative) - 1)]
-            module = ".".join([*kept, module] if module else kept) or "."
         if isinstance(node.names, cst.ImportStar):
-            self.stars.append(module)
             return
+        scope = self._tree.scope(node)
+        module = self._origin(node)
         for alias in node.names:
             name = dotted_name(alias.name)
             local = dotted_name(alias.asname.name) if alias.asname else name
             yield Binding(local, Kind.IMPORT, alias, scope, dotted=f"{module}.{name}")
+
+    def _origin(self, node: cst.ImportFrom) -> str:
+        """The full name of the module that a `from` import names."""
+        module = dotted_name(node.module)
+        return absolute(module, len(node.relative), self._package) if node.relative else module
+
+
+def absolute(module: str, level: int, package: str) -> str:
+    """The full name of a module that a relative import of `level` dots names; it keeps a dot where no package is known.
+
+    The dot keeps `from .torch import x`, in a folder that is no package, apart from the library of that name.
+    """
+    parents = package.split(".") if package else []
+    kept = parents[: max(0, len(parents) - (level - 1))] or [""]
+    return ".".join([*kept, module] if module else kept)

@@ -34,7 +34,19 @@ _PUNCTUATION = {
     "rbrace",
 }
 _PUNCTUATION |= {"header", "footer", "indent", "star", "posonly_ind", "operator", "asynchronous", "encoding", "newline"}
-_SEMANTIC: dict[type, tuple[str, ...]] = {}
+_PUNCTUATION |= {"first_colon", "second_colon", "relative"}
+# where libcst declares the fields of a node in another order than Python writes them
+_IN_ORDER: dict[type, tuple[str, ...]] = {
+    cst.Arg: ("keyword", "value"),
+    cst.ClassDef: ("decorators", "name", "type_parameters", "bases", "keywords", "body"),
+    cst.ExceptHandler: ("type", "name", "body"),
+    cst.ExceptStarHandler: ("type", "name", "body"),
+    cst.FunctionDef: ("decorators", "name", "type_parameters", "params", "returns", "body"),
+    cst.IfExp: ("body", "test", "orelse"),
+    cst.MatchCase: ("pattern", "guard", "body"),
+    cst.Parameters: ("posonly_params", "params", "star_arg", "kwonly_params", "star_kwarg"),
+}
+_SEMANTIC: dict[type, tuple[str, ...]] = dict(_IN_ORDER)
 
 
 def semantic_fields(kind: type) -> tuple[str, ...]:
@@ -58,8 +70,6 @@ def children(node: cst.CSTNode) -> list[cst.CSTNode]:
             found.append(value)
         elif isinstance(value, (list, tuple)):
             found.extend(item for item in value if isinstance(item, cst.CSTNode))
-    if isinstance(node, cst.FunctionDef):  # libcst puts decorators behind the body; Python evaluates them first
-        found.sort(key=lambda child: not isinstance(child, cst.Decorator))
     return found
 
 
@@ -180,11 +190,11 @@ class Tree:
     def _outside_parameters(self, node: cst.CSTNode, function: Function) -> bool:
         """Whether a node in a parameter list is a default or annotation, evaluated outside the function."""
         for above in (node, *self.ancestors(node)):
+            if above is function:
+                break
             parent = self.parent(above)
             if isinstance(parent, cst.Param):
                 return above is parent.default or above is parent.annotation
-            if above is function:
-                break
         return False
 
     def _first_iterable(self, node: cst.CSTNode, comprehension: cst.BaseComp) -> bool:
