@@ -179,8 +179,11 @@ def _setup_cfg(file: Path, text: str) -> Iterator[Pin]:
 def _setup_py(file: Path, text: str) -> Iterator[Pin]:
     """The literal requirements of `setup(install_requires=..., extras_require=...)`."""
     import ast
+    import warnings
 
-    tree = ast.parse(text)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        tree = ast.parse(text)
     values = {
         target.id: node.value
         for node in tree.body

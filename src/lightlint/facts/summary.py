@@ -6,6 +6,7 @@ Made with `ast`, ten times faster than a full tree, and small enough to keep for
 from __future__ import annotations
 
 import ast
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -55,7 +56,9 @@ def summarise(text: str, module: str, package: str) -> ModuleSummary:
     Text that `ast` of the running Python cannot parse has an empty summary: others then know nothing of it.
     """
     try:
-        tree = ast.parse(text)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of escapes such as "\\d", told for each file by Python 3.12 and later
+            tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return ModuleSummary()
     return _Reader(module, package).read(tree)
