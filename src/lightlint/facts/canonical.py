@@ -16,24 +16,35 @@ _ROOTS = {
     "lightning_fabric": "lightning.fabric",
     "lightning_lite": "lightning.fabric",
 }
-# classes that Lightning exports at its top as well as from the modules that define them
-_LIGHTNING_TOP = {
-    "Trainer", "LightningModule", "LightningDataModule", "Callback", "Fabric", "seed_everything",
-}  # fmt: skip
+# what Lightning exports at its top as well as from the modules that define it
+_LIGHTNING_TOP = {"Trainer", "LightningModule", "LightningDataModule", "Callback"}
+# functions that Fabric's and the Trainer's packages both offer
+_LIGHTNING_BOTH = {
+    "seed_everything": "lightning.seed_everything",
+    **{
+        f"rank_zero_{what}": f"lightning.utilities.rank_zero_{what}"
+        for what in ("only", "info", "warn", "debug", "deprecation")
+    },
+}
 _LIGHTNING_ROOMS = ("callbacks", "loggers", "strategies", "profilers", "plugins", "tuner", "cli", "accelerators")
 _TORCH = (
     (re.compile(r"torch\.nn\.modules\.(?:\w+\.)?([A-Z]\w*)$"), r"torch.nn.\1"),
     (re.compile(r"torch\.nn\.parallel\.(?:distributed\.)?DistributedDataParallel$"), "torch.nn.parallel.DistributedDataParallel"),
     (re.compile(r"torch\.nn\.parallel\.(?:data_parallel\.)?DataParallel$"), "torch.nn.DataParallel"),
-    (re.compile(r"torch\.nn\.parameter\.(Parameter|Buffer)$"), r"torch.nn.\1"),
+    (re.compile(r"torch\.nn\.parameter\.(\w+)$"), r"torch.nn.\1"),
+    (re.compile(r"torch\.nn\.utils\.clip_grad\.(\w+)$"), r"torch.nn.utils.\1"),
     (re.compile(r"torch\.optim\.(?!lr_scheduler|swa_utils)[a-z_0-9]+\.([A-Z]\w*)$"), r"torch.optim.\1"),
-    (re.compile(r"torch\.utils\.data\.[a-z_]+\.([A-Z]\w*|random_split|default_collate|get_worker_info)$"), r"torch.utils.data.\1"),
+    (re.compile(r"torch\.utils\.data\.(?:_utils\.)?[a-z_]+\.([A-Z]\w*|random_split|default_collate|get_worker_info)$"), r"torch.utils.data.\1"),
     (re.compile(r"torch\.distributed\.distributed_c10d\.(\w+)$"), r"torch.distributed.\1"),
+    (re.compile(r"torch\.distributed\.fsdp\.[a-z_]+\.(FullyShardedDataParallel)$"), r"torch.distributed.fsdp.\1"),
     (re.compile(r"torch\.multiprocessing\.spawn\.spawn$"), "torch.multiprocessing.spawn"),
     (re.compile(r"torch\.(?:cuda|cpu)\.amp\.(?:grad_scaler|autocast_mode)\.(\w+)$"), r"torch.cuda.amp.\1"),
     (re.compile(r"torch\.amp\.(?:grad_scaler|autocast_mode)\.(\w+)$"), r"torch.amp.\1"),
-    (re.compile(r"torch\.autograd\.(?:grad_mode|variable)\.(\w+)$"), r"torch.\1"),
-    (re.compile(r"torch\.autograd\.(no_grad|enable_grad|set_grad_enabled|inference_mode)$"), r"torch.\1"),
+    (re.compile(r"torch\.autograd\.(?:grad_mode\.)?(no_grad|enable_grad|set_grad_enabled|inference_mode)$"), r"torch.\1"),
+    (re.compile(r"torch\.autograd\.variable\.Variable$"), "torch.autograd.Variable"),
+    (re.compile(r"torch\.cuda\.(?:memory|random|streams|graphs)\.(\w+)$"), r"torch.cuda.\1"),
+    (re.compile(r"torch\.(?:random|serialization)\.(manual_seed|seed|initial_seed|get_rng_state|set_rng_state|save|load)$"), r"torch.\1"),
+    (re.compile(r"torch\.autocast$"), "torch.amp.autocast"),
 )  # fmt: skip
 
 
@@ -59,14 +70,16 @@ def canonical(name: str) -> str:
 def _lightning(name: str) -> str:
     parts = name.split(".")
     last = parts[-1]
-    if last == "Fabric":
+    if last == "Fabric" and parts[1] in {"Fabric", "fabric"}:
         return "lightning.fabric.Fabric"
+    if last in _LIGHTNING_BOTH and parts[1] in {last, "fabric", "utilities"}:
+        return _LIGHTNING_BOTH[last]
+    if last in {"LightningCLI", "LightningArgumentParser", "SaveConfigCallback"} and parts[1] in {"cli", "utilities"}:
+        return f"lightning.cli.{last}"
     if parts[1] == "fabric":
         return name
     if last in _LIGHTNING_TOP and parts[1] in {last, "core", "trainer", "callbacks", "utilities"}:
         return f"lightning.{last}"
     if len(parts) > 3 and parts[1] in _LIGHTNING_ROOMS and last[:1].isupper():
         return f"lightning.{parts[1]}.{last}"
-    if parts[1] == "utilities" and last in {"rank_zero_only", "rank_zero_info", "rank_zero_warn"}:
-        return f"lightning.utilities.{last}"
     return name

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import builtins
 from functools import cache
 
 import libcst as cst
 
 from lightlint.facts.bindings import Binding, Bindings, Kind, dotted_name
 from lightlint.facts.canonical import canonical
-from lightlint.facts.tree import Tree
+from lightlint.facts.tree import Scope, Tree
 from lightlint.facts.unknown import UNKNOWN as UNKNOWN
 
 _DEPTH = 6
@@ -41,12 +42,19 @@ class Names:
             return self._of_name(expression, depth)
         return None
 
+    def written_in(self, dotted: str, scope: Scope) -> str | None:
+        """As `of`, for a name that a string spells, such as an annotation in quotes, in some scope."""
+        first, _, rest = dotted.partition(".")
+        base = self._of_word(first, scope, 0)
+        return canonical(f"{base}.{rest}") if base and rest else base
+
     def _of_name(self, name: cst.Name, depth: int) -> str | None:
-        found = self.bindings.lookup(name)
+        return self._of_word(name.value, self._tree.scope(name), depth)
+
+    def _of_word(self, word: str, scope: Scope, depth: int) -> str | None:
+        found = self.bindings.lookup_in(word, scope)
         if not found:
-            if self.bindings.is_builtin(name):
-                return f"builtins.{name.value}"
-            return self._from_star(name.value)
+            return f"builtins.{word}" if hasattr(builtins, word) else self._from_star(word)
         if any(binding.kind is Kind.IMPORT for binding in found):  # `except ImportError: x = None` adds no meaning
             found = [binding for binding in found if dotted_name(binding.value) != "None"]
         meanings = {self._meaning(binding, depth) for binding in found}
