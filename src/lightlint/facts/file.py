@@ -16,6 +16,7 @@ from lightlint.facts.flow import Flow
 from lightlint.facts.guards import Guards
 from lightlint.facts.hooks import Hooks
 from lightlint.facts.logs import Logs
+from lightlint.facts.loading import Loading
 from lightlint.facts.loops import Loops
 from lightlint.facts.names import Names
 from lightlint.facts.pickling import Pickling
@@ -100,7 +101,12 @@ class FileFacts:
     @cached_property
     def processes(self) -> Processes:
         """What runs in the process of each rank."""
-        return Processes(self.tree, self.names, self.classes, self.hooks, self.values, self.guards)
+        return Processes(self.tree, self.names, self.classes, self.hooks, self.values, self.project, self.path)
+
+    @cached_property
+    def loading(self) -> Loading:
+        """Which DataLoaders training draws from."""
+        return Loading(self.tree, self.names, self.classes, self.hooks, self.values, self.loops)
 
     @cached_property
     def writes(self) -> Writes:

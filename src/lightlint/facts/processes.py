@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 from functools import cached_property
+from pathlib import Path
 
 import libcst as cst
 
 from lightlint.facts.bindings import Kind
 from lightlint.facts.classes import Classes
-from lightlint.facts.guards import Guards
 from lightlint.facts.hooks import Hooks
 from lightlint.facts.names import Names
+from lightlint.facts.project import Project
 from lightlint.facts.tree import Tree
 from lightlint.facts.values import Values
 
@@ -22,12 +23,9 @@ FULLY_SHARDED = {
     "torch.distributed.fsdp.fully_shard",
     "torch.distributed._composable.fsdp.fully_shard",
 }
-# spelling that may mean a share of the ranks' work or one process: enough to stay silent on, never enough to report
-_MAY_DIFFER = re.compile(
-    r"rank|world|shard|replica|splitted?_by|num_proc|process_(?:id|index|count)|(?:^|_)pid(?:$|_)|uuid|te?mp|hostname"
-    r"|is_(?:main|master)",
-    re.IGNORECASE,
-)
+# spelling that may mean a share of the ranks' work, or one process: enough to stay silent on, never enough to report
+_SHARE = re.compile(r"rank|world|shard|replica|split_by|num_proc|process_(?:id|index|count)|is_(?:main|master)", re.I)
+_PROCESS = re.compile(r"(?:^|_)pid(?:$|_)|uuid|te?mp|hostname", re.I)
 _SAME_ON_ALL = {"trainer", "pl_module", "stage", "batch_idx", "dataloader_idx", "checkpoint"}  # parameters of hooks
 _DEPTH = 5
 
@@ -38,14 +36,15 @@ class Processes:
     """The code of one file that every rank runs in its own process."""
 
     def __init__(
-        self, tree: Tree, names: Names, classes: Classes, hooks: Hooks, values: Values, guards: Guards
+        self, tree: Tree, names: Names, classes: Classes, hooks: Hooks, values: Values, project: Project, path: Path
     ) -> None:
         self._tree = tree
         self._names = names
         self._classes = classes
         self._hooks = hooks
         self._values = values
-        self._guards = guards
+        self._project = project
+        self._path = path
 
     @cached_property
     def wraps(self) -> bool:
@@ -89,13 +88,36 @@ class Processes:
     def _calls_of(self, function: cst.FunctionDef) -> list[cst.Call]:
         return [*self._hooks.calls_of.get(function, ()), *self._hooks.constructions.get(function, ())]
 
-    def may_differ(self, expression: cst.CSTNode | None) -> bool:
+    def may_differ(self, expression: cst.CSTNode) -> bool:
         """Whether a value may depend on the rank or the process: by a name in it, or in what it is made from.
 
         Errs towards yes. Followed through names, attributes of `self`, parameters, and functions and classes of this
         file; what lies in other files counts as the same on every rank.
         """
-        return expression is not None and any(map(self._names_a_process, self.made_from(expression)))
+        return any(
+            self._has_word(each, _SHARE) or self._has_word(each, _PROCESS) for each in self.made_from(expression)
+        )
+
+    def may_be_share(self, expression: cst.CSTNode) -> bool:
+        """As `may_differ`, for data: whether a value may be one rank's share. Reads the project's files that define
+        the classes and functions it comes from."""
+        if any(self._has_word(each, _SHARE) for each in self.made_from(expression)):
+            return True
+        names = {
+            self._names.call(call) for part in self.made_from(expression) for call in self._tree.within(part, cst.Call)
+        }
+        own = f"{self._names.module}."  # what this file defines was followed already
+        texts = [
+            self._project.text_defining(name, self._path.parent) for name in names if name and not name.startswith(own)
+        ]
+        return any(_SHARE.search(text) for text in texts)
+
+    def is_spawned(self, function: cst.FunctionDef) -> bool:
+        """Whether `torch.multiprocessing.spawn` starts a function, with the same arguments in every process."""
+        spawns = [call for call in self._tree.all(cst.Call) if self._names.call(call) == "torch.multiprocessing.spawn"]
+        targets = [self._names.argument(call, "fn", 0) for call in spawns]
+        name = f"{self._names.module}.{self._names.qualified(function)}"
+        return any(target is not None and self._names.of(target.value) == name for target in targets)
 
     def follows_data(self, expression: cst.CSTNode) -> bool:
         """Whether a value comes from what a hook was given besides the trainer, the module and an index: each rank has
@@ -120,9 +142,8 @@ class Processes:
             found.extend(pending)
         return found
 
-    def _names_a_process(self, expression: cst.CSTNode) -> bool:
-        words = self._tree.within(expression, cst.Name, cst.SimpleString)
-        return any(_MAY_DIFFER.search(word.value) for word in words)
+    def _has_word(self, expression: cst.CSTNode, words: re.Pattern[str]) -> bool:
+        return any(words.search(each.value) for each in self._tree.within(expression, cst.Name, cst.SimpleString))
 
     def _sources(self, expression: cst.CSTNode) -> list[cst.CSTNode]:
         """What the parts of an expression are made from; the bodies of functions and classes are not followed."""
@@ -130,6 +151,11 @@ class Processes:
             return []
         found: list[cst.CSTNode] = []
         for name in self._tree.within(expression, cst.Name):
+            parent = self._tree.parent(name)
+            if (isinstance(parent, cst.Attribute) and parent.attr is name) or (
+                isinstance(parent, cst.Arg) and parent.keyword is name
+            ):
+                continue
             for binding in self._names.bindings.lookup(name):
                 if binding.kind is Kind.PARAMETER and isinstance(binding.scope, cst.FunctionDef):
                     calls = self._hooks.calls_of.get(binding.scope, ())

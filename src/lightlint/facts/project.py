@@ -91,6 +91,15 @@ class Project:
                 if candidate.is_file():
                     yield candidate
 
+    def text_defining(self, dotted: str, near: Path) -> str:
+        """The text of the project's file that defines a class or function, empty for one that is not in sight."""
+        known = self.find_class(dotted, near)
+        path = known[1] if known else self.find_module(dotted.rpartition(".")[0], near) if "." in dotted else None
+        try:
+            return load(path).text if path is not None else ""
+        except UnreadableError:
+            return ""
+
     def find_class(self, dotted: str, near: Path) -> tuple[ClassSummary, Path] | None:
         """The class a canonical name stands for and the file that defines it, through re-exports."""
         for _ in range(_HOPS):
