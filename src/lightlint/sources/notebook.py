@@ -118,7 +118,16 @@ def read_notebook(filename: str, data: bytes) -> Source:
         broken += [(at + fault[0], fault[1])] if fault else []
         at += len(slot.text) + 1
     origin = NotebookOrigin(raw, tuple(slots), tuple(hidden))
-    return Source(filename, "".join(pieces), origin, tuple(cells), tuple(masked), tuple(pip_lines), tuple(broken))
+    return Source(
+        filename,
+        "".join(pieces),
+        origin,
+        tuple(cells),
+        tuple(masked),
+        tuple(pip_lines),
+        tuple(broken),
+        origin.hidden,
+    )
 
 
 def _read_cell(text: str) -> tuple[Masked, tuple[int, str] | None]:

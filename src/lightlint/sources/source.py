@@ -61,6 +61,7 @@ class Source:
         masked: ranges that may not be edited: magics, and cells that hold no Python.
         pip_lines: a notebook's install commands as (offset, command), without `!`, `%` and `python -m`.
         broken: (offset, message) of each cell with a syntax error; its text is blanked so that the others parse.
+        hidden: what the file has in the place of each masked range, of the same length.
     """
 
     filename: str
@@ -70,10 +71,21 @@ class Source:
     masked: tuple[tuple[int, int], ...] = ()
     pip_lines: tuple[tuple[int, str], ...] = ()
     broken: tuple[tuple[int, str], ...] = ()
+    hidden: tuple[str, ...] = ()
 
     @property
     def is_notebook(self) -> bool:
         return bool(self.cells)
+
+    @cached_property
+    def shown(self) -> str:
+        """The text with the masked ranges as the file has them; every offset is that of `text`."""
+        parts: list[str] = []
+        position = 0
+        for (start, end), hidden in zip(self.masked, self.hidden, strict=False):
+            parts += [self.text[position:start], hidden]
+            position = end
+        return "".join([*parts, self.text[position:]])
 
     @cached_property
     def row_starts(self) -> list[int]:
@@ -201,7 +213,7 @@ class Source:
         first = max(first_possible, self.row_of(start) - around)
         last = min(last_possible, self.row_of(max(start, end - 1)) + around)
         lines = [
-            self.text[self.row_starts[row - 1] : self._row_end(row)].rstrip("\r\n") for row in range(first, last + 1)
+            self.shown[self.row_starts[row - 1] : self._row_end(row)].rstrip("\r\n") for row in range(first, last + 1)
         ]
         return Excerpt(first - (first_possible - 1 if cell else 0), tuple(lines))
 
