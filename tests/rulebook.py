@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from dataclasses import dataclass, field
@@ -16,7 +17,10 @@ _KINDS = {"bad", "fixed", "good"}
 
 @dataclass(frozen=True)
 class Mark:
-    """`# LL101: message` behind a line of an example: a finding that must be there (`todo`: that is known to be missed)."""
+    """`# LL101: message` behind a line of an example: a finding that must be there (`todo`: that is known to be missed).
+
+    In a notebook `row` counts in its `cell`.
+    """
 
     file: str
     row: int
@@ -24,6 +28,7 @@ class Mark:
     message: str
     tier: str | None = None
     todo: bool = False
+    cell: int | None = None
 
 
 @dataclass
@@ -59,7 +64,8 @@ def examples(page: Page) -> list[Example]:
         kind = next((word for word in words if word in _KINDS), None)
         if kind is None:
             continue
-        name = next((word.removeprefix("file=") for word in words if word.startswith("file=")), "example.py")
+        name = next((word.removeprefix("file=") for word in words if word.startswith("file=")), "")
+        name = name or ("example.ipynb" if "notebook" in words else "example.py")
         line = text.count("\n", 0, match.start()) + 1
         last = found[-1] if found else None
         if kind == "fixed":
@@ -68,20 +74,38 @@ def examples(page: Page) -> list[Example]:
             last.fixed = last.fixed or Example("fixed", line, settings=last.settings)
             last.fixed.files[name] = body
             continue
-        if last is None or last.kind != kind or name in last.files or "example.py" in (name, *last.files) or settings:
+        if last is None or last.kind != kind or name in last.files or _stands_alone(name, *last.files) or settings:
             found.append(Example(kind, line, settings=settings))
             settings = {}
         _add(found[-1], name, body)
     return found
 
 
+def _stands_alone(*names: str) -> bool:
+    return any(name.startswith("example.") for name in names)
+
+
 def _add(example: Example, name: str, body: str) -> None:
-    rows = []
-    for row, line in enumerate(body.splitlines(), 1):
+    """Take the marks out of a block; one for a notebook (`python bad notebook`) has its cells behind `# %%` lines."""
+    cells: list[list[str]] = [[]]
+    for line in body.splitlines():
+        if name.endswith(".ipynb") and line == "# %%":
+            cells.append([])
+            continue
         match = _MARK.search(line)
+        cells[-1].append(line[: match.start()] if match else line)
         if match:
             todo, code, tier, message = match.groups()
-            example.marks.append(Mark(name, row, code, message, tier, bool(todo)))
-            line = line[: match.start()]
-        rows.append(line)
-    example.files[name] = "\n".join(rows) + "\n"
+            cell = len(cells) if name.endswith(".ipynb") else None
+            example.marks.append(Mark(name, len(cells[-1]), code, message, tier, bool(todo), cell))
+    texts = ["\n".join(rows) + "\n" for rows in cells]
+    example.files[name] = notebook(*texts) if name.endswith(".ipynb") else texts[0]
+
+
+def notebook(*cells: str) -> str:
+    """A notebook of code cells as Jupyter writes it."""
+    code = [
+        {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": [], "source": text.splitlines(True)}
+        for text in cells
+    ]
+    return json.dumps({"cells": code, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}, indent=1) + "\n"

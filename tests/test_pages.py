@@ -28,7 +28,7 @@ def settings_for(example: Example, **more: object) -> Settings:
 def findings(folder: Path, settings: Settings, *, gate: bool = True) -> list[Finding]:
     projects = Projects()
     found: list[Finding] = []
-    for path in sorted(folder.rglob("*.py")):
+    for path in sorted([*folder.rglob("*.py"), *folder.rglob("*.ipynb")]):
         linted = lint(load_source(path), settings, projects, gate=gate)
         assert not linted.crashes, linted.crashes[0].traceback
         found.extend(linted.findings)
@@ -45,13 +45,17 @@ def test_example_says_what_its_page_says(page: Page, example: Example, tmp_path:
     example.write(tmp_path)
     settings = settings_for(example, select=[page.code])
     found = findings(tmp_path, settings)
-    said = {(str(Path(f.filename).relative_to(tmp_path)), f.location.row, f.code, f.message) for f in found}
-    wanted = {(mark.file, mark.row, mark.code, mark.message) for mark in example.marks if not mark.todo}
+    said = {(str(Path(f.filename).relative_to(tmp_path)), f.cell, f.location.row, f.code, f.message) for f in found}
+    wanted = {(mark.file, mark.cell, mark.row, mark.code, mark.message) for mark in example.marks if not mark.todo}
     assert said == wanted
     assert bool(wanted) == any(not mark.todo for mark in example.marks)
     for mark in example.marks:
         if mark.tier:
-            tiers = {f.tier.value for f in found if (f.location.row, f.message) == (mark.row, mark.message)}
+            tiers = {
+                f.tier.value
+                for f in found
+                if (f.cell, f.location.row, f.message) == (mark.cell, mark.row, mark.message)
+            }
             assert tiers == {mark.tier}
     if example.kind == "bad":
         assert example.marks, "a bad example needs a mark"
