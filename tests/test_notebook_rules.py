@@ -1,0 +1,42 @@
+"""Rules on whole notebooks, through the command line: findings are counted in cells and show the magics."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+FIXTURES = Path(__file__).parents[1] / "fixtures" / "unpinned_install"
+
+
+def lightlint(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "lightlint", "--isolated", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=FIXTURES)
+
+
+def test_bad_notebook_is_told_by_cell_and_row() -> None:
+    result = lightlint("--output-format", "json", "bad.ipynb")
+    assert result.returncode == 1
+    found = [
+        (each["code"], each["cell"], each["location"]["row"], each["message"]) for each in json.loads(result.stdout)
+    ]
+    rest = "whatever the rest of the environment was made for"
+    version = "the shell takes the unquoted `>=1.0` for a redirection: `torchmetrics` gets no version"
+    index = "this loop never changes `i`: with the value it had before, every batch steps or none does"
+    assert [each for each in found if each[0] in {"LL103", "LL801"}] == [
+        ("LL801", 2, 2, f"replaces `torch` by the newest version, {rest}"),
+        ("LL801", 2, 4, version),
+        ("LL103", 6, 3, index),
+    ]
+
+
+def test_magics_are_shown_as_the_notebook_has_them() -> None:
+    shown = lightlint("--select", "LL801", "bad.ipynb").stdout
+    assert "4 | !pip install -q einops && pip install torchmetrics>=1.0\n" in shown
+    assert "| ^" + "^" * len("!pip install -q einops && pip install torchmetrics>=1.") in shown
+
+
+def test_good_notebook_is_clean() -> None:
+    result = lightlint("good.ipynb")
+    assert result.returncode == 0, result.stdout
