@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from rulebook import notebook
+
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "unpinned_install"
 
 
@@ -39,4 +41,13 @@ def test_magics_are_shown_as_the_notebook_has_them() -> None:
 
 def test_good_notebook_is_clean() -> None:
     result = lightlint("good.ipynb")
+    assert result.returncode == 0, result.stdout
+
+
+def test_comment_behind_a_command_suppresses(tmp_path: Path) -> None:
+    path = tmp_path / "course.ipynb"
+    path.write_text(
+        notebook("!pip install torch  # noqa: LL801\n", "!pip install lightning # lightlint: ignore[LL801] newest\n")
+    )
+    result = lightlint("--select", "LL801,LL002", str(path))
     assert result.returncode == 0, result.stdout

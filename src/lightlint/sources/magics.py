@@ -2,7 +2,7 @@
 
 A masked statement becomes a call of `_`, of which nothing is known, padded with blanks; text that is no Python of
 this program (`%%bash`, `%%writefile`) becomes blank. Valid Python is never masked: `%`, `!` at the start of a logical
-line or behind `=`, and `?` outside strings and comments, occur in none.
+line or behind `=`, and `?` outside strings and comments, occur in none. A comment that suppresses findings stays.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ _INSTALL = re.compile(
     r"(?:sudo\s+)?(?:\S*python[\w.]*\s+-m\s+|\{[^}]*\}\s+-m\s+)?((?:uv\s+)?pip3?|conda|mamba|micromamba)(\s.*)"
 )
 _NEXT_COMMAND = re.compile(r"&&|\|\||;\s|\s\|\s")
+_SUPPRESSION = re.compile(r"(?<=[ \t])#\s*(?:noqa\b|lightlint\s*:)[^\r\n]*\Z", re.IGNORECASE)
 _SHELL_COMMENT = re.compile(r"(?:^|\s)#.*")
 _CONTINUATION = re.compile(r"\\(?:\r\n|\r|\n)")
 
@@ -97,7 +98,8 @@ def _magics(text: str) -> Iterator[_Magic]:
         escape = _ESCAPE.match(text, position) or _ASSIGNED.match(text, position)
         if escape:
             end = _continued_end(text, escape.end())
-            yield _Magic(escape.end(), end, is_statement=True)
+            suppression = _SUPPRESSION.search(text, escape.end(), end)
+            yield _Magic(escape.end(), suppression.start() if suppression else end, is_statement=True)
         elif _HELP.match(text, position):
             end = _row_end(text, position)
             yield _Magic(position + len(text[position:end]) - len(text[position:end].lstrip()), end, is_statement=True)
