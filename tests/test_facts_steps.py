@@ -251,3 +251,91 @@ def test_handlers_that_let_a_step_go_on(handler: str, rescues: int, tmp_path: Pa
         tmp_path,
     )
     assert len(facts.rescues.all) == rescues
+
+
+@pytest.mark.parametrize(
+    ("program", "off"),
+    [
+        ("def run():\n    mark()", False),
+        ("def run():\n    with torch.no_grad():\n        mark()", True),
+        ("def run():\n    with torch.inference_mode():\n        mark()", True),
+        ("@torch.no_grad()\ndef run():\n    mark()", True),
+        ("@torch.no_grad\ndef run():\n    mark()", True),
+        ("def run():\n    mark()\n\ndef outer():\n    with torch.no_grad():\n        run()", True),
+        ("def run():\n    mark()\n\ndef outer():\n    run()", False),
+        ("torch.set_grad_enabled(False)\n\ndef run():\n    mark()", True),
+        ("class Net(L.LightningModule):\n    def validation_step(self, b, i):\n        mark()", True),
+        ("class Net(L.LightningModule):\n    def training_step(self, b, i):\n        mark()", False),
+        ("class Net(L.LightningModule):\n    def on_test_batch_end(self, *a):\n        mark()", True),
+    ],
+)
+def test_where_autograd_may_be_off(program: str, off: bool, tmp_path: Path) -> None:
+    facts = facts_of(program, tmp_path)
+    assert facts.gradients.may_be_off(spelled(facts, "mark()")) is off
+
+
+@pytest.mark.parametrize(
+    ("kept", "graphs"),
+    [
+        ("loss", ["loss"]),
+        ("loss * 4 + 1", ["loss"]),
+        ("loss.mean().cpu()", ["loss"]),
+        ("(1, loss)", ["loss"]),
+        ("first", ["first"]),
+        ("size", []),
+        ("loss.item()", []),
+        ("loss.detach()", []),
+        ("float(loss)", []),
+        ("loss.data", []),
+        ("other", []),
+        ("net(x)", ["net(x)"]),
+        ("net(x).argmax(1)", []),
+        ("relu(x)", []),
+        ("relu(net(x))", ["relu(net(x))"]),
+        ("unknown(x)", []),
+    ],
+)
+def test_what_carries_a_graph(kept: str, graphs: list[str], tmp_path: Path) -> None:
+    facts = facts_of(
+        f"""
+        def run(data, other, unknown):
+            net, relu = nn.Linear(2, 2), nn.ReLU()
+            for x in data:
+                size = len(x)
+                first = unknown(x)
+                loss = first + other * size
+                loss.backward()
+                mark({kept})
+        """,
+        tmp_path,
+    )
+    [mark] = [call for call in facts.tree.all(cst.Call) if facts.names.method(call) == "mark"]
+    found = facts.gradients.graphs(mark.args[0].value)
+    spans = [facts.span(graph.node) for graph in found]
+    assert [facts.source.text[start:end] for start, end in spans] == graphs
+
+
+@pytest.mark.parametrize(
+    ("body", "keys"),
+    [
+        ("total += x", ["total"]),
+        ("total = 0.9 * total + x", ["total"]),
+        ("total = x", []),
+        ("kept.append(x)", ["kept"]),
+        ("kept.append(x)\n    kept = kept[-5:]", []),
+        ("kept.append(x)\n    kept.clear()", []),
+        ("total = 0\n    total += x", []),
+        ("total += x\n    total = total.detach()", []),
+        ("unknown.append(x)", []),
+        ("table['a'] += x", ["table['a']"]),
+        ("table[x] += x", []),
+    ],
+)
+def test_what_gathers_over_iterations(body: str, keys: list[str], tmp_path: Path) -> None:
+    facts = facts_of(
+        "def run(data, unknown):\n  total = 0\n  kept = []\n  table = {'a': 0}\n"
+        f"  for x in data:\n    x.backward()\n    {body}\n",
+        tmp_path,
+    )
+    found = [facts.keepers.of(node) for node in facts.tree.nodes]
+    assert [keeper.key for keeper in found if keeper is not None] == keys

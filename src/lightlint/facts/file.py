@@ -13,10 +13,12 @@ from lightlint.facts.accumulation import Accumulation
 from lightlint.facts.bindings import Bindings
 from lightlint.facts.classes import Classes
 from lightlint.facts.flow import Flow
+from lightlint.facts.gradients import Gradients
 from lightlint.facts.guards import Guards
 from lightlint.facts.hooks import Hooks
 from lightlint.facts.logs import Logs
 from lightlint.facts.loading import Loading
+from lightlint.facts.keepers import Keepers
 from lightlint.facts.loops import Loops
 from lightlint.facts.names import Names
 from lightlint.facts.pickling import Pickling
@@ -133,6 +135,18 @@ class FileFacts:
         return World(
             self.project, self.path, own, self._distributed, default_all=self.lightning.surely_at_least(Version("2"))
         )
+
+    @cached_property
+    def gradients(self) -> Gradients:
+        """Where autograd records, and which values carry a graph."""
+        return Gradients(
+            self.tree, self.names, self.classes, self.hooks, self.values, self.loops, self.steps, self.flow
+        )
+
+    @cached_property
+    def keepers(self) -> Keepers:
+        """What gathers something in every iteration."""
+        return Keepers(self.tree, self.names, self.classes, self.loops, self.steps, self.flow)
 
     @cached_property
     def rescues(self) -> Rescues:

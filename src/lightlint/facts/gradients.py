@@ -1,0 +1,291 @@
+"""Where autograd records, and which values carry a graph: followed from parameters and backward passes, never by spelling."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import libcst as cst
+
+from lightlint.facts.bindings import Binding, Kind, dotted_name
+from lightlint.facts.classes import Classes
+from lightlint.facts.flow import Flow
+from lightlint.facts.hooks import TRAINING_STEP, Hook, Hooks, Owner
+from lightlint.facts.loops import Loops
+from lightlint.facts.names import Names
+from lightlint.facts.steps import Steps
+from lightlint.facts.tree import Tree
+from lightlint.facts.values import Values
+
+_DEPTH = 6
+_SWITCHES = {"torch.no_grad", "torch.inference_mode", "torch.set_grad_enabled"}
+_MAYBE_SWITCH = re.compile(r"no_?grad|inference|eval|frozen|grad_enabled", re.IGNORECASE)
+_WITHOUT_GRAD = ("validation_", "test_", "predict_", "on_validation_", "on_test_", "on_predict_")
+# methods whose result hangs on the graph of the tensor they are called on
+_KEEPING = {
+    "abs", "clone", "contiguous", "cpu", "cuda", "double", "exp", "float", "half", "log", "mean", "mul", "neg", "norm",
+    "pow", "reshape", "sqrt", "squeeze", "sum", "to", "unsqueeze", "view", "flatten", "log_softmax", "softmax", "sigmoid",
+}  # fmt: skip
+_FUNCTIONS = re.compile(
+    r"torch\.(?:stack|cat|mean|sum|sqrt|square|exp|log|abs|norm|nn\.functional\.(?!one_hot|embedding)\w+)$"
+)
+_PARAMETRIC = re.compile(
+    r"torch\.nn\.(?:Lazy)?(?:Parameter|Linear|Bilinear|Conv\w+|Embedding\w*|LSTM|GRU|RNN|\w+Norm\w*|Transformer\w*|Multihead\w+)$"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """A value that carries an autograd graph.
+
+    `freed` says that a backward pass runs over it, which frees what the forward pass saved and leaves the nodes;
+    `tensor` that the value surely is a tensor.
+    """
+
+    node: cst.BaseExpression
+    freed: bool
+    tensor: bool
+
+
+class Gradients:
+    """Gradients of one file."""
+
+    def __init__(
+        self,
+        tree: Tree,
+        names: Names,
+        classes: Classes,
+        hooks: Hooks,
+        values: Values,
+        loops: Loops,
+        steps: Steps,
+        flow: Callable[[cst.FunctionDef | cst.Module], Flow],
+    ) -> None:
+        self._tree = tree
+        self._names = names
+        self._classes = classes
+        self._hooks = hooks
+        self._values = values
+        self._loops = loops
+        self._steps = steps
+        self._flow = flow
+
+    def may_be_off(self, node: cst.CSTNode, depth: int = 0) -> bool:
+        """Whether autograd may not record at a node: by a context manager, a decorator, a hook, or at some call of it.
+
+        Errs towards yes: what merely looks like `no_grad` counts.
+        """
+        for above in self._tree.ancestors(node):
+            if isinstance(above, cst.With) and any(self._switches(item.item) for item in above.items):
+                return True
+            if isinstance(above, cst.FunctionDef):
+                if any(self._switches(each.decorator) for each in above.decorators):
+                    return True
+                if any(hook.name.startswith(_WITHOUT_GRAD) for hook in self._hooks.reached(above)):
+                    return True
+                calls = self._steps.calls_of.get(above, ())
+                if depth < _DEPTH and any(self.may_be_off(call, depth + 1) for call in calls):
+                    return True
+        return self._is_switched_for_good
+
+    @cached_property
+    def _is_switched_for_good(self) -> bool:
+        """Whether the file turns autograd off, or may, by a plain `torch.set_grad_enabled(...)`."""
+        calls = (call for call in self._tree.all(cst.Call) if isinstance(self._tree.parent(call), cst.Expr))
+        return any(self._names.call(call) == "torch.set_grad_enabled" for call in calls)
+
+    def _switches(self, expression: cst.BaseExpression) -> bool:
+        target = expression.func if isinstance(expression, cst.Call) else expression
+        return self._names.of(target) in _SWITCHES or bool(_MAYBE_SWITCH.search(dotted_name(target)))
+
+    def graphs(self, expression: cst.BaseExpression | None, depth: int = 0) -> list[Graph]:
+        """The parts of an expression by which a graph gets into its value; none if that is not sure."""
+        match expression:
+            case cst.BinaryOperation():
+                return [*self.graphs(expression.left, depth), *self.graphs(expression.right, depth)]
+            case cst.UnaryOperation(operator=cst.Minus()):
+                return self.graphs(expression.expression, depth)
+            case cst.Tuple() | cst.List() | cst.Dict():
+                return [graph for each in expression.elements for graph in self.graphs(each.value, depth)]
+            case cst.Call(func=cst.Attribute(value=receiver, attr=cst.Name(value=method))) if method in _KEEPING:
+                return self.graphs(receiver, depth)
+            case cst.Name() | cst.Attribute() | cst.Subscript() | cst.Call() if depth < _DEPTH:
+                found = self._graph(expression, depth + 1)
+                return [found] if found else []
+        return []
+
+    def _graph(self, node: cst.BaseExpression, depth: int) -> Graph | None:
+        if isinstance(node, cst.Call):
+            return self._of_call(node, depth)
+        if not self._names.key(node):
+            return None
+        backward = self._backward_over(node)
+        if backward is not None:
+            freed = self._names.argument(backward, "retain_graph") is None
+            direct = [self._names.key(each) for each in self._terms(backward)] == [self._names.key(node)]
+            return Graph(node, freed, tensor=direct)
+        if self._is_returned_loss(node):
+            return Graph(node, freed=True, tensor=True)
+        return self._of_name(node, depth) if isinstance(node, cst.Name) else None
+
+    def _of_name(self, name: cst.Name, depth: int) -> Graph | None:
+        """What every assignment that may have given a name its value agrees on."""
+        sites = [(each, self._tree.statement(each.site)) for each in self._names.bindings.lookup(name)]
+        flow = self._flow(self._tree.owner(name))
+        found = []
+        for binding, site in sites:
+            others = [other for _, other in sites if other is not None and other is not site]
+            if site is not None and not flow.reaches(site, [name], avoiding=others):
+                continue
+            graph = self._of_binding(binding, depth)
+            if graph is None:
+                return None
+            found.append(graph)
+        if not found:
+            return None
+        return Graph(name, all(each.freed for each in found), all(each.tensor for each in found))
+
+    def _of_binding(self, binding: Binding, depth: int) -> Graph | None:
+        if binding.kind is not Kind.ASSIGN or binding.value is None:
+            return None
+        if binding.path:
+            return self._of_part(binding.value, binding.path, depth)
+        found = self.graphs(binding.value, depth)
+        return found[0] if found else None
+
+    def _of_part(self, value: cst.BaseExpression | None, path: tuple[int, ...], depth: int) -> Graph | None:
+        if isinstance(value, cst.Tuple) and len(path) == 1 and path[0] < len(value.elements):
+            found = self.graphs(value.elements[path[0]].value, depth)
+            return found[0] if found else None
+        callee = self._steps.callee(value) if isinstance(value, cst.Call) else None
+        return self._returned(callee, path, depth) if callee is not None else None
+
+    def _returned(self, function: cst.FunctionDef, path: tuple[int, ...], depth: int) -> Graph | None:
+        """What every `return` of a function of this file agrees on."""
+        found = []
+        for each in self._tree.own(function, cst.Return):
+            parts = [self._of_part(each.value, path, depth)] if path else self.graphs(each.value, depth)[:1]
+            if not parts or parts[0] is None or depth >= _DEPTH:
+                return None
+            found.append(parts[0])
+        return Graph(found[0].node, all(g.freed for g in found), all(g.tensor for g in found)) if found else None
+
+    def _of_call(self, call: cst.Call, depth: int) -> Graph | None:
+        callee = self._steps.callee(call)
+        if callee is not None:
+            found = self._returned(callee, (), depth)
+            return Graph(call, found.freed, found.tensor) if found else None
+        origin = self._values.constructor(call.func)
+        is_loss = origin is not None and origin.name.startswith("torch.nn.") and self._values.is_module(call.func)
+        if origin is not None and self._has_parameters(origin.name, origin.call):
+            plain = origin.name.startswith("torch.nn.") and not origin.name.startswith(
+                ("torch.nn.LSTM", "torch.nn.GRU")
+            )
+            records = not self.may_be_off(call) and not self._may_be_frozen
+            return Graph(call, freed=False, tensor=plain) if records else None
+        if is_loss or _FUNCTIONS.match(self._names.of(call.func) or ""):
+            carried = [graph for arg in call.args for graph in self.graphs(arg.value, depth)]
+            off = self.may_be_off(call)
+            return Graph(call, freed=False, tensor=True) if carried and not off else None
+        return None
+
+    @cached_property
+    def _may_be_frozen(self) -> bool:
+        """Whether the file takes parameters out of the training, which ones is not followed."""
+        words = {name.value for name in self._tree.all(cst.Name)}
+        return bool(words & {"requires_grad", "requires_grad_", "freeze"})
+
+    def _has_parameters(self, name: str, call: cst.Call | None) -> bool:
+        """Whether instances of a module class surely have parameters."""
+        if _PARAMETRIC.match(name):
+            return True
+        if name in {"torch.nn.Sequential", "torch.nn.DataParallel"} and call is not None:
+            inner = self._tree.within(call, cst.Call)
+            return any(_PARAMETRIC.match(self._names.call(each) or "") for each in inner)
+        node = self._classes.local(name)
+        if node is None or not self._classes.name_is_a(name, "torch.nn.Module"):
+            return False
+        return any(_PARAMETRIC.match(self._names.call(each) or "") for each in self._tree.within(node, cst.Call))
+
+    def _terms(self, backward: cst.Call) -> list[cst.BaseExpression]:
+        """The terms of what a backward pass starts from: `a` and `b` of `(a + b).backward()` and of `x = a + b`."""
+        receiver = backward.func.value if isinstance(backward.func, cst.Attribute) else None
+        roots = [each for each in (receiver, *(arg.value for arg in backward.args[:1])) if each is not None]
+        return [term for root in roots for term in _sum(root)]
+
+    def _backward_over(self, node: cst.BaseExpression) -> cst.Call | None:
+        """The backward pass of the same iteration that runs over a value: it starts from it, or from a sum that holds it."""
+        key, owner = self._names.key(node), self._tree.owner(node)
+        flow, loops = self._flow(owner), self._tree.loops(node)
+        sites = (
+            [self._tree.statement(each.site) for each in self._names.bindings.lookup(node)]
+            if isinstance(node, cst.Name)
+            else []
+        )
+        rebound = [site for site in sites if site is not None and not self._tree.contains(site, node)]
+        for call in self._tree.own(owner, cst.Call):
+            if not self._loops.is_backward(call) or self.may_be_off(call) or key not in self._keys(call):
+                continue
+            for start, goal in ((call, node), (node, call)):
+                if loops and self._tree.loops(call)[:1] == loops[:1]:
+                    met = flow.reaches_in_same_iteration(loops[0], start, [goal], avoiding=rebound)
+                else:
+                    met = not loops and flow.reaches(start, [goal], avoiding=rebound)
+                if met:
+                    return call
+        return None
+
+    def _keys(self, backward: cst.Call) -> set[str]:
+        """Keys of the terms of a backward pass, those of names it is made of included."""
+        found: set[str] = set()
+        pending = self._terms(backward)
+        while pending:
+            term = pending.pop()
+            key = self._names.key(term)
+            if not key or key in found:
+                continue
+            found.add(key)
+            if isinstance(term, cst.Name):
+                made = [each.value for each in self._names.bindings.lookup(term) if not each.path and each.value]
+                pending.extend(part for value in made for part in _sum(value) if self._is_computed(part))
+        return found
+
+    def _is_computed(self, term: cst.BaseExpression) -> bool:
+        """Whether a term of a sum is a name for the result of a call, so that it can carry a graph."""
+        if not isinstance(term, cst.Name):
+            return False
+        found = [each for each in self._names.bindings.lookup(term) if each.kind is Kind.ASSIGN]
+        values = [each.value for each in found]
+        plain = any((self._names.call(value) or "").startswith("builtins.") for value in values)
+        return bool(found) and not plain and all(isinstance(each, (cst.Call, cst.BinaryOperation)) for each in values)
+
+    def _is_returned_loss(self, node: cst.BaseExpression) -> bool:
+        """Whether a name is what `training_step` returns for Lightning to run the backward pass over."""
+        function = self._tree.function(node)
+        if function is None or self._hooks.of(function) != Hook(Owner.MODULE, TRAINING_STEP):
+            return False
+        around = self._tree.class_of(function)
+        if around is None or self._classes.constant(around, "automatic_optimization", True) is not True:
+            return False
+        returns = self._tree.own(function, cst.Return)
+        return bool(returns) and all(self._names.key(each.value) == self._names.key(node) for each in returns)
+
+
+def _sum(expression: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
+    """The terms of a sum, without constant factors and divisors; those of a scaled loss (`scaler.scale(a + b)`) too."""
+    match expression:
+        case cst.BinaryOperation(operator=cst.Add() | cst.Subtract()):
+            yield from _sum(expression.left)
+            yield from _sum(expression.right)
+        case cst.BinaryOperation(operator=cst.Multiply(), left=cst.Integer() | cst.Float()):
+            yield from _sum(expression.right)
+        case cst.BinaryOperation(operator=cst.Divide()) | cst.BinaryOperation(right=cst.Integer() | cst.Float()):
+            yield from _sum(expression.left)
+        case cst.Call(func=cst.Attribute(attr=cst.Name(value="scale")), args=[scaled]):
+            yield from _sum(scaled.value)
+        case cst.Call(func=cst.Attribute(value=receiver, attr=cst.Name(value=method))) if method in _KEEPING:
+            yield from _sum(receiver)
+        case _:
+            yield expression

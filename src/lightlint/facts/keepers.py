@@ -1,0 +1,221 @@
+"""Which names and attributes outlive an iteration and gather something in each, and what becomes of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import libcst as cst
+
+from lightlint.facts.bindings import Kind
+from lightlint.facts.classes import Classes
+from lightlint.facts.flow import Flow
+from lightlint.facts.loops import LoopKind, Loops
+from lightlint.facts.names import Names
+from lightlint.facts.steps import Steps
+from lightlint.facts.tree import Loop, Tree
+
+_SHRINKING = {"pop", "clear", "popleft", "remove"}
+_CUTTING = {"item", "detach", "tolist", "numpy", "float", "int", "detach_"}
+_TRAINING = re.compile(r"backward|^grad$|step|train|update|optimi[sz]e|fit", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Keeper:
+    """A statement that adds a value to what outlives the iteration.
+
+    `key` is what gathers, `values` what is added; `loop` the loop whose iterations it outlives, None for an attribute in
+    a method that others call once per batch.
+    """
+
+    node: cst.CSTNode
+    key: str
+    values: tuple[cst.BaseExpression, ...]
+    loop: Loop | None
+    is_list: bool
+
+
+class Keepers:
+    """The keepers of one file."""
+
+    def __init__(
+        self,
+        tree: Tree,
+        names: Names,
+        classes: Classes,
+        loops: Loops,
+        steps: Steps,
+        flow: Callable[[cst.FunctionDef | cst.Module], Flow],
+    ) -> None:
+        self._tree = tree
+        self._names = names
+        self._classes = classes
+        self._loops = loops
+        self._steps = steps
+        self._flow = flow
+
+    def of(self, node: cst.CSTNode) -> Keeper | None:
+        """The keeper that a statement or call is: `a += b`, `a = c * a + d * b`, `a.append(b)`."""
+        match node:
+            case cst.AugAssign(operator=cst.AddAssign() | cst.SubtractAssign()):
+                return self._keeper(node, node.target, [node.value], is_list=isinstance(node.value, cst.List))
+            case cst.Assign(targets=[cst.AssignTarget(target=target)]) if self._names.key(target):
+                parts = _operands(node.value)
+                own = [part for part in parts if self._names.key(part) == self._names.key(target)]
+                others = [part for part in parts if part not in own]
+                return self._keeper(node, target, others, is_list=False) if own and others else None
+            case cst.Call(func=cst.Attribute(value=holder, attr=cst.Name(value="append")), args=[added]):
+                return self._keeper(node, holder, [added.value], is_list=True)
+        return None
+
+    def _keeper(
+        self, node: cst.CSTNode, target: cst.BaseExpression, values: list[cst.BaseExpression], *, is_list: bool
+    ) -> Keeper | None:
+        key, loops = self._names.key(target), self._tree.loops(node)
+        loop = loops[0] if loops else None
+        root = _root(target)
+        if not key or (loop is not None and not self._trains_or_draws(loop)):
+            return None
+        on_self = (
+            root is not None and self._classes.is_self(root) and isinstance(target, (cst.Attribute, cst.Subscript))
+        )
+        if not on_self and (loop is None or root is None or not self._outlives(node, root, loop)):
+            return None
+        if is_list and not self._is_list(target):
+            return None
+        if self._shrinks(key, node):
+            return None
+        return Keeper(node, key, tuple(values), loop, is_list)
+
+    def _trains_or_draws(self, loop: Loop) -> bool:
+        kind = self._loops.kind(loop)
+        return kind is LoopKind.BATCH or (
+            kind is LoopKind.OTHER and bool(self._steps.runs(loop.body, self._loops.is_backward))
+        )
+
+    def _outlives(self, node: cst.CSTNode, name: cst.Name, loop: Loop) -> bool:
+        """Whether what a name holds at a node is still there when a later iteration comes to the node."""
+        found = self._names.bindings.lookup(name)
+        if not found or any(each.kind not in {Kind.ASSIGN, Kind.AUGMENT} for each in found):
+            return False
+        anew = [
+            statement
+            for each in found
+            if each.kind is Kind.ASSIGN and (statement := self._tree.statement(each.site)) is not None
+            if each.value is None or self.cuts(each.value) or not self._holds(each.value, {name.value})
+        ]
+        before = any(not self._tree.contains(loop, each) for each in anew)
+        flow = self._flow(self._tree.owner(node))
+        return before and flow.reaches_in_later_iteration(loop, node, [node], avoiding=anew)
+
+    def _is_list(self, target: cst.BaseExpression) -> bool:
+        """Whether what is appended to surely is a list: it is only ever assigned list displays, or is an item of a dict."""
+        while isinstance(target, cst.Subscript):
+            target = target.value
+        if isinstance(target, cst.Name):
+            values = [each.value for each in self._names.bindings.lookup(target) if each.kind is not Kind.AUGMENT]
+        elif isinstance(target, cst.Attribute):
+            around = self._tree.enclosing_class(target)
+            values = list(self._classes.attribute_values(around, target.attr.value)) if around is not None else []
+        else:
+            return False
+        return bool(values) and all(
+            isinstance(each, (cst.List, cst.Dict))
+            or self._names.call(each) in {"builtins.list", "collections.defaultdict", "builtins.dict"}
+            for each in values
+        )
+
+    def _shrinks(self, key: str, node: cst.CSTNode) -> bool:
+        """Whether the keeper's function takes something out again, or cuts the graph of what it holds, behind the node."""
+        owner = self._tree.owner(node)
+        flow = self._flow(owner)
+        ways: list[cst.CSTNode] = [
+            call
+            for call in self._tree.own(owner, cst.Call)
+            if self._names.method(call) in _SHRINKING | {"detach_"} and self._receives(call, key)
+        ]
+        for assign in self._tree.own(owner, cst.Assign, cst.Del):
+            targets = [each.target for each in assign.targets] if isinstance(assign, cst.Assign) else [assign.target]
+            touched = any(self._names.key(_unsliced(each)) == key for each in targets)
+            cuts = isinstance(assign, cst.Del) or isinstance(assign.value, cst.Subscript) or self.cuts(assign.value)
+            if touched and cuts and assign is not node:
+                ways.append(assign)
+        loops = self._tree.loops(node)
+        if loops:
+            return flow.reaches_in_same_iteration(loops[0], node, ways)
+        return flow.reaches(node, ways)
+
+    def _receives(self, call: cst.Call, key: str) -> bool:
+        return isinstance(call.func, cst.Attribute) and self._names.key(_unsliced(call.func.value)) == key
+
+    def cuts(self, value: cst.BaseExpression) -> bool:
+        """Whether a value is taken out of its graph: `x.item()`, `float(x)`."""
+        return any(self._names.method(call) in _CUTTING for call in self._tree.within(value, cst.Call))
+
+    def is_emptied(self, keeper: Keeper) -> bool:
+        """Whether the class of an attribute empties or replaces it in a method other than the constructor."""
+        around = self._tree.enclosing_class(keeper.node)
+        if around is None:
+            return False
+        calls = self._tree.within(around, cst.Call)
+        if any(self._names.method(call) in _SHRINKING and self._receives(call, keeper.key) for call in calls):
+            return True
+        assigned = [t for t in self._tree.within(around, cst.AssignTarget) if self._names.key(t.target) == keeper.key]
+        names = {function.name.value for t in assigned if (function := self._tree.function(t)) is not None}
+        return bool(names - {"__init__"})
+
+    def reaches(self, keeper: Keeper) -> tuple[bool, bool]:
+        """Whether what a keeper gathers comes to a backward pass, and whether it leaves sight (returned, stored, passed on).
+
+        Followed through assignments in its function; for an attribute in all methods of the class.
+        """
+        owner = self._tree.owner(keeper.node)
+        around = self._tree.enclosing_class(keeper.node) if "." in keeper.key else None
+        room: cst.CSTNode = around if around is not None else owner
+        held = self._followed(room, keeper)
+        trained = leaves = False
+        for call in self._tree.within(room, cst.Call):
+            callee = self._steps.callee(call)
+            trains = self._loops.is_backward(call) or (
+                callee is not None and bool(self._steps.runs(callee.body, self._loops.is_backward))
+            )
+            trains |= callee is None and bool(_TRAINING.search(self._names.method(call)))
+            if trains and call is not keeper.node and self._holds(call, held):
+                trained = True
+        for node in self._tree.within(room, cst.Return, cst.Yield):
+            if node.value is not None and self._holds(node, held):
+                leaves = True
+        return trained, leaves
+
+    def _followed(self, room: cst.CSTNode, keeper: Keeper) -> set[str]:
+        held = {keeper.key}
+        assigns = self._tree.within(room, cst.Assign)
+        while True:
+            size = len(held)
+            for assign in assigns:
+                if self._holds(assign.value, held) and not self.cuts(assign.value):
+                    held |= {key for each in assign.targets if (key := self._names.key(each.target))}
+            if len(held) == size:
+                return held
+
+    def _holds(self, node: cst.CSTNode, keys: set[str]) -> bool:
+        parts = (*self._tree.within(node, cst.Name, cst.Attribute), *self._tree.within(node, cst.Subscript))
+        return any(self._names.key(each) in keys for each in parts)
+
+
+def _operands(expression: cst.BaseExpression) -> list[cst.BaseExpression]:
+    if isinstance(expression, cst.BinaryOperation):
+        return [*_operands(expression.left), *_operands(expression.right)]
+    return [expression]
+
+
+def _unsliced(expression: cst.BaseExpression) -> cst.BaseExpression:
+    """What a slice is taken of: `a` of `a[:-1]` and `a[0]`."""
+    return expression.value if isinstance(expression, cst.Subscript) else expression
+
+
+def _root(expression: cst.BaseExpression) -> cst.Name | None:
+    while isinstance(expression, (cst.Attribute, cst.Subscript)):
+        expression = expression.value
+    return expression if isinstance(expression, cst.Name) else None
