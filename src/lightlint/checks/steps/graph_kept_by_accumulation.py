@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import libcst as cst
+
+from lightlint.check import Check, Repair
+from lightlint.facts.hooks import TRAINING_STEP
+from lightlint.facts.keepers import Keeper
+from lightlint.finding import Applicability, Tier
+from lightlint.fixes.edits import join, wrap
+
+
+class GraphKeptByAccumulation(Check):
+    def visit_AugAssign(self, node: cst.AugAssign) -> None:
+        self._check(node)
+
+    def visit_Assign(self, node: cst.Assign) -> None:
+        self._check(node)
+
+    def visit_Call(self, call: cst.Call) -> None:
+        if isinstance(self.tree.parent(call), cst.Expr):
+            self._check(call)
+
+    def _check(self, node: cst.CSTNode) -> None:
+        keeper = self.facts.keepers.of(node)
+        if keeper is None or self.facts.gradients.may_be_off(node):
+            return
+        graphs = [graph for value in keeper.values for graph in self.facts.gradients.graphs(value)]
+        if not graphs:
+            return
+        freed = all(graph.freed for graph in graphs)
+        trained, leaves = self.facts.keepers.reaches(keeper)
+        if trained or (not freed and not self._is_kept_for_nothing(keeper, leaves=leaves)):
+            return
+        what = self.code.text_of(graphs[0].node)
+        whole = "" if freed else ", with all that its backward pass would need"
+        surely = all(graph.tensor for graph in graphs)
+        self.report(
+            node,
+            f"`{keeper.key}` keeps the autograd graph of every `{what}`{whole}",
+            tier=self._tier(keeper, freed=freed),
+            repair=Repair(
+                "detach what is kept",
+                join(*(wrap(self.code, graph.node, "", ".detach()") for graph in graphs)),
+                Applicability.SAFE if surely else Applicability.UNSAFE,
+            ),
+        )
+
+    def _is_kept_for_nothing(self, keeper: Keeper, *, leaves: bool) -> bool:
+        """Whether no backward pass outside of sight can be what the graphs are kept for: this one trains or evaluates."""
+        if keeper.loop is None:
+            return False
+        if self.facts.steps.runs(keeper.loop.body, self.loops.is_backward) or not leaves:
+            return True
+        calls = self.tree.own(self.tree.owner(keeper.node), cst.Call)
+        return any(self.names.method(call) == "eval" and not call.args for call in calls)
+
+    def _tier(self, keeper: Keeper, *, freed: bool) -> Tier:
+        function = self.tree.function(keeper.node)
+        hook = self.hooks.of(function) if function is not None else None
+        if freed:
+            in_step = hook is not None and hook.name == TRAINING_STEP
+            short = "." not in keeper.key or self.facts.keepers.is_emptied(
+                keeper
+            )  # a local name, or emptied each epoch
+            return Tier.NOTE if in_step and short else Tier.WARNING
+        if keeper.loop is not None and self.facts.steps.runs(keeper.loop.body, self.loops.is_backward):
+            return Tier.WARNING
+        uncalled = function is not None and not self.facts.steps.calls_of.get(function)
+        return Tier.NOTE if uncalled else Tier.ERROR  # others may call it under `no_grad()`
