@@ -11,7 +11,7 @@ import libcst as cst
 from lightlint.facts.bindings import Kind
 from lightlint.facts.hooks import Hooks
 from lightlint.facts.names import Names
-from lightlint.facts.tree import Tree
+from lightlint.facts.tree import Loop, Tree
 from lightlint.facts.values import Values
 
 _SPELLED_OPTIMIZER = re.compile(r"optim|(?:^|_)opt(?:$|_|\d)", re.IGNORECASE)
@@ -89,6 +89,25 @@ class Accumulation:
         around = self._tree.loops(node)
         found = self._windows(self._conditions(node), 0)
         return next((each for each in found if not around or self._tree.contains(around[0], each.modulo)), None)
+
+    def is_unbound(self, window: Window) -> bool:
+        """Whether nothing in sight binds the name a window counts with."""
+        if not isinstance(window.counter, cst.Name) or self._names.bindings.stars:
+            return False
+        return not self._names.bindings.lookup(window.counter) and not self._names.bindings.is_builtin(window.counter)
+
+    def is_left_over(self, window: Window, loop: Loop) -> bool:
+        """Whether the name a window counts with gets its values before and after the loop only, in plain sight."""
+        if not isinstance(window.counter, cst.Name):
+            return False
+        found = self._names.bindings.lookup(window.counter)
+        outermost = [loop, *self._tree.loops(loop)][-1]
+        return bool(found) and all(
+            binding.kind in {Kind.ASSIGN, Kind.LOOP, Kind.AUGMENT}
+            and self._tree.owner(binding.site) is self._tree.owner(loop)
+            and not self._tree.contains(outermost, binding.site)
+            for binding in found
+        )
 
     def _windows(self, outcomes: Iterable[tuple[cst.BaseExpression, bool]], depth: int) -> Iterator[Window]:
         for test, outcome in outcomes:

@@ -4,7 +4,6 @@ import libcst as cst
 
 from lightlint.check import Check, Repair
 from lightlint.facts.accumulation import Window
-from lightlint.facts.bindings import Binding, Kind
 from lightlint.facts.tree import Loop
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import join, wrap
@@ -21,25 +20,14 @@ class AccumulationIndexUnbound(Check):
         if window is None or loop is None or not isinstance(window.counter, cst.Name):
             return
         name = window.counter.value
-        found = self.names.bindings.lookup(window.counter)
-        if not found and not self.names.bindings.stars and not self.names.bindings.is_builtin(window.counter):
+        if self.facts.accumulation.is_unbound(window):
             message = f"nothing binds `{name}`: the first batch that comes to this test raises NameError"
-            self.report(window.modulo, message, repair=self._repair(loop, window, found))
-        elif found and self._is_leftover(found, loop):
+            self.report(window.modulo, message, repair=self._repair(loop, window, bound=False))
+        elif self.facts.accumulation.is_left_over(window, loop):
             message = f"this loop never changes `{name}`: with the value it had before, every batch steps or none does"
-            self.report(window.modulo, message, repair=self._repair(loop, window, found))
+            self.report(window.modulo, message, repair=self._repair(loop, window, bound=True))
 
-    def _is_leftover(self, found: list[Binding], loop: Loop) -> bool:
-        """Whether the name gets its values before and after the loop only, in plain sight."""
-        outermost = [loop, *self.tree.loops(loop)][-1]
-        return all(
-            binding.kind in {Kind.ASSIGN, Kind.LOOP, Kind.AUGMENT}
-            and self.tree.owner(binding.site) is self.tree.owner(loop)
-            and not self.tree.contains(outermost, binding.site)
-            for binding in found
-        )
-
-    def _repair(self, loop: Loop, window: Window, found: list[Binding]) -> Repair | None:
+    def _repair(self, loop: Loop, window: Window, *, bound: bool) -> Repair | None:
         """Count the batches with `enumerate`: from 1 where the test adds nothing, so that the first window is a full one."""
         if not isinstance(loop, cst.For) or loop.asynchronous or self.names.call(loop.iter) in _COUNTING:
             return None
@@ -50,5 +38,5 @@ class AccumulationIndexUnbound(Check):
         draft = join(
             wrap(self.code, loop.target, f"{name}, ", ""), wrap(self.code, loop.iter, "enumerate(", f"{start})")
         )
-        exact = not found and window.shift == 1
+        exact = not bound and window.shift == 1
         return Repair(f"count the batches in `{name}`", draft, Applicability.SAFE if exact else Applicability.UNSAFE)

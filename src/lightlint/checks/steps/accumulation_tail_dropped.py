@@ -34,6 +34,8 @@ class AccumulationTailDropped(Check):
         """
         if not isinstance(window.counter, cst.Name) or not self.loops.is_one_pass(loop) or not self._is_repeated(loop):
             return False
+        if self.facts.accumulation.is_unbound(window) or self.facts.accumulation.is_left_over(window, loop):
+            return True  # meant to count this loop's batches
         found = self.names.bindings.lookup(window.counter)
         inside = [each for each in found if self.tree.contains(loop, each.site)]
         if inside and all(each.kind is Kind.LOOP and each.path == (0,) for each in inside):
