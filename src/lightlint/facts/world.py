@@ -115,7 +115,12 @@ class World:
     @cached_property
     def called(self) -> frozenset[str]:
         """Names of everything that this file, and the files that import it and set up ranks, call."""
-        return self._own.called.union(*(summary.called for summary in self._entries))
+        return self._own.called | self.called_by_users
+
+    @cached_property
+    def called_by_users(self) -> frozenset[str]:
+        """Names of everything that the files which import this one and set up ranks call."""
+        return frozenset[str]().union(*(summary.called for summary in self._entries))
 
     @cached_property
     def _entries(self) -> tuple[ModuleSummary, ...]:

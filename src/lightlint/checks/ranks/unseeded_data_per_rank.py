@@ -1,0 +1,143 @@
+from __future__ import annotations
+
+import libcst as cst
+
+from lightlint.check import Check, Repair
+from lightlint.facts.bindings import Kind
+from lightlint.facts.classes import DATASET
+from lightlint.facts.hooks import LOADERS, ONCE_PER_NODE, Owner
+from lightlint.facts.loading import LOADER
+from lightlint.facts.world import TRAINER, Ranks
+from lightlint.finding import Tier
+from lightlint.fixes.edits import insert_argument
+
+_SPLITS = {"torch.utils.data.random_split": "generator", "sklearn.model_selection.train_test_split": "random_state"}
+_DRAWS = {f"torch.{name}" for name in ("randn", "rand", "randint", "normal", "randperm")}
+_DRAWS |= {f"numpy.random.{name}" for name in ("rand", "randn", "randint", "random", "normal", "uniform")}
+_DRAWS |= {f"numpy.random.{name}" for name in ("choice", "permutation", "standard_normal")}
+_ONE_PROCESS = (
+    "spawn",
+    "fork",
+    "notebook",
+)  # strategies that start the ranks inside `fit`, with a copy of what is there
+
+
+class UnseededDataPerRank(Check):
+    def visit_Call(self, call: cst.Call) -> None:
+        name = self.names.call(call) or ""
+        if name in _SPLITS:
+            self._judge_split(call, name)
+        elif name == "torch.utils.data.DistributedSampler":
+            self._judge_sampler(call)
+        elif name == LOADER or self.classes.name_is_a(name, DATASET):
+            self._judge_data(call, name)
+
+    def _judge_split(self, call: cst.Call, name: str) -> None:
+        short, seed = name.rpartition(".")[2], _SPLITS[name]
+        position = 2 if seed == "generator" else None
+        shuffle = self.names.argument(call, "shuffle")
+        whole = shuffle is not None and self.names.constant(shuffle.value) is False
+        if self.names.has_star(call) or self.names.argument(call, seed, position) is not None or whole:
+            return
+        tier = self._tier(call)
+        if tier is None:
+            return
+        offset = seed == "generator" and self._is_seeded_by_rank()
+        why = "follows a seed that each rank sets differently" if offset else f"without `{seed}` differs on every rank"
+        self.report(call, f"`{short}` {why}", tier=tier, repair=self._repair(call, seed))
+
+    def _judge_sampler(self, call: cst.Call) -> None:
+        seed = self.names.argument(call, "seed", 4)
+        several = self.facts.world.raw is Ranks.MANY or self.facts.world.lightning is not Ranks.ONE
+        if seed is not None and several and self._is_from_rank(seed.value):
+            self.report(seed.value, "this `DistributedSampler` has another seed on every rank")
+
+    def _judge_data(self, call: cst.Call, name: str) -> None:
+        """A data set of random numbers, made in the hooks that every rank runs."""
+        if not self._is_in_hook(call):
+            return
+        given = call.args[:1] if name == LOADER else call.args
+        parts = [part for arg in given for part in self.facts.processes.made_from(arg.value)]
+        draws = [each for part in parts for each in self.tree.within(part, cst.Call) if self._is_draw(each)]
+        first = min(draws, key=self.tree.order, default=None)
+        tier = self._tier(first) if first is not None else None
+        if first is not None and tier is not None:
+            drawn = (self.names.call(first) or "").replace("numpy.", "np.")
+            self.report(first, f"`{drawn}` makes another data set on every rank", tier=tier)
+
+    def _is_draw(self, call: cst.Call) -> bool:
+        delayed = any(isinstance(above, (cst.Lambda, cst.Decorator)) for above in self.tree.ancestors(call))
+        given = self.names.argument(call, "generator") is not None
+        return self.names.call(call) in _DRAWS and not given and not delayed and self._is_in_hook(call)
+
+    def _tier(self, call: cst.Call) -> Tier | None:
+        """How sure it is that several ranks run an unseeded call; None where they do not, or a seed is set."""
+        world = self.facts.world
+        if self.guards.guarded(call) or (self._is_seeded() and not self._is_seeded_by_rank()):
+            return None
+        if self.facts.processes.per_rank(call) and world.raw is Ranks.MANY:
+            return Tier.WARNING
+        if not self._is_in_hook(call) and not self._is_in_script(call):
+            return None
+        tiers = {Ranks.ONE: None, Ranks.MAYBE: Tier.NOTE, Ranks.MANY: Tier.WARNING}
+        return tiers[world.lightning]
+
+    def _is_in_hook(self, call: cst.Call) -> bool:
+        """Whether every rank runs a call in `setup`, a loader hook or the constructor of a module or data module."""
+        function = self.tree.function(call)
+        hooks = {hook.name for hook in self.hooks.around(call)}
+        if function is None or hooks & ONCE_PER_NODE:
+            return False
+        if hooks & {"setup", *LOADERS}:
+            return True
+        owner = self.hooks.owner(self.tree.class_of(function))
+        return (
+            function.name.value == "__init__" and owner in {Owner.MODULE, Owner.DATA_MODULE} and not self._is_copied()
+        )
+
+    def _is_in_script(self, call: cst.Call) -> bool:
+        """Whether a call stands beside the Trainer it is for: with DDP every rank runs the script from its top."""
+        owner = self.tree.owner(call)
+        trainers = [each for each in self.tree.all(cst.Call) if self.names.call(each) == TRAINER]
+        return any(self.tree.owner(each) is owner for each in trainers) and not self._is_copied()
+
+    def _is_copied(self) -> bool:
+        strategies = [str(each.arguments.get("strategy")) for each in self.facts.world.trainers]
+        return any(word in strategy for strategy in strategies for word in _ONE_PROCESS)
+
+    def _is_seeded(self) -> bool:
+        """Whether anything that sets a seed is called, here or in the files that run this one."""
+        called = self.facts.world.called_by_users
+        elsewhere = any("seed" in name.rpartition(".")[2].lower() or name.endswith("LightningCLI") for name in called)
+        return elsewhere or bool(self._seeds())
+
+    def _seeds(self) -> list[cst.Call]:
+        """The calls of this file that seed the process, not one generator."""
+        calls = [call for call in self.tree.all(cst.Call) if "seed" in self.names.method(call).lower()]
+        return [call for call in calls if not self._is_generators(call)]
+
+    def _is_generators(self, call: cst.Call) -> bool:
+        origin = self.values.constructor(call.func.value) if isinstance(call.func, cst.Attribute) else None
+        return origin is not None and origin.name == "torch.Generator"
+
+    def _is_seeded_by_rank(self) -> bool:
+        seeds = self._seeds()
+        return bool(seeds) and all(any(self._is_from_rank(arg.value) for arg in call.args) for call in seeds)
+
+    def _is_from_rank(self, value: cst.BaseExpression) -> bool:
+        """Whether a value surely is made with a rank."""
+        parts = [each for each in self.facts.processes.made_from(value) if isinstance(each, cst.BaseExpression)]
+        return any(
+            self.guards.is_rank(each)
+            for part in parts
+            for each in (*self.tree.within(part, cst.Attribute, cst.Call), *self.tree.within(part, cst.Name))
+        )
+
+    def _repair(self, call: cst.Call, seed: str) -> Repair | None:
+        if seed == "random_state":
+            return Repair("split with a fixed seed", insert_argument(self.code, call, "random_state=0"))
+        found = self.facts.bindings.lookup_in("torch", self.tree.scope(call))
+        if len(found) != 1 or found[0].kind is not Kind.IMPORT or found[0].dotted != "torch":
+            return None
+        text = "generator=torch.Generator().manual_seed(0)"
+        return Repair("split with a seeded generator", insert_argument(self.code, call, text))
