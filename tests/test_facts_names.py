@@ -14,8 +14,8 @@ from hypothesis import assume, given, settings
 from libcst.metadata import MetadataWrapper, PositionProvider
 from programs import programs
 
-from lightlint.facts.bindings import Bindings, absolute
-from lightlint.facts.canonical import canonical
+from lightlint.facts.bindings import Bindings
+from lightlint.facts.canonical import absolute, canonical
 from lightlint.facts.tree import Scope, Tree
 from lightlint.facts.unknown import UNKNOWN
 

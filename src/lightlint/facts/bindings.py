@@ -11,6 +11,7 @@ from functools import cached_property
 
 import libcst as cst
 
+from lightlint.facts.canonical import absolute
 from lightlint.facts.tree import Scope, Tree
 
 
@@ -57,6 +58,32 @@ def dotted_name(node: cst.CSTNode | None) -> str:
     if not isinstance(node, cst.Name):
         return ""
     return ".".join([node.value, *reversed(parts)])
+
+
+def unpacked(
+    target: cst.CSTNode, value: cst.BaseExpression | None, path: tuple[int, ...] = (), *, whole: bool = False
+) -> Iterator[tuple[cst.CSTNode, cst.BaseExpression | None, tuple[int, ...]]]:
+    """The names, attributes and items that an assignment's target sets, each with `value[path]` as what it gets.
+
+    The items of a display count as values of their own, unless `whole`. The value is None for what a starred target
+    gathers.
+    """
+    if not isinstance(target, (cst.Tuple, cst.List)):
+        yield target, value, path
+        return
+    shown = value.elements if isinstance(value, (cst.Tuple, cst.List)) and not whole and not path else ()
+    elements = target.elements
+    paired = len(shown) == len(elements) and all(isinstance(each, cst.Element) for each in (*shown, *elements))
+    starred = False
+    for number, element in enumerate(elements):
+        if isinstance(element, cst.StarredElement):
+            starred = True
+            yield from unpacked(element.value, None)
+        elif paired:
+            yield from unpacked(element.value, shown[number].value)
+        else:
+            place = number - len(elements) if starred else number
+            yield from unpacked(element.value, value, (*path, place), whole=whole)
 
 
 class Bindings:
@@ -187,25 +214,11 @@ class Bindings:
             scope = self._tree.scope(scope)
         return scope
 
-    def _targets(
-        self, target: cst.CSTNode, value: cst.BaseExpression | None, kind: Kind, path: tuple[int, ...] = ()
-    ) -> Iterator[Binding]:
-        if isinstance(target, cst.Name):
-            yield Binding(target.value, kind, target, self._tree.scope(target), value, path)
-        elif isinstance(target, (cst.Tuple, cst.List)):
-            literal = value.elements if isinstance(value, (cst.Tuple, cst.List)) and kind is Kind.ASSIGN else ()
-            plain = not path and len(literal) == len(target.elements)
-            plain = plain and all(isinstance(each, cst.Element) for each in (*literal, *target.elements))
-            starred = False
-            for number, element in enumerate(target.elements):
-                if isinstance(element, cst.StarredElement):  # gets a list of what is left
-                    starred = True
-                    yield from self._targets(element.value, None, Kind.OTHER)
-                elif plain:
-                    yield from self._targets(element.value, literal[number].value, kind)
-                else:
-                    place = number - len(target.elements) if starred else number
-                    yield from self._targets(element.value, value, kind, (*path, place))
+    def _targets(self, target: cst.CSTNode, value: cst.BaseExpression, kind: Kind) -> Iterator[Binding]:
+        for leaf, source, path in unpacked(target, value, whole=kind is not Kind.ASSIGN):
+            if isinstance(leaf, cst.Name):
+                how = kind if source is not None else Kind.OTHER
+                yield Binding(leaf.value, how, leaf, self._tree.scope(leaf), source, path)
 
     def _import(self, node: cst.Import) -> Iterator[Binding]:
         scope = self._tree.scope(node)
@@ -231,13 +244,3 @@ class Bindings:
         """The full name of the module that a `from` import names."""
         module = dotted_name(node.module)
         return absolute(module, len(node.relative), self._package) if node.relative else module
-
-
-def absolute(module: str, level: int, package: str) -> str:
-    """The full name of a module that a relative import of `level` dots names; it keeps a dot where no package is known.
-
-    The dot keeps `from .torch import x`, in a folder that is no package, apart from the library of that name.
-    """
-    parents = package.split(".") if package else []
-    kept = parents[: max(0, len(parents) - (level - 1))] or [""]
-    return ".".join([*kept, module] if module else kept)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+# the libraries whose names `canonical` knows
+LIBRARIES = ("torch", "lightning", "pytorch_lightning")
 _PREFIXES = (
     ("pytorch_lightning.", "lightning."),
     ("lightning.pytorch.", "lightning."),
@@ -83,3 +85,13 @@ def _lightning(name: str) -> str:
     if len(parts) > 3 and parts[1] in _LIGHTNING_ROOMS and last[:1].isupper():
         return f"lightning.{parts[1]}.{last}"
     return name
+
+
+def absolute(module: str, level: int, package: str) -> str:
+    """The full name of a module that a relative import of `level` dots names; it keeps a dot where no package is known.
+
+    The dot keeps `from .torch import x`, in a folder that is no package, apart from the library of that name.
+    """
+    parents = package.split(".") if package else []
+    kept = parents[: max(0, len(parents) - (level - 1))] or [""]
+    return ".".join([*kept, module] if module else kept)

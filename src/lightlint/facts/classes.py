@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
+from collections import defaultdict
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 
 import libcst as cst
 
-from lightlint.facts.bindings import Kind
+from lightlint.facts.bindings import Kind, unpacked
 from lightlint.facts.names import UNKNOWN, Names
 from lightlint.facts.project import Project
 from lightlint.facts.summary import ClassSummary
@@ -21,26 +24,45 @@ DATASET = "torch.utils.data.Dataset"
 ITERABLE_DATASET = "torch.utils.data.IterableDataset"
 OPTIMIZER = "torch.optim.Optimizer"
 
-_NOT_MODULES = {"torch.nn.Parameter", "torch.nn.Buffer", "torch.nn.UninitializedParameter"}
-_DATASETS = {"TensorDataset", "ConcatDataset", "ChainDataset", "Subset", "StackDataset"}
+_NOT_MODULES = {"Parameter", "Buffer", "UninitializedParameter", "UninitializedBuffer", "Module"}
+_DATASETS = {"TensorDataset", "ConcatDataset", "Subset", "StackDataset"}
+_KNOWN = {
+    MODULE: NN_MODULE,
+    ITERABLE_DATASET: DATASET,
+    "torch.utils.data.ChainDataset": ITERABLE_DATASET,
+    "torch.distributed.fsdp.FullyShardedDataParallel": NN_MODULE,
+    "torch.jit.ScriptModule": NN_MODULE,
+    "torch.fx.GraphModule": NN_MODULE,
+    "torch.optim.swa_utils.AveragedModel": NN_MODULE,
+    "torch.distributed.optim.ZeroRedundancyOptimizer": OPTIMIZER,
+    "lightning.demos.boring_classes.BoringModel": MODULE,
+    "lightning.demos.boring_classes.DemoModel": MODULE,
+    "lightning.demos.boring_classes.BoringDataModule": DATA_MODULE,
+}
+_HEIGHT = 12
+# classes of these are never what a rule asks for
+_SETTLED = {"torch", "lightning", *sys.stdlib_module_names, "builtins", "typing_extensions"}
+
+
+_Seen = tuple[str, Path]  # a class by its name as files in a folder see it
 
 
 def library_bases(name: str) -> tuple[str, ...]:
     """The bases a class of torch, Lightning or torchmetrics is known to have."""
     room, _, last = name.rpartition(".")
-    if name == MODULE:
-        return (NN_MODULE,)
-    if name == ITERABLE_DATASET or (room == "torch.utils.data" and last in _DATASETS):
+    if name in _KNOWN:
+        return (_KNOWN[name],)
+    if not last[:1].isupper():
+        return ()
+    if room == "torch.utils.data" and last in _DATASETS:
         return (DATASET,)
-    if room == "lightning.callbacks" and last[:1].isupper():
+    if room == "lightning.callbacks":
         return (CALLBACK,)
-    if room == "torch.nn" and last[:1].isupper() and name != NN_MODULE and name not in _NOT_MODULES:
+    if room in {"torch.nn", "torch.nn.parallel"} and last not in _NOT_MODULES:
         return (NN_MODULE,)
-    if room in {"torch.optim", "torch.optim.adam"} and last[:1].isupper() and name != OPTIMIZER:
+    if room == "torch.optim" and name != OPTIMIZER:
         return (OPTIMIZER,)
-    if name.startswith("torchmetrics.") and last[:1].isupper():
-        return (NN_MODULE,)
-    return ()
+    return (NN_MODULE,) if name.startswith("torchmetrics.") else ()
 
 
 class Classes:
@@ -51,44 +73,68 @@ class Classes:
         self._names = names
         self._project = project
         self._path = path
-        self._ancestors: dict[cst.ClassDef, tuple[str, ...]] = {}
+        self._ancestors: dict[cst.ClassDef, tuple[_Seen, ...]] = {}
 
     @cached_property
     def by_name(self) -> dict[str, cst.ClassDef]:
-        """This file's classes by canonical name."""
-        return {f"{self._names.module}.{self._names.qualified(node)}": node for node in self._tree.all(cst.ClassDef)}
+        """This file's classes by canonical name: the last of several, none if they have different bases."""
+        found: dict[str, list[cst.ClassDef]] = defaultdict(list)
+        for node in self._tree.all(cst.ClassDef):
+            found[f"{self._names.module}.{self._names.qualified(node)}"].append(node)
+        return {
+            name: nodes[-1]
+            for name, nodes in found.items()
+            if len(nodes) == 1 or len(set(map(self.base_names, nodes))) == 1
+        }
 
     def local(self, name: str | None) -> cst.ClassDef | None:
         """The class of this file that a canonical name stands for."""
         return self.by_name.get(name or "")
 
-    def base_names(self, node: cst.ClassDef) -> list[str]:
+    def base_names(self, node: cst.ClassDef) -> tuple[str, ...]:
         """Canonical names of the direct bases, empty strings for those that cannot be named."""
-        expressions = [arg.value for arg in node.bases if not arg.star]
-        plain = [each.value if isinstance(each, cst.Subscript) else each for each in expressions]
-        return [self._names.of(each) or "" for each in plain]
+        return tuple("" if arg.star else self._base_name(arg.value) for arg in node.bases)
+
+    def _base_name(self, base: cst.BaseExpression) -> str:
+        if isinstance(base, cst.Subscript):  # `Base[int]`
+            base = base.value
+        name = self._names.of(base)
+        if name is None and isinstance(base, cst.Name) and not self._names.bindings.lookup(base):
+            stars = (f"{module}.{base.value}" for module in self._names.bindings.stars)
+            name = next((each for each in stars if self._project.find_class(each, self._path.parent)), None)
+        return name or ""
 
     def ancestors(self, node: cst.ClassDef) -> tuple[str, ...]:
-        """Canonical names of every class above, nearest first; an empty string where a base is out of sight."""
+        """Canonical names of every class above, in the order Python looks methods up; an empty string where a base is
+        out of sight."""
+        return tuple(name for name, _ in self._above(node))
+
+    def _above(self, node: cst.ClassDef) -> tuple[_Seen, ...]:
         if node not in self._ancestors:
-            self._ancestors[node] = ()  # a class that inherits from itself has no bases
-            found: list[str] = []
-            for name in self.base_names(node):
-                found.append(name)
-                local = self.local(name)
-                found.extend(self.ancestors(local) if local else self._outside(name, self._path.parent))
-            self._ancestors[node] = tuple(dict.fromkeys(found))
+            self._ancestors[node] = tuple(self._joined(self.base_names(node), self._path.parent, ()))
         return self._ancestors[node]
 
-    def _outside(self, name: str, near: Path, depth: int = 0) -> list[str]:
+    def _lineage(self, name: str, near: Path, below: tuple[str, ...]) -> list[_Seen]:
+        """A class, and those above it; one that derives from itself ends there."""
+        if name in below or len(below) > _HEIGHT:
+            return [("", near)]
+        above, folder = self._bases(name, near)
+        return [(name, near), *self._joined(above, folder, (*below, name))]
+
+    def _joined(self, bases: Sequence[str], near: Path, below: tuple[str, ...]) -> list[_Seen]:
+        lines = [self._lineage(base, near, below) for base in bases]
+        return _merged([*lines, [line[0] for line in lines]])
+
+    def _bases(self, name: str, near: Path) -> tuple[Sequence[str], Path]:
+        """The direct bases of a named class, and the folder from which their names are seen."""
+        local = self.local(name)
+        if local is not None:
+            return self.base_names(local), self._path.parent
         known = library_bases(name)
-        if known or depth > 12:
-            return [each for base in known for each in (base, *self._outside(base, near, depth + 1))]
-        found = self._project.find_class(name, near) if name else None
-        if found is None:
-            return [] if name.startswith(("torch.", "lightning.", "builtins.", "abc.", "typing.")) else [""]
-        summary, path = found
-        return [each for base in summary.bases for each in (base, *self._outside(base, path.parent, depth + 1))]
+        found = self._project.find_class(name, near) if name and not known else None
+        if found is not None:
+            return found[0].bases, found[1].parent
+        return known or (() if name.partition(".")[0] in _SETTLED else ("",)) if name else (), near
 
     def is_a(self, node: cst.ClassDef | None, *names: str) -> bool:
         """Whether a class surely is, or derives from, one of some canonical classes."""
@@ -98,9 +144,7 @@ class Classes:
         """As `is_a`, for a class known by canonical name, of this file, the project or a library."""
         if not name:
             return False
-        local = self.local(name)
-        above = self.ancestors(local) if local else self._outside(name, self._path.parent)
-        return name in names or any(each in names for each in above)
+        return any(each in names for each, _ in self._lineage(name, self._path.parent, ()))
 
     def complete(self, node: cst.ClassDef) -> bool:
         """Whether every class above is in sight, so that what is not found is not there."""
@@ -115,12 +159,16 @@ class Classes:
     def method(self, node: cst.ClassDef, name: str) -> cst.FunctionDef | None:
         """A method as an instance sees it, as far as its definition lies in this file."""
         own = self.methods(node).get(name)
-        if own is not None:
-            return own
-        for above in self.ancestors(node):
+        return own if own is not None else self.inherited(node, name)
+
+    def inherited(self, node: cst.ClassDef, name: str) -> cst.FunctionDef | None:
+        """The method that `super()` finds, None where a class of another file comes first."""
+        for above, near in self._above(node):
             local = self.local(above)
             if local is not None and name in self.methods(local):
                 return self.methods(local)[name]
+            if local is None and any(name in each.methods for each in self._summary(above, near)):
+                return None
         return None
 
     def has_method(self, node: cst.ClassDef, name: str) -> bool:
@@ -128,13 +176,14 @@ class Classes:
         return self.method(node, name) is not None or any(name in each.methods for each in self._summaries(node))
 
     def _summaries(self, node: cst.ClassDef) -> list[ClassSummary]:
-        found = []
-        for above in self.ancestors(node):
-            if above and self.local(above) is None:
-                outside = self._project.find_class(above, self._path.parent)
-                if outside is not None:
-                    found.append(outside[0])
-        return found
+        return [
+            each for above, near in self._above(node) if not self.local(above) for each in self._summary(above, near)
+        ]
+
+    def _summary(self, name: str, near: Path) -> list[ClassSummary]:
+        known = not name or name.startswith(("torch.", "lightning."))
+        found = self._project.find_class(name, near) if not known else None
+        return [found[0]] if found is not None else []
 
     def constant(self, node: cst.ClassDef, attribute: str, default: object) -> object:
         """The one constant a class or its bases give `self.attribute`; `default` if none does, `UNKNOWN` if several do."""
@@ -143,41 +192,77 @@ class Classes:
             values.extend(self._own_constants(each, attribute))
         if not values:
             values = [each.constants[attribute] for each in self._summaries(node) if attribute in each.constants]
+        if self.has_method(node, attribute):
+            return UNKNOWN  # a property
         if not values:
             return default if self.complete(node) else UNKNOWN
         return values[0] if all(value == values[0] for value in values) else UNKNOWN
 
     def _own_constants(self, node: cst.ClassDef, attribute: str) -> list[object]:
-        return [self._names.constant(value) for value in self.attribute_values(node, attribute)]
+        sources = self.attribute_sources(node, attribute)
+        return [UNKNOWN if path else self._names.constant(value) for value, path in sources]
 
     def attribute_values(self, node: cst.ClassDef, attribute: str) -> list[cst.BaseExpression]:
         """Every expression that a class's own code assigns to `self.attribute` or to the class attribute."""
-        values: list[cst.BaseExpression] = []
-        for assign in self._tree.within(node, cst.Assign, cst.AnnAssign):
-            targets = [each.target for each in assign.targets] if isinstance(assign, cst.Assign) else [assign.target]
-            if assign.value is not None and any(self._sets(target, attribute, node) for target in targets):
-                values.append(assign.value)
-        return values
+        sources = self.attribute_sources(node, attribute)
+        return [value for value, path in sources if value is not None and not path]
 
-    def _sets(self, target: cst.BaseExpression, attribute: str, node: cst.ClassDef) -> bool:
+    def attribute_sources(
+        self, node: cst.ClassDef, attribute: str
+    ) -> list[tuple[cst.BaseExpression | None, tuple[int, ...]]]:
+        """As `attribute_values`, with what gets a part of a value: `(value, path)`, the value None where it is unknown."""
+        found: list[tuple[cst.BaseExpression | None, tuple[int, ...]]] = []
+        for assign in self._tree.within(node, cst.Assign, cst.AnnAssign):
+            if assign.value is None:
+                continue
+            targets = [each.target for each in assign.targets] if isinstance(assign, cst.Assign) else [assign.target]
+            leaves = [leaf for target in targets for leaf in unpacked(target, assign.value)]
+            found.extend((value, path) for leaf, value, path in leaves if self._sets(leaf, attribute, node))
+        others: list[cst.CSTNode] = [each.target for each in self._tree.within(node, cst.For, cst.AugAssign)]
+        others += [each.name for each in self._tree.within(node, cst.AsName)]
+        leaves = [leaf for target in others for leaf in unpacked(target, None)]
+        found.extend((None, ()) for leaf, _, _ in leaves if self._sets(leaf, attribute, node))
+        return found
+
+    def _sets(self, target: cst.CSTNode, attribute: str, node: cst.ClassDef) -> bool:
         if isinstance(target, cst.Name):
             return target.value == attribute and self._tree.scope(target) is node
         return (
             isinstance(target, cst.Attribute)
             and target.attr.value == attribute
-            and isinstance(target.value, cst.Name)
-            and self.is_self(target.value)
-            and self._tree.enclosing_class(target) is node
+            and self.self_class(target.value) is node
         )
 
     def is_self(self, name: cst.CSTNode) -> bool:
         """Whether a name is the first parameter of the method around it."""
+        return self.self_class(name) is not None
+
+    def self_class(self, name: cst.CSTNode) -> cst.ClassDef | None:
+        """The class of the method whose first parameter a name is: `self`, or `cls`."""
         if not isinstance(name, cst.Name):
-            return False
+            return None
         found = self._names.bindings.lookup(name)
         if len(found) != 1 or found[0].kind is not Kind.PARAMETER or not isinstance(found[0].scope, cst.FunctionDef):
-            return False
+            return None
         function = found[0].scope
         first = [*function.params.posonly_params, *function.params.params][:1]
-        static = any(self._names.of(each.decorator) == "builtins.staticmethod" for each in function.decorators)
-        return bool(first) and first[0] is found[0].site and not static and self._tree.class_of(function) is not None
+        if not first or first[0] is not found[0].site or self.is_static(function):
+            return None
+        return self._tree.class_of(function)
+
+    def is_static(self, function: cst.FunctionDef) -> bool:
+        """Whether a method takes no instance: a `staticmethod`."""
+        return any(self._names.of(each.decorator) == "builtins.staticmethod" for each in function.decorators)
+
+
+def _merged(lines: Sequence[Sequence[_Seen]]) -> list[_Seen]:
+    """One order of lookup from those of the bases and the bases' own order, as Python makes it (C3); where Python would
+    refuse, the first that is left comes next."""
+    merged: list[_Seen] = []
+    left = [line for line in lines if line]
+    while left:
+        later = {name for line in left for name, _ in line[1:]}
+        head = next((line[0] for line in left if line[0][0] not in later), left[0][0])
+        merged.append(head)
+        left = [rest for line in left if (rest := [each for each in line if each[0] != head[0]])]
+    return merged

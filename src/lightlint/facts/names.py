@@ -8,7 +8,7 @@ from functools import cache
 import libcst as cst
 
 from lightlint.facts.bindings import Binding, Bindings, Kind, dotted_name
-from lightlint.facts.canonical import canonical
+from lightlint.facts.canonical import LIBRARIES, canonical
 from lightlint.facts.tree import Scope, Tree
 from lightlint.facts.unknown import UNKNOWN as UNKNOWN
 
@@ -73,9 +73,7 @@ class Names:
 
     def _from_star(self, name: str) -> str | None:
         """A name that only a star import can have brought: known where the module's public names are its own."""
-        modules = [
-            module for module in self.bindings.stars if module.startswith(("torch", "lightning", "pytorch_lightning"))
-        ]
+        modules = [module for module in self.bindings.stars if module.startswith(LIBRARIES)]
         return canonical(f"{modules[0]}.{name}") if len(self.bindings.stars) == len(modules) == 1 else None
 
     def qualified(self, node: cst.CSTNode) -> str:

@@ -48,6 +48,7 @@ class Project:
         self.root = root
         self._summaries: dict[Path, ModuleSummary] = {}
         self._modules: dict[tuple[str, Path], Path | None] = {}
+        self._listings: dict[Path, frozenset[str]] = {}
         self._sources: dict[Path, frozenset[Path]] = {}
 
     def module_name(self, path: Path) -> str:
@@ -82,11 +83,15 @@ class Project:
         return self._modules[key]
 
     def _candidates(self, dotted: str, near: Path) -> Iterator[Path]:
-        relative = Path(*dotted.split("."))
+        parts = dotted.strip(".").split(".")
+        relative = Path(*parts)
         tops = [near]
-        while (tops[-1] / "__init__.py").exists() and tops[-1].parent != tops[-1]:
+        while "__init__.py" in self._listed(tops[-1]) and tops[-1].parent != tops[-1]:
             tops.append(tops[-1].parent)
-        for top in dict.fromkeys([*tops, self.root, self.root / "src"]):
+        # Python looks where the packages start; a script may be started from any folder inside them
+        for top in dict.fromkeys([*reversed(tops), self.root, self.root / "src"]):
+            if self._listed(top).isdisjoint((parts[0], parts[0] + ".py")):
+                continue
             for candidate in (top / relative.with_suffix(".py"), top / relative / "__init__.py"):
                 if candidate.is_file():
                     yield candidate
@@ -99,6 +104,15 @@ class Project:
             return load(path).text if path is not None else ""
         except UnreadableError:
             return ""
+
+    def _listed(self, folder: Path) -> frozenset[str]:
+        """The names in a folder: most imports name no file of the project, which one listing tells."""
+        if folder not in self._listings:
+            try:
+                self._listings[folder] = frozenset(each.name for each in folder.iterdir())
+            except OSError:
+                self._listings[folder] = frozenset()
+        return self._listings[folder]
 
     def find_class(self, dotted: str, near: Path) -> tuple[ClassSummary, Path] | None:
         """The class a canonical name stands for and the file that defines it, through re-exports."""
@@ -118,12 +132,13 @@ class Project:
             dotted, near = following, path.parent
         return None
 
-    def _offers(self, module: str, name: str, importer: Path) -> bool:
+    def _offers(self, module: str, name: str, importer: Path, hops: int = _HOPS) -> bool:
         path = self.find_module(module, importer.parent)
-        if path is None:
+        if path is None or not hops:
             return False
         summary = self.summary(path)
-        return name in summary.classes or name in summary.exports
+        own = name in summary.classes or name in summary.exports
+        return own or any(self._offers(star, name, path, hops - 1) for star in summary.stars)
 
     @cached_property
     def files(self) -> tuple[Path, ...]:
@@ -133,10 +148,7 @@ class Project:
 
     def mentioning(self, *words: str) -> tuple[Path, ...]:
         """The project's files whose bytes hold one of some words: the cheap question before a summary."""
-        return tuple(path for word in dict.fromkeys(words) for path in self._mentioning(word))
-
-    def _mentioning(self, word: str) -> Sequence[Path]:
-        return self._word_index.get(word, ())
+        return tuple(dict.fromkeys(path for word in words for path in self._word_index[word]))
 
     @cached_property
     def _word_index(self) -> dict[str, list[Path]]:
@@ -163,8 +175,7 @@ class Project:
 
     def users(self, path: Path, *words: str) -> tuple[Path, ...]:
         """The files that hold one of some words and import from the file at `path`, directly or through a re-export."""
-        candidates = dict.fromkeys(self.mentioning(*words))
-        return tuple(each for each in candidates if each != path and path in self._imported_by(each))
+        return tuple(each for each in self.mentioning(*words) if each != path and path in self._imported_by(each))
 
     def _imported_by(self, path: Path) -> frozenset[Path]:
         """The project's files whose modules or classes a file imports."""

@@ -6,11 +6,13 @@ Made with `ast`, ten times faster than a full tree, and small enough to keep for
 from __future__ import annotations
 
 import ast
+import builtins
 import warnings
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Set
+from dataclasses import dataclass, field, replace
 
-from lightlint.facts.canonical import canonical
+from lightlint.facts.canonical import LIBRARIES, absolute, canonical
 from lightlint.facts.unknown import UNKNOWN
 
 
@@ -47,6 +49,7 @@ class ModuleSummary:
     imported: frozenset[str] = frozenset()
 
 
+_BLOCKS = (ast.stmt, ast.ExceptHandler, ast.match_case)
 NOTED = {"lightning.Trainer", "lightning.fabric.Fabric", "torch.distributed.init_process_group"}
 
 
@@ -68,74 +71,97 @@ class _Reader:
     def __init__(self, module: str, package: str) -> None:
         self._module = module
         self._package = package
+        self._stars: list[str] = []
         self._exports: dict[str, str] = {}
+        self._inner: dict[str, str] = {}
 
     def read(self, tree: ast.Module) -> ModuleSummary:
         nodes = list(ast.walk(tree))
-        stars, imported = [], set()
+        outer = _outer(tree)
+        meanings: dict[str, set[str]] = defaultdict(set)
+        for name, full in self._imports(outer):
+            meanings[name].add(full)
+        for definition in outer:
+            if isinstance(definition, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
+                meanings[definition.name].add(f"{self._module}.{definition.name}")
+        self._exports = {name: _one(found) for name, found in meanings.items()}
+        for name, value in _assigned(outer):
+            alias = isinstance(value, (ast.Name, ast.Attribute)) and name not in meanings
+            meanings[name].add(self._name(value) if alias else "")
+            self._exports[name] = _one(meanings[name])
+        self._inner = dict(self._imports(nodes))
+        calls = [(node, self._name(node.func)) for node in nodes if isinstance(node, ast.Call)]
+        return ModuleSummary(
+            exports={name: full for name, full in self._exports.items() if full},
+            stars=tuple(self._stars),
+            classes=self._classes(outer),
+            calls=tuple(self._call(node, name) for node, name in calls if name in NOTED),
+            called=frozenset(name for _, name in calls if name),
+            imported=frozenset(self._imported(nodes)),
+        )
+
+    def _imports(self, nodes: Iterable[ast.AST]) -> Iterator[tuple[str, str]]:
+        """Names that imports bind, with what they mean."""
         for node in nodes:
             if isinstance(node, ast.Import):
                 for alias in node.names:
-                    imported.add(alias.name)
-                    self._exports[alias.asname or alias.name.partition(".")[0]] = canonical(
-                        alias.name if alias.asname else alias.name.partition(".")[0]
-                    )
+                    first = alias.name.partition(".")[0]
+                    yield alias.asname or first, canonical(alias.name if alias.asname else first)
             elif isinstance(node, ast.ImportFrom):
                 origin = self._origin(node)
                 for alias in node.names:
-                    imported.add(f"{origin}.{alias.name}")
-                    if alias.name == "*":
-                        stars.append(origin)
-                    else:
-                        self._exports[alias.asname or alias.name] = canonical(f"{origin}.{alias.name}")
-        for statement in tree.body:
-            if isinstance(statement, ast.ClassDef):
-                self._exports[statement.name] = f"{self._module}.{statement.name}"
-            elif isinstance(statement, ast.Assign) and isinstance(statement.value, (ast.Name, ast.Attribute)):
-                full = self._name(statement.value)
-                if full and isinstance(statement.targets[0], ast.Name):
-                    self._exports.setdefault(statement.targets[0].id, full)
-        calls = [(node, self._name(node.func)) for node in nodes if isinstance(node, ast.Call)]
-        return ModuleSummary(
-            exports=self._exports,
-            stars=tuple(stars),
-            classes={node.name: self._class(node) for node in nodes if isinstance(node, ast.ClassDef)},
-            calls=tuple(self._call(node, name) for node, name in calls if name in NOTED),
-            called=frozenset(name for _, name in calls if name),
-            imported=frozenset(imported),
-        )
+                    if alias.name != "*":
+                        yield alias.asname or alias.name, canonical(f"{origin}.{alias.name}")
+                    elif origin not in self._stars:
+                        self._stars.append(origin)
+
+    def _imported(self, nodes: Iterable[ast.AST]) -> Iterator[str]:
+        for node in nodes:
+            if isinstance(node, ast.Import):
+                yield from (alias.name for alias in node.names)
+            elif isinstance(node, ast.ImportFrom):
+                yield from (f"{self._origin(node)}.{alias.name}" for alias in node.names)
 
     def _origin(self, node: ast.ImportFrom) -> str:
-        if not node.level:
-            return node.module or ""
-        parents = self._package.split(".") if self._package else []
-        kept = parents[: len(parents) - (node.level - 1)]
-        return ".".join([*kept, node.module] if node.module else kept)
+        return absolute(node.module or "", node.level, self._package) if node.level else node.module or ""
 
     def _name(self, node: ast.expr) -> str:
         parts: list[str] = []
         while isinstance(node, ast.Attribute):
             parts.append(node.attr)
             node = node.value
-        if not isinstance(node, ast.Name):
-            return ""
-        root = self._exports.get(node.id, node.id)
-        return canonical(".".join([root, *reversed(parts)]))
+        root = self._root(node.id) if isinstance(node, ast.Name) else ""
+        return canonical(".".join([root, *reversed(parts)])) if root else ""
+
+    def _root(self, word: str) -> str:
+        known = self._exports.get(word, self._inner.get(word))
+        if known is not None:
+            return known
+        if hasattr(builtins, word):
+            return f"builtins.{word}"
+        if len(self._stars) == 1 and self._stars[0].startswith(LIBRARIES):
+            return f"{self._stars[0]}.{word}"
+        return f"{self._module}.{word}" if self._stars else word
+
+    def _classes(self, outer: Iterable[ast.stmt]) -> dict[str, ClassSummary]:
+        """The module's own classes; one with several definitions, or an import of its name, has a base out of sight."""
+        found: dict[str, ClassSummary] = {}
+        for node in outer:
+            if isinstance(node, ast.ClassDef):
+                one = self._class(node)
+                before = found.get(node.name, one)
+                if not self._exports[node.name] or before.bases != one.bases:
+                    one = replace(one, bases=(*one.bases, ""))
+                found[node.name] = one
+        return found
 
     def _class(self, node: ast.ClassDef) -> ClassSummary:
+        inside = _outer(node)
         constants: dict[str, object] = {}
-        for inner in ast.walk(node):
-            if isinstance(inner, (ast.Assign, ast.AnnAssign)):
-                targets = inner.targets if isinstance(inner, ast.Assign) else [inner.target]
-                for target in targets:
-                    name = _own_attribute(target)
-                    if name:
-                        value = _constant(inner.value)
-                        constants[name] = value if constants.get(name, value) == value else UNKNOWN
-        for statement in node.body:
-            if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
-                constants.setdefault(statement.targets[0].id, _constant(statement.value))
-        methods = [item.name for item in node.body if isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef))]
+        for name, expression in (*_own_assigned(node), *_assigned(inside)):
+            value = _constant(expression)
+            constants[name] = value if constants.get(name, value) == value else UNKNOWN
+        methods = [item.name for item in inside if isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef))]
         bases = [base.value if isinstance(base, ast.Subscript) else base for base in node.bases]
         return ClassSummary(node.name, tuple(self._name(base) for base in bases), frozenset(methods), constants)
 
@@ -152,6 +178,47 @@ class _Reader:
             else:
                 keywords[keyword.arg] = _constant(keyword.value)
         return CallSummary(name, node.lineno, tuple(_constant(arg) for arg in node.args), keywords, starred)
+
+
+def _outer(body: ast.Module | ast.ClassDef) -> list[ast.stmt]:
+    """The statements that run in the scope of a module or class itself, under tests and in blocks too."""
+    found: list[ast.stmt] = []
+    pending: list[ast.stmt] = list(reversed(body.body))
+    while pending:
+        statement = pending.pop()
+        found.append(statement)
+        if not isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            below = [each for each in ast.iter_child_nodes(statement) if isinstance(each, _BLOCKS)]
+            inner = [each for part in below for each in ([part] if isinstance(part, ast.stmt) else part.body)]
+            pending.extend(reversed(inner))
+    return found
+
+
+def _assigned(statements: Iterable[ast.stmt]) -> Iterator[tuple[str, ast.expr]]:
+    """Names with the expressions they are assigned; None adds no meaning."""
+    for statement in statements:
+        if isinstance(statement, (ast.Assign, ast.AnnAssign)) and statement.value is not None:
+            targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+            nothing = isinstance(statement.value, ast.Constant) and statement.value.value is None
+            yield from (
+                (target.id, statement.value) for target in targets if isinstance(target, ast.Name) and not nothing
+            )
+
+
+def _one(meanings: Set[str]) -> str:
+    """What a name means that means one thing, else nothing."""
+    return next(iter(meanings)) if len(meanings) == 1 else ""
+
+
+def _own_assigned(node: ast.ClassDef) -> Iterator[tuple[str, ast.expr | None]]:
+    """Attributes of `self` that a class's code sets, with what they are assigned; None for a part of a value."""
+    whole: dict[ast.expr, ast.expr | None] = {}
+    for inner in ast.walk(node):  # a target comes after the statement it belongs to
+        if isinstance(inner, (ast.Assign, ast.AnnAssign)):
+            targets = inner.targets if isinstance(inner, ast.Assign) else [inner.target]
+            whole |= dict.fromkeys(targets, inner.value)
+        elif isinstance(inner, ast.Attribute) and isinstance(inner.ctx, ast.Store) and _own_attribute(inner):
+            yield inner.attr, whole.get(inner)
 
 
 def _own_attribute(target: ast.expr) -> str:
