@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+import checkout
 import pytest
 from rulebook import Example, examples
 
@@ -127,6 +129,22 @@ def test_failed_fix_is_taken_back_and_told(example: Example, tmp_path: Path, mon
     assert "LL003" not in {finding.code for finding in quiet.findings}
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"cells": [{"cell_type": "code", "source": []}', "not JSON: expecting ',' delimiter, in row 1"),
+        ('{"worksheets": [], "nbformat": 3}', "a notebook of format 3"),
+        ("{}", "it has no list of cells"),
+        (" ", "the notebook is empty"),
+    ],
+)
+def test_broken_notebook_is_named_as_a_whole(text: str, message: str, tmp_path: Path) -> None:
+    (tmp_path / "broken.ipynb").write_text(text)
+    result = run.check([str(tmp_path)], load(isolated=True))
+    assert [finding.code for finding in result.findings] == ["LL000"]
+    assert message in result.findings[0].message
+
+
 def test_notebooks_that_are_not_lightlints_are_skipped_with_a_line(tmp_path: Path) -> None:
     kernel = '{"cells": [], "metadata": {"kernelspec": {"language": "R"}}, "nbformat": 4, "nbformat_minor": 5}'
     (tmp_path / "stored.ipynb").write_text("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n")
@@ -134,3 +152,19 @@ def test_notebooks_that_are_not_lightlints_are_skipped_with_a_line(tmp_path: Pat
     result = run.check([str(tmp_path)], load(isolated=True))
     assert result.findings == ()
     assert [problem.fatal for problem in result.problems] == [False, False]
+
+
+def test_python_does_not_warn_of_the_linted_text(tmp_path: Path) -> None:
+    """Python 3.12 and later tell escapes such as `"\\d"` to whoever parses them."""
+    odd = 'import re\n\nDIGITS = re.compile("\\d+")\n'
+    example = examples(page_of("LL501"))[0]
+    example.write(tmp_path)
+    for name in ("setup.py", "base.py"):
+        (tmp_path / name).write_text(odd)
+    text = next(iter(example.files.values()))
+    (tmp_path / "example.py").write_text(f"from base import DIGITS\n{odd}{text}")
+    done = checkout.run(
+        [sys.executable, "-W", "always", "-m", "lightlint", "--select", "LL501,LL701,LL404", "--quiet", "."], tmp_path
+    )
+    assert done.returncode == 1
+    assert done.stderr == ""
