@@ -69,12 +69,14 @@ class UnpicklableWorkerCallable(Check):
             )
 
     def _ranks_are_spawned(self) -> bool:
+        """Whether every Trainer that may run this file's classes starts its ranks with `ddp_spawn`."""
+        trainers = self.facts.world.trainers
         given = [
-            trainer.arguments.get(name)
-            for trainer in self.facts.world.trainers
-            for name in ("strategy", "accelerator", "distributed_backend")
+            [each.arguments.get(name) for name in ("strategy", "accelerator", "distributed_backend")]
+            for each in trainers
         ]
-        return any(isinstance(value, str) and value.startswith("ddp_spawn") for value in given)
+        spawns = [any(isinstance(each, str) and each.startswith("ddp_spawn") for each in values) for values in given]
+        return bool(spawns) and all(spawns)
 
     def _pickles_more(self) -> bool:
         """Whether the file brings a pickler that may take functions by value."""
