@@ -13,7 +13,7 @@ class AccumulationTailDropped(Check):
     def visit_Call(self, call: cst.Call) -> None:
         accumulation = self.facts.accumulation
         window = accumulation.window(call) if accumulation.is_step(call) else None
-        if window is None or self.names.constant(window.size) == 1:
+        if window is None or self.names.constant(window.size) == 1 or self._has_closure(call):
             return
         loop, function = self.loops.batch_loop(call), self.tree.function(call)
         if isinstance(loop, cst.For):
@@ -26,6 +26,12 @@ class AccumulationTailDropped(Check):
             self.report(
                 call, f"no step follows the last batches of an epoch where they do not fill a window of `{size}`"
             )
+
+    def _has_closure(self, call: cst.Call) -> bool:
+        """Whether a step computes its gradient itself."""
+        scaled = isinstance(call.func, cst.Attribute) and self.values.is_scaler(call.func.value)
+        given = self.names.argument(call, "closure", None if scaled else 0)
+        return given is not None and not self.values.is_optimizer(given.value)
 
     def _is_epoch(self, loop: cst.For, window: Window) -> bool:
         """Whether a loop is one pass of several over a loader, and its counter starts anew with each.
