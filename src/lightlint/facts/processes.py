@@ -25,7 +25,7 @@ FULLY_SHARDED = {
 }
 # spelling that may mean a share of the ranks' work, or one process: enough to stay silent on, never enough to report
 _SHARE = re.compile(r"rank|world|shard|replica|split_by|num_proc|process_(?:id|index|count)|is_(?:main|master)", re.I)
-_PROCESS = re.compile(r"(?:^|_)pid(?:$|_)|uuid|te?mp|hostname", re.I)
+_PROCESS = re.compile(r"(?:^|_|get)pid(?:$|_)|uuid|te?mp|hostname", re.I)
 _SAME_ON_ALL = {"trainer", "pl_module", "stage", "batch_idx", "dataloader_idx", "checkpoint"}  # parameters of hooks
 _DEPTH = 5
 

@@ -29,7 +29,7 @@ class UnseededDataPerRank(Check):
             self._judge_split(call, name)
         elif name == "torch.utils.data.DistributedSampler":
             self._judge_sampler(call)
-        elif name == LOADER or self.classes.name_is_a(name, DATASET):
+        elif self._is_in_hook(call) and (name == LOADER or self.classes.name_is_a(name, DATASET)):
             self._judge_data(call, name)
 
     def _judge_split(self, call: cst.Call, name: str) -> None:
@@ -54,8 +54,6 @@ class UnseededDataPerRank(Check):
 
     def _judge_data(self, call: cst.Call, name: str) -> None:
         """A data set of random numbers, made in the hooks that every rank runs."""
-        if not self._is_in_hook(call):
-            return
         given = call.args[:1] if name == LOADER else call.args
         parts = [part for arg in given for part in self.facts.processes.made_from(arg.value)]
         draws = [each for part in parts for each in self.tree.within(part, cst.Call) if self._is_draw(each)]
