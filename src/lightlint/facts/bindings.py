@@ -86,6 +86,13 @@ def unpacked(
             yield from unpacked(element.value, value, (*path, place), whole=whole)
 
 
+_BINDERS: tuple[type[cst.CSTNode], ...] = (
+    cst.Import, cst.ImportFrom, cst.Assign, cst.AnnAssign, cst.AugAssign, cst.NamedExpr, cst.For, cst.CompFor,
+    cst.WithItem, cst.ExceptHandler, cst.ExceptStarHandler, cst.FunctionDef, cst.ClassDef, cst.Param,
+    cst.MatchAs, cst.MatchStar, cst.MatchMapping, cst.TypeAlias,
+)  # fmt: skip
+
+
 class Bindings:
     """Every binding of a module; `package` is the dotted package the file lies in, for relative imports."""
 
@@ -161,7 +168,7 @@ class Bindings:
 
     def _collect(self) -> Iterator[Binding]:
         tree = self._tree
-        for node in tree.nodes:
+        for node in tree.of_types(*_BINDERS):
             match node:
                 case cst.Import():
                     yield from self._import(node)

@@ -47,6 +47,8 @@ _IN_ORDER: dict[type, tuple[str, ...]] = {
     cst.Parameters: ("posonly_params", "params", "star_arg", "kwonly_params", "star_kwarg"),
 }
 _SEMANTIC: dict[type, tuple[str, ...]] = dict(_IN_ORDER)
+_FRAMES = {cst.FunctionDef, cst.Lambda, cst.ClassDef}
+_SCOPES = {*_FRAMES, cst.ListComp, cst.SetComp, cst.DictComp, cst.GeneratorExp}
 
 
 def semantic_fields(kind: type) -> tuple[str, ...]:
@@ -66,11 +68,23 @@ def children(node: cst.CSTNode) -> list[cst.CSTNode]:
     found: list[cst.CSTNode] = []
     for name in semantic_fields(type(node)):
         value = getattr(node, name)
-        if isinstance(value, cst.CSTNode):
+        kind = type(value)
+        if kind is tuple or kind is list:
+            found.extend(item for item in value if _IS_NODE[type(item)])
+        elif _IS_NODE[kind]:
             found.append(value)
-        elif isinstance(value, (list, tuple)):
-            found.extend(item for item in value if isinstance(item, cst.CSTNode))
     return found
+
+
+class _NodeKinds(dict[type, bool]):
+    """Whether a type is a node's: remembered, since `isinstance` on libcst's abstract classes is half of a walk's time."""
+
+    def __missing__(self, kind: type) -> bool:
+        self[kind] = issubclass(kind, cst.CSTNode)
+        return self[kind]
+
+
+_IS_NODE = _NodeKinds()
 
 
 class Tree:
@@ -82,19 +96,28 @@ class Tree:
         self._index: dict[cst.CSTNode, int] = {}
         self._parents: list[int] = []
         self._by_type: dict[type, list[int]] = defaultdict(list)
+        self._frames: list[int] = []  # of each node the nearest function, lambda or class around it
+        self._scopes: list[int] = []  # likewise the nearest node that has names of its own
         self._walk(module)
         self._last = self._subtree_ends()
 
     def _walk(self, module: cst.Module) -> None:
-        stack: list[tuple[cst.CSTNode, int]] = [(module, -1)]
+        stack: list[tuple[cst.CSTNode, int, int, int]] = [(module, -1, -1, -1)]
         while stack:
-            node, parent = stack.pop()
+            node, parent, frame, scope = stack.pop()
             index = len(self.nodes)
+            kind = type(node)
             self.nodes.append(node)
             self._parents.append(parent)
+            self._frames.append(frame)
+            self._scopes.append(scope)
             self._index[node] = index
-            self._by_type[type(node)].append(index)
-            stack.extend((child, index) for child in reversed(children(node)))
+            self._by_type[kind].append(index)
+            if kind in _FRAMES:
+                frame = index
+            if kind in _SCOPES:
+                scope = index
+            stack.extend((child, index, frame, scope) for child in reversed(children(node)))
 
     def _subtree_ends(self) -> list[int]:
         last = list(range(len(self.nodes)))
@@ -132,6 +155,10 @@ class Tree:
         """Every node of some types, in source order."""
         return self._select(self.module, kinds)
 
+    def of_types(self, *kinds: type[cst.CSTNode]) -> list[cst.CSTNode]:
+        """Every node of any number of types, in source order."""
+        return self._select(self.module, kinds)
+
     @overload
     def within(self, outer: cst.CSTNode, kind: type[Node], /) -> list[Node]: ...
     @overload
@@ -159,32 +186,28 @@ class Tree:
         return [node for node in self._select(scope, kinds) if self._belongs(node, scope)]
 
     def _belongs(self, node: cst.CSTNode, scope: cst.CSTNode) -> bool:
-        if node is scope:
-            return False
-        for above in self.ancestors(node):
-            if above is scope:
-                return True
-            if isinstance(above, (cst.FunctionDef, cst.Lambda, cst.ClassDef)):
-                return False
-        return False
+        start = self._index[scope]
+        frame = start if type(scope) in _FRAMES else self._frames[start]
+        return node is not scope and self._frames[self._index[node]] == frame
+
+    def _around(self, node: cst.CSTNode, table: list[int]) -> Iterator[cst.CSTNode]:
+        index = table[self._index[node]]
+        while index >= 0:
+            yield self.nodes[index]
+            index = table[index]
 
     def scope(self, node: cst.CSTNode) -> Scope:
         """The scope in which a node is evaluated: defaults, decorators and bases belong to the scope outside."""
-        below = node
-        for above in self.ancestors(node):
-            if isinstance(above, cst.Module):
-                return above
-            if isinstance(above, cst.FunctionDef) and (below is above.body or below is above.params):
-                if below is above.body or not self._outside_parameters(node, above):
+        for above in self._around(node, self._scopes):
+            if isinstance(above, (cst.FunctionDef, cst.Lambda)):
+                in_head = self.contains(above.params, node) and not self._outside_parameters(node, above)
+                if in_head or self.contains(above.body, node):
                     return above
-            elif isinstance(above, cst.ClassDef) and below is above.body:
-                return above
-            elif isinstance(above, cst.Lambda):
-                if below is above.body or not self._outside_parameters(node, above):
+            elif isinstance(above, cst.ClassDef):
+                if self.contains(above.body, node):
                     return above
             elif isinstance(above, cst.BaseComp) and not self._first_iterable(node, above):
                 return above
-            below = above
         return self.module
 
     def _outside_parameters(self, node: cst.CSTNode, function: Function) -> bool:
@@ -203,11 +226,9 @@ class Tree:
 
     def function(self, node: cst.CSTNode) -> cst.FunctionDef | None:
         """The `def` in whose body a node stands."""
-        below = node
-        for above in self.ancestors(node):
-            if isinstance(above, cst.FunctionDef) and below is above.body:
+        for above in self._around(node, self._frames):
+            if isinstance(above, cst.FunctionDef) and self.contains(above.body, node):
                 return above
-            below = above
         return None
 
     def owner(self, node: cst.CSTNode) -> cst.FunctionDef | cst.Module:
@@ -216,16 +237,12 @@ class Tree:
 
     def class_of(self, function: cst.CSTNode) -> cst.ClassDef | None:
         """The class of which a `def` is a method, or in whose body (not in a method) a node stands."""
-        for above in self.ancestors(function):
-            if isinstance(above, (cst.FunctionDef, cst.Lambda)):
-                return None
-            if isinstance(above, cst.ClassDef):
-                return above
-        return None
+        above = next(self._around(function, self._frames), None)
+        return above if isinstance(above, cst.ClassDef) else None
 
     def enclosing_class(self, node: cst.CSTNode) -> cst.ClassDef | None:
         """The innermost class around a node, through any functions."""
-        return next((above for above in self.ancestors(node) if isinstance(above, cst.ClassDef)), None)
+        return next((above for above in self._around(node, self._frames) if isinstance(above, cst.ClassDef)), None)
 
     def loops(self, node: cst.CSTNode) -> list[Loop]:
         """The loops whose body (or `while` test) a node repeats in, innermost first, inside its function."""
