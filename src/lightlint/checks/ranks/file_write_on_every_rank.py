@@ -85,7 +85,8 @@ class FileWriteOnEveryRank(Check):
         test = self._zero_test(call)
         if statement is None or test is None or self._reads(statement, _REDUCING):
             return None
-        pure = "get_rank" not in test and self._is_pure(statement, call)
+        in_hook = "get_rank" not in test
+        pure = in_hook and self._is_pure(statement, call) and not self._is_needed(statement, write)
         draft = wrap_statements(self.code, [statement], f"if {test}:")
         return Repair("write on rank zero only", draft, Applicability.SAFE if pure else Applicability.UNSAFE)
 
@@ -126,6 +127,19 @@ class FileWriteOnEveryRank(Check):
         if binds:
             return False
         return all(each is write or self._is_pure_call(each) for each in self.tree.within(statement, cst.Call))
+
+    def _is_needed(self, statement: cst.CSTNode, write: Write) -> bool:
+        """Whether other ranks may miss the write: the file is named again behind it, or holds what each rank has of a batch."""
+        function = self.tree.function(statement)
+        if function is None or function.name.value == "setup" or self.facts.processes.follows_data(statement):
+            return True
+        spelled = self.code.text_of(write.path)
+        behind = [
+            each
+            for each in self.tree.within(function, type(write.path))
+            if self.tree.order(each) > self.tree.order(statement) and not self.tree.contains(statement, each)
+        ]
+        return any(self.code.text_of(each) == spelled for each in behind)
 
     def _is_pure_call(self, call: cst.Call) -> bool:
         name = self.names.call(call) or ""
