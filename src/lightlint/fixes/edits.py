@@ -9,6 +9,7 @@ from lightlint.fixes.code import Code, Spans
 from lightlint.fixes.draft import Draft, RawEdit, as_fix, join
 from lightlint.fixes.expressions import rename, replace, wrap
 from lightlint.fixes.imports import add_import
+from lightlint.fixes.parameters import insert_default, insert_parameter, remove_parameter
 from lightlint.fixes.statements import drop_statement, insert_after, insert_before, wrap_statements
 
 __all__ = [
@@ -22,8 +23,11 @@ __all__ = [
     "insert_after",
     "insert_argument",
     "insert_before",
+    "insert_default",
+    "insert_parameter",
     "join",
     "remove_argument",
+    "remove_parameter",
     "rename",
     "replace",
     "replace_argument_name",
