@@ -1,0 +1,42 @@
+"""What the target version means for names that came and went, and which code is there for some versions only."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from lightlint.facts.versions import Target, Version
+from lightlint.finding import Tier
+
+if TYPE_CHECKING:
+    from lightlint.facts.file import FileFacts
+
+_ASKS_VERSION = re.compile(
+    r"version|greater|less_than|_(?:ge|le|gt|lt)_|^_?is_|^_?has_|hasattr|available|compat|legacy", re.IGNORECASE
+)
+_EXPECTS_FAILURE = {"pytest.raises", "contextlib.suppress"}
+
+
+def removal_tier(target: Target, removed: Version) -> Tier | None:
+    """How bad it is to use what is gone since `removed`: None where the target still has it, a warning where part of it does."""
+    if target.version < removed:
+        return None
+    return Tier.ERROR if target.surely_at_least(removed) else Tier.WARNING
+
+
+def is_versioned(facts: FileFacts, node: cst.CSTNode) -> bool:
+    """Whether code runs for some versions only: under a test of a version, or where its failure is expected."""
+    tree = facts.tree
+    above = list(tree.ancestors(node))
+    tests = [test for test, _ in facts.conditions(node)]
+    tests += [each.test for each in above if isinstance(each, (cst.If, cst.IfExp))]
+    if any(_ASKS_VERSION.search(name.value) for test in tests for name in tree.within(test, cst.Name)):
+        return True
+    tries = [each for each in above if isinstance(each, cst.Try)]
+    if any(tree.contains(each.body, node) and each.handlers for each in tries):
+        return True
+    items = [item.item for each in above if isinstance(each, cst.With) for item in each.items]
+    handlers = any(isinstance(each, cst.ExceptHandler) for each in above)
+    return handlers or any(facts.names.call(item) in _EXPECTS_FAILURE for item in items)

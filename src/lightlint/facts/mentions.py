@@ -1,0 +1,56 @@
+"""Whether any file of a project calls, names or sets an attribute: what silences rules about methods that nobody calls."""
+
+from __future__ import annotations
+
+import re
+from weakref import WeakKeyDictionary
+
+from lightlint.facts.project import Project
+from lightlint.sources.source import Source
+
+_ANSWERS: WeakKeyDictionary[Project, dict[str, bool]] = WeakKeyDictionary()
+
+
+def is_called(project: Project, source: Source, name: str) -> bool:
+    """Whether some code calls a method of this name otherwise than through `super()`, or has the name in quotes."""
+    word = re.escape(name)
+    return _occurs(project, source, name, rf"(?<!super\(\))\.{word}\s*\(|['\"]{word}\\?['\"]")
+
+
+def is_called_with_arguments(project: Project, source: Source, name: str) -> bool:
+    """Whether some code passes arguments by position to a method of this name, otherwise than through `super()`."""
+    return _occurs(project, source, name, rf"(?<!super\(\))\.{re.escape(name)}\(\s*(?!\w+\s*=)[^)\s]")
+
+
+def is_mentioned(project: Project, source: Source, name: str) -> bool:
+    """Whether a name stands anywhere but behind `def` and `super().`."""
+    return _occurs(project, source, name, rf"(?<!def )(?<!super\(\)\.)\b{re.escape(name)}\b")
+
+
+def is_set(project: Project, source: Source, name: str) -> bool:
+    """Whether some code assigns to an attribute of this name, or has the name in quotes."""
+    word = re.escape(name)
+    return _occurs(project, source, name, rf"\.{word}\s*(?::[^=\n]+)?=(?!=)|['\"]{word}\\?['\"]")
+
+
+def _occurs(project: Project, source: Source, name: str, pattern: str) -> bool:
+    """Whether a pattern is found in the file at hand or, as last written, in another of the project."""
+    if re.search(pattern, source.text):
+        return True
+    answers = _ANSWERS.setdefault(project, {})
+    if pattern not in answers:
+        answers[pattern] = _in_files(project, name.encode(), re.compile(pattern.encode()), source)
+    return answers[pattern]
+
+
+def _in_files(project: Project, word: bytes, pattern: re.Pattern[bytes], source: Source) -> bool:
+    for path in project.files:
+        if str(path) == source.filename or path.absolute().as_posix() == source.filename:
+            continue
+        try:
+            data = path.read_bytes()
+        except OSError:
+            continue
+        if word in data and pattern.search(data):
+            return True
+    return False
