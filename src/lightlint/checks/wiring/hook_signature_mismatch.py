@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import libcst as cst
+
+from lightlint.check import Check, Repair
+from lightlint.facts.compat import is_versioned
+from lightlint.facts.hook_calls import Passed, passed
+from lightlint.facts.hooks import STEPS
+from lightlint.facts.mentions import is_called, is_called_with_arguments
+from lightlint.facts.overrides import Taken, owner_of, taken
+from lightlint.facts.versions import Version
+from lightlint.finding import Tier
+from lightlint.fixes.edits import insert_parameter, join, remove_parameter
+
+_ELSEWHERE = {"optimizer_idx", "dataloader_iter"}  # of steps: a rule of its own, a way of its own to get batches
+
+
+class HookSignatureMismatch(Check):
+    def visit_FunctionDef(self, function: cst.FunctionDef) -> None:
+        hook = function.name.value
+        owner = owner_of(self.facts, function)
+        takes = taken(self.facts, function) if owner else None
+        call = passed(owner, hook, self.facts.lightning.version) if owner and takes else None
+        if owner is None or takes is None or call is None:
+            return
+        if hook in STEPS and any(map(takes.named, _ELSEWHERE)):
+            return
+        missing, refused = call.missing(takes), call.refused(takes)
+        if not (missing or refused) or is_versioned(self.facts, function):
+            return
+        if missing and is_called_with_arguments(self.facts.project, self.facts.source, hook):
+            return  # the project's own loop calls it, as with Fabric
+        lower = self.facts.lightning.lower
+        old = passed(owner, hook, lower) if lower else None
+        sure = old is not None and bool(old.missing(takes) or old.refused(takes))
+        self.report(
+            function.name,
+            self._message(hook, missing, refused, self.facts.lightning.version),
+            tier=None if sure else Tier.WARNING,
+            repair=self._repair(function, takes, call, missing, refused),
+        )
+
+    def _message(self, hook: str, missing: list[str], refused: list[str], version: Version) -> str:
+        parts = []
+        if missing:
+            parts.append(f"requires {_listed(missing)}, which Lightning {version.minor} does not pass")
+        if refused:
+            parts.append(f"does not take {_listed(refused)}, which Lightning {version.minor} passes")
+        return f"`{hook}` " + " and ".join(parts)
+
+    def _repair(
+        self, function: cst.FunctionDef, takes: Taken, call: Passed, missing: list[str], refused: list[str]
+    ) -> Repair | None:
+        """Drop the last parameters where the body does not know them; let `setup(self)` take its stage."""
+        if is_called(self.facts.project, self.facts.source, function.name.value):
+            return None
+        if refused == ["stage"] and not missing and not takes.positional:
+            return Repair("take `stage`", insert_parameter(self.code, function, "stage=None"))
+        used = {each.value for each in self.tree.within(function.body, cst.Name)}
+        given = len(call.sure) + len(call.possible)
+        last = takes.positional[given:]
+        if refused or call.by_name or not last or takes.keyword_only or used & {each.name.value for each in last}:
+            return None
+        if any(each.name.value not in call.sure and each.name.value in missing for each in takes.positional[:given]):
+            return None
+        drafts = [remove_parameter(self.code, function, each) for each in last]
+        return Repair(f"drop {_listed([each.name.value for each in last])}", join(*drafts))
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
