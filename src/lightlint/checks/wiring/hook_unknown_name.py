@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+import libcst as cst
+
+from lightlint.check import Check, Repair
+from lightlint.facts.hooks import Owner
+from lightlint.facts.mentions import is_mentioned
+from lightlint.facts.overrides import class_api, is_stub
+from lightlint.facts.spelling import close_hook
+from lightlint.finding import Applicability
+from lightlint.fixes.edits import rename
+
+_OPTIONAL = {Owner.MODULE: {"forward", "state_dict", "load_state_dict"}}  # torch's own, not only Lightning's
+
+
+class HookUnknownName(Check):
+    def visit_FunctionDef(self, function: cst.FunctionDef) -> None:
+        name = function.name.value
+        node = self.tree.class_of(function)
+        owner = self.hooks.owner(node) if node is not None and "_" in name and not name.startswith("_") else None
+        if node is None or owner is None or function.decorators or is_stub(function):
+            return
+        api = class_api(owner)
+        hooks = api.signatures.keys() - api.removed.keys() - _OPTIONAL.get(owner, set())
+        if name in api.signatures or name in api.removed or name in api.added:
+            return
+        hook = close_hook(name, hooks)
+        if hook is None or not self.classes.complete(node) or self.classes.has_method(node, hook):
+            return
+        if is_mentioned(self.facts.project, self.facts.source, name) or self._picks_by_name(node):
+            return
+        repair = Repair(f"rename to `{hook}`", rename(self.code, function.name, hook), Applicability.UNSAFE)
+        self.report(function.name, f"nothing calls `{name}`, the hook is `{hook}`", repair=repair)
+
+    def _picks_by_name(self, node: cst.ClassDef) -> bool:
+        """Whether the class looks methods up under names made at run time: `getattr(self, f"{stage}_step")`."""
+        calls = [call for call in self.tree.within(node, cst.Call) if self.names.call(call) == "builtins.getattr"]
+        return any(len(call.args) > 1 and not isinstance(call.args[1].value, cst.SimpleString) for call in calls)
