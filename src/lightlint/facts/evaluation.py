@@ -1,0 +1,86 @@
+"""How many DataLoaders a LightningModule is evaluated on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from lightlint.facts.training import Run
+
+if TYPE_CHECKING:
+    from lightlint.facts.file import FileFacts
+
+_LOADER = "torch.utils.data.DataLoader"
+_GIVEN = {  # entry points by stage: the parameter that takes the loaders, and its position
+    "validation": {"fit": ("val_dataloaders", 2), "validate": ("dataloaders", 1)},
+    "test": {"test": ("dataloaders", 1)},
+    "predict": {"predict": ("dataloaders", 1)},
+}
+_HOOK = {"validation": "val_dataloader", "test": "test_dataloader", "predict": "predict_dataloader"}
+
+
+class Evaluation:
+    """Loader counts of the modules of one file."""
+
+    def __init__(self, facts: FileFacts) -> None:
+        self._facts = facts
+
+    def loaders(self, node: cst.ClassDef, stage: str) -> int | None:
+        """With how many loaders every run in sight evaluates a module; None where that is not certain."""
+        facts = self._facts
+        name = f"{facts.names.module}.{facts.names.qualified(node)}"
+        runs = [run for run in facts.training.runs if run.module == name and run.entry in _GIVEN[stage]]
+        counts = {self._of_run(node, run, stage) for run in runs} - {0}
+        if not runs:
+            counts = {self._of_hook(node, _HOOK[stage])}
+        return counts.pop() if len(counts) == 1 else None
+
+    def _of_run(self, node: cst.ClassDef, run: Run, stage: str) -> int | None:
+        """Number of loaders of one run, 0 for a run without evaluation."""
+        facts, (keyword, position) = self._facts, _GIVEN[stage][run.entry]
+        if facts.names.has_star(run.call):
+            return None
+        given = facts.names.argument(run.call, keyword, position)
+        if given is not None:
+            return self.count(given.value)
+        data = facts.names.argument(run.call, "datamodule")
+        if data is not None:
+            local = facts.classes.local(run.data_module)
+            return self._of_hook(local, _HOOK[stage]) if local is not None else None
+        if facts.classes.has_method(node, _HOOK[stage]):
+            return self._of_hook(node, _HOOK[stage])
+        return 0 if run.entry == "fit" else None
+
+    def _of_hook(self, node: cst.ClassDef, hook: str) -> int | None:
+        """Number of loaders that a hook returns."""
+        function = self._facts.classes.method(node, hook)
+        if function is None or function.decorators:
+            return None
+        returns = self._facts.tree.own(function, cst.Return)
+        counts = {self.count(each.value) if each.value is not None else None for each in returns}
+        return counts.pop() if len(counts) == 1 else None
+
+    def count(self, value: cst.BaseExpression, depth: int = 0) -> int | None:
+        """Number of loaders in an expression: 1 for a DataLoader, the length of a list of them."""
+        facts = self._facts
+        if isinstance(value, (cst.List, cst.Tuple)):
+            single = [isinstance(e, cst.Element) and self.count(e.value, depth + 1) == 1 for e in value.elements]
+            return len(single) or None if all(single) else None
+        if isinstance(value, cst.Name) and depth < 4:
+            found = facts.bindings.lookup(value)
+            bound = found[0].value if len(found) == 1 and not found[0].path else None
+            if isinstance(bound, (cst.List, cst.Tuple)) and not self._grows(value.value):
+                return self.count(bound, depth + 1)
+        return 1 if facts.values.is_loader(value) else None
+
+    def _grows(self, name: str) -> bool:
+        """Whether a list of that name is added to."""
+        methods = {"append", "extend", "insert"}
+        calls = self._facts.tree.all(cst.Call)
+        return any(
+            isinstance(call.func, cst.Attribute)
+            and call.func.attr.value in methods
+            and self._facts.names.key(call.func.value) == name
+            for call in calls
+        )
