@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+import libcst as cst
+
+from lightlint.check import Check, Repair
+from lightlint.facts.classes import DATA_MODULE, MODULE
+from lightlint.facts.compat import is_versioned, removal_tier
+from lightlint.facts.versions import Version
+from lightlint.finding import Applicability, Tier
+from lightlint.fixes.edits import replace
+
+_RAISES_SINCE = Version("2.1")
+
+
+class LoadFromCheckpointOnInstance(Check):
+    def visit_Call(self, call: cst.Call) -> None:
+        func = call.func
+        if not isinstance(func, cst.Attribute) or func.attr.value != "load_from_checkpoint":
+            return
+        name = self._instance_of(func.value)
+        if name is None or is_versioned(self.facts, call):
+            return
+        tier = removal_tier(self.facts.lightning, _RAISES_SINCE)
+        dropped = isinstance(self.tree.parent(call), cst.Expr)
+        short = name.rpartition(".")[2]
+        if tier is Tier.ERROR or (tier and not dropped):
+            message = f"`load_from_checkpoint` is called on an instance of `{short}`, which raises since Lightning 2.1"
+        elif dropped:
+            message = f"`load_from_checkpoint` leaves the instance of `{short}` as it is, and what it returns is lost"
+        else:
+            return
+        self.report(call, message, tier=tier or Tier.ERROR, repair=self._repair(func.value, short, dropped=dropped))
+
+    def _instance_of(self, receiver: cst.BaseExpression) -> str | None:
+        """The class of a receiver that surely is an instance of a LightningModule or a data module."""
+        if isinstance(receiver, cst.Name) and self.classes.is_self(receiver):
+            function = self.tree.function(receiver)
+            node = self.tree.enclosing_class(receiver)
+            if function is None or function.decorators or self.tree.class_of(function) is not node or node is None:
+                return None
+            name = f"{self.names.module}.{self.names.qualified(node)}"
+        else:
+            origin = self.values.constructor(receiver)
+            if origin is None:
+                return None
+            name = origin.name
+            node = self.classes.local(name)
+        if node is not None and self.classes.has_method(node, "load_from_checkpoint"):
+            return None
+        return name if self.classes.name_is_a(name, MODULE, DATA_MODULE) else None
+
+    def _repair(self, receiver: cst.BaseExpression, name: str, *, dropped: bool) -> Repair | None:
+        """Call it on the class, where that has its plain name here and the result is used."""
+        if dropped or not isinstance(receiver, (cst.Name, cst.Attribute)):
+            return None
+        origin = self.values.constructor(receiver)
+        made = origin.call.func if origin and origin.call else None
+        if not isinstance(made, cst.Name) or made.value != name:
+            return None
+        return Repair(f"call it on `{name}`", replace(self.code, receiver, name), Applicability.UNSAFE)
