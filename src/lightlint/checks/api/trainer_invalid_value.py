@@ -1,0 +1,36 @@
+from __future__ import annotations
+
+import libcst as cst
+
+from lightlint.check import Check, Repair
+from lightlint.facts.compat import is_versioned
+from lightlint.facts.names import UNKNOWN
+from lightlint.facts.trainer_values import fault, newer_precision
+from lightlint.facts.world import TRAINER
+from lightlint.finding import Tier
+from lightlint.fixes.edits import replace
+
+
+class TrainerInvalidValue(Check):
+    def visit_Call(self, call: cst.Call) -> None:
+        if self.names.of(call.func) != TRAINER or is_versioned(self.facts, call):
+            return
+        for arg in call.args:
+            if arg.keyword is not None:
+                self._judge(call, arg, arg.keyword.value)
+
+    def _judge(self, call: cst.Call, arg: cst.Arg, keyword: str) -> None:
+        value = dict if isinstance(arg.value, cst.Dict) else self.names.constant(arg.value)
+        if value is UNKNOWN:
+            return
+        target = self.facts.lightning
+        found = fault(keyword, value, target)
+        if found:
+            self.report(arg, f"`{self.code.text_of(arg)}` {found}")
+            return
+        newer = newer_precision(value, target) if keyword == "precision" else None
+        if newer and self.names.argument(call, "plugins") is None:
+            literal = isinstance(arg.value, (cst.Integer, cst.SimpleString))
+            draft = replace(self.code, arg.value, f'"{newer}"') if literal else None
+            message = f'`{self.code.text_of(arg)}` is an old name of `"{newer}"`'
+            self.report(arg, message, tier=Tier.NOTE, repair=Repair(f'write "{newer}"', draft))
