@@ -119,6 +119,7 @@ def test_seeds_of_importers_are_in_sight(tmp_path: Path) -> None:
         ("if self.gpu_id == 0:\n            write()", True),
         ("if is_main_process():\n            write()", True),
         ("trainer.is_global_zero and write()", True),
+        ("world, rank = start()\n        first = rank == 0\n        if first:\n            write()", True),
     ],
 )
 def test_guard_is_a_test_or_an_early_exit(tmp_path: Path, body: str, guarded: bool) -> None:

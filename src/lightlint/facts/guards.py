@@ -36,6 +36,7 @@ _ZERO_ONLY = (
 _MAYBE_RANK = re.compile(
     r"(?:^|_)(?:rank|ranks|proc_id|procid)(?:$|_|[0-9])|(?:is|on)_(?:global_zero|main|master|primary|chief|leader|root|rank)"
     r"|^(?:gpu|device|local|node)_?(?:id|idx|index|num)$|^gpu$"
+    r"|^(?:master|primary|chief|leader)$"
     r"|(?:main|master)_(?:proc|process)|world_process_zero|process_index|rank_?zero|is_dist_avail",
     re.IGNORECASE,
 )
@@ -101,12 +102,19 @@ class Guards:
                 return self.is_test(expression.left, depth) or self.is_test(expression.right, depth)
         return self.is_rank(expression, depth)
 
-    def may_be_test(self, expression: cst.CSTNode) -> bool:
+    def may_be_test(self, expression: cst.BaseExpression) -> bool:
         """Whether an expression looks as if it asked for a rank: by fact or by any name in it, or bound to it."""
         if self.is_test(expression):
             return True
-        words = [each.value for each in self._tree.within(expression, cst.Name)]
-        return any(_MAYBE_RANK.search(word) for word in words)
+        pending, seen = [expression], {expression}
+        for _ in range(3):
+            names = [name for each in pending for name in self._tree.within(each, cst.Name)]
+            if any(_MAYBE_RANK.search(name.value) for name in names):
+                return True
+            values = [binding.value for name in names for binding in self._names.bindings.lookup(name)]
+            pending = [each for each in dict.fromkeys(values) if each is not None and each not in seen]
+            seen.update(pending)
+        return False
 
     def tests(self, node: cst.CSTNode) -> list[tuple[cst.BaseExpression, bool]]:
         """The sure rank tests that decide whether a node runs, with the outcome it needs, inside its function."""
