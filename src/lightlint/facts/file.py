@@ -12,19 +12,22 @@ import libcst as cst
 from lightlint.facts.accumulation import Accumulation
 from lightlint.facts.bindings import Bindings
 from lightlint.facts.classes import Classes
+from lightlint.facts.configured import Configured
 from lightlint.facts.flow import Flow
 from lightlint.facts.gradients import Gradients
 from lightlint.facts.guards import Guards
 from lightlint.facts.hooks import Hooks
-from lightlint.facts.logs import Logs
-from lightlint.facts.loading import Loading
 from lightlint.facts.keepers import Keepers
+from lightlint.facts.loading import Loading
+from lightlint.facts.logs import Logs
 from lightlint.facts.loops import Loops
+from lightlint.facts.monitors import Monitors
 from lightlint.facts.names import Names
 from lightlint.facts.pickling import Pickling
 from lightlint.facts.positions import Positions
 from lightlint.facts.processes import Processes
 from lightlint.facts.project import Project
+from lightlint.facts.reaching import Reaching
 from lightlint.facts.rescues import Rescues
 from lightlint.facts.steps import Steps
 from lightlint.facts.strings import Strings
@@ -33,7 +36,7 @@ from lightlint.facts.training import Training
 from lightlint.facts.tree import Tree
 from lightlint.facts.values import Values
 from lightlint.facts.workers import Workers
-from lightlint.facts.world import World
+from lightlint.facts.world import FABRIC, World
 from lightlint.facts.writes import Writes
 from lightlint.sources.source import Source
 
@@ -147,6 +150,28 @@ class FileFacts:
     def keepers(self) -> Keepers:
         """What gathers something in every iteration."""
         return Keepers(self.tree, self.names, self.classes, self.loops, self.steps, self.flow)
+
+    @cached_property
+    def reaching(self) -> Reaching:
+        """Which bindings a name's value can come from."""
+        return Reaching(self.tree, self.names, self.flow)
+
+    @cached_property
+    def configured(self) -> Configured:
+        """What `configure_optimizers` returns."""
+
+        def runs_by_hand() -> bool:
+            """Whether a Fabric, whose loop calls the hooks itself, may run this file's modules."""
+            here = any(self.names.call(call) == FABRIC for call in self.tree.all(cst.Call))
+            near = self.project.users(self.path, "Fabric") or self.project.imports_one_with(self.path, "Fabric")
+            return here or bool(near)
+
+        return Configured(self.tree, self.names, self.classes, self.hooks, self.values, self.reaching, runs_by_hand)
+
+    @cached_property
+    def monitors(self) -> Monitors:
+        """Which metrics callbacks and schedulers watch."""
+        return Monitors(self.tree, self.names, self.strings, self.configured)
 
     @cached_property
     def rescues(self) -> Rescues:

@@ -177,6 +177,10 @@ class Project:
         """The files that hold one of some words and import from the file at `path`, directly or through a re-export."""
         return tuple(each for each in self.mentioning(*words) if each != path and path in self._imported_by(each))
 
+    def imports_one_with(self, path: Path, word: str) -> bool:
+        """Whether a file imports from a file of the project that holds a word of the index."""
+        return not self._imported_by(path).isdisjoint(self.mentioning(word))
+
     def _imported_by(self, path: Path) -> frozenset[Path]:
         """The project's files whose modules or classes a file imports."""
         if path not in self._sources:

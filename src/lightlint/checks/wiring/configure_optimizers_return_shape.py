@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+import libcst as cst
+
+from lightlint.check import Check, Repair
+from lightlint.facts.configured import Part, Returned
+from lightlint.fixes.draft import join
+from lightlint.fixes.edits import wrap
+
+
+class ConfigureOptimizersReturnShape(Check):
+    def visit_Module(self, module: cst.Module) -> None:
+        if self.facts.configured.is_free:
+            return
+        seen: set[cst.CSTNode] = set()
+        for _, method in self.facts.configured.methods:
+            for returned in self.facts.configured.of(method):
+                message = self._message(returned)
+                if message and returned.value not in seen:
+                    seen.add(returned.value)
+                    self.report(returned.statement, message, repair=self._repair(returned))
+
+    def _message(self, returned: Returned) -> str:
+        """What Lightning raises on; empty for a shape it takes or cannot be told."""
+        parts = returned.parts
+        if returned.part is Part.SCHEDULER:
+            return "`configure_optimizers` returns a scheduler without its optimizer: Lightning raises"
+        if any(each.values and each.lacks("optimizer") for each in returned.dicts):
+            return "`configure_optimizers` returns a dict without `optimizer`: Lightning raises"
+        if len(parts) == 2 and parts[0] is Part.LIST:
+            return ""
+        mixed = set(parts)
+        if not parts or Part.UNKNOWN in mixed or mixed in ({Part.OPTIMIZER}, {Part.DICT}):
+            return ""
+        if Part.SCHEDULER in mixed and Part.OPTIMIZER in mixed:
+            return f"`configure_optimizers` returns optimizers and schedulers in one {returned.part}: Lightning raises"
+        return f"`configure_optimizers` returns a {returned.part} of {_listed(parts)}: Lightning raises"
+
+    def _repair(self, returned: Returned) -> Repair | None:
+        """Two lists for a pair that is written as such."""
+        value = returned.value
+        fits = returned.parts[:1] == (Part.OPTIMIZER,) and returned.parts[1:] in {(Part.SCHEDULER,), (Part.LIST,)}
+        if not isinstance(value, cst.Tuple) or not fits:
+            return None
+        origins = self.values.origins(value.elements[1].value)
+        if any(self.facts.configured.is_plateau(each) for each in origins):
+            return None  # without a monitor the two lists raise as well
+        first, second = (wrap(self.code, each.value, "[", "]") for each in value.elements)
+        draft = join(first, second) if returned.parts[1] is Part.SCHEDULER else first
+        return Repair("return a list of optimizers and a list of schedulers", draft)
+
+
+def _listed(parts: tuple[Part, ...]) -> str:
+    return " and ".join(f"{part}s" for part in dict.fromkeys(parts))

@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+import libcst as cst
+
+from lightlint.check import Check, Repair
+from lightlint.facts.configured import Entries, Returned, Scheduler
+from lightlint.facts.names import UNKNOWN
+from lightlint.fixes.draft import join
+from lightlint.fixes.entries import insert_entry, remove_entry
+
+
+class PlateauWithoutMonitor(Check):
+    def visit_Module(self, module: cst.Module) -> None:
+        if self.facts.configured.is_free:
+            return
+        for node, method in self.facts.configured.methods:
+            if self.facts.training.automatic(node) is not True:
+                continue
+            seen: set[cst.CSTNode] = set()
+            for returned in self.facts.configured.of(method):
+                for scheduler in returned.schedulers:
+                    if scheduler.written not in seen and self._is_fault(method, returned, scheduler):
+                        seen.add(scheduler.written)
+                        self._report(returned, scheduler)
+
+    def _is_fault(self, method: cst.FunctionDef, returned: Returned, scheduler: Scheduler) -> bool:
+        plateaus = [each for each in scheduler.origins if self.facts.configured.is_plateau(each)]
+        if not plateaus or not self._lacks_monitor(scheduler, is_one_of_many=len(returned.dicts) > 1):
+            return False
+        # another branch may be the one that goes with the plateau scheduler
+        return len(plateaus) == len(scheduler.origins) or not self._mentions_monitor(method)
+
+    def _lacks_monitor(self, scheduler: Scheduler, is_one_of_many: bool) -> bool:
+        if scheduler.config is not None:
+            return "reduce_on_plateau" not in scheduler.config.values and self._has_none(scheduler.config)
+        return scheduler.beside is None or is_one_of_many or self._has_none(scheduler.beside)
+
+    def _has_none(self, entries: Entries) -> bool:
+        value = self.names.constant(entries.values["monitor"]) if "monitor" in entries.values else UNKNOWN
+        return entries.lacks("monitor") or value is None
+
+    def _mentions_monitor(self, method: cst.FunctionDef) -> bool:
+        strings = self.tree.within(method, cst.SimpleString)
+        keywords = [arg.keyword.value for arg in self.tree.within(method, cst.Arg) if arg.keyword]
+        return "monitor" in keywords or any(self.names.constant(each) == "monitor" for each in strings)
+
+    def _report(self, returned: Returned, scheduler: Scheduler) -> None:
+        misplaced = scheduler.config is not None and scheduler.beside and "monitor" in scheduler.beside.values
+        reason = "the `monitor` beside the optimizer does not reach it" if misplaced else "no `monitor` goes with it"
+        place = scheduler.written if scheduler.config or scheduler.beside else returned.statement
+        owner = self.tree.function(scheduler.written)
+        inside = owner is not None and owner is self.tree.function(returned.statement)
+        self.report(
+            place if inside else returned.statement,
+            f"`ReduceLROnPlateau` has no metric to follow: {reason}, Lightning raises",
+            repair=self._repair(scheduler) if misplaced else None,
+        )
+
+    def _repair(self, scheduler: Scheduler) -> Repair | None:
+        beside, config = scheduler.beside, scheduler.config
+        if beside is None or config is None:
+            return None
+        if not isinstance(beside.node, cst.Dict) or not isinstance(config.node, cst.Dict) or "monitor" in config.values:
+            return None
+        key, value = beside.keys["monitor"], beside.values["monitor"]
+        text = f"{self.code.text_of(key)}: {self.code.text_of(value)}"
+        draft = join(insert_entry(self.code, config.node, text), remove_entry(self.code, beside.node, key))
+        return Repair("move `monitor` into the dict of the scheduler", draft)

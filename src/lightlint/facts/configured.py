@@ -1,0 +1,316 @@
+"""What `configure_optimizers` returns: optimizers, schedulers and their settings, out of every shape Lightning takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+
+import libcst as cst
+
+from lightlint.facts.classes import OPTIMIZER, Classes
+from lightlint.facts.hooks import Hook, Hooks, Owner
+from lightlint.facts.names import Names
+from lightlint.facts.reaching import Reaching
+from lightlint.facts.tree import Tree
+from lightlint.facts.values import Origin, Values
+
+CONFIGURE = Hook(Owner.MODULE, "configure_optimizers")
+SCHEDULERS = "torch.optim.lr_scheduler."
+PLATEAU = SCHEDULERS + "ReduceLROnPlateau"
+_BASES = (SCHEDULERS + "LRScheduler", SCHEDULERS + "_LRScheduler", PLATEAU)
+_NOT_SCHEDULERS = {SCHEDULERS + name for name in ("Optimizer", "Tensor", "Counter")}
+_DEPTH = 5
+
+
+class Part(StrEnum):
+    """What a part of a return value is, as far as is sure."""
+
+    OPTIMIZER = "optimizer"
+    SCHEDULER = "scheduler"
+    DICT = "dict"
+    LIST = "list"
+    TUPLE = "tuple"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Entries:
+    """A dict display, or `dict(...)`: values and key nodes by key. `closed` says that it has no other keys."""
+
+    node: cst.Dict | cst.Call
+    values: dict[str, cst.BaseExpression]
+    keys: dict[str, cst.CSTNode]
+    closed: bool
+
+    def lacks(self, key: str) -> bool:
+        """Whether the dict surely has no such key."""
+        return self.closed and key not in self.values
+
+
+@dataclass(frozen=True, slots=True)
+class Scheduler:
+    """A scheduler handed to Lightning: as written, where it comes from, and the dicts around it where there are any.
+
+    Of `origins` those without a name are out of sight. `config` is the dict that holds the scheduler, `beside` the one that holds the optimizer.
+    """
+
+    written: cst.BaseExpression
+    origins: tuple[Origin, ...]
+    config: Entries | None
+    beside: Entries | None
+
+
+@dataclass(frozen=True, slots=True)
+class Returned:
+    """One value that a `configure_optimizers` can return. `optimizers` is None where their number is out of sight."""
+
+    statement: cst.Return
+    value: cst.BaseExpression
+    part: Part
+    parts: tuple[Part, ...]
+    optimizers: tuple[cst.BaseExpression, ...] | None
+    dicts: tuple[Entries, ...]
+    schedulers: tuple[Scheduler, ...]
+    configs: tuple[Entries, ...]
+
+
+class Configured:
+    """The return values of the `configure_optimizers` methods of one file."""
+
+    def __init__(
+        self,
+        tree: Tree,
+        names: Names,
+        classes: Classes,
+        hooks: Hooks,
+        values: Values,
+        reaching: Reaching,
+        runs_by_hand: Callable[[], bool],
+    ) -> None:
+        self._tree = tree
+        self._names = names
+        self._classes = classes
+        self._hooks = hooks
+        self._values = values
+        self._reaching = reaching
+        self._runs_by_hand = runs_by_hand
+
+    def of_class(self, node: cst.ClassDef) -> tuple[Returned, ...]:
+        """What the method that a class has or inherits in this file returns."""
+        method = self._classes.method(node, CONFIGURE.name)
+        return self.of(method) if method is not None else ()
+
+    def of(self, method: cst.FunctionDef) -> tuple[Returned, ...]:
+        """What one method returns."""
+        found: list[Returned] = []
+        for statement in self._tree.own(method, cst.Return):
+            if statement.value is not None:
+                found.extend(self._read(statement, value) for value in self._sources(statement.value))
+        return tuple(found)
+
+    @cached_property
+    def methods(self) -> tuple[tuple[cst.ClassDef, cst.FunctionDef], ...]:
+        """The `configure_optimizers` methods of this file with their classes."""
+        pairs = [(self._tree.class_of(each), each) for each in self._tree.all(cst.FunctionDef)]
+        return tuple((node, each) for node, each in pairs if node is not None and self._hooks.of(each) == CONFIGURE)
+
+    @cached_property
+    def is_free(self) -> bool:
+        """Whether others than the Trainer may take what is returned: a call in this file, a subclass's, or Fabric's loop."""
+        calls = any(self._names.method(call) == CONFIGURE.name for call in self._tree.all(cst.Call))
+        return calls or self._runs_by_hand()
+
+    def is_scheduler(self, name: str) -> bool:
+        """Whether a canonical name is that of a torch scheduler, or of a class made from one."""
+        last = name.removeprefix(SCHEDULERS)
+        is_torch = name.startswith(SCHEDULERS) and last[:1].isupper() and name not in _NOT_SCHEDULERS
+        return is_torch or self._classes.name_is_a(name, *_BASES)
+
+    def is_plateau(self, origin: Origin) -> bool:
+        """Whether a scheduler is a `ReduceLROnPlateau`."""
+        return self._classes.name_is_a(origin.name, PLATEAU)
+
+    def part(self, expression: cst.BaseExpression) -> Part:
+        """What an expression is; unknown unless all it can be is of one kind."""
+        kinds = {self._part_of(source) for source in self._sources(expression)}
+        return kinds.pop() if len(kinds) == 1 else Part.UNKNOWN
+
+    def _part_of(self, source: cst.BaseExpression) -> Part:
+        match source:
+            case cst.Dict():
+                return Part.DICT
+            case cst.List() | cst.ListComp():
+                return Part.LIST
+            case cst.Tuple():
+                return Part.TUPLE
+            case cst.Call() if self._names.call(source) == "builtins.dict":
+                return Part.DICT
+        origins = self._values.origins(source)
+        if origins and all(self._classes.name_is_a(each.name, OPTIMIZER) for each in origins):
+            return Part.OPTIMIZER
+        return Part.SCHEDULER if origins and all(self.is_scheduler(each.name) for each in origins) else Part.UNKNOWN
+
+    def _sources(self, expression: cst.BaseExpression, depth: int = 0) -> list[cst.BaseExpression]:
+        """Where a value comes from, through local names and helper methods that are not hooks."""
+        found: list[cst.BaseExpression] = []
+        for source in self._reaching.sources(expression):
+            callee = self._hooks.callee(source) if isinstance(source, cst.Call) else None
+            returns = self._tree.own(callee, cst.Return) if callee is not None and depth < _DEPTH else []
+            if callee is not None and returns and self._hooks.of(callee) is None:
+                for each in returns:
+                    found.extend(self._sources(each.value, depth + 1) if each.value else [source])
+            else:
+                found.append(source)
+        return found
+
+    def _read(self, statement: cst.Return, value: cst.BaseExpression) -> Returned:
+        part = self._part_of(value)
+        items = self._items(value) if part in {Part.LIST, Part.TUPLE} else None
+        parts = tuple(map(self.part, items)) if items is not None else ()
+        optimizers: list[cst.BaseExpression] | None = None
+        schedulers: list[tuple[cst.BaseExpression, Entries | None]] = []
+        dicts: list[Entries] = []
+        if part is Part.OPTIMIZER:
+            optimizers = [value]
+        elif part is Part.DICT:
+            dicts = self._all_entries(value)
+        elif items is not None and len(items) == 2 and parts[0] is Part.LIST:
+            optimizers = self._items_of(items[0])
+            given = self._items_of(items[1]) if parts[1] in {Part.LIST, Part.TUPLE} else [items[1]]
+            schedulers = [(each, None) for each in given or ()]
+        elif items and all(each is Part.DICT for each in parts):
+            dicts = [entries for item in items for entries in self._all_entries(item)]
+            optimizers = items
+        elif items is not None and Part.UNKNOWN not in parts:
+            optimizers = items
+        if part is Part.DICT and dicts:
+            optimizers = [value]
+        for entries in dicts:
+            if "lr_scheduler" in entries.values:
+                schedulers.append((entries.values["lr_scheduler"], entries))
+        read = [self._schedulers(written, beside) for written, beside in schedulers]
+        return Returned(
+            statement,
+            value,
+            part,
+            parts,
+            tuple(optimizers) if optimizers is not None else None,
+            tuple(dicts),
+            tuple(each for some, _ in read for each in some),
+            tuple(config for _, configs in read for config in configs),
+        )
+
+    def _schedulers(self, written: cst.BaseExpression, beside: Entries | None) -> tuple[list[Scheduler], list[Entries]]:
+        """The schedulers that one place can hold, and the config dicts among them."""
+        found: list[Scheduler] = []
+        configs: list[Entries] = []
+        plain: list[cst.BaseExpression] = []
+        for source in self._sources(written):
+            if self._part_of(source) is not Part.DICT:
+                plain.append(source)
+                continue
+            for entries in self._entries(source):
+                configs.append(entries)
+                if "scheduler" in entries.values:
+                    inner = entries.values["scheduler"]
+                    found.append(Scheduler(inner, self._origins(self._sources(inner)), entries, beside))
+        if plain:
+            found.append(Scheduler(written, self._origins(plain), None, beside))
+        return found, configs
+
+    def _origins(self, sources: list[cst.BaseExpression]) -> tuple[Origin, ...]:
+        return tuple(origin for each in sources for origin in self._values.origins(each) or [Origin("")])
+
+    def _items_of(self, expression: cst.BaseExpression) -> list[cst.BaseExpression] | None:
+        found = [self._items(source) for source in self._sources(expression)]
+        return found[0] if len(found) == 1 else None
+
+    def _items(self, display: cst.BaseExpression) -> list[cst.BaseExpression] | None:
+        """The items of a list or tuple, with those appended later; None where some are out of sight."""
+        if not isinstance(display, (cst.List, cst.Tuple)):
+            return None
+        if any(isinstance(each, cst.StarredElement) for each in display.elements):
+            return None
+        items = [each.value for each in display.elements]
+        for use in self._other_uses(display):
+            call = self._method_call(use)
+            if call is None or self._names.method(call) != "append" or len(call.args) != 1:
+                return None
+            items.append(call.args[0].value)
+        return items
+
+    def _all_entries(self, expression: cst.BaseExpression) -> list[Entries]:
+        return [entries for source in self._sources(expression) for entries in self._entries(source)]
+
+    def _entries(self, source: cst.BaseExpression) -> list[Entries]:
+        values: dict[str, cst.BaseExpression] = {}
+        keys: dict[str, cst.CSTNode] = {}
+        closed = True
+        if isinstance(source, cst.Dict):
+            for element in source.elements:
+                key = self._names.constant(element.key) if isinstance(element, cst.DictElement) else None
+                if isinstance(element, cst.DictElement) and isinstance(key, str):
+                    values[key], keys[key] = element.value, element.key
+                else:
+                    closed = False
+        elif isinstance(source, cst.Call) and self._names.call(source) == "builtins.dict":
+            for arg in source.args:
+                if arg.keyword is not None:
+                    values[arg.keyword.value], keys[arg.keyword.value] = arg.value, arg.keyword
+                else:
+                    closed = False
+        else:
+            return []
+        for use in self._other_uses(source):
+            closed = self._add_later(use, values, keys) and closed
+        return [Entries(source, values, keys, closed)]
+
+    def _add_later(self, use: cst.Name, values: dict[str, cst.BaseExpression], keys: dict[str, cst.CSTNode]) -> bool:
+        """Add what a use of a dict's name puts into it; whether that is all it can put there."""
+        place = self._tree.parent(use)
+        target = self._tree.parent(place) if place is not None else None
+        statement = self._tree.parent(target) if target is not None else None
+        if isinstance(place, cst.Subscript) and isinstance(target, cst.AssignTarget):
+            index = place.slice[0].slice
+            key = self._names.constant(index.value) if isinstance(index, cst.Index) else None
+            if isinstance(key, str) and isinstance(statement, cst.Assign):
+                values[key], keys[key] = statement.value, index
+                return True
+        return False
+
+    def _other_uses(self, display: cst.BaseExpression) -> list[cst.Name]:
+        """The uses of the names a display is bound to that may change it: all but reading it and handing it on."""
+        target = self._tree.parent(display)
+        names = (
+            [each.target for each in target.targets]
+            if isinstance(target, cst.Assign)
+            else [target.target]
+            if isinstance(target, cst.AnnAssign)
+            else []
+        )
+        owner = self._tree.owner(display)
+        uses: list[cst.Name] = []
+        for name in names:
+            if isinstance(name, cst.Name):
+                uses.extend(
+                    use
+                    for use in self._tree.within(owner, cst.Name)
+                    if use.value == name.value and use is not name and self._may_change(use)
+                )
+        return uses
+
+    def _may_change(self, use: cst.Name) -> bool:
+        above = self._tree.parent(use)
+        if isinstance(above, cst.Subscript) and above.value is use:
+            return isinstance(self._tree.parent(above), (cst.AssignTarget, cst.AugAssign, cst.Del))
+        if isinstance(above, cst.Attribute):
+            return above.value is use
+        return isinstance(above, (cst.Arg, cst.AugAssign))
+
+    def _method_call(self, use: cst.Name) -> cst.Call | None:
+        """The call `use.method(...)` that a use stands in."""
+        attribute = self._tree.parent(use)
+        call = self._tree.parent(attribute) if isinstance(attribute, cst.Attribute) else None
+        return call if isinstance(call, cst.Call) and call.func is attribute else None

@@ -1,0 +1,88 @@
+"""Which metrics callbacks and schedulers watch, and which way they take for better."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import libcst as cst
+
+from lightlint.facts.configured import Configured
+from lightlint.facts.names import Names
+from lightlint.facts.strings import Strings
+from lightlint.facts.tree import Tree
+
+CHECKPOINT = "lightning.callbacks.ModelCheckpoint"
+STOPPING = "lightning.callbacks.EarlyStopping"
+_PLACES = {CHECKPOINT: (2, None), STOPPING: (0, 4)}  # positions of `monitor` and `mode` that no release has moved
+_TRACKED_ALWAYS = {"epoch", "step"}  # ModelCheckpoint adds them to what it can monitor
+
+
+@dataclass(frozen=True, slots=True)
+class Monitor:
+    """A metric that is watched. `key` and `mode` are None where they are out of sight or can be several.
+
+    `call` makes the callback or the scheduler, `written` is the expression of the key, `mode_written` that of the mode,
+    None where the default holds.
+    """
+
+    watcher: str
+    call: cst.Call
+    written: cst.BaseExpression
+    key: str | None
+    mode: str | None
+    mode_written: cst.BaseExpression | None
+
+
+class Monitors:
+    """The monitors of one file."""
+
+    def __init__(self, tree: Tree, names: Names, strings: Strings, configured: Configured) -> None:
+        self._tree = tree
+        self._names = names
+        self._strings = strings
+        self._configured = configured
+
+    @cached_property
+    def callbacks(self) -> tuple[Monitor, ...]:
+        """What the checkpoint and early-stopping callbacks made in this file watch."""
+        return tuple(monitor for call in self._tree.all(cst.Call) if (monitor := self.of_callback(call)))
+
+    def of_callback(self, call: cst.Call) -> Monitor | None:
+        """What a callback's constructor call watches; None for other calls and for callbacks that watch nothing."""
+        name = self._names.of(call.func)
+        if name not in _PLACES:
+            return None
+        monitor, mode = _PLACES[name]
+        given = self._names.argument(call, "monitor", monitor)
+        if given is None:
+            return None
+        key = self.only(given.value)
+        if name == CHECKPOINT and key in _TRACKED_ALWAYS:
+            return None
+        direction = self._names.argument(call, "mode", mode)
+        return self._made(name, call, given.value, direction.value if direction else None)
+
+    def of_schedulers(self, node: cst.ClassDef) -> tuple[Monitor, ...]:
+        """What the `ReduceLROnPlateau` schedulers that a LightningModule hands to the Trainer watch."""
+        found = []
+        for returned in self._configured.of_class(node):
+            for scheduler in returned.schedulers:
+                entries = scheduler.config or scheduler.beside
+                written = entries.values.get("monitor") if entries else None
+                for origin in scheduler.origins:
+                    if written is not None and origin.call is not None and self._configured.is_plateau(origin):
+                        mode = self._names.argument(origin.call, "mode", 1)
+                        found.append(
+                            self._made("ReduceLROnPlateau", origin.call, written, mode.value if mode else None)
+                        )
+        return tuple(found)
+
+    def only(self, expression: cst.BaseExpression) -> str | None:
+        """The one string an expression can be."""
+        found = self._strings.possible(expression)
+        return next(iter(found)) if found and len(found) == 1 else None
+
+    def _made(self, name: str, call: cst.Call, written: cst.BaseExpression, mode: cst.BaseExpression | None) -> Monitor:
+        direction = self.only(mode) if mode is not None else None if self._names.has_star(call) else "min"
+        return Monitor(name.rpartition(".")[2], call, written, self.only(written), direction, mode)

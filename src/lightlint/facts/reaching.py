@@ -1,0 +1,61 @@
+"""Which of a name's bindings its value at one place can come from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import libcst as cst
+
+from lightlint.facts.bindings import Binding, Kind
+from lightlint.facts.flow import Flow
+from lightlint.facts.names import Names
+from lightlint.facts.tree import Tree
+
+_DEPTH = 8
+
+
+class Reaching:
+    """Reaching definitions of the local names of one file."""
+
+    def __init__(self, tree: Tree, names: Names, flow: Callable[[cst.FunctionDef | cst.Module], Flow]) -> None:
+        self._tree = tree
+        self._names = names
+        self._flow = flow
+
+    def bindings(self, name: cst.Name) -> list[Binding]:
+        """The bindings that a use of a name can see: all of them for a name of another scope."""
+        found = self._names.bindings.lookup(name)
+        owner = self._tree.owner(name)
+        if len(found) < 2 or any(each.scope is not owner for each in found):
+            return found
+        flow = self._flow(owner)
+        if flow.point_of(name) is None:
+            return found
+        reaching = [
+            each
+            for each in found
+            if flow.reaches(
+                flow.start if each.kind is Kind.PARAMETER else each.site,
+                [name],
+                avoiding=[other.site for other in found if other is not each and other.kind is not Kind.PARAMETER],
+            )
+        ]
+        return reaching or found
+
+    def sources(self, expression: cst.BaseExpression, depth: int = 0) -> list[cst.BaseExpression]:
+        """The expressions that an expression's value can come from, through names and conditional expressions.
+
+        A name whose value is out of sight (a parameter, a loop variable, a part of a tuple) stands for itself.
+        """
+        if depth > _DEPTH:
+            return [expression]
+        if isinstance(expression, cst.IfExp):
+            arms = (expression.body, expression.orelse)
+            return [source for arm in arms for source in self.sources(arm, depth + 1)]
+        if isinstance(expression, cst.NamedExpr):
+            return self.sources(expression.value, depth + 1)
+        if isinstance(expression, cst.Name):
+            found = self.bindings(expression)
+            if found and all(each.kind is Kind.ASSIGN and each.value and not each.path for each in found):
+                return [source for each in found if each.value for source in self.sources(each.value, depth + 1)]
+        return [expression]
