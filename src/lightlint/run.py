@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -9,13 +10,14 @@ from pathlib import Path
 from lightlint.facts.project import Projects
 from lightlint.finding import Finding
 from lightlint.fixes.apply import Fixed, fix_source
-from lightlint.lint import Crash, Linted, lint, parses, unreadable
+from lightlint.lint import Crash, Linted, lint, no_collection, parses, unreadable
 from lightlint.settings import Settings
 from lightlint.sources.discover import discover
 from lightlint.sources.load import load, read
 from lightlint.sources.source import ForeignError, Source, UnreadableError, UnwritableError
 from lightlint.sources.write import write
 
+_WASTE = 300_000  # bytes of source whose facts may wait for the collector; a tree is a hundred times its text
 Progress = Callable[[int, int], None]
 
 
@@ -106,11 +108,25 @@ def _each_file(
     )
     projects = Projects()
     results = [Result(problems=tuple(Problem(each.filename, each.message) for each in missing))]
-    for number, path in enumerate(files):
-        results.append(_read_and(path, settings.for_path(path), projects, one))
-        if progress is not None:
-            progress(number + 1, len(files))
+    waste = 0
+    with no_collection():
+        gc.freeze()  # what was imported stays: no collection below looks at it
+        for number, path in enumerate(files):
+            results.append(_read_and(path, settings.for_path(path), projects, one))
+            waste += _size(path)
+            if waste > _WASTE:
+                gc.collect()
+                waste = 0
+            if progress is not None:
+                progress(number + 1, len(files))
     return _merged(results)
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
 
 
 def _read_and(

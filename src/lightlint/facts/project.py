@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from functools import cache, cached_property
 from pathlib import Path
@@ -27,6 +28,10 @@ def root_of(directory: Path) -> Path:
     return top
 
 
+_IMPORT = re.compile(r"\b(?:from|import)[ \t]+[^\n(#]*(?:\([^)]*\))?")
+_WORD = re.compile(r"\w+|\*")
+
+
 class Projects:
     """The projects of one run, by root directory."""
 
@@ -49,6 +54,7 @@ class Project:
         self._summaries: dict[Path, ModuleSummary] = {}
         self._modules: dict[tuple[str, Path], Path | None] = {}
         self._listings: dict[Path, frozenset[str]] = {}
+        self._words: dict[Path, frozenset[str]] = {}
         self._sources: dict[Path, frozenset[Path]] = {}
 
     def module_name(self, path: Path) -> str:
@@ -175,7 +181,24 @@ class Project:
 
     def users(self, path: Path, *words: str) -> tuple[Path, ...]:
         """The files that hold one of some words and import from the file at `path`, directly or through a re-export."""
-        return tuple(each for each in self.mentioning(*words) if each != path and path in self._imported_by(each))
+        wanted = self._importable(path)
+        candidates = (each for each in self.mentioning(*words) if each != path and wanted & self._import_words(each))
+        return tuple(each for each in candidates if path in self._imported_by(each))
+
+    def _importable(self, path: Path) -> frozenset[str]:
+        """The words one of which every import from a file, direct or through a re-export, has in it."""
+        own = {path.parent.name if path.stem == "__init__" else path.stem}
+        return frozenset({*own, *self.summary(path).classes, "*"})
+
+    def _import_words(self, path: Path) -> frozenset[str]:
+        """The words of a file's import statements, read off the text: the cheap question before its summary."""
+        if path not in self._words:
+            try:
+                text = path.read_bytes().decode("utf-8", "replace").replace("\\n", "\n")
+            except OSError:
+                text = ""
+            self._words[path] = frozenset(_WORD.findall(" ".join(match[0] for match in _IMPORT.finditer(text))))
+        return self._words[path]
 
     def imports_one_with(self, path: Path, word: str) -> bool:
         """Whether a file imports from a file of the project that holds a word of the index."""
