@@ -46,6 +46,16 @@ def fault(argument: str, value: object, target: Target) -> str | None:
     return None
 
 
+def callback_fault(callback: str, argument: str, value: object, target: Target) -> str | None:
+    """As `fault`, for an argument of one of Lightning's callbacks."""
+    compares = callback in {"ModelCheckpoint", "EarlyStopping"} and argument == "mode"
+    if compares and isinstance(value, str) and value not in {"min", "max"} and target.surely_at_least("1.3"):
+        return 'is neither "min" nor "max"'
+    if callback == "LearningRateMonitor" and argument == "logging_interval" and value not in {"step", "epoch", None}:
+        return 'is neither "step" nor "epoch"'
+    return None
+
+
 def _accelerator(value: object, *, two: bool) -> str | None:
     if isinstance(value, str) and value in _ACCELERATORS:
         return "is no accelerator"

@@ -5,19 +5,32 @@ import libcst as cst
 from lightlint.check import Check, Repair
 from lightlint.facts.compat import is_versioned
 from lightlint.facts.names import UNKNOWN
-from lightlint.facts.trainer_values import fault, newer_precision
+from lightlint.facts.trainer_values import callback_fault, fault, newer_precision
 from lightlint.facts.world import TRAINER
 from lightlint.finding import Tier
 from lightlint.fixes.edits import replace
 
+_CALLBACKS = "lightning.callbacks."
+
 
 class TrainerInvalidValue(Check):
     def visit_Call(self, call: cst.Call) -> None:
-        if self.names.of(call.func) != TRAINER or is_versioned(self.facts, call):
+        name = self.names.of(call.func) or ""
+        if not (name == TRAINER or name.startswith(_CALLBACKS)) or is_versioned(self.facts, call):
             return
         for arg in call.args:
-            if arg.keyword is not None:
+            if arg.keyword is not None and name == TRAINER:
                 self._judge(call, arg, arg.keyword.value)
+            elif arg.keyword is not None:
+                self._judge_callback(name.removeprefix(_CALLBACKS), arg, arg.keyword.value)
+
+    def _judge_callback(self, callback: str, arg: cst.Arg, keyword: str) -> None:
+        value = self.names.constant(arg.value)
+        if value is UNKNOWN or isinstance(value, list):
+            return
+        found = callback_fault(callback, keyword, value, self.facts.lightning)
+        if found:
+            self.report(arg, f"`{self.code.text_of(arg)}` {found}")
 
     def _judge(self, call: cst.Call, arg: cst.Arg, keyword: str) -> None:
         value = dict if isinstance(arg.value, cst.Dict) else self.names.constant(arg.value)

@@ -1,15 +1,22 @@
 from __future__ import annotations
 
+import re
+
 import libcst as cst
 
 from lightlint.check import Check, Repair
+from lightlint.facts.bindings import Kind
 from lightlint.facts.classes import DATA_MODULE, MODULE
 from lightlint.facts.compat import is_versioned, removal_tier
+from lightlint.facts.values import Origin
 from lightlint.facts.versions import Version
 from lightlint.finding import Applicability, Tier
 from lightlint.fixes.edits import replace
 
 _RAISES_SINCE = Version("2.1")
+_MEANS_CLASS = re.compile(
+    r"cls|class|type|kind", re.IGNORECASE
+)  # parameters that are annotated as if they were instances
 
 
 class LoadFromCheckpointOnInstance(Check):
@@ -40,14 +47,22 @@ class LoadFromCheckpointOnInstance(Check):
                 return None
             name = f"{self.names.module}.{self.names.qualified(node)}"
         else:
-            origin = self.values.constructor(receiver)
-            if origin is None:
+            origin = self.values.constructor(receiver) or self._before(receiver)
+            if origin is None or _MEANS_CLASS.search(self.names.key(receiver)):
                 return None
             name = origin.name
             node = self.classes.local(name)
         if node is not None and self.classes.has_method(node, "load_from_checkpoint"):
             return None
         return name if self.classes.name_is_a(name, MODULE, DATA_MODULE) else None
+
+    def _before(self, receiver: cst.BaseExpression) -> Origin | None:
+        """What a name was made by, where it is bound anew to what is loaded: `model = model.load_from_checkpoint(path)`."""
+        found = self.names.bindings.lookup(receiver) if isinstance(receiver, cst.Name) else []
+        made = [each.value for each in found if self.names.method(each.value) != "load_from_checkpoint"]
+        origins = [self.values.constructor(value) for value in made]
+        plain = all(each.kind is Kind.ASSIGN and not each.path for each in found)
+        return origins[0] if plain and len(origins) == 1 else None
 
     def _repair(self, receiver: cst.BaseExpression, name: str, *, dropped: bool) -> Repair | None:
         """Call it on the class, where that has its plain name here and the result is used."""

@@ -90,10 +90,14 @@ class TrainerConflictingArgs(Check):
 
     def _sources(self, call: cst.Call) -> None:
         data = self.names.argument(call, "datamodule")
-        if data is None or self._constant(call, "datamodule") is None:
+        if data is None:
             return
         named = [arg for arg in call.args if arg.keyword and arg.keyword.value in _LOADERS]
         plain = [arg for arg in call.args[1:] if arg.keyword is None and not arg.star]
         for arg in (named + plain)[:1]:
-            if self.names.constant(arg.value) is not None:
+            if self._is_sure(arg.value) and self._is_sure(data.value):
                 self.report(arg, f"`{self.names.method(call)}` gets loaders and a `datamodule`")
+
+    def _is_sure(self, value: cst.BaseExpression) -> bool:
+        """Whether a value surely is not None: made by a constructor in sight."""
+        return bool(self.values.origins(value)) or isinstance(value, (cst.List, cst.Dict))
