@@ -250,6 +250,10 @@ class Classes:
             return None
         return self._tree.class_of(function)
 
+    def class_of(self, function: cst.FunctionDef) -> cst.ClassDef | None:
+        """The class of which a function is a method."""
+        return self._tree.class_of(function)
+
     def is_static(self, function: cst.FunctionDef) -> bool:
         """Whether a method takes no instance: a `staticmethod`."""
         return any(self._names.of(each.decorator) == "builtins.staticmethod" for each in function.decorators)

@@ -27,9 +27,17 @@ TRAINING_STEP = "training_step"
 STEPS = {"training_step", "validation_step", "test_step", "predict_step"}
 LOADERS = {"train_dataloader", "val_dataloader", "test_dataloader", "predict_dataloader"}
 ONCE_PER_NODE = {"prepare_data"}  # called on one rank of each node only: LightningDataModule.prepare_data
-_OTHERS = {"setup", "teardown", "configure_optimizers", "configure_model", "configure_callbacks", "forward"}
-_OTHERS |= {"state_dict", "load_state_dict", "backward", "optimizer_step", "optimizer_zero_grad", "lr_scheduler_step"}
-_OTHERS |= {"transfer_batch_to_device", "configure_gradient_clipping"}
+_EVERYWHERE = {"setup", "teardown", "state_dict", "load_state_dict"}
+_OF_MODULES = {"configure_optimizers", "configure_model", "configure_sharded_model", "configure_callbacks", "forward"}
+_OF_MODULES |= {"backward", "optimizer_step", "optimizer_zero_grad", "lr_scheduler_step", "configure_gradient_clipping"}
+_STEP_ENDS = {"training_step_end", "validation_step_end", "test_step_end"}  # before Lightning 2.0
+_EPOCH_ENDS = {"training_epoch_end", "validation_epoch_end", "test_epoch_end"}
+_HOOKS = {
+    Owner.MODULE: _EVERYWHERE
+    | {*STEPS, *LOADERS, *ONCE_PER_NODE, *_OF_MODULES, *_STEP_ENDS, *_EPOCH_ENDS, "transfer_batch_to_device"},
+    Owner.DATA_MODULE: _EVERYWHERE | {*LOADERS, *ONCE_PER_NODE, "transfer_batch_to_device"},
+    Owner.CALLBACK: _EVERYWHERE,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +50,7 @@ class Hook:
     @property
     def per_batch(self) -> bool:
         """Whether the framework calls it once a batch."""
-        return self.name in STEPS or "_batch_" in self.name or self.name in {
+        return self.name in STEPS | _STEP_ENDS or "_batch_" in self.name or self.name in {
             "on_before_backward", "on_after_backward", "on_before_zero_grad", "on_before_optimizer_step",
             "optimizer_step", "backward", "optimizer_zero_grad", "configure_gradient_clipping",
         }  # fmt: skip
@@ -67,10 +75,10 @@ class Hooks:
     def of(self, function: cst.FunctionDef) -> Hook | None:
         """The hook that a method is, None for any other function."""
         name = function.name.value
-        if not (name.startswith("on_") or name in STEPS | LOADERS | ONCE_PER_NODE | _OTHERS):
+        if not (name.startswith("on_") or name in _HOOKS[Owner.MODULE]):
             return None
         owner = self.owner(self._tree.class_of(function))
-        return Hook(owner, name) if owner else None
+        return Hook(owner, name) if owner and (name.startswith("on_") or name in _HOOKS[owner]) else None
 
     @cached_property
     def callers(self) -> dict[cst.FunctionDef, tuple[tuple[cst.FunctionDef, cst.Call], ...]]:
@@ -78,9 +86,9 @@ class Hooks:
         table: dict[cst.FunctionDef, list[tuple[cst.FunctionDef, cst.Call]]] = defaultdict(list)
         for call in self._tree.all(cst.Call):
             caller = self._tree.function(call)
-            callee = self.callee(call)
-            if caller is not None and callee is not None:
-                table[callee].append((caller, call))
+            if caller is not None:
+                for callee in self.callees(call):
+                    table[callee].append((caller, call))
         return {function: tuple(calls) for function, calls in table.items()}
 
     @cached_property
@@ -88,8 +96,7 @@ class Hooks:
         """Every call of a function of this file, from functions and from the module's own code."""
         table: dict[cst.FunctionDef, list[cst.Call]] = defaultdict(list)
         for call in self._tree.all(cst.Call):
-            callee = self.callee(call)
-            if callee is not None:
+            for callee in self.callees(call):
                 table[callee].append(call)
         return {function: tuple(calls) for function, calls in table.items()}
 
@@ -105,7 +112,10 @@ class Hooks:
         return {function: tuple(calls) for function, calls in table.items()}
 
     def callee(self, call: cst.Call) -> cst.FunctionDef | None:
-        """The function of this file that a call calls: by name, or a method through `self`, `cls` or `super()`."""
+        """The function of this file that a call calls: by name, or a method through `self`, `cls`, `super()` or its class.
+
+        Of a method that subclasses override it is the one that the class around the call sees; see `callees`.
+        """
         func = call.func
         if isinstance(func, cst.Name):
             found = self._names.bindings.lookup(func)
@@ -113,30 +123,44 @@ class Hooks:
             return only if isinstance(only, cst.FunctionDef) else None
         if not isinstance(func, cst.Attribute):
             return None
-        node = self._tree.enclosing_class(call)
-        if node is None:
-            return None
-        if self._classes.is_self(func.value):
+        node = self._classes.self_class(func.value) or self._classes.local(self._names.of(func.value))
+        if node is not None:
             return self._classes.method(node, func.attr.value)
         if isinstance(func.value, cst.Call) and self._names.call(func.value) == "builtins.super":
-            locals_above = filter(None, map(self._classes.local, self._classes.ancestors(node)))
-            return next(
-                (m[func.attr.value] for m in map(self._classes.methods, locals_above) if func.attr.value in m), None
-            )
+            node = self._tree.enclosing_class(call)
+            return self._classes.inherited(node, func.attr.value) if node is not None else None
         return None
+
+    def callees(self, call: cst.Call) -> tuple[cst.FunctionDef, ...]:
+        """The functions of this file that a call can call: `callee`, and for a call through `self` what overrides it."""
+        callee = self.callee(call)
+        node = self._classes.self_class(call.func.value) if isinstance(call.func, cst.Attribute) else None
+        found = [] if callee is None else [callee]
+        if node is not None and isinstance(call.func, cst.Attribute):
+            name = call.func.attr.value
+            tables = [self._classes.methods(each) for each in self._subclasses.get(node, ())]
+            found += [methods[name] for methods in tables if name in methods]
+        return tuple(found)
+
+    @cached_property
+    def _subclasses(self) -> dict[cst.ClassDef, list[cst.ClassDef]]:
+        table: dict[cst.ClassDef, list[cst.ClassDef]] = defaultdict(list)
+        for node in self._tree.all(cst.ClassDef):
+            for above in filter(None, map(self._classes.local, self._classes.ancestors(node))):
+                table[above].append(node)
+        return table
 
     def reached(self, function: cst.FunctionDef | None) -> frozenset[Hook]:
         """The hooks through which the framework gets to a function: its own, its callers', those it is nested in."""
         if function is None:
             return frozenset()
         if function not in self._reached:
-            self._reached[function] = frozenset()  # a cycle of calls adds nothing
-            own = self.of(function)
-            found = {own} if own else set()
-            for caller, _ in self.callers.get(function, ()):
-                found |= self.reached(caller)
-            found |= self.reached(self._tree.function(function))
-            self._reached[function] = frozenset(found)
+            found = [function]
+            for each in found:
+                outer = self._tree.function(each)
+                above = [caller for caller, _ in self.callers.get(each, ())] + ([outer] if outer is not None else [])
+                found.extend(new for new in dict.fromkeys(above) if new not in found)
+            self._reached[function] = frozenset(filter(None, map(self.of, found)))
         return self._reached[function]
 
     def around(self, node: cst.CSTNode) -> frozenset[Hook]:
@@ -148,7 +172,5 @@ class Hooks:
         found = [function]
         for each in found:
             for call in self._tree.within(each, cst.Call):
-                callee = self.callee(call)
-                if callee is not None and callee not in found:
-                    found.append(callee)
+                found.extend(callee for callee in self.callees(call) if callee not in found)
         return found

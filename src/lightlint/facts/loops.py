@@ -7,7 +7,7 @@ from enum import StrEnum
 import libcst as cst
 
 from lightlint.facts.bindings import Kind
-from lightlint.facts.hooks import Hook, Hooks
+from lightlint.facts.hooks import STEPS, Hook, Hooks
 from lightlint.facts.names import Names
 from lightlint.facts.tree import Loop, Tree
 from lightlint.facts.values import Values
@@ -37,25 +37,33 @@ class Loops:
     def kind(self, loop: Loop) -> LoopKind:
         """A batch loop draws from a DataLoader, or runs one backward pass per iteration; an epoch loop holds one."""
         if loop not in self._kinds:
-            self._kinds[loop] = LoopKind.OTHER  # a loop that calls its own function again
-            self._kinds[loop] = self._find_kind(loop)
+            if self._values.is_batch_loop(loop):
+                self._kinds[loop] = LoopKind.BATCH
+            elif any(map(self._trains, self._held(loop))):
+                self._kinds[loop] = LoopKind.EPOCH
+            else:
+                self._kinds[loop] = LoopKind.BATCH if self._trains(loop) else LoopKind.OTHER
         return self._kinds[loop]
 
-    def _find_kind(self, loop: Loop) -> LoopKind:
-        inner = [
-            each for each in self._tree.own(loop.body, cst.For, cst.While) if self.kind(each) is not LoopKind.OTHER
-        ]
-        calls = self._tree.own(loop.body, cst.Call)
-        helpers = [callee for callee in map(self._hooks.callee, calls) if callee is not None]
-        if inner or any(self._holds_batch_loop(helper) for helper in helpers):
-            return LoopKind.EPOCH
-        trains = self.is_backward_in(loop.body) or any(self.is_backward_in(helper.body) for helper in helpers)
-        if trains or self._values.is_batch_loop(loop):
-            return LoopKind.BATCH
-        return LoopKind.OTHER
+    def _held(self, loop: Loop) -> list[Loop]:
+        """The loops that run inside an iteration of another: in its body, or in functions of this file it leads to."""
+        found = self._inner(loop)
+        for each in found:
+            found.extend(new for new in self._inner(each) if new not in found)
+        return [each for each in found if each is not loop]
 
-    def _holds_batch_loop(self, function: cst.FunctionDef) -> bool:
-        return any(self.kind(loop) is LoopKind.BATCH for loop in self._tree.own(function, cst.For, cst.While))
+    def _inner(self, loop: Loop) -> list[Loop]:
+        bodies = [loop.body, *(helper.body for helper in self._helpers(loop))]
+        return list(dict.fromkeys(each for body in bodies for each in self._tree.own(body, cst.For, cst.While)))
+
+    def _helpers(self, loop: Loop) -> list[cst.FunctionDef]:
+        calls = self._tree.own(loop.body, cst.Call)
+        return [callee for callee in map(self._hooks.callee, calls) if callee is not None]
+
+    def _trains(self, loop: Loop) -> bool:
+        """Whether a loop draws batches or runs a backward pass, inner loops and what they call left to themselves."""
+        bodies = [loop.body, *(helper.body for helper in self._helpers(loop))]
+        return any(map(self.is_backward_in, bodies)) or self._values.is_batch_loop(loop)
 
     def is_backward_in(self, body: cst.CSTNode) -> bool:
         """Whether a body runs a backward pass itself, not in a function nested in it."""
@@ -96,7 +104,8 @@ class Loops:
         function = self._tree.function(node)
         if function is None or depth > 4:
             return None
-        hook = next((hook for hook in self._hooks.reached(function) if hook.per_batch), None)
+        hooks = [hook for hook in self._hooks.reached(function) if hook.per_batch]
+        hook = min(hooks, key=lambda each: (each.name not in STEPS, each.name), default=None)
         if hook is not None:
             return hook
         calls = self._hooks.calls_of.get(function, ())

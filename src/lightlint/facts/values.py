@@ -5,17 +5,19 @@ Roles (optimizer, loader, module, ...) come from constructors and annotations on
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import libcst as cst
 
+from lightlint.facts.annotations import annotated, is_none
 from lightlint.facts.bindings import Binding, Kind
+from lightlint.facts.calls import given
 from lightlint.facts.classes import MODULE, NN_MODULE, OPTIMIZER, Classes
+from lightlint.facts.containers import Containers, item_of
 from lightlint.facts.hooks import Hooks
-from lightlint.facts.names import UNKNOWN, Names
+from lightlint.facts.names import Names
+from lightlint.facts.origins import DEPTH
+from lightlint.facts.origins import Origin as Origin
 from lightlint.facts.tree import Tree
 
-_DEPTH = 8
 _SAME_OBJECT = {"to", "cuda", "cpu", "train", "eval", "half", "float", "double", "bfloat16", "requires_grad_"}
 _SCALERS = {"torch.amp.GradScaler", "torch.cuda.amp.GradScaler", "torch.cpu.amp.GradScaler"}
 _WRAPPERS = {"builtins.enumerate", "builtins.iter", "builtins.next", "builtins.list", "builtins.tuple", "tqdm.tqdm"}
@@ -29,14 +31,6 @@ _WRAPPERS |= {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """Where a value comes from: the canonical class (or function) name, and the call that made it where one is in sight."""
-
-    name: str
-    call: cst.Call | None = None
-
-
 class Values:
     """Origins of the values of one file."""
 
@@ -45,10 +39,11 @@ class Values:
         self._names = names
         self._classes = classes
         self._hooks = hooks
+        self._containers = Containers(tree, names, classes, hooks, self)
 
     def origins(self, expression: cst.CSTNode | None) -> tuple[Origin, ...]:
         """Every constructor an expression's value can come from; empty if any of its sources is out of sight."""
-        found = self._origins(expression, 0)
+        found = self.origins_at(expression, 0)
         return () if None in found else tuple(dict.fromkeys(origin for origin in found if origin is not None))
 
     def constructor(self, expression: cst.CSTNode | None) -> Origin | None:
@@ -87,8 +82,9 @@ class Values:
         found = self.origins(expression)
         return bool(found) and all(self._classes.name_is_a(origin.name, name) for origin in found)
 
-    def _origins(self, expression: cst.CSTNode | None, depth: int) -> list[Origin | None]:
-        if depth > _DEPTH:
+    def origins_at(self, expression: cst.CSTNode | None, depth: int) -> list[Origin | None]:
+        """As `origins`, some steps into a search: None stands for a source out of sight."""
+        if depth > DEPTH:
             return [None]
         match expression:
             case cst.Name():
@@ -99,19 +95,22 @@ class Values:
                 return self._of_call(expression, depth)
             case cst.Subscript():
                 index = expression.slice[0].slice
-                key = self._names.constant(index.value) if isinstance(index, cst.Index) else UNKNOWN
-                return self._of_items(expression.value, depth, key)
+                if len(expression.slice) != 1 or not isinstance(index, cst.Index):
+                    return [None]
+                return self._containers.of_items(expression.value, depth, self._names.constant(index.value))
             case cst.IfExp():
-                return [*self._origins(expression.body, depth + 1), *self._origins(expression.orelse, depth + 1)]
+                return [*self.origins_at(expression.body, depth + 1), *self.origins_at(expression.orelse, depth + 1)]
             case cst.NamedExpr():
-                return self._origins(expression.value, depth + 1)
+                return self.origins_at(expression.value, depth + 1)
         return [None]
 
     def _of_name(self, name: cst.Name, depth: int) -> list[Origin | None]:
-        node = self._tree.enclosing_class(name)
-        if node is not None and self._classes.is_self(name):
+        node = self._classes.self_class(name)
+        if node is not None:
             return [Origin(f"{self._names.module}.{self._names.qualified(node)}")]
-        found = [each for each in self._names.bindings.lookup(name) if not _is_none(each.value)]
+        found = [
+            each for each in self._names.bindings.lookup(name) if each.kind is Kind.PARAMETER or not is_none(each.value)
+        ]
         if not found:
             return [None]
         return [origin for binding in found for origin in self._of_binding(binding, name.value, depth)]
@@ -120,17 +119,18 @@ class Values:
         if binding.kind is Kind.PARAMETER:
             return self._of_parameter(binding, depth)
         if binding.kind is Kind.LOOP and binding.value is not None:
-            return self._of_items(binding.value, depth) if not binding.path else [None]
+            return self._containers.of_loop(binding.value, binding.path, depth)
         if binding.kind is not Kind.ASSIGN:
             return [None]
-        if binding.annotation is not None and binding.value is None:
-            return [self._annotated(binding.annotation)]
+        if binding.annotation is not None:
+            found = self.origins_at(binding.value, depth + 1)
+            return [self._annotated(binding.annotation)] if None in found else found
         value = binding.value
         if binding.path:
             return self._of_part(value, binding.path, depth)
         if _mentions(value, name):  # `model = model.to(device)` adds nothing, `model = wrap(model)` is unknown
-            return [] if self._keeps_object(value) else self._origins(value, depth + 3)
-        return self._origins(value, depth + 1)
+            return [] if self._keeps_object(value) else self.origins_at(value, depth + 3)
+        return self.origins_at(value, depth + 1)
 
     def _keeps_object(self, value: cst.CSTNode | None) -> bool:
         return (
@@ -140,69 +140,68 @@ class Values:
         )
 
     def _of_parameter(self, binding: Binding, depth: int) -> list[Origin | None]:
-        if binding.annotation is not None:
-            annotated = self._annotated(binding.annotation)
-            if annotated is not None:
-                return [annotated]
         function = binding.scope
         if not isinstance(function, cst.FunctionDef):
             return [None]
+        if binding.site in (function.params.star_arg, function.params.star_kwarg):
+            return [None]  # a tuple or a dict, whatever the annotation of its items
+        promised = self._annotated(binding.annotation) if binding.annotation is not None else None
+        if promised is not None:
+            return [promised]
         calls = (*self._hooks.calls_of.get(function, ()), *self._hooks.constructions.get(function, ()))
         if not calls or self._hooks.of(function):
             return [None]
         found: list[Origin | None] = []
         for call in calls:
             given = self.given(function, call, binding.name)
-            found.extend(self._origins(given, depth + 1) if given is not None else [None])
-        return found
+            if given is None and not self._names.has_star(call):
+                given = binding.value
+            if not is_none(given):
+                found.extend(self.origins_at(given, depth + 1) if given is not None else [None])
+        return found or [None]
 
     def given(self, function: cst.FunctionDef, call: cst.Call, parameter: str) -> cst.BaseExpression | None:
-        """The expression a call of a function of this file gives for one of its parameters."""
-        plain = [*function.params.posonly_params, *function.params.params]
-        names = [each.name.value for each in plain]
-        position = names.index(parameter) if parameter in names else None
-        bound = isinstance(call.func, cst.Attribute) or function.name.value == "__init__"
-        if position is not None and self._tree.class_of(function) and bound:
-            position -= 1
-        arg = self._names.argument(call, parameter, position)
-        return arg.value if arg else None
+        """The expression a call of a function of this file gives for one of its parameters; None for its default."""
+        return given(self._names, self._classes, function, call, parameter)
 
     def _annotated(self, annotation: cst.BaseExpression) -> Origin | None:
-        if isinstance(annotation, cst.BinaryOperation):  # `Optimizer | None`
-            sides = [each for each in (annotation.left, annotation.right) if not _is_none(each)]
-            return self._annotated(sides[0]) if len(sides) == 1 else None
-        if isinstance(annotation, cst.Subscript) and (self._names.of(annotation.value) or "").endswith(".Optional"):
-            index = annotation.slice[0].slice
-            return self._annotated(index.value) if isinstance(index, cst.Index) else None
-        name = self._names.of(annotation)
-        return Origin(name) if name and "." in name and name != "builtins.object" else None
+        name = annotated(self._names, annotation, self._tree.scope(annotation))
+        return Origin(name) if name else None
 
     def _of_attribute(self, attribute: cst.Attribute, depth: int) -> list[Origin | None]:
-        node = self._tree.enclosing_class(attribute)
-        if node is None or not self._classes.is_self(attribute.value):
+        node = self._classes.self_class(attribute.value)
+        if node is None:
             return [None]
-        values = self._classes.attribute_values(node, attribute.attr.value)
-        for base in self._classes.ancestors(node):
-            local = self._classes.local(base)
-            values.extend(self._classes.attribute_values(local, attribute.attr.value) if local else [])
-        found = [each for value in values if not _is_none(value) for each in self._origins(value, depth + 1)]
+        name = attribute.attr.value
+        above = filter(None, map(self._classes.local, self._classes.ancestors(node)))
+        sources = [source for each in (node, *above) for source in self._classes.attribute_sources(each, name)]
+        found: list[Origin | None] = []
+        for value, path in sources:
+            if value is None:
+                found.append(None)
+            elif not is_none(value):
+                found.extend(self._of_part(value, path, depth))
         return found or [None]
 
     def _of_call(self, call: cst.Call, depth: int) -> list[Origin | None]:
         func = call.func
         if isinstance(func, cst.Attribute) and func.attr.value in _SAME_OBJECT:
-            receiver = self._origins(func.value, depth + 1)
-            if receiver and None not in receiver:
+            receiver = self.origins_at(func.value, depth + 1)
+            known = [self._classes.local(origin.name) for origin in receiver if origin is not None]
+            own = any(node is not None and self._classes.method(node, func.attr.value) for node in known)
+            if receiver and None not in receiver and not own:
                 return receiver
-        if self._is_optimizers(call):
+        if self.is_optimizers(call):
             return self._of_optimizers(call, (), depth)
         callee = self._hooks.callee(call)
         if callee is not None:
             return self._returned(callee, (), depth)
         name = self._names.of(func)
+        if name and name.endswith(".load_from_checkpoint") and self._classes.name_is_a(name.rpartition(".")[0], MODULE):
+            name = name.rpartition(".")[0]
         return [Origin(name, call) if name else None]
 
-    def _is_optimizers(self, call: cst.Call) -> bool:
+    def is_optimizers(self, call: cst.Call) -> bool:
         """`self.optimizers()` of a LightningModule."""
         func = call.func
         return (
@@ -221,6 +220,8 @@ class Values:
         if isinstance(value, cst.Tuple) and len(value.elements) == 2:
             first = value.elements[0].value
             value = first if isinstance(first, cst.List) else value  # `[optimizers], [schedulers]`
+        if isinstance(value, (cst.List, cst.Tuple)) and not path and len(value.elements) > 1:
+            return [None]  # a list of optimizers
         if isinstance(value, cst.List) and not path and len(value.elements) == 1:
             path = (0,)
         found = self._of_part(value, path, depth + 1) if value is not None else []
@@ -228,80 +229,29 @@ class Values:
         return found if found and sure else [Origin(OPTIMIZER, call)]
 
     def _returned(self, function: cst.FunctionDef, path: tuple[int, ...], depth: int) -> list[Origin | None]:
-        found: list[Origin | None] = []
-        for statement in self._tree.own(function, cst.Return):
-            found.extend(self._of_part(statement.value, path, depth + 1))
-        return found or [None]
+        found = [self._of_part(value, path, depth + 1) for value in self.returns(function)]
+        return [origin for each in found for origin in each] or [None]
+
+    def returns(self, function: cst.FunctionDef) -> list[cst.BaseExpression | None]:
+        """What a call of a function can give; nothing for generators and coroutines, which give something else."""
+        if function.asynchronous is not None or self._tree.own(function.body, cst.Yield):
+            return []
+        return [statement.value for statement in self._tree.own(function.body, cst.Return)]
 
     def _of_part(self, value: cst.CSTNode | None, path: tuple[int, ...], depth: int) -> list[Origin | None]:
         """Origins of `value[path]`, as tuple unpacking takes it."""
         if not path:
-            return self._origins(value, depth + 1)
-        if isinstance(value, (cst.Tuple, cst.List)) and path[0] < len(value.elements):
-            return self._of_part(value.elements[path[0]].value, path[1:], depth)
+            return self.origins_at(value, depth + 1)
+        if isinstance(value, (cst.Tuple, cst.List)):
+            item = item_of(value, path[0])
+            return self._of_part(item, path[1:], depth) if item is not None else [None]
         if isinstance(value, cst.Call):
-            if self._is_optimizers(value) and len(path) == 1:
+            if self.is_optimizers(value) and len(path) == 1:
                 return self._of_optimizers(value, path, depth)
             callee = self._hooks.callee(value)
-            if callee is not None and depth <= _DEPTH:
+            if callee is not None and depth <= DEPTH:
                 return self._returned(callee, path, depth + 1)
         return [None]
-
-    def _of_items(self, container: cst.CSTNode, depth: int, key: object = UNKNOWN) -> list[Origin | None]:
-        """Origins of what a list, tuple or dict display holds: of the item at `key`, or of every item."""
-        if isinstance(container, cst.Call) and self._names.method(container) == "values":
-            return self._of_items(container.func.value, depth) if isinstance(container.func, cst.Attribute) else [None]
-        if isinstance(container, cst.Name):
-            found = self._names.bindings.lookup(container)
-            if len(found) != 1 or depth > _DEPTH:
-                return [None]
-            if found[0].kind is Kind.PARAMETER and isinstance(found[0].scope, cst.FunctionDef):
-                function = found[0].scope
-                given = [self.given(function, c, container.value) for c in self._hooks.calls_of.get(function, ())]
-                items = [self._of_items(each, depth + 1, key) if each else [None] for each in given]
-                return [origin for each in items for origin in each] or [None]
-            if found[0].kind is Kind.ASSIGN and found[0].value is not None:
-                return self._of_container(found[0].value, found[0].path, depth + 1, key)
-            return [None]
-        return self._of_container(container, (), depth, key)
-
-    def _of_container(
-        self, value: cst.CSTNode | None, path: tuple[int, ...], depth: int, key: object
-    ) -> list[Origin | None]:
-        if isinstance(value, cst.Call):
-            callee = self._hooks.callee(value)
-            returns = self._tree.own(callee, cst.Return) if callee is not None and depth <= _DEPTH else []
-            return [o for each in returns for o in self._of_container(each.value, path, depth + 1, key)] or [None]
-        if path:
-            inner = (
-                value.elements[path[0]].value
-                if isinstance(value, cst.Tuple) and path[0] < len(value.elements)
-                else None
-            )
-            return self._of_items(inner, depth + 1, key) if inner is not None else [None]
-        if isinstance(value, (cst.List, cst.Tuple, cst.Dict)):
-            return [origin for each in self._items(value, key) for origin in self._origins(each, depth + 1)] or [None]
-        if isinstance(value, cst.Name):
-            return self._of_items(value, depth + 1, key)
-        if isinstance(value, cst.Attribute) and depth <= _DEPTH and self._classes.is_self(value.value):
-            node = self._tree.enclosing_class(value)
-            held = self._classes.attribute_values(node, value.attr.value) if node is not None else []
-            return self._of_container(held[0], (), depth + 1, key) if len(held) == 1 else [None]
-        return [None]
-
-    def _items(self, display: cst.List | cst.Tuple | cst.Dict, key: object) -> list[cst.BaseExpression]:
-        """The items of a display that `display[key]` can be; all of them for an unknown key."""
-        if isinstance(display, cst.Dict):
-            pairs = [(self._names.constant(e.key), e.value) for e in display.elements if isinstance(e, cst.DictElement)]
-            return [value for known, value in pairs if key is UNKNOWN or known is UNKNOWN or known == key]
-        plain = [each.value for each in display.elements if isinstance(each, cst.Element)]
-        if isinstance(key, int) and len(plain) == len(display.elements):
-            return plain[key : key + 1 or None]
-        return plain
-
-
-def _is_none(node: cst.CSTNode | None) -> bool:
-    return isinstance(node, cst.Name) and node.value == "None"
 
 
 def _mentions(value: cst.CSTNode | None, name: str) -> bool:
