@@ -54,13 +54,22 @@ class LightningRemovedImport(Check):
     def _judge(self, node: cst.BaseExpression | cst.ImportAlias, full: str) -> None:
         entry = self._entry(full)
         tier = removal_tier(self.facts.lightning, entry.removed) if entry else None
-        if entry is None or tier is None or is_versioned(self.facts, node):
+        if entry is None or tier is None or is_versioned(self.facts, node) or self._is_for_checkers(node):
             return
         target = self.facts.lightning.version.minor
         package = _NEW if full.startswith(f"{_NEW}.") else _OLD
         name = entry.name.replace(_OLD, package, 1)
         message = f"`{name}` is gone since Lightning {entry.removed.minor} (target: {target})"
         self.report(node, message, tier=tier, repair=self._repair(node, full, name, entry, package))
+
+    def _is_for_checkers(self, node: cst.CSTNode) -> bool:
+        """Whether only type checkers look: under `TYPE_CHECKING`, or in an annotation that is never evaluated."""
+        above = list(self.tree.ancestors(node))
+        tests = [each.test for each in above if isinstance(each, cst.If)]
+        if any(name.value == "TYPE_CHECKING" for test in tests for name in self.tree.within(test, cst.Name)):
+            return True
+        future = "annotations" in self.facts.bindings.by_scope.get(self.tree.module, {})
+        return future and any(isinstance(each, cst.Annotation) for each in above)
 
     def _repair(
         self, node: cst.BaseExpression | cst.ImportAlias, full: str, name: str, entry: RemovedName, package: str
