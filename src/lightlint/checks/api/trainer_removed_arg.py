@@ -4,6 +4,7 @@ import libcst as cst
 
 from lightlint.check import Check, Repair
 from lightlint.facts.api import RemovedName, lightning_api
+from lightlint.facts.keywords import keywords
 from lightlint.facts.world import TRAINER
 from lightlint.finding import Applicability, Tier
 from lightlint.fixes.edits import Draft, insert_argument, join, remove_argument, replace, replace_argument_name
@@ -23,20 +24,13 @@ class TrainerRemovedArg(Check):
             self.report(arg, message, tier=tier, repair=self._repair(call, arg, name, removed))
 
     def _arguments(self, call: cst.Call) -> list[tuple[cst.CSTNode, str]]:
-        """The keywords a call gives the Trainer: its own, those of a `**{...}` and of `functools.partial(Trainer, ...)`."""
+        """The keywords a call gives the Trainer: its own and those of `functools.partial(Trainer, ...)`."""
         callee = self.names.of(call.func)
         if callee == "functools.partial" and call.args:
             callee = self.names.of(call.args[0].value)
         if callee != TRAINER:
             return []
-        found: list[tuple[cst.CSTNode, str]] = [
-            (arg, arg.keyword.value) for arg in call.args if arg.keyword is not None
-        ]
-        for arg in call.args:
-            if arg.star == "**" and isinstance(arg.value, cst.Dict):
-                pairs = [each for each in arg.value.elements if isinstance(each, cst.DictElement)]
-                found.extend((pair.key, str(self.names.constant(pair.key))) for pair in pairs)
-        return found
+        return [(keyword.node, keyword.name) for keyword in keywords(self.tree, self.names, call)]
 
     def _is_gone(self, removed: RemovedName) -> bool:
         """Whether the newest version that the target allows no longer takes the argument."""
