@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import gc
 import re
+import sys
 import traceback
 import warnings
 from collections import defaultdict
@@ -19,6 +20,7 @@ from lightlint.facts.project import Projects
 from lightlint.finding import Applicability, Finding, Fix
 from lightlint.pages import Page, all_pages, find
 from lightlint.settings import Settings
+from lightlint.sources.depth import too_deep
 from lightlint.sources.source import Source
 from lightlint.sources.suppress import Resolve, Suppressions, Unused, noqa_row, resolver
 
@@ -30,8 +32,7 @@ if TYPE_CHECKING:
 
 SYNTAX, CRASH, UNUSED, UNFIXED = "LL000", "LL001", "LL002", "LL003"
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_BRACKETS = re.compile(r"[()\[\]{}]")
-_DEEPEST = 500  # libcst's parser overflows the C stack somewhere above 1,000 nested brackets
+_RECURSION = 5_000  # Python frames, for trees as deep as `too_deep` lets through; libcst writes code with three a level
 Handler = Callable[["cst.CSTNode"], None]
 
 
@@ -90,9 +91,16 @@ def codes_of() -> Resolve:
 def _run(
     source: Source, pages: Sequence[Page], settings: Settings, projects: Projects
 ) -> tuple[list[Finding], list[Crash]]:
-    deep = _too_deep(source.text)
-    if deep:
-        return [_own(SYNTAX, source, deep, deep, "brackets nested too deeply to be parsed")], []
+    deep = too_deep(source.text)
+    if deep is not None:
+        return [_own(SYNTAX, source, deep, deep, "expressions nested too deeply to be parsed")], []
+    with _recursion(_RECURSION):
+        return _checked(source, pages, settings, projects)
+
+
+def _checked(
+    source: Source, pages: Sequence[Page], settings: Settings, projects: Projects
+) -> tuple[list[Finding], list[Crash]]:
     try:
         facts = _facts(source, settings, projects)
     except UnparsableError as error:
@@ -214,16 +222,6 @@ def parses(text: str) -> bool:
     return True
 
 
-def _too_deep(text: str) -> int:
-    """Offset of the bracket that nests too deeply for the parser, 0 for none; strings are counted too, to no harm."""
-    depth = 0
-    for match in _BRACKETS.finditer(text):
-        depth = depth + 1 if match[0] in "([{" else max(0, depth - 1)
-        if depth > _DEEPEST:
-            return match.start()
-    return 0
-
-
 def _own(code: str, source: Source, start: int, end: int, message: str) -> Finding:
     """A finding of lightlint about itself or about a file it cannot read."""
     page = find(code)
@@ -245,6 +243,17 @@ def _shown(source: Source, finding: Finding) -> Finding:
     """The finding with what reports show beside it."""
     row = noqa_row(source, finding.start)
     return replace(finding, noqa_row=row, excerpt=source.excerpt(finding.start, finding.end))
+
+
+@contextmanager
+def _recursion(frames: int) -> Iterator[None]:
+    """At least so many Python frames; the limit is put back, since others run in this process, too."""
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(limit, frames))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(limit)
 
 
 @contextmanager

@@ -112,7 +112,7 @@ def _walk(
     for entry in entries:
         path = os.path.join(here, entry.name)
         is_directory = entry.is_dir(follow_symlinks=False)
-        if not is_directory and not (entry.name.endswith(_SUFFIXES) and entry.is_file()):
+        if not is_directory and not (entry.name.endswith(_SUFFIXES) and _is_file(entry)):
             continue
         if excluded(path) or (ignores is not None and _ignored(ignores, path, is_directory)):
             continue
@@ -120,6 +120,14 @@ def _walk(
             yield os.path.join(folder, entry.name)
         elif entry.name != ".git" and not _is_environment(path):
             yield from _walk(os.path.join(folder, entry.name), excluded, ignores, problems)
+
+
+def _is_file(entry: os.DirEntry[str]) -> bool:
+    """Whether an entry is a file or leads to one: not a link to nowhere, or to itself."""
+    try:
+        return entry.is_file()
+    except OSError:
+        return False
 
 
 def _above(folder: str) -> _Ignores:

@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-_TOKEN = re.compile(
-    r"""
+TOKENS = r"""
       (?P<comment> \#[^\r\n]* )
     | (?P<string>
           \"\"\" [^"\\]* (?: (?: \\[\s\S] | "(?!"") ) [^"\\]* )* (?: \"\"\" | \Z )
@@ -19,9 +18,8 @@ _TOKEN = re.compile(
     | (?P<close> [)\]}] )
     | (?P<joint> \\(?:\r\n|\r|\n) )
     | (?P<line_end> \r\n|\r|\n )
-    """,
-    re.VERBOSE,
-)
+"""
+_TOKEN = re.compile(TOKENS, re.VERBOSE)
 _BLANK = re.compile(r"[ \t\f]*(?:[#\r\n]|\Z)")
 
 
