@@ -55,7 +55,7 @@ class LightningRemovedAttribute(Check):
             if hook and self.classes.is_a(self.tree.class_of(function) if function else None, CALLBACK):
                 return len(self.names.bindings.lookup(receiver)) == 1
         origin = self.values.constructor(receiver)
-        return origin is not None and origin.name == TRAINER
+        return origin is not None and origin.name in {TRAINER, f"{TRAINER}.from_argparse_args"}
 
     def _is_bare(self, receiver: cst.BaseExpression, base: str, name: str) -> bool:
         """Whether a receiver is of a class that derives from a base and has no attribute of the name itself."""
