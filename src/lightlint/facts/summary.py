@@ -49,6 +49,8 @@ class ModuleSummary:
     imported: frozenset[str] = frozenset()
 
 
+_ATOMS = (ast.Name, ast.Constant, ast.expr_context, ast.boolop, ast.operator, ast.unaryop, ast.cmpop)
+_LEAVES = {str, int, bool, type(None), *_ATOMS, *(kind for each in _ATOMS for kind in each.__subclasses__())}
 _BLOCKS = (ast.stmt, ast.ExceptHandler, ast.match_case)
 NOTED = {"lightning.Trainer", "lightning.fabric.Fabric", "torch.distributed.init_process_group"}
 
@@ -76,7 +78,7 @@ class _Reader:
         self._inner: dict[str, str] = {}
 
     def read(self, tree: ast.Module) -> ModuleSummary:
-        nodes = list(ast.walk(tree))
+        nodes = _nodes(tree)
         outer = _outer(tree)
         meanings: dict[str, set[str]] = defaultdict(set)
         for name, full in self._imports(outer):
@@ -180,6 +182,19 @@ class _Reader:
         return CallSummary(name, node.lineno, tuple(_constant(arg) for arg in node.args), keywords, starred)
 
 
+def _nodes(root: ast.AST) -> list[ast.AST]:
+    """As `ast.walk`, without names, constants and operators: half of the nodes, and no summary asks for them."""
+    found = [root]
+    for node in found:
+        for name in node._fields:
+            value = getattr(node, name, None)
+            if type(value) is list:
+                found.extend(each for each in value if type(each) not in _LEAVES)
+            elif value is not None and type(value) not in _LEAVES:
+                found.append(value)
+    return found
+
+
 def _outer(body: ast.Module | ast.ClassDef) -> list[ast.stmt]:
     """The statements that run in the scope of a module or class itself, under tests and in blocks too."""
     found: list[ast.stmt] = []
@@ -213,7 +228,7 @@ def _one(meanings: Set[str]) -> str:
 def _own_assigned(node: ast.ClassDef) -> Iterator[tuple[str, ast.expr | None]]:
     """Attributes of `self` that a class's code sets, with what they are assigned; None for a part of a value."""
     whole: dict[ast.expr, ast.expr | None] = {}
-    for inner in ast.walk(node):  # a target comes after the statement it belongs to
+    for inner in _nodes(node):  # a target comes after the statement it belongs to
         if isinstance(inner, (ast.Assign, ast.AnnAssign)):
             targets = inner.targets if isinstance(inner, ast.Assign) else [inner.target]
             whole |= dict.fromkeys(targets, inner.value)
