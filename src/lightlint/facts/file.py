@@ -77,7 +77,7 @@ class FileFacts:
         self.hooks = Hooks(self.tree, self.names, self.classes)
         self.values = Values(self.tree, self.names, self.classes, self.hooks)
         self.strings = Strings(self.names, self.hooks, self.values)
-        self.logs = Logs(self.tree, self.names, self.classes, self.hooks, self.strings)
+        self.logs = Logs(self.tree, self.names, self.classes, self.hooks, self.strings, self.conditions)
         self.training = Training(self.tree, self.names, self.classes, self.hooks, self.values)
         self.loops = Loops(self.tree, self.names, self.hooks, self.values)
         self.guards = Guards(self.tree, self.names, self.hooks, self.conditions)

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import libcst as cst
 
 from lightlint.facts.classes import CALLBACK, MODULE, Classes
 from lightlint.facts.hooks import Hook, Hooks
-from lightlint.facts.names import Names
+from lightlint.facts.names import UNKNOWN, Names
 from lightlint.facts.strings import Strings
 from lightlint.facts.tree import Tree
 
 _LOGS = {"log", "log_dict"}
+_DEPTH = 4
+Conditions = Callable[[cst.CSTNode], list[tuple[cst.BaseExpression, bool]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,17 +35,45 @@ class LogCall:
 class Logs:
     """The log calls of one file."""
 
-    def __init__(self, tree: Tree, names: Names, classes: Classes, hooks: Hooks, strings: Strings) -> None:
+    def __init__(
+        self, tree: Tree, names: Names, classes: Classes, hooks: Hooks, strings: Strings, conditions: Conditions
+    ) -> None:
         self._tree = tree
         self._names = names
         self._classes = classes
         self._hooks = hooks
         self._strings = strings
+        self._conditions = conditions
 
     def of_class(self, node: cst.ClassDef) -> list[LogCall]:
         """The log calls in a class and in the classes above it that lie in this file."""
         bodies = [node, *filter(None, map(self._classes.local, self._classes.ancestors(node)))]
         return [self._read(call) for body in bodies for call in self._tree.within(body, cst.Call) if self.is_log(call)]
+
+    @cached_property
+    def calls(self) -> tuple[LogCall, ...]:
+        """Every log call of the file."""
+        return tuple(self._read(call) for call in self._tree.all(cst.Call) if self.is_log(call))
+
+    def sure_hooks(self, node: cst.CSTNode, depth: int = 0) -> frozenset[Hook]:
+        """The hooks in which code runs without a doubt: that in which it stands, those whose calls of a helper no test guards."""
+        function = self._tree.function(node)
+        own = self._hooks.of(function) if function is not None else None
+        if own is not None:
+            return frozenset([own])
+        if function is None or depth > _DEPTH or self._conditions(node):
+            return frozenset()
+        found: set[Hook] = set()
+        for _, call in self._hooks.callers.get(function, ()):
+            found |= self.sure_hooks(call, depth + 1)
+        return frozenset(found)
+
+    def argument(self, call: cst.Call, name: str, place: int | None = None) -> object:
+        """The constant a log call gives for a setting; None where it gives none, `UNKNOWN` where it is out of sight."""
+        given = self._names.argument(call, name, place)
+        if given is None:
+            return UNKNOWN if any(arg.star for arg in call.args) else None
+        return self._names.constant(given.value)
 
     def is_log(self, call: cst.Call) -> bool:
         """Whether a call is Lightning's `log` or `log_dict`: on `self` of a module or callback, or on `pl_module`."""

@@ -40,10 +40,23 @@ class Training:
 
     def automatic(self, node: cst.ClassDef) -> bool | None:
         """Whether a LightningModule optimizes automatically, None where the text does not tell."""
+        if self._mode_set_outside:
+            return None
         if self._classes.has_method(node, "automatic_optimization"):  # a property: what it returns is another question
             return None
         value = self._classes.constant(node, "automatic_optimization", True)
         return value if isinstance(value, bool) else None
+
+    @cached_property
+    def _mode_set_outside(self) -> bool:
+        """Whether code that is no method of the module sets its mode: `model.automatic_optimization = False`."""
+        targets = [target.target for assign in self._tree.all(cst.Assign) for target in assign.targets]
+        return any(
+            isinstance(each, cst.Attribute)
+            and each.attr.value == "automatic_optimization"
+            and not self._classes.is_self(each.value)
+            for each in targets
+        )
 
     @cached_property
     def trainers(self) -> tuple[cst.Call, ...]:

@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+import libcst as cst
+
+from lightlint.check import Check
+
+_CALLS = {"builtins.str": "str", "builtins.list": "list", "builtins.tuple": "tuple", "builtins.dict": "dict"}
+
+
+class LogUnsupportedValue(Check):
+    def visit_Call(self, call: cst.Call) -> None:
+        if self.names.method(call) != "log" or not self.facts.logs.is_log(call):
+            return
+        given = self.names.argument(call, "value", 1)
+        if given is None or given.star:
+            return
+        kinds = {self._kind(source) for source in self.facts.reaching.sources(given.value)}
+        kind = kinds.pop() if len(kinds) == 1 else ""
+        if kind == "str" or (kind and self.facts.lightning.surely_at_least("2.0")):
+            self.report(given, f"`log` is given a `{kind}`: Lightning takes numbers, tensors and metrics, and raises")
+
+    def _kind(self, value: cst.BaseExpression) -> str:
+        """The type of a value that surely cannot be logged, empty for all others."""
+        match value:
+            case cst.SimpleString() | cst.FormattedString() | cst.ConcatenatedString():
+                return "str"
+            case cst.List() | cst.ListComp():
+                return "list"
+            case cst.Tuple():
+                return "tuple"
+            case cst.Dict() | cst.DictComp():
+                return "dict"
+            case cst.Set() | cst.SetComp():
+                return "set"
+            case cst.Call():
+                return _CALLS.get(self.names.of(value.func) or "", "")
+        return ""

@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+import re
+
+import libcst as cst
+
+from lightlint.check import Check, Repair
+from lightlint.facts.bindings import Kind
+from lightlint.facts.configured import SCHEDULERS, Scheduler
+from lightlint.finding import Applicability, Tier
+from lightlint.fixes.edits import wrap
+from lightlint.fixes.entries import insert_entry
+
+# the arguments that say how long a schedule is, with their positions behind the optimizer
+_HORIZONS = {
+    "OneCycleLR": (("total_steps", 2), ("steps_per_epoch", 4)),
+    "CyclicLR": (("step_size_up", 3),),
+    "CosineAnnealingLR": (("T_max", 1),),
+    "CosineAnnealingWarmRestarts": (("T_0", 1),),
+    "LinearLR": (("total_iters", 3),),
+    "ConstantLR": (("total_iters", 2),),
+    "PolynomialLR": (("total_iters", 1),),
+}
+_HUGGING_FACE = re.compile(r"(?:transformers|diffusers)\.(?:\w+\.)*get_(?:\w+_)?sche\w+$")
+_HUGGING_FACE_HORIZONS = (("num_training_steps", 2), ("num_warmup_steps", 1))
+_SURE = {"estimated_stepping_batches", "max_steps", "num_training_batches"}
+_SPELLED = re.compile(r"(?:^|_)(?:total|train|training|num|n|max|warmup|decay)_?(?:\w+_)?(?:steps|iters|iterations)$")
+_DEPTH = 4
+
+
+class StepSchedulerOnEpochInterval(Check):
+    def visit_Module(self, module: cst.Module) -> None:
+        if self.facts.configured.is_free:
+            return
+        seen: set[cst.CSTNode] = set()
+        for node, method in self.facts.configured.methods:
+            if self.facts.training.automatic(node) is not True or self._steps_itself(node):
+                continue
+            for returned in self.facts.configured.of(method):
+                for scheduler in returned.schedulers:
+                    if scheduler.written not in seen and self._is_per_epoch(scheduler):
+                        seen.add(scheduler.written)
+                        self._look_at(scheduler)
+
+    def _steps_itself(self, node: cst.ClassDef) -> bool:
+        """Whether the class has a say in when schedulers step."""
+        calls = {self.names.method(call) for call in self.tree.within(node, cst.Call)}
+        return self.classes.has_method(node, "lr_scheduler_step") or "lr_schedulers" in calls
+
+    def _is_per_epoch(self, scheduler: Scheduler) -> bool:
+        """Whether the Trainer steps it once per epoch; `interval` beside the optimizer is another rule's."""
+        if scheduler.beside and (not scheduler.beside.closed or "interval" in scheduler.beside.values):
+            return False
+        config = scheduler.config
+        if config is None:
+            return True
+        interval = self.names.constant(config.values["interval"]) if "interval" in config.values else "epoch"
+        return (
+            interval == "epoch"
+            and config.closed
+            and not any(key.lower() == "interval" for key in config.values.keys() - {"interval"})
+        )
+
+    def _look_at(self, scheduler: Scheduler) -> None:
+        found = [self._horizon(each.name, each.call) for each in scheduler.origins]
+        if not found or None in found or "" in {each[0] for each in found if each}:
+            return
+        argument, sure = next(each for each in found if each)
+        name = scheduler.origins[0].name.rpartition(".")[2]
+        self.report(
+            scheduler.written,
+            f"`{name}` counts batches (`{argument}`), the Trainer steps it once per epoch",
+            tier=None if sure else Tier.WARNING,
+            repair=self._repair(scheduler),
+        )
+
+    def _horizon(self, name: str, call: cst.Call | None) -> tuple[str, bool] | None:
+        """The argument of a scheduler that counts batches, and whether that is sure; None if no argument does."""
+        last = name.removeprefix(SCHEDULERS)
+        horizons = _HORIZONS.get(last, ()) if name.startswith(SCHEDULERS) else ()
+        if _HUGGING_FACE.match(name):
+            horizons = _HUGGING_FACE_HORIZONS
+        for keyword, position in horizons if call is not None else ():
+            given = self.names.argument(call, keyword, position) if call is not None else None
+            if given is None:
+                continue
+            words = self._words(given.value, 0)
+            if words is None or (keyword == "steps_per_epoch" and self.names.constant(given.value) == 1):
+                return None
+            if words & _SURE or "len" in words or (keyword == "steps_per_epoch" and words):
+                return keyword, True
+            if any(_SPELLED.search(word) for word in words) and not any("epoch" in word for word in words):
+                return keyword, False
+        return None
+
+    def _words(self, expression: cst.BaseExpression, depth: int) -> set[str] | None:
+        """The names an expression is made of; None where a division by batches may make it a number of epochs."""
+        found: set[str] = set()
+        for each in self.tree.within(expression, cst.BinaryOperation):
+            if isinstance(each.operator, (cst.Divide, cst.FloorDivide)):
+                below = self._words(each.right, depth + 1) or set()
+                if below & _SURE or "len" in below or any("step" in word or "epoch" in word for word in below):
+                    return None
+        for name in self.tree.within(expression, cst.Name):
+            if name.value != "len" or self._is_length_of_data(name):
+                found.add(name.value)
+            bound = self.facts.reaching.bindings(name) if depth < _DEPTH else []
+            if len(bound) == 1 and bound[0].kind is Kind.ASSIGN and bound[0].value is not None and not bound[0].path:
+                inner = self._words(bound[0].value, depth + 1)
+                if inner is None:
+                    return None
+                found |= inner
+        return found
+
+    def _is_length_of_data(self, name: cst.Name) -> bool:
+        call = self.tree.parent(name)
+        return isinstance(call, cst.Call) and bool(re.search(r"loader|data|batches", self.code.text_of(call)))
+
+    def _repair(self, scheduler: Scheduler) -> Repair | None:
+        if scheduler.config is None:
+            draft = wrap(self.code, scheduler.written, '{"scheduler": ', ', "interval": "step"}')
+        elif "interval" not in scheduler.config.values and isinstance(scheduler.config.node, cst.Dict):
+            draft = insert_entry(self.code, scheduler.config.node, '"interval": "step"')
+        else:
+            return None
+        return Repair("step the scheduler after each batch", draft, Applicability.UNSAFE)
