@@ -23,6 +23,7 @@ from lightlint.facts.logs import Logs
 from lightlint.facts.loops import Loops
 from lightlint.facts.monitors import Monitors
 from lightlint.facts.names import Names
+from lightlint.facts.optimization import Optimization
 from lightlint.facts.pickling import Pickling
 from lightlint.facts.positions import Positions
 from lightlint.facts.processes import Processes
@@ -145,6 +146,11 @@ class FileFacts:
         return Gradients(
             self.tree, self.names, self.classes, self.hooks, self.values, self.loops, self.steps, self.flow
         )
+
+    @cached_property
+    def optimization(self) -> Optimization:
+        """Who optimizes the LightningModules: Lightning, or their own steps."""
+        return Optimization(self)
 
     @cached_property
     def keepers(self) -> Keepers:

@@ -158,7 +158,10 @@ class Project:
 
     @cached_property
     def _word_index(self) -> dict[str, list[Path]]:
-        words = ("Trainer", "Fabric", "init_process_group", "LightningCLI", "instantiate", "Accelerator")
+        words = (
+            "Trainer", "Fabric", "init_process_group", "LightningCLI", "instantiate", "Accelerator",
+            "automatic_optimization", "training_step", "configure_optimizers", "lr_schedulers",
+        )  # fmt: skip
         index: dict[str, list[Path]] = {word: [] for word in words}
         for path in self.files:
             try:
