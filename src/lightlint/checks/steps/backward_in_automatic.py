@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+import libcst as cst
+
+from lightlint.check import Check
+from lightlint.facts.hooks import TRAINING_STEP
+
+
+class BackwardInAutomatic(Check):
+    def visit_Call(self, call: cst.Call) -> None:
+        facts = self.facts.optimization
+        tensor = facts.raw_backward(call)
+        if tensor is None and not facts.manual_backward(call):
+            return
+        node = facts.step_class(call)
+        if node is None or not facts.is_automatic(node):
+            return
+        if tensor is None:
+            self.report(call, "`manual_backward` raises, since `automatic_optimization` is not turned off")
+        elif self._is_returned(call, tensor) or any(map(self.values.is_optimizers, facts.calls(node))):
+            name = self.code.text_of(tensor)
+            self.report(call, f"a backward pass over `{name}` in a step whose backward pass is Lightning's")
+
+    def _is_returned(self, call: cst.Call, tensor: cst.BaseExpression) -> bool:
+        """Whether Lightning runs a backward pass over the same graph, which this one has freed."""
+        function = self.tree.function(call)
+        key = self.names.key(tensor)
+        if function is None or function.name.value != TRAINING_STEP or not key:
+            return False
+        if (
+            self.names.argument(call, "retain_graph") is not None
+            or self.names.argument(call, "create_graph") is not None
+        ):
+            return False
+        returns = [each for each in self.tree.own(function.body, cst.Return) if self._loss_key(each.value) == key]
+        sites = [each.site for each in self.names.bindings.lookup(tensor)] if isinstance(tensor, cst.Name) else []
+        return self.facts.flow(function).reaches(call, returns, avoiding=sites)
+
+    def _loss_key(self, value: cst.BaseExpression | None) -> str:
+        if isinstance(value, cst.Dict):
+            entries = [each for each in value.elements if isinstance(each, cst.DictElement)]
+            value = next((each.value for each in entries if self.names.constant(each.key) == "loss"), None)
+        return self.names.key(value)

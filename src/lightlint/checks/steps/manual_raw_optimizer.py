@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+import libcst as cst
+
+from lightlint.check import Check
+from lightlint.facts.names import UNKNOWN
+
+
+class ManualRawOptimizer(Check):
+    def visit_Call(self, call: cst.Call) -> None:
+        facts = self.facts.optimization
+        func = call.func
+        if not isinstance(func, cst.Attribute) or func.attr.value != "step" or not self._is_raw(func.value):
+            return
+        node = facts.step_class(call)
+        if (
+            node is None
+            or not facts.is_manual(node)
+            or not facts.family(node)
+            or self.facts.lightning.surely_below("1.6")
+        ):
+            return
+        steps = [each for each in facts.calls(node) if self.names.method(each) == "step"]
+        if all(isinstance(each.func, cst.Attribute) and self._is_raw(each.func.value) for each in steps):
+            name = self.code.text_of(func.value)
+            self.report(call, f"Lightning does not see a step of the bare `{name}`: `trainer.global_step` stays 0")
+
+    def _is_raw(self, receiver: cst.BaseExpression) -> bool:
+        """Whether an expression surely is a torch optimizer without Lightning's wrapper around it."""
+        if self._is_unwrapped(receiver):
+            return True
+        if not isinstance(receiver, (cst.Attribute, cst.Subscript)) or not self.values.is_optimizer(receiver):
+            return False
+        origins = self.values.origins(receiver)
+        return all(each.call is not None and self.names.method(each.call) != "optimizers" for each in origins)
+
+    def _is_unwrapped(self, receiver: cst.BaseExpression) -> bool:
+        """Whether an expression is, or is an item of, `self.optimizers(use_pl_optimizer=False)`."""
+        if isinstance(receiver, cst.Subscript):
+            return self._is_unwrapped(receiver.value)
+        if isinstance(receiver, cst.Name):
+            values = [each.value for each in self.names.bindings.lookup(receiver)]
+            return bool(values) and all(value is not None and self._is_call(value) for value in values)
+        return self._is_call(receiver)
+
+    def _is_call(self, value: cst.CSTNode) -> bool:
+        if not isinstance(value, cst.Call) or not self.values.is_optimizers(value):
+            return False
+        given = self.names.argument(value, "use_pl_optimizer", 0)
+        return (self.names.constant(given.value) if given else UNKNOWN) is False

@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+import libcst as cst
+
+from lightlint.check import Check
+from lightlint.facts.configured import CONFIGURE
+from lightlint.facts.hooks import TRAINING_STEP
+
+_SCHEDULERS = {"lr_schedulers", "lr_scheduler_configs", "lr_scheduler_step"}
+
+
+class ManualSchedulerNeverStepped(Check):
+    def visit_FunctionDef(self, function: cst.FunctionDef) -> None:
+        node = self.tree.class_of(function)
+        if node is None or self.hooks.of(function) != CONFIGURE:
+            return
+        facts = self.facts.optimization
+        family = facts.family(node)
+        if not family or not facts.is_manual(node) or facts.subclasses(node) or self._is_stepped_elsewhere():
+            return
+        returned = next((each for each in self.facts.configured.of(function) if each.schedulers), None)
+        calls = [call for each in family for call in self.tree.within(each, cst.Call)]
+        if returned is not None and facts.backwards(node) and not any(map(self._may_step, calls)):
+            self.report(
+                returned.statement,
+                f"nothing steps this scheduler: `{node.name.value}` optimizes by hand, so the learning rate never changes",
+            )
+
+    def _may_step(self, call: cst.Call) -> bool:
+        """Whether a call may step a scheduler: `step` of anything but an optimizer."""
+        if self.names.method(call) != "step":
+            return "sched" in self.names.method(call).lower() and not (self.names.of(call.func) or "").startswith(
+                "torch."
+            )
+        receiver = call.func.value if isinstance(call.func, cst.Attribute) else call
+        return not self.values.is_optimizer(receiver) and not self.facts.optimization.from_optimizers(receiver)
+
+    def _is_stepped_elsewhere(self) -> bool:
+        """Whether some code, of this file or of one that uses it, looks schedulers up."""
+        words = {each.attr.value for each in self.tree.all(cst.Attribute)}
+        project, path = self.facts.project, self.facts.path
+        return not words.isdisjoint(_SCHEDULERS) or bool(project.users(path, "lr_schedulers", TRAINING_STEP))

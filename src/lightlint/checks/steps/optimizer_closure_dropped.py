@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+import libcst as cst
+
+from lightlint.check import Check
+from lightlint.facts.classes import MODULE, OPTIMIZER
+from lightlint.facts.configured import CONFIGURE
+from lightlint.facts.hooks import Hook, Owner
+
+
+class OptimizerClosureDropped(Check):
+    def visit_FunctionDef(self, function: cst.FunctionDef) -> None:
+        node = self.tree.class_of(function)
+        if node is None or function.params.star_kwarg is not None:
+            return
+        if self.hooks.of(function) == Hook(Owner.MODULE, "optimizer_step"):
+            self._override(function, node)
+        elif function.name.value == "step" and self.classes.is_a(node, OPTIMIZER):
+            self._custom(function, node)
+
+    def _override(self, function: cst.FunctionDef, node: cst.ClassDef) -> None:
+        closure = next((each for each in self._parameters(function) if "closure" in each), "")
+        if (
+            not closure
+            or "optimizer_idx" in self._parameters(function)
+            or not self.facts.optimization.is_automatic(node)
+            or self._is_star(function)
+        ):
+            return
+        runs = self._uses(function, closure)
+        flow = self.facts.flow(function)
+        if not runs:
+            self.report(function.name, f"`optimizer_step` drops `{closure}`, which runs the step and the backward pass")
+        elif all(isinstance(each, cst.Call) for each in runs) and flow.reaches(flow.start, [flow.end], avoiding=runs):
+            self.report(
+                function.name, f"`optimizer_step` does not always run `{closure}`: Lightning raises when it does not"
+            )
+
+    def _custom(self, function: cst.FunctionDef, node: cst.ClassDef) -> None:
+        closure = next((each for each in self._parameters(function)[1:2]), "")
+        if "closure" not in closure or self._uses(function, closure) or self._is_stub(function):
+            return
+        if self._is_trained_automatically(node):
+            self.report(
+                function.name, f"`{node.name.value}.step` drops `{closure}`, in which Lightning runs the training step"
+            )
+
+    def _parameters(self, function: cst.FunctionDef) -> list[str]:
+        params = function.params
+        return [each.name.value for each in (*params.posonly_params, *params.params, *params.kwonly_params)]
+
+    def _is_star(self, function: cst.FunctionDef) -> bool:
+        return isinstance(function.params.star_arg, cst.Param)
+
+    def _uses(self, function: cst.FunctionDef, name: str) -> list[cst.CSTNode]:
+        """The calls that run the closure or hand it on; another use stands for itself."""
+        uses = [each for each in self.tree.within(function.body, cst.Name) if each.value == name]
+        return [self._call_around(use, function) or use for use in uses]
+
+    def _call_around(self, use: cst.Name, function: cst.FunctionDef) -> cst.CSTNode | None:
+        own = self.tree.own(function.body, cst.Call)
+        return next(
+            (each for each in self.tree.ancestors(use) if each in own and self.tree.function(use) is function), None
+        )
+
+    def _is_stub(self, function: cst.FunctionDef) -> bool:
+        return bool(self.tree.own(function.body, cst.Raise)) and not self.tree.own(function.body, cst.For)
+
+    def _is_trained_automatically(self, node: cst.ClassDef) -> bool:
+        """Whether a LightningModule with automatic optimization configures this optimizer, here or in a file that imports it."""
+        name = f"{self.names.module}.{self.names.qualified(node)}"
+        for owner, method in self.facts.configured.methods:
+            if self.facts.optimization.is_automatic(owner) and any(
+                self.names.call(call) == name for call in self.tree.within(method, cst.Call)
+            ):
+                return True
+        project = self.facts.project
+        for path in project.users(self.facts.path, CONFIGURE.name):
+            summary = project.summary(path)
+            if name not in summary.called:
+                continue
+            for each, found in summary.classes.items():
+                full = f"{project.module_name(path)}.{each}"
+                automatic = not self._mentions_flag(full) and CONFIGURE.name in found.methods
+                if automatic and self.classes.name_is_a(full, MODULE):
+                    return True
+        return False
+
+    def _mentions_flag(self, name: str) -> bool:
+        return "automatic_optimization" in self.facts.project.text_defining(name, self.facts.path.parent)

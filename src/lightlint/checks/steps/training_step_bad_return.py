@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+import libcst as cst
+
+from lightlint.check import Check
+from lightlint.facts.hooks import TRAINING_STEP, Hook, Owner
+
+
+class TrainingStepBadReturn(Check):
+    def visit_Return(self, statement: cst.Return) -> None:
+        function = self.tree.function(statement)
+        if function is None or statement.value is None or self.hooks.of(function) != Hook(Owner.MODULE, TRAINING_STEP):
+            return
+        node = self.tree.class_of(function)
+        if (
+            node is None
+            or function.decorators
+            or not self.facts.optimization.is_automatic(node)
+            or self._is_refined(node)
+        ):
+            return
+        what = self._fault(statement.value)
+        if what:
+            self.report(statement.value, what)
+
+    def _is_refined(self, node: cst.ClassDef) -> bool:
+        """Whether other code may make a loss of what is returned."""
+        if self.facts.optimization.subclasses(node) or self.classes.has_method(node, "training_step_end"):
+            return True
+        called = any(self.names.method(call) == TRAINING_STEP for call in self.tree.all(cst.Call))
+        return called or bool(self.facts.project.users(self.facts.path, TRAINING_STEP))
+
+    def _fault(self, value: cst.BaseExpression) -> str:
+        match value:
+            case cst.Tuple() | cst.List():
+                kind = "tuple" if isinstance(value, cst.Tuple) else "list"
+                return f"`training_step` returns a {kind}: Lightning takes a tensor, a dict or None and raises"
+            case cst.Dict():
+                return self._of_dict(value)
+        number = self._is_number(value)
+        if number:
+            return "`training_step` returns a number: Lightning takes a tensor, a dict or None and raises"
+        return (
+            "`training_step` returns a loss without its graph: the backward pass raises" if self._is_cut(value) else ""
+        )
+
+    def _of_dict(self, value: cst.Dict) -> str:
+        keys = [self.names.constant(each.key) if isinstance(each, cst.DictElement) else None for each in value.elements]
+        if not all(isinstance(key, str) for key in keys):
+            return ""
+        if "loss" not in keys:
+            return '`training_step` returns a dict without "loss": Lightning raises'
+        loss = value.elements[keys.index("loss")].value
+        if self._is_number(loss) or self._is_cut(loss):
+            return "`training_step` returns a loss without its graph: the backward pass raises"
+        return ""
+
+    def _is_number(self, value: cst.BaseExpression) -> bool:
+        if isinstance(value, (cst.Integer, cst.Float)):
+            return True
+        method, bare = self.names.method(value), isinstance(value, cst.Call) and not value.args
+        return (method in {"item", "tolist", "numpy"} and bare) or self.names.call(value) in {
+            "builtins.float",
+            "builtins.int",
+        }
+
+    def _is_cut(self, value: cst.BaseExpression) -> bool:
+        return isinstance(value, cst.Call) and not value.args and self.names.method(value) == "detach"
