@@ -1,0 +1,273 @@
+"""What is no tidy Python file, through the real command line: a clear line or a clean result, the right status, no byte lost."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+LOOP = """\
+import torch
+
+
+def train(model, loader, optimizer):
+    for batch in loader:
+        optimizer.zero_grad()
+        model(batch).mean().backward()
+        optimizer.step()
+        torch.cuda.empty_cache()
+"""
+CALL = "        torch.cuda.empty_cache()\n"
+DEEPER = 20_000
+
+
+def lightlint(*arguments: str | bytes, cwd: Path, data: bytes = b"") -> tuple[int, bytes, bytes]:
+    """Status, standard output and error of `lightlint --select LL501`; a crash of the process fails the test."""
+    command = [sys.executable, "-m", "lightlint", "--isolated", "--select", "LL501", "--output-format", "concise"]
+    ran = subprocess.run([*command, *arguments], cwd=cwd, input=data, capture_output=True, timeout=120)
+    assert ran.returncode in {0, 1, 2}, (ran.returncode, ran.stderr)
+    assert b"Traceback" not in ran.stderr
+    return ran.returncode, ran.stdout, ran.stderr
+
+
+def said(out: bytes) -> list[str]:
+    """The findings of a concise report."""
+    return [line for line in out.decode().splitlines() if re.match(r".*?:\d+:\d+: LL\d{3} ", line)]
+
+
+CLEAN = {
+    "empty": b"",
+    "byte order mark alone": b"\xef\xbb\xbf",
+    "one comment without a line end": b"# torch.cuda.empty_cache",
+    "form feeds and blanks": b"\f\n \t\n\f",
+    "a line continued at the end of the file": b"x = 1 \\\n",
+}
+LINTED = {
+    "latin-1 cookie": b"# -*- coding: latin-1 -*-\nname = '\xe9t\xe9'\n" + LOOP.encode(),
+    "byte order mark and CRLF": b"\xef\xbb\xbf" + LOOP.replace("\n", "\r\n").encode(),
+    "CR alone": LOOP.replace("\n", "\r").encode(),
+    "no line end": LOOP.rstrip().encode(),
+    "form feed": LOOP.replace("\n\n\n", "\n\f\n\n").encode(),
+    "tabs": LOOP.replace("        ", "\t\t").replace("    ", "\t").encode(),
+    "template strings of 3.14": (LOOP + "query = t'{table}'\n").encode(),
+    "except without brackets of 3.14": (LOOP + "try:\n    pass\nexcept OSError, ValueError:\n    pass\n").encode(),
+    "type parameters of 3.12": (LOOP + "def first[T](items: list[T]) -> T: ...\ntype Row = list[int]\n").encode(),
+    "30,000 lines": ("".join(f"x{row} = {row}\n" for row in range(30_000)) + LOOP).encode(),
+    "a line of 200,000 characters": (LOOP + f"numbers = [{'1.5, ' * 40_000}]\n").encode(),
+    "400 brackets": (LOOP + "x = " + "(" * 300 + "1" + ")" * 300 + "\n").encode(),
+    "900 terms": (LOOP + "x = " + " + ".join(["a"] * 900) + "\n").encode(),
+    "900 alternatives": (LOOP + "x = " + " or ".join(["a"] * 900) + "\n").encode(),
+    "900 branches": (LOOP + "if a:\n    pass\n" + "elif b:\n    pass\n" * 900).encode(),
+}
+REFUSED = {
+    "binary": (bytes(range(256)) * 8, "holds NUL bytes"),
+    "UTF-16": (LOOP.encode("utf-16"), "holds NUL bytes"),
+    "latin-1 without cookie": (b"name = '\xe9t\xe9'\n", "row 1 is not valid utf-8"),
+    "unknown cookie": (b"# coding: klingon\n", "unknown encoding: klingon"),
+    "bytes that are no cookie's text": (b"# coding: hex\n", "encoding"),
+    "syntax error": ((LOOP + "def broken(:\n").encode(), "syntax error"),
+    "unclosed string": ((LOOP + 'text = """\n').encode(), "syntax error"),
+    "Python 2": ((LOOP + "print loss\n").encode(), "syntax error"),
+    "merge conflict": (("<<<<<<< ours\n" + LOOP).encode(), "syntax error"),
+    "200 levels of indentation": (
+        (LOOP + "".join(" " * deep + "if a:\n" for deep in range(200)) + " " * 200 + "a\n").encode(),
+        "syntax error",
+    ),
+    "brackets": ((LOOP + "x = " + "(" * DEEPER + ")" * DEEPER + "\n").encode(), "nested too deeply"),
+    "sum": ((LOOP + "x = " + "+".join(["a"] * DEEPER) + "\n").encode(), "nested too deeply"),
+    "sum over lines": ((LOOP + "x = (\n" + "\n+ ".join(["a"] * DEEPER) + "\n)\n").encode(), "nested too deeply"),
+    "sum over continued lines": ((LOOP + "x = " + " \\\n+ ".join(["a"] * DEEPER) + "\n").encode(), "nested too deeply"),
+    "alternatives": ((LOOP + "x = " + " or ".join(["a"] * DEEPER) + "\n").encode(), "nested too deeply"),
+    "attributes": ((LOOP + "x = a" + ".b" * DEEPER + "\n").encode(), "nested too deeply"),
+    "calls": ((LOOP + "x = a" + "()" * DEEPER + "\n").encode(), "nested too deeply"),
+    "subscripts": ((LOOP + "x = a" + "[f(0, 1)]" * DEEPER + "\n").encode(), "nested too deeply"),
+    "signs": ((LOOP + "x = " + "-" * DEEPER + "1\n").encode(), "nested too deeply"),
+    "negations": ((LOOP + "x = " + "not " * DEEPER + "a\n").encode(), "nested too deeply"),
+    "lambdas": ((LOOP + "x = " + "lambda: " * DEEPER + "1\n").encode(), "nested too deeply"),
+    "conditional expressions": ((LOOP + "x = " + "a if b else " * DEEPER + "c\n").encode(), "nested too deeply"),
+    "adjacent strings": ((LOOP + "x = " + "'a' " * DEEPER + "\n").encode(), "nested too deeply"),
+    "branches": ((LOOP + "if a:\n    pass\n" + "elif b:\n    pass\n" * DEEPER).encode(), "nested too deeply"),
+}
+
+
+@pytest.mark.parametrize("data", CLEAN.values(), ids=CLEAN)
+def test_nothing_to_find(data: bytes, tmp_path: Path) -> None:
+    (tmp_path / "file.py").write_bytes(data)
+    status, out, err = lightlint("--fix", "file.py", cwd=tmp_path)
+    assert (status, said(out), err) == (0, [], b"")
+    assert (tmp_path / "file.py").read_bytes() == data
+    assert lightlint("-", cwd=tmp_path, data=data) == (0, b"No findings in 1 file.\n", b"")
+
+
+@pytest.mark.parametrize("data", LINTED.values(), ids=LINTED)
+def test_linted_and_repaired_to_the_byte(data: bytes, tmp_path: Path) -> None:
+    """The fix takes the call's row out and leaves every other byte where it was."""
+    file = tmp_path / "file.py"
+    file.write_bytes(data)
+    status, out, err = lightlint("file.py", cwd=tmp_path)
+    assert (status, len(said(out)), err) == (1, 1, b"")
+    assert " LL501 " in out.decode()
+    status, out, err = lightlint("--fix", "file.py", cwd=tmp_path)
+    assert (status, said(out), err) == (0, [], b"")
+    row = re.search(rb"(?:\r\n|\r|\n)[ \t]+torch\.cuda\.empty_cache\(\)", data)
+    assert row is not None
+    left = file.read_bytes()
+    line_end = re.match(rb"\r\n|\r|\n", row[0])
+    assert line_end is not None
+    without = [data[: row.start()] + data[row.end() :], data[: row.start()] + line_end[0] + data[row.end() :]]
+    assert left in without
+    assert lightlint("--fix", "-", cwd=tmp_path, data=data)[:2] == (0, left)
+
+
+@pytest.mark.parametrize(("data", "why"), REFUSED.values(), ids=REFUSED)
+def test_refused_with_one_line(data: bytes, why: str, tmp_path: Path) -> None:
+    """A file that cannot be read is an error of its own; the others are linted all the same."""
+    (tmp_path / "file.py").write_bytes(data)
+    (tmp_path / "other.py").write_text(LOOP)
+    status, out, err = lightlint("--fix", ".", cwd=tmp_path)
+    (line,) = said(out)
+    assert re.match(r"(\./)?file\.py:\d+:\d+: LL000 ", line)
+    assert why in line
+    assert (status, err) == (1, b"")
+    assert (tmp_path / "file.py").read_bytes() == data
+    assert (tmp_path / "other.py").read_text() == LOOP.replace(CALL, "")
+    status, out, err = lightlint("--fix", "-", cwd=tmp_path, data=data)
+    assert (status, out) == (1, data)
+    assert why.encode() in err
+
+
+NOTEBOOKS = {
+    "empty": (b"", "empty"),
+    "no JSON": (b"{", "not JSON"),
+    "binary": (b"\0\1\2", "not JSON"),
+    "a list": (b"[]", "not a notebook"),
+    "no cells": (b"{}", "not a notebook"),
+    "deep JSON": (b"[" * 100_000, "nests too deep"),
+}
+
+
+@pytest.mark.parametrize(("data", "why"), NOTEBOOKS.values(), ids=NOTEBOOKS)
+def test_notebooks_refused_with_one_line(data: bytes, why: str, tmp_path: Path) -> None:
+    (tmp_path / "notes.ipynb").write_bytes(data)
+    status, out, err = lightlint("--fix", "notes.ipynb", cwd=tmp_path)
+    (line,) = said(out)
+    assert line.startswith("notes.ipynb:1:1: LL000 ")
+    assert why in line
+    assert (status, err) == (1, b"")
+    assert (tmp_path / "notes.ipynb").read_bytes() == data
+    assert lightlint("--stdin-filename", "notes.ipynb", cwd=tmp_path, data=data)[0] == 1
+
+
+def test_paths_that_lead_nowhere(tmp_path: Path) -> None:
+    (tmp_path / "dangling.py").symlink_to("nowhere.py")
+    (tmp_path / "one.py").symlink_to("two.py")
+    (tmp_path / "two.py").symlink_to("one.py")
+    for name in ("dangling.py", "one.py"):
+        status, out, err = lightlint(name, cwd=tmp_path)
+        assert (status, len(said(out)), err) == (1, 1, b"")
+        assert f"{name}:1:1: LL000 cannot be read: " in out.decode()
+    assert lightlint(".", cwd=tmp_path)[0] == 0  # a walk passes links that are no files, as git and ruff do
+    status, _, err = lightlint("nowhere.py", cwd=tmp_path)
+    assert (status, err) == (2, b"lightlint: nowhere.py: no such file or directory\n")
+
+
+def test_directories_named_like_files_and_links_in_circles(tmp_path: Path) -> None:
+    inner = tmp_path / "package.py"
+    inner.mkdir()
+    (inner / "train.py").write_text(LOOP)
+    (inner / "up").symlink_to("..")
+    (inner / "self").symlink_to(".")
+    (tmp_path / "link.py").symlink_to("package.py/train.py")
+    status, out, err = lightlint(".", cwd=tmp_path)
+    assert (status, err) == (1, b"")
+    assert len(said(out)) == 1, "a file is linted once, by whatever paths it is reached"
+
+
+def test_a_fix_goes_through_a_link(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(LOOP)
+    (tmp_path / "link.py").symlink_to("train.py")
+    assert lightlint("--fix", "link.py", cwd=tmp_path)[0] == 0
+    assert (tmp_path / "link.py").is_symlink()
+    assert (tmp_path / "train.py").read_text() == LOOP.replace(CALL, "")
+
+
+def test_a_path_that_is_no_utf8(tmp_path: Path) -> None:
+    name = b"n\xff.py"
+    path = os.fsencode(tmp_path) + b"/" + name
+    try:
+        with open(path, "wb") as file:
+            file.write(LOOP.encode())
+    except OSError:
+        pytest.skip("this file system takes UTF-8 names only")
+    status, out, err = lightlint("--fix", name, cwd=tmp_path)
+    assert (status, err) == (0, b"")
+    with open(path, "rb") as file:
+        assert file.read() == LOOP.replace(CALL, "").encode()
+    status, out, err = lightlint(".", cwd=tmp_path)
+    assert (status, said(out), err) == (0, [], b"")
+
+
+def test_a_read_only_file_is_not_replaced(tmp_path: Path) -> None:
+    """Whoever may write everywhere (root) may write here, too; the mode stays in any case."""
+    file = tmp_path / "train.py"
+    file.write_text(LOOP)
+    file.chmod(0o444)
+    status, out, err = lightlint("--fix", "train.py", cwd=tmp_path)
+    if os.access(file, os.W_OK):
+        assert (status, said(out), err) == (0, [], b"")
+        assert file.read_text() == LOOP.replace(CALL, "")
+    else:
+        assert (status, len(said(out))) == (2, 1)
+        assert err == b"lightlint: train.py: cannot be written: the file is read-only\n"
+        assert file.read_text() == LOOP
+    assert stat.S_IMODE(file.stat().st_mode) == 0o444
+
+
+def test_a_directory_that_takes_no_file(tmp_path: Path) -> None:
+    """The new text needs a new file beside the old one: where that cannot be, the old one stays as it is."""
+    folder = tmp_path / "closed"
+    folder.mkdir()
+    (folder / "train.py").write_text(LOOP)
+    folder.chmod(0o555)
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            pytest.skip("this user may write everywhere")
+    except PermissionError:
+        status, out, err = lightlint("--fix", "closed/train.py", cwd=tmp_path)
+        assert (status, len(said(out))) == (2, 1)
+        assert err.startswith(b"lightlint: closed/train.py: cannot be written: ")
+        assert (folder / "train.py").read_text() == LOOP
+    finally:
+        folder.chmod(0o755)
+    assert [path.name for path in folder.iterdir()] == ["train.py"]
+
+
+def test_an_unreadable_file(tmp_path: Path) -> None:
+    (tmp_path / "closed.py").write_text(LOOP)
+    (tmp_path / "closed.py").chmod(0)
+    if os.access(tmp_path / "closed.py", os.R_OK):
+        pytest.skip("this user may read everything")
+    status, out, err = lightlint(".", cwd=tmp_path)
+    assert (status, err) == (1, b"")
+    assert "closed.py:1:1: LL000 cannot be read: Permission denied" in out.decode()
+
+
+def test_a_file_that_vanishes(tmp_path: Path) -> None:
+    """Files may go between the walk and the reading: whichever moment it is, nothing breaks."""
+    for number in range(300):
+        (tmp_path / f"file{number:03}.py").write_text(LOOP)
+    command = [sys.executable, "-m", "lightlint", "--isolated", "--select", "LL501", "--output-format", "concise", "."]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
+        for path in sorted(tmp_path.iterdir(), reverse=True):
+            path.unlink()
+        out, err = running.communicate(timeout=120)
+    assert running.returncode in {0, 1, 2}
+    assert b"Traceback" not in err
+    rules = {line.split(": ")[1].split(" ")[0] for line in said(out)}
+    assert rules <= {"LL501", "LL000"}
