@@ -9,7 +9,12 @@ from lightlint.facts.compat import is_versioned, removal_tier
 from lightlint.fixes.edits import replace
 
 _OLD, _NEW = "pytorch_lightning", "lightning.pytorch"
-_SAME_NAMES = {"core.lightning", "callbacks.base", "loops.base", "loggers.base", "profiler"}
+_KEPT = {  # names that the module in place of a removed one still has in 2.6
+    "core.lightning": {"LightningModule"},
+    "callbacks.base": {"Callback"},
+    "loggers.base": {"DummyLogger", "rank_zero_experiment"},
+    "profiler": {"SimpleProfiler", "AdvancedProfiler", "PyTorchProfiler", "XLAProfiler", "PassThroughProfiler"},
+}
 
 
 class LightningRemovedImport(Check):
@@ -75,10 +80,12 @@ class LightningRemovedImport(Check):
         self, node: cst.BaseExpression | cst.ImportAlias, full: str, name: str, entry: RemovedName, package: str
     ) -> Repair | None:
         """Name the module that holds the same names today."""
-        plain = isinstance(node, (cst.Attribute, cst.Name)) and full == name
-        imported = isinstance(self.tree.parent(node), cst.ImportFrom)
-        if not plain or not imported or entry.name.removeprefix(f"{_OLD}.") not in _SAME_NAMES:
+        statement = self.tree.parent(node)
+        kept = _KEPT.get(entry.name.removeprefix(f"{_OLD}."), set())
+        if full != name or not isinstance(statement, cst.ImportFrom) or not isinstance(node, (cst.Attribute, cst.Name)):
             return None
-        assert isinstance(node, (cst.Attribute, cst.Name))
+        aliases = [] if isinstance(statement.names, cst.ImportStar) else statement.names
+        if not aliases or not all(dotted_name(each.name) in kept for each in aliases):
+            return None
         new = entry.replacement.replace(_OLD, package, 1)
         return Repair(f"import from `{new}`", replace(self.code, node, new))
