@@ -61,9 +61,11 @@ class Loops:
         return [callee for callee in map(self._hooks.callee, calls) if callee is not None]
 
     def _trains(self, loop: Loop) -> bool:
-        """Whether a loop draws batches or runs a backward pass, inner loops and what they call left to themselves."""
-        bodies = [loop.body, *(helper.body for helper in self._helpers(loop))]
-        return any(map(self.is_backward_in, bodies)) or self._values.is_batch_loop(loop)
+        """Whether a loop draws batches or runs a backward pass, inner loops and those of helpers left to themselves."""
+        calls = [call for call in self._tree.own(loop.body, cst.Call) if self._tree.loops(call)[0] is loop]
+        for helper in self._helpers(loop):
+            calls += [call for call in self._tree.own(helper.body, cst.Call) if not self._tree.loops(call)]
+        return any(map(self.is_backward, calls)) or self._values.is_batch_loop(loop)
 
     def is_backward_in(self, body: cst.CSTNode) -> bool:
         """Whether a body runs a backward pass itself, not in a function nested in it."""
