@@ -39,7 +39,8 @@ from lightlint.facts.values import Values
 from lightlint.facts.workers import Workers
 from lightlint.facts.world import FABRIC, World
 from lightlint.facts.writes import Writes
-from lightlint.sources.source import Source
+from lightlint.sources.load import load
+from lightlint.sources.source import Source, UnreadableError
 
 if TYPE_CHECKING:
     from lightlint.facts.versions import Target
@@ -85,6 +86,7 @@ class FileFacts:
         self.accumulation = Accumulation(self.tree, self.names, self.hooks, self.values, self.conditions)
         self.positions = Positions(module, source)
         self._flows: dict[cst.CSTNode, Flow] = {}
+        self._others: dict[Path, FileFacts] = {}
 
     def span(self, node: cst.CSTNode) -> tuple[int, int]:
         """Character offsets `[start, end)` of a node in the source's text."""
@@ -103,6 +105,31 @@ class FileFacts:
     def conditions(self, node: cst.CSTNode) -> list[tuple[cst.BaseExpression, bool]]:
         """The tests inside a node's function that must have come out one way whenever the node runs."""
         return list(self.flow(self.tree.owner(node)).conditions(node))
+
+    def of_class(self, name: str) -> tuple[FileFacts, cst.ClassDef] | None:
+        """A class of the project by canonical name, with the facts of its file; None for one out of sight.
+
+        For another file than this one its whole tree is read: ask only when a finding hangs on it.
+        """
+        local = self.classes.local(name)
+        if local is not None:
+            return self, local
+        found = self.project.find_class(name, self.path.parent)
+        if found is None:
+            return None
+        path = found[1]
+        if path not in self._others:
+            try:
+                source = load(path)
+                module = cst.parse_module(source.text)
+            except (UnreadableError, cst.ParserSyntaxError):
+                return None
+            self._others[path] = FileFacts(
+                source, module, self.project, distributed=self._distributed, target=self._target
+            )
+        other = self._others[path]
+        node = next((each for key, each in other.classes.by_name.items() if key.endswith(f".{found[0].name}")), None)
+        return (other, node) if node is not None else None
 
     @cached_property
     def processes(self) -> Processes:
@@ -177,7 +204,7 @@ class FileFacts:
     @cached_property
     def monitors(self) -> Monitors:
         """Which metrics callbacks and schedulers watch."""
-        return Monitors(self.tree, self.names, self.strings, self.configured)
+        return Monitors(self.tree, self.names, self.strings, self.configured, self.project, self.path)
 
     @cached_property
     def rescues(self) -> Rescues:

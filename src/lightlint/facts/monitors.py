@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 import libcst as cst
 
 from lightlint.facts.configured import Configured
 from lightlint.facts.names import Names
+from lightlint.facts.project import Project
 from lightlint.facts.strings import Strings
 from lightlint.facts.tree import Tree
 
@@ -37,11 +39,15 @@ class Monitor:
 class Monitors:
     """The monitors of one file."""
 
-    def __init__(self, tree: Tree, names: Names, strings: Strings, configured: Configured) -> None:
+    def __init__(
+        self, tree: Tree, names: Names, strings: Strings, configured: Configured, project: Project, path: Path
+    ) -> None:
         self._tree = tree
         self._names = names
         self._strings = strings
         self._configured = configured
+        self._project = project
+        self._path = path
 
     @cached_property
     def callbacks(self) -> tuple[Monitor, ...]:
@@ -77,6 +83,22 @@ class Monitors:
                             self._made("ReduceLROnPlateau", origin.call, written, mode.value if mode else None)
                         )
         return tuple(found)
+
+    @cached_property
+    def keys(self) -> frozenset[str]:
+        """The keys that are surely watched: in this file, and by callbacks of the files that train with what it defines."""
+        own = [monitor.key for monitor in self.callbacks]
+        for node in self._tree.all(cst.ClassDef):
+            own += [monitor.key for monitor in self.of_schedulers(node)]
+        others = [self._project.summary(path).calls for path in self._project.users(self._path, "Trainer")]
+        found = [
+            call.arguments.get("monitor", call.positional[_PLACES[call.name][0] : _PLACES[call.name][0] + 1])
+            for calls in others
+            for call in calls
+            if call.name in _PLACES
+        ]
+        spelled = [each[0] if isinstance(each, tuple) and each else each for each in found]
+        return frozenset(key for key in [*own, *spelled] if isinstance(key, str))
 
     def only(self, expression: cst.BaseExpression) -> str | None:
         """The one string an expression can be."""

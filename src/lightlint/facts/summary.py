@@ -52,7 +52,13 @@ class ModuleSummary:
 _ATOMS = (ast.Name, ast.Constant, ast.expr_context, ast.boolop, ast.operator, ast.unaryop, ast.cmpop)
 _LEAVES = {str, int, bool, type(None), *_ATOMS, *(kind for each in _ATOMS for kind in each.__subclasses__())}
 _BLOCKS = (ast.stmt, ast.ExceptHandler, ast.match_case)
-NOTED = {"lightning.Trainer", "lightning.fabric.Fabric", "torch.distributed.init_process_group"}
+NOTED = {
+    "lightning.Trainer",
+    "lightning.fabric.Fabric",
+    "torch.distributed.init_process_group",
+    "lightning.callbacks.ModelCheckpoint",
+    "lightning.callbacks.EarlyStopping",
+}
 
 
 def summarise(text: str, module: str, package: str) -> ModuleSummary:

@@ -1,0 +1,32 @@
+from __future__ import annotations
+
+import libcst as cst
+
+from lightlint.check import Check, Repair
+from lightlint.facts.world import Ranks
+from lightlint.finding import Applicability, Tier
+from lightlint.fixes.edits import replace
+
+
+class LogRankZeroOnlyMonitored(Check):
+    def visit_Call(self, call: cst.Call) -> None:
+        if not self.facts.logs.is_log(call) or self.facts.logs.argument(call, "rank_zero_only") is not True:
+            return
+        watched = sorted((self.facts.logs.keys(call) or frozenset()) & self.facts.monitors.keys)
+        ranks = self.facts.world.lightning
+        if not watched or ranks is Ranks.ONE:
+            return
+        argument = self.names.argument(call, "rank_zero_only")
+        self.report(
+            argument or call,
+            f"`{watched[0]}` is monitored and differs between the ranks: they decide differently and wait for each other",
+            tier=None if ranks is Ranks.MANY else Tier.WARNING,
+            repair=self._repair(call, argument) if argument is not None else None,
+        )
+
+    def _repair(self, call: cst.Call, argument: cst.Arg) -> Repair | None:
+        """Take the mean of all ranks instead, unless the call stands where one rank only gets to it."""
+        if self.names.argument(call, "sync_dist") is not None or self.guards.guarded(call) or argument.keyword is None:
+            return None
+        draft = replace(self.code, argument.keyword, "sync_dist")
+        return Repair("log the mean of all ranks", draft, Applicability.UNSAFE)

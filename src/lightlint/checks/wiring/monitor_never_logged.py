@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+import re
+from difflib import get_close_matches
+
+import libcst as cst
+
+from lightlint.check import Check, Repair
+from lightlint.facts.file import FileFacts
+from lightlint.facts.monitors import Monitor
+from lightlint.facts.training import Run
+from lightlint.finding import Applicability
+from lightlint.fixes.edits import replace
+
+_DERIVED = re.compile(r"(?:/dataloader_idx_\d+|_step|_epoch)$")
+_SHOWN = 6
+
+
+class MonitorNeverLogged(Check):
+    def visit_Module(self, module: cst.Module) -> None:
+        if self.facts.lightning.may_be_below("1.5"):
+            return
+        seen: set[cst.CSTNode] = set()
+        for run in self.facts.training.runs:
+            for monitor in self._monitors(run):
+                if monitor.written not in seen:
+                    seen.add(monitor.written)
+                    self._look_at(run, monitor)
+
+    def _monitors(self, run: Run) -> list[Monitor]:
+        """What is watched in a run whose callbacks are all in sight and are Lightning's or this file's."""
+        made = self.facts.training.callbacks(run.trainer) if run.trainer is not None and run.entry == "fit" else None
+        if made is None or run.module is None:
+            return []
+        names = [self.names.of(call.func) or "" for call in made]
+        if not all(name.startswith("lightning.callbacks.") or self.classes.local(name) for name in names):
+            return []
+        found = [monitor for call in made if (monitor := self.facts.monitors.of_callback(call))]
+        local = self.classes.local(run.module)
+        return found + (list(self.facts.monitors.of_schedulers(local)) if local is not None else [])
+
+    def _look_at(self, run: Run, monitor: Monitor) -> None:
+        found = self.facts.of_class(run.module or "")
+        if found is None or monitor.key is None or monitor.key.startswith("lr-"):
+            return
+        logged = _logged(*found)
+        own = _logged_beside(self.facts)
+        if logged is None or own is None:
+            return
+        keys = logged | own
+        if {monitor.key, _DERIVED.sub("", monitor.key), _DERIVED.sub("", _DERIVED.sub("", monitor.key))} & keys:
+            return
+        shown = ", ".join(f"`{key}`" for key in sorted(keys)[:_SHOWN]) or "nothing"
+        more = ", ..." if len(keys) > _SHOWN else ""
+        message = f"`{monitor.watcher}` watches `{monitor.key}`, and `{found[1].name.value}` logs {shown}{more}"
+        near = get_close_matches(monitor.key, sorted(keys), n=1, cutoff=0.7)
+        self.report(monitor.written, message, repair=self._repair(monitor, near[0]) if near else None)
+
+    def _repair(self, monitor: Monitor, key: str) -> Repair | None:
+        if not isinstance(monitor.written, cst.SimpleString):
+            return None
+        quote = monitor.written.quote
+        return Repair(
+            f"watch `{key}`", replace(self.code, monitor.written, f"{quote}{key}{quote}"), Applicability.UNSAFE
+        )
+
+
+def _logged(facts: FileFacts, node: cst.ClassDef) -> frozenset[str] | None:
+    """Every key that a module logs; None where one may be out of sight."""
+    above = facts.classes.ancestors(node)
+    in_sight = all(
+        facts.classes.local(name) or name.startswith(("lightning.", "torch.", "builtins.", "abc.")) for name in above
+    )
+    if not in_sight or facts.classes.has_method(node, "log") or facts.classes.has_method(node, "log_dict"):
+        return None
+    bodies = [node, *filter(None, map(facts.classes.local, above))]
+    if any(_leaves_sight(facts, body) for body in bodies):
+        return None
+    return _joined([call.keys for call in facts.logs.of_class(node)], _logged_beside(facts))
+
+
+def _logged_beside(facts: FileFacts) -> frozenset[str] | None:
+    """Every key that other classes of a file log, such as callbacks; None where one may be out of sight."""
+    text = facts.source.text
+    if "callback_metrics" in text or "logged_metrics" in text:
+        return None
+    calls = [call for call in facts.tree.all(cst.Call) if facts.names.method(call) in {"log", "log_dict"}]
+    through_modules = [
+        call
+        for call in calls
+        if facts.logs.is_log(call)
+        and isinstance(call.func, cst.Attribute)
+        and not facts.classes.is_self(call.func.value)
+    ]
+    return _joined([facts.logs.keys(call) for call in through_modules], frozenset())
+
+
+def _leaves_sight(facts: FileFacts, body: cst.ClassDef) -> bool:
+    """Whether a class hands itself, or its log methods, to code that may log for it."""
+    for name in facts.tree.within(body, cst.Name):
+        above = facts.tree.parent(name)
+        if isinstance(above, cst.Arg) and above.value is name and facts.classes.is_self(name):
+            call = facts.tree.parent(above)
+            if not (isinstance(call, cst.Call) and facts.names.call(call) == "builtins.super"):
+                return True
+    for each in facts.tree.within(body, cst.Attribute):
+        if each.attr.value in {"log", "log_dict"} and facts.classes.is_self(each.value):
+            above = facts.tree.parent(each)
+            if not (isinstance(above, cst.Call) and above.func is each):
+                return True
+    return False
+
+
+def _joined(parts: list[frozenset[str] | None], more: frozenset[str] | None) -> frozenset[str] | None:
+    known = [part for part in [*parts, more] if part is not None]
+    return frozenset[str]().union(*known) if len(known) == len(parts) + 1 else None
