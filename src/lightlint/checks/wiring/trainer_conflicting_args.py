@@ -99,5 +99,7 @@ class TrainerConflictingArgs(Check):
                 self.report(arg, f"`{self.names.method(call)}` gets loaders and a `datamodule`")
 
     def _is_sure(self, value: cst.BaseExpression) -> bool:
-        """Whether a value surely is not None: made by a constructor in sight."""
-        return bool(self.values.origins(value)) or isinstance(value, (cst.List, cst.Dict))
+        """Whether a value surely is not None: made by a constructor in sight, not only annotated."""
+        origins = self.values.origins(value)
+        made = bool(origins) and all(each.call is not None for each in origins)
+        return made or isinstance(value, (cst.List, cst.Dict))
