@@ -4,9 +4,10 @@ import libcst as cst
 
 from lightlint.check import Check, Repair
 from lightlint.facts.api import RemovedName, lightning_api
+from lightlint.facts.compat import is_versioned, removal_tier
 from lightlint.facts.keywords import keywords
 from lightlint.facts.world import TRAINER
-from lightlint.finding import Applicability, Tier
+from lightlint.finding import Applicability
 from lightlint.fixes.edits import Draft, insert_argument, join, remove_argument, replace, replace_argument_name
 
 _BOOLEANS = {"True", "False"}
@@ -16,11 +17,11 @@ class TrainerRemovedArg(Check):
     def visit_Call(self, call: cst.Call) -> None:
         for arg, name in self._arguments(call):
             removed = lightning_api().trainer_removed.get(name)
-            if removed is None or not self._is_gone(removed) or self._is_versioned(call):
+            tier = removal_tier(self.facts.lightning, removed.removed) if removed else None
+            if removed is None or tier is None or is_versioned(self.facts, call):
                 continue
-            target = self.facts.lightning
-            tier = None if target.surely_at_least(removed.removed) else Tier.WARNING
-            message = f"`Trainer` has no argument `{name}` since Lightning {removed.removed.minor} (target: {target.version.minor})"
+            target = self.facts.lightning.version.minor
+            message = f"`Trainer` has no argument `{name}` since Lightning {removed.removed.minor} (target: {target})"
             self.report(arg, message, tier=tier, repair=self._repair(call, arg, name, removed))
 
     def _arguments(self, call: cst.Call) -> list[tuple[cst.CSTNode, str]]:
@@ -31,27 +32,6 @@ class TrainerRemovedArg(Check):
         if callee != TRAINER:
             return []
         return [(keyword.node, keyword.name) for keyword in keywords(self.tree, self.names, call)]
-
-    def _is_gone(self, removed: RemovedName) -> bool:
-        """Whether the newest version that the target allows no longer takes the argument."""
-        return self.facts.lightning.version >= removed.removed
-
-    def _is_versioned(self, call: cst.Call) -> bool:
-        """Whether the call runs only for some versions: under a version test, or where a TypeError is expected."""
-        tests = [test for test, _ in self.facts.conditions(call)]
-        words = {name.value.lower() for test in tests for name in self.tree.within(test, cst.Name)}
-        if any("version" in word or "greater" in word or word.startswith("is_") for word in words):
-            return True
-        tries = [above for above in self.tree.ancestors(call) if isinstance(above, cst.Try)]
-        return any(self.tree.contains(each.body, call) and each.handlers for each in tries) or any(
-            isinstance(above, cst.With) for above in self.tree.ancestors(call) if self._expects_failure(above)
-        )
-
-    def _expects_failure(self, node: cst.CSTNode) -> bool:
-        items = node.items if isinstance(node, cst.With) else ()
-        return any(
-            self.names.of(item.item.func) == "pytest.raises" for item in items if isinstance(item.item, cst.Call)
-        )
 
     def _repair(self, call: cst.Call, arg: cst.CSTNode, name: str, removed: RemovedName) -> Repair | None:
         if not isinstance(arg, cst.Arg):
