@@ -27,12 +27,25 @@ class ManualRawOptimizer(Check):
 
     def _is_raw(self, receiver: cst.BaseExpression) -> bool:
         """Whether an expression surely is a torch optimizer without Lightning's wrapper around it."""
-        if self._is_unwrapped(receiver):
+        if self._is_unwrapped(receiver) or self._is_trainers(receiver):
             return True
+        if isinstance(receiver, cst.Name):
+            values = [each.value for each in self.names.bindings.lookup(receiver)]
+            return bool(values) and all(isinstance(each, cst.Attribute) and self._is_raw(each) for each in values)
         if not isinstance(receiver, (cst.Attribute, cst.Subscript)) or not self.values.is_optimizer(receiver):
             return False
-        origins = self.values.origins(receiver)
-        return all(each.call is not None and self.names.method(each.call) != "optimizers" for each in origins)
+        held = receiver.value if isinstance(receiver, cst.Subscript) else receiver
+        node = self.classes.self_class(held.value) if isinstance(held, cst.Attribute) else None
+        if node is None or not isinstance(held, cst.Attribute):
+            return False
+        sources = self.classes.attribute_sources(node, held.attr.value)
+        return not any(value is None or self.facts.optimization.from_optimizers(value) for value, _ in sources)
+
+    def _is_trainers(self, receiver: cst.BaseExpression) -> bool:
+        """Whether an expression is an item of `self.trainer.optimizers`."""
+        held = receiver.value if isinstance(receiver, cst.Subscript) else None
+        owner = held.value if isinstance(held, cst.Attribute) and held.attr.value == "optimizers" else None
+        return isinstance(owner, cst.Attribute) and owner.attr.value == "trainer" and self.classes.is_self(owner.value)
 
     def _is_unwrapped(self, receiver: cst.BaseExpression) -> bool:
         """Whether an expression is, or is an item of, `self.optimizers(use_pl_optimizer=False)`."""
