@@ -10,7 +10,7 @@ from lightlint.fixes.draft import Draft, RawEdit, as_fix, join
 from lightlint.fixes.expressions import rename, replace, wrap
 from lightlint.fixes.imports import add_import
 from lightlint.fixes.parameters import insert_default, insert_parameter, remove_parameter
-from lightlint.fixes.statements import drop_statement, insert_after, insert_before, wrap_statements
+from lightlint.fixes.statements import drop_statement, insert_after, insert_before, replace_statement, wrap_statements
 
 __all__ = [
     "Code",
@@ -31,6 +31,7 @@ __all__ = [
     "rename",
     "replace",
     "replace_argument_name",
+    "replace_statement",
     "wrap",
     "wrap_statements",
 ]

@@ -47,6 +47,11 @@ def drop_statement(code: Code, statement: cst.SimpleStatementLine | cst.BaseSmal
     return Draft((RawEdit(*_whole_lines(code, start, line_end), ""),), comment_inside or comment_beside)
 
 
+def replace_statement(code: Code, statement: cst.BaseSmallStatement, text: str) -> Draft:
+    """Put another simple statement in the place of one; what shares its line stays."""
+    return Draft((RawEdit(*code.spans.span(statement), text),), has_comment(statement))
+
+
 def insert_before(code: Code, statement: Statement, text: str) -> Draft | None:
     """Put a statement, or several lines of them, in front of another.
 

@@ -1,0 +1,118 @@
+"""Names that torch, torchvision, torchaudio and functorch removed or deprecated: `data/torch-api.toml`, typed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from lightlint.facts.versions import Version
+
+_ROOMS = ("detection.", "optical_flow.", "segmentation.", "video.")
+_MODELS = "torchvision.models."
+
+
+@dataclass(frozen=True, slots=True)
+class OldName:
+    """A function, class or module that is deprecated, or gone.
+
+    `deprecated` and `removed` are releases of `package`; `torch_deprecated` and `torch_removed` are the releases of torch
+    these were made for. `replacement` is a name that does the same, empty where there is none; `note` says in prose how
+    code changes; `warns` whether a use warns at run time; `fix` is "safe", "unsafe" or empty: how exact it is to write
+    the replacement for the name, the arguments left as they are. `is_module` names take all below them along;
+    `is_called_name` names live on as something that cannot be called.
+    """
+
+    name: str
+    package: str
+    deprecated: Version | None
+    removed: Version | None
+    torch_deprecated: Version | None
+    torch_removed: Version | None
+    replacement: str = ""
+    note: str = ""
+    warns: bool = False
+    fix: str = ""
+    is_module: bool = False
+    is_called_name: bool = False
+
+
+@cache
+def old_names() -> Mapping[str, OldName]:
+    """Every removed or deprecated name by its canonical full name."""
+    data = _data()
+    return MappingProxyType({name: _old_name(name, entry, data["companions"]) for name, entry in data["names"].items()})
+
+
+def old_name_in(full: str) -> OldName | None:
+    """The entry for a full name, or for a module that went with all below it."""
+    names = old_names()
+    found = names.get(full)
+    while found is None and "." in full:
+        full = full.rpartition(".")[0]
+        above = names.get(full)
+        found = above if above is not None and above.is_module else None
+    return found
+
+
+def vision_weights(function: str, parameter: str) -> str | None:
+    """The weights that `pretrained=True` (or `pretrained_backbone=True`) of a torchvision model stands for.
+
+    Args:
+        function: full name, `torchvision.models.resnet18`, `torchvision.models.resnet.resnet18`.
+        parameter: "pretrained" or "pretrained_backbone".
+
+    Returns:
+        The name of the weights, such as "IMAGENET1K_V1"; None for what takes no such argument.
+    """
+    rest = function.removeprefix(_MODELS)
+    if rest == function or rest.startswith("quantization."):  # there the weights depend on `quantize`
+        return None
+    room = next((room for room in _ROOMS if rest.startswith(room)), "")
+    return _weights(parameter).get(room + rest.rpartition(".")[2])
+
+
+@cache
+def _weights(parameter: str) -> Mapping[str, str]:
+    table = _data()["vision_weights"][parameter]
+    return {model: weights for weights, models in table.items() for model in models}
+
+
+@cache
+def _data() -> dict[str, Any]:
+    import tomllib
+
+    return tomllib.loads((Path(__file__).parents[1] / "data" / "torch-api.toml").read_text("utf-8"))
+
+
+def _old_name(name: str, entry: Mapping[str, Any], companions: Mapping[str, Mapping[str, str]]) -> OldName:
+    package = name.partition(".")[0]
+    package = "torch" if package == "functorch" else package
+    deprecated, removed = entry.get("deprecated"), entry.get("removed")
+    return OldName(
+        name=name,
+        package=package,
+        deprecated=Version(deprecated) if deprecated else None,
+        removed=Version(removed) if removed else None,
+        torch_deprecated=_torch_release(package, deprecated, companions),
+        torch_removed=_torch_release(package, removed, companions),
+        replacement=entry.get("replacement", ""),
+        note=entry.get("note", ""),
+        warns=entry.get("warns", False),
+        fix=entry.get("fix", ""),
+        is_module=entry.get("kind") == "module",
+        is_called_name=entry.get("kind") == "call",
+    )
+
+
+def _torch_release(package: str, release: str | None, companions: Mapping[str, Mapping[str, str]]) -> Version | None:
+    """The release of torch that a release of one of its companions was made for."""
+    if release is None:
+        return None
+    minor = int(release.partition(".")[2])
+    if package == "torch" or (package == "torchaudio" and not release.startswith("0.")):
+        return Version(release)
+    return Version(companions[package].get(release) or f"2.{minor - 15}")
