@@ -35,6 +35,7 @@ from lightlint.facts.strings import Strings
 from lightlint.facts.summary import summarise
 from lightlint.facts.training import Training
 from lightlint.facts.tree import Tree
+from lightlint.facts.updates import Updates
 from lightlint.facts.values import Values
 from lightlint.facts.workers import Workers
 from lightlint.facts.world import FABRIC, World
@@ -215,6 +216,11 @@ class FileFacts:
     def steps(self) -> Steps:
         """What one training step does."""
         return Steps(self.tree, self.names, self.classes, self.hooks, self.values, self.loops, self.flow)
+
+    @cached_property
+    def updates(self) -> Updates:
+        """In which order a function clears, computes, clips and uses gradients."""
+        return Updates(self)
 
     @cached_property
     def torch(self) -> Target:

@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import libcst as cst
+
+from lightlint.check import Check, Repair
+from lightlint.facts.updates import Update
+from lightlint.finding import Applicability
+from lightlint.fixes.edits import Draft
+from lightlint.fixes.moves import move_before
+
+
+class ClipGradWrongPlace(Check):
+    def visit_Call(self, call: cst.Call) -> None:
+        if not self.facts.updates.clips(call) or not isinstance(self.tree.parent(call), cst.Expr):
+            return  # a norm that is read is a measurement
+        owner = self.tree.owner(call)
+        updates = self.facts.updates.updates(owner)
+        if len({self.names.key(update.optimizer) for update in updates}) != 1:
+            return
+        reason = self._reason(call, owner, updates)
+        if reason and not self.facts.steps.leaves_sight(updates[0].optimizer):
+            self.report(
+                call,
+                f"clips gradients {reason}, so it changes nothing",
+                repair=Repair("clip before the step", self._draft(call, updates), Applicability.UNSAFE),
+            )
+
+    def _reason(self, clip: cst.Call, owner: cst.FunctionDef | cst.Module, updates: list[Update]) -> str:
+        facts, flow = self.facts.updates, self.facts.flow(owner)
+        clears = facts.clears(owner)
+        if len(clears) != len(facts.clears_of(owner, updates[0].optimizer)):
+            clears = [each for each in clears if self._clears_all(each, clip, updates[0])]
+        backwards = facts.backwards(owner)
+        if not clears or not backwards or facts.handles_gradients(owner):
+            return ""
+        steps = [each for each in facts.own(owner) if self._may_step(each)]
+        if any(not flow.reaches(clip, [each]) and not flow.reaches(each, [clip]) for each in clears):
+            return ""  # clears in a branch of its own
+        if not any(flow.reaches(each, [clip], avoiding=clears) for each in backwards):
+            return "when there are none yet"
+        if flow.reaches(clip, clears) and not any(flow.reaches(clip, [each], avoiding=clears) for each in steps):
+            return "that are cleared before any step uses them"
+        return ""
+
+    def _clears_all(self, clear: cst.Call, clip: cst.Call, update: Update) -> bool:
+        """Whether a `zero_grad()` clears what is clipped: of the optimizer, or of the module whose parameters they are."""
+        receiver = self.names.key(clear.func.value) if isinstance(clear.func, cst.Attribute) else ""
+        given = self.names.argument(clip, "parameters", 0)
+        clipped = given.value.func if given is not None and isinstance(given.value, cst.Call) else None
+        module = self.names.key(clipped.value) if isinstance(clipped, cst.Attribute) else ""
+        return bool(receiver) and receiver in {self.names.key(update.optimizer), module}
+
+    def _may_step(self, call: cst.Call) -> bool:
+        if self.names.method(call) == "step":
+            return not self.facts.updates.is_scheduler_step(call)
+        return self.facts.steps.leads(call, lambda each: self.names.method(each) == "step")
+
+    def _draft(self, clip: cst.Call, updates: list[Update]) -> Draft | None:
+        statement = self.tree.statement(clip)
+        if len(updates) != 1 or updates[0].scaler is not None or not isinstance(statement, cst.Expr):
+            return None
+        return move_before(self.code, statement, self.tree.statement(updates[0].call))

@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import libcst as cst
+
+from lightlint.check import Check, Repair
+from lightlint.facts.bindings import Kind
+from lightlint.fixes.edits import wrap
+
+_LAZY = {"builtins.filter", "builtins.map", "builtins.zip", "itertools.chain", "itertools.chain.from_iterable"}
+_EATERS = {f"builtins.{name}" for name in ("dict", "frozenset", "list", "max", "min", "set", "sorted", "sum", "tuple")}
+_ITERATORS = {"parameters", "named_parameters", "buffers"}
+
+
+class ExhaustedParameters(Check):
+    def visit_Assign(self, node: cst.Assign) -> None:
+        name = node.targets[0].target if len(node.targets) == 1 else None
+        if not isinstance(name, cst.Name) or not self._is_generator(node.value):
+            return
+        owner = self.tree.owner(name)
+        bound = self.names.bindings.lookup(name)
+        if len(bound) != 1 or bound[0].kind is not Kind.ASSIGN or self._leaks(name, owner):
+            return
+        uses = [use for use in self._uses(name, owner) if self._eats(use)]
+        flow = self.facts.flow(owner)
+        for use in uses:
+            again = [other for other in uses if other is not use and flow.reaches(other, [use], avoiding=[name])]
+            loops = [loop for loop in self.tree.loops(use) if not self.tree.contains(loop, node)]
+            repeated = any(flow.reaches_in_later_iteration(loop, use, [use], avoiding=[name]) for loop in loops)
+            if again or repeated:
+                how = "used up before" if again else "used up in the first iteration"
+                self.report(
+                    use,
+                    f"`{name.value}` is a generator and {how}: nothing is left in it here",
+                    repair=Repair("make it a list", wrap(self.code, node.value, "list(", ")")),
+                )
+                return
+
+    def _is_generator(self, value: cst.BaseExpression) -> bool:
+        """Whether a value is a generator over parameters: `net.parameters()`, or `filter`, `map` and the like of one."""
+        if isinstance(value, cst.Call):
+            func = value.func
+            method = isinstance(func, cst.Attribute) and func.attr.value in _ITERATORS and not self.hooks.callee(value)
+            if method and isinstance(func, cst.Attribute):
+                return self._is_module(func.value)
+            lazy = self.names.of(func) in _LAZY
+            return lazy and any(self._is_generator(arg.value) for arg in value.args)
+        return isinstance(value, cst.GeneratorExp) and self._is_generator(value.for_in.iter)
+
+    def _is_module(self, receiver: cst.BaseExpression) -> bool:
+        """Not what another class of this file defines `parameters` for, and in a file that builds torch modules."""
+        origin = self.values.constructor(receiver)
+        local = self.classes.local(origin.name) if origin else None
+        return local is None or self.classes.is_a(local, "torch.nn.Module")
+
+    def _uses(self, name: cst.Name, owner: cst.CSTNode) -> list[cst.Name]:
+        found = [each for each in self.tree.own(owner, cst.Name) if each.value == name.value and each is not name]
+        return [each for each in found if self.names.bindings.lookup(each)[:1] == self.names.bindings.lookup(name)]
+
+    def _leaks(self, name: cst.Name, owner: cst.CSTNode) -> bool:
+        """Whether a nested function, or another scope, uses the name too."""
+        everywhere = [each for each in self.tree.within(owner, cst.Name) if each.value == name.value]
+        return bool(self.tree.own(owner, cst.Global, cst.Nonlocal)) and len(everywhere) > 1
+
+    def _eats(self, use: cst.Name) -> bool:
+        """Whether a use surely takes everything out of the generator."""
+        above = self.tree.parent(use)
+        if isinstance(above, (cst.For, cst.CompFor)) and above.iter is use:
+            return isinstance(above, cst.CompFor) or not self.tree.own(above.body, cst.Break, cst.Return)
+        if isinstance(above, cst.DictElement) and self.names.constant(above.key) == "params":
+            lists = [each for each in self.tree.ancestors(above) if isinstance(each, cst.Call)]
+            return bool(lists) and self._is_optimizer(lists[0])
+        call = self.tree.parent(above) if isinstance(above, cst.Arg) else None
+        if not isinstance(call, cst.Call) or not isinstance(above, cst.Arg) or above.star:
+            return False
+        name = self.names.of(call.func) or ""
+        first = self.names.argument(call, "parameters", 0) is above or self.names.argument(call, "params", 0) is above
+        return first and (name in _EATERS or self.facts.updates.clips(call) or self._is_optimizer(call))
+
+    def _is_optimizer(self, call: cst.Call) -> bool:
+        return self.classes.name_is_a(self.names.of(call.func), "torch.optim.Optimizer")

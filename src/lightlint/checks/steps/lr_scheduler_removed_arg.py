@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+import libcst as cst
+
+from lightlint.check import Check, Repair
+from lightlint.facts.updates import SCHEDULER
+from lightlint.finding import Tier
+from lightlint.fixes.edits import remove_argument
+
+_ROOM = "torch.optim.lr_scheduler."
+_SINCE = "2.7"  # the first release whose schedulers raise on `verbose`
+
+
+class LrSchedulerRemovedArg(Check):
+    def visit_Call(self, call: cst.Call) -> None:
+        if not self.facts.torch.may_be_at_least(_SINCE):
+            return
+        tier = None if self.facts.torch.surely_at_least(_SINCE) else Tier.WARNING
+        name = self.names.of(call.func) or ""
+        given = self.names.argument(call, "verbose")
+        if given is not None and (name.startswith(_ROOM) or self._is_base_init(call)):
+            called = name.rpartition(".")[2] or "LRScheduler.__init__"
+            self.report(
+                given,
+                f"`{called}` takes no `verbose` since torch {_SINCE}: a TypeError",
+                repair=Repair("remove `verbose`", remove_argument(self.code, call, given)),
+                tier=tier,
+            )
+        elif self._is_base_init(call) and len(call.args) == 3 and not any(arg.keyword or arg.star for arg in call.args):
+            self.report(
+                call.args[2],
+                f"`LRScheduler.__init__` takes no `verbose` since torch {_SINCE}: a TypeError",
+                repair=Repair("remove the argument", remove_argument(self.code, call, call.args[2])),
+                tier=tier,
+            )
+
+    def _is_base_init(self, call: cst.Call) -> bool:
+        """`super().__init__(...)` in a class directly below torch's base of all schedulers."""
+        func = call.func
+        if not isinstance(func, cst.Attribute) or func.attr.value != "__init__":
+            return False
+        node = self.tree.enclosing_class(call)
+        bases = set(self.classes.base_names(node)) if node is not None else set()
+        by_super = isinstance(func.value, cst.Call) and self.names.call(func.value) == "builtins.super"
+        return by_super and bool(bases) and bases <= {SCHEDULER, f"{_ROOM}_LRScheduler"}

@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+import libcst as cst
+
+from lightlint.check import Check, Repair
+from lightlint.facts.updates import Update
+from lightlint.finding import Applicability
+from lightlint.fixes.edits import Draft
+from lightlint.fixes.moves import move_before
+
+
+class ZeroGradBeforeStep(Check):
+    def visit_Call(self, call: cst.Call) -> None:
+        update = self.facts.updates.update(call)
+        clear = self._clear_between(update) if update is not None else None
+        if update is None or clear is None:
+            return
+        name = self.code.text_of(update.optimizer)
+        self.report(
+            clear,
+            f"clears the gradients between the backward pass and the step of `{name}`, which then changes nothing",
+            repair=Repair("clear the gradients before the backward pass", self._draft(clear), Applicability.UNSAFE),
+        )
+
+    def _clear_between(self, update: Update) -> cst.Call | None:
+        """The `zero_grad()` that every way from a backward pass to a step goes through."""
+        facts, step = self.facts.updates, update.call
+        owner = self.tree.owner(step)
+        clears, backwards = facts.clears_of(owner, update.optimizer), facts.backwards(owner)
+        if not clears or not backwards or facts.handles_gradients(owner):
+            return None
+        flow = self.facts.flow(owner)
+        if any(flow.reaches(each, [step], avoiding=clears) for each in backwards):
+            return None
+        between = [each for each in clears if flow.reaches(each, [step], avoiding=[*backwards, *clears])]
+        met = [each for each in between if any(flow.reaches(back, [each], avoiding=[step]) for back in backwards)]
+        for each in met:
+            on_the_way = [
+                call
+                for call in facts.own(owner)
+                if flow.reaches(each, [call], avoiding=[step]) and flow.reaches(call, [step], avoiding=clears)
+            ]
+            if all(facts.is_quiet(call) for call in on_the_way):
+                return each
+        return None
+
+    def _draft(self, clear: cst.Call) -> Draft | None:
+        statement = self.tree.statement(clear)
+        owner = self.tree.owner(clear)
+        backwards = [each for each in self.facts.updates.own(owner) if self.loops.is_backward(each)]
+        if len(backwards) != 1 or not isinstance(statement, cst.Expr):
+            return None
+        if self.tree.order(backwards[0]) > self.tree.order(clear):
+            return None  # the step stands in front of the backward pass: it is the step that has to move
+        return move_before(self.code, statement, self.tree.statement(backwards[0]))
