@@ -89,10 +89,14 @@ class Optimization:
         found = [method] if method is not None else []
         for each in found:
             for call in self._tree.own(each.body, cst.Call):
-                for callee in (*self._facts.hooks.callees(call), *self._forward(call)):
+                for callee in self.callees(call):
                     if callee not in found:
                         found.append(callee)
         return found
+
+    def callees(self, call: cst.Call) -> list[cst.FunctionDef]:
+        """The functions of this file that a call can run, `forward` for `self(...)` among them."""
+        return [*self._facts.hooks.callees(call), *self._forward(call)]
 
     def calls(self, node: cst.ClassDef, hook: str = TRAINING_STEP) -> list[cst.Call]:
         """The calls that a hook of a class makes, itself and through functions of this file."""

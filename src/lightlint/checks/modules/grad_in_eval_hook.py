@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+import libcst as cst
+
+from lightlint.check import Check
+from lightlint.facts.classes import MODULE
+
+_ENTRIES = {"validation_step": {"validate", "fit"}, "test_step": {"test"}, "predict_step": {"predict"}}
+_GRADS = {"torch.autograd.grad", "torch.autograd.backward"}
+_GRADS |= {f"torch.autograd.functional.{name}" for name in ("jacobian", "hessian", "vjp", "hvp")}
+_SWITCHES = {"enable_grad", "set_grad_enabled", "inference_mode"}
+
+
+class GradInEvalHook(Check):
+    def visit_ClassDef(self, node: cst.ClassDef) -> None:
+        if not self.classes.is_a(node, MODULE) or not self.facts.optimization.family(node):
+            return
+        reported: set[cst.Call] = set()
+        for hook in _ENTRIES:
+            function = self.classes.method(node, hook)
+            if function is None or self.tree.class_of(function) is not node:
+                continue
+            for call, enabled in self._gradients(function):
+                if call not in reported and self._fails(node, hook, enabled=enabled):
+                    reported.add(call)
+                    self._report(call, hook, enabled=enabled)
+
+    def _report(self, call: cst.Call, hook: str, *, enabled: bool) -> None:
+        name = self.code.text_of(call.func)
+        if enabled:
+            what = f"`{name}` runs in `{hook}` under `inference_mode`, which `enable_grad` does not undo: it raises"
+        else:
+            what = f"`{name}` runs in `{hook}`, where Lightning turns gradients off: it raises"
+        self.report(call, what)
+
+    def _gradients(self, hook: cst.FunctionDef) -> list[tuple[cst.Call, bool]]:
+        """The gradients that a hook takes for sure, itself or through functions, and whether autograd is turned on there."""
+        found: list[tuple[cst.Call, bool]] = []
+        pending = [(hook, self._is_enabled(hook))]
+        seen = {hook}
+        for function, enabled in pending:
+            for call in self.tree.own(function.body, cst.Call):
+                if self.facts.conditions(call) or self._is_tried(call):
+                    continue
+                on = enabled or self._is_under(call)
+                if self.names.of(call.func) in _GRADS or self.facts.optimization.raw_backward(call) is not None:
+                    found.append((call, on))
+                callees = self.facts.optimization.callees(call)
+                for callee in callees if len(callees) == 1 else ():
+                    if callee not in seen:
+                        seen.add(callee)
+                        pending.append((callee, on or self._is_enabled(callee)))
+        return found
+
+    def _is_tried(self, call: cst.Call) -> bool:
+        return any(isinstance(each, cst.Try) for each in self.tree.ancestors(call))
+
+    def _is_enabled(self, function: cst.FunctionDef) -> bool:
+        return any(self._enables(each.decorator) for each in function.decorators)
+
+    def _is_under(self, call: cst.Call) -> bool:
+        withs = [each for each in self.tree.ancestors(call) if isinstance(each, cst.With)]
+        return any(self._enables(item.item) for each in withs for item in each.items)
+
+    def _enables(self, expression: cst.BaseExpression) -> bool:
+        if isinstance(expression, cst.Call):
+            name = self.names.call(expression)
+            given = expression.args[0].value if expression.args else None
+            return name == "torch.enable_grad" or (
+                name == "torch.set_grad_enabled" and self.names.constant(given) is True
+            )
+        return self.names.of(expression) == "torch.enable_grad"
+
+    def _fails(self, node: cst.ClassDef, hook: str, *, enabled: bool) -> bool:
+        """Whether gradients surely are off in a hook: by Lightning, or in spite of `enable_grad` by inference mode."""
+        family = self.facts.optimization.family(node)
+        words = {each.value for part in family for each in self.tree.within(part, cst.Name)}
+        if not enabled:
+            return words.isdisjoint(_SWITCHES)
+        name = f"{self.names.module}.{self.names.qualified(node)}"
+        runs = [each for each in self.facts.training.runs if each.module == name and each.entry in _ENTRIES[hook]]
+        known = "inference_mode" not in words and self.facts.lightning.surely_at_least("1.8")
+        return known and bool(runs) and all(self._is_inference(each.trainer) for each in runs)
+
+    def _is_inference(self, trainer: cst.Call | None) -> bool:
+        """Whether a Trainer evaluates in inference mode: it is not told otherwise, by argument or by its strategy."""
+        if trainer is None or self.names.has_star(trainer):
+            return False
+        given = {arg.keyword.value for arg in trainer.args if arg.keyword is not None}
+        return given.isdisjoint({"inference_mode", "strategy", "num_nodes"})
