@@ -80,7 +80,7 @@ class Classes:
         """This file's classes by canonical name: the last of several, none if they have different bases."""
         found: dict[str, list[cst.ClassDef]] = defaultdict(list)
         for node in self._tree.all(cst.ClassDef):
-            found[f"{self._names.module}.{self._names.qualified(node)}"].append(node)
+            found[self._names.defined(node)].append(node)
         return {
             name: nodes[-1]
             for name, nodes in found.items()

@@ -29,7 +29,7 @@ class Evaluation:
     def loaders(self, node: cst.ClassDef, stage: str) -> int | None:
         """With how many loaders every run in sight evaluates a module; None where that is not certain."""
         facts = self._facts
-        name = f"{facts.names.module}.{facts.names.qualified(node)}"
+        name = facts.names.defined(node)
         runs = [run for run in facts.training.runs if run.module == name and run.entry in _GIVEN[stage]]
         counts = {self._of_run(node, run, stage) for run in runs} - {0}
         if not runs:

@@ -64,7 +64,7 @@ class Names:
         if binding.kind is Kind.IMPORT:
             return canonical(binding.dotted)
         if binding.kind in {Kind.FUNCTION, Kind.CLASS}:
-            return f"{self.module}.{self.qualified(binding.site)}"
+            return self.defined(binding.site)
         if binding.kind is Kind.ASSIGN and not binding.path and isinstance(binding.value, (cst.Name, cst.Attribute)):
             if isinstance(binding.value, cst.Name) and binding.value.value == binding.name:
                 return None
@@ -75,6 +75,10 @@ class Names:
         """A name that only a star import can have brought: known where the module's public names are its own."""
         modules = [module for module in self.bindings.stars if module.startswith(LIBRARIES)]
         return canonical(f"{modules[0]}.{name}") if len(self.bindings.stars) == len(modules) == 1 else None
+
+    def defined(self, node: cst.CSTNode) -> str:
+        """Canonical name of a class or function of this file, as `of` gives it for what means it."""
+        return canonical(f"{self.module}.{self.qualified(node)}")
 
     def qualified(self, node: cst.CSTNode) -> str:
         """Dotted path of a class or function inside this module."""

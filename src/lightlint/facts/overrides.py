@@ -51,7 +51,7 @@ def owner_of(facts: FileFacts, function: cst.FunctionDef) -> Owner | None:
     owner = facts.hooks.owner(node)
     if owner is not None:
         return owner
-    name = f"{facts.names.module}.{facts.names.qualified(node)}"
+    name = facts.names.defined(node)
     heirs = [each for each in facts.tree.all(cst.ClassDef) if name in facts.classes.ancestors(each)]
     return next((found for each in heirs if (found := facts.hooks.owner(each))), None)
 

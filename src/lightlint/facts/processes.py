@@ -116,7 +116,7 @@ class Processes:
         """Whether `torch.multiprocessing.spawn` starts a function, with the same arguments in every process."""
         spawns = [call for call in self._tree.all(cst.Call) if self._names.call(call) == "torch.multiprocessing.spawn"]
         targets = [self._names.argument(call, "fn", 0) for call in spawns]
-        name = f"{self._names.module}.{self._names.qualified(function)}"
+        name = self._names.defined(function)
         return any(target is not None and self._names.of(target.value) == name for target in targets)
 
     def follows_data(self, expression: cst.CSTNode) -> bool:

@@ -107,7 +107,7 @@ class Values:
     def _of_name(self, name: cst.Name, depth: int) -> list[Origin | None]:
         node = self._classes.self_class(name)
         if node is not None:
-            return [Origin(f"{self._names.module}.{self._names.qualified(node)}")]
+            return [Origin(self._names.defined(node))]
         found = [
             each for each in self._names.bindings.lookup(name) if each.kind is Kind.PARAMETER or not is_none(each.value)
         ]

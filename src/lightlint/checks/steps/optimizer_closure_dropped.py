@@ -68,7 +68,7 @@ class OptimizerClosureDropped(Check):
 
     def _is_trained_automatically(self, node: cst.ClassDef) -> bool:
         """Whether a LightningModule with automatic optimization configures this optimizer, here or in a file that imports it."""
-        name = f"{self.names.module}.{self.names.qualified(node)}"
+        name = self.names.defined(node)
         for owner, method in self.facts.configured.methods:
             if self.facts.optimization.is_automatic(owner) and any(
                 self.names.call(call) == name for call in self.tree.within(method, cst.Call)

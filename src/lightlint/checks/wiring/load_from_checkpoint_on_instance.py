@@ -45,7 +45,7 @@ class LoadFromCheckpointOnInstance(Check):
             node = self.tree.enclosing_class(receiver)
             if function is None or function.decorators or self.tree.class_of(function) is not node or node is None:
                 return None
-            name = f"{self.names.module}.{self.names.qualified(node)}"
+            name = self.names.defined(node)
         else:
             origin = self.values.constructor(receiver) or self._before(receiver)
             if origin is None or _MEANS_CLASS.search(self.names.key(receiver)):
