@@ -31,9 +31,20 @@ class MetricComputeWithoutReset(Check):
     def _is_metric(self, node: cst.ClassDef, name: str) -> bool:
         """Whether an attribute surely holds one of torchmetrics' metrics that counts one epoch."""
         values = self.classes.attribute_values(node, name)
-        made = self.names.call(values[0]) if len(values) == 1 else None
+        made = self.names.call(self._original(values[0])) if len(values) == 1 else None
         last = (made or "").rpartition(".")[2]
         return (made or "").startswith("torchmetrics.") and last[:1].isupper() and not last.startswith(_ACROSS_EPOCHS)
+
+    def _original(self, value: cst.BaseExpression) -> cst.BaseExpression:
+        """What a copy is made of: the collection in `metrics.clone(prefix="val_")`."""
+        if (
+            isinstance(value, cst.Call)
+            and self.names.method(value) == "clone"
+            and isinstance(value.func, cst.Attribute)
+        ):
+            sources = self.facts.reaching.sources(value.func.value)
+            return sources[0] if len(sources) == 1 else value
+        return value
 
     def _look_at(self, node: cst.ClassDef, name: str, places: list[cst.Attribute]) -> None:
         computed: list[cst.Call] = []
