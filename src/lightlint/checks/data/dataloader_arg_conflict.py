@@ -1,0 +1,128 @@
+from __future__ import annotations
+
+import libcst as cst
+
+from lightlint.check import Check, Repair
+from lightlint.facts.bindings import Kind
+from lightlint.facts.classes import ITERABLE_DATASET
+from lightlint.facts.names import UNKNOWN
+from lightlint.facts.options import option_default
+from lightlint.facts.workers import LOADER
+from lightlint.fixes.edits import join, remove_argument, replace
+
+_POSITIONS = {"batch_size": 1, "shuffle": 2, "sampler": 3, "batch_sampler": 4, "num_workers": 5, "drop_last": 8}
+
+
+class DataloaderArgConflict(Check):
+    def visit_Call(self, call: cst.Call) -> None:
+        if self.names.call(call) != LOADER or any(arg.star == "*" for arg in call.args):
+            return
+        self._judge_order(call)
+        self._judge_workers(call)
+
+    def _judge_order(self, call: cst.Call) -> None:
+        shuffle = self._given(call, "shuffle")
+        shuffles = shuffle is not None and self.names.constant(shuffle.value) is True
+        if self._is_made(self._given(call, "batch_sampler")):
+            rivals = [name for name in ("batch_size", "shuffle", "sampler", "drop_last") if self._says(call, name)]
+            if rivals:
+                self.report(call.func, f"`batch_sampler` excludes `{rivals[0]}`: the constructor raises ValueError")
+            return
+        if not shuffles or shuffle is None:
+            return
+        if self._is_made(self._given(call, "sampler")):
+            repair = Repair("drop `shuffle`", remove_argument(self.code, call, shuffle))
+            self.report(shuffle, "`sampler` excludes `shuffle=True`: the constructor raises ValueError", repair=repair)
+        elif self._is_iterable(call):
+            self.report(shuffle, "an IterableDataset excludes `shuffle=True`: the constructor raises ValueError")
+
+    def _judge_workers(self, call: cst.Call) -> None:
+        workers = self._given(call, "num_workers")
+        if workers is None:
+            count: object = UNKNOWN if self.names.has_star(call) else 0
+        else:
+            count = self.names.constant(workers.value)
+        by_default = count is UNKNOWN and workers is not None and self._default(workers.value) == 0
+        if count != 0 and not by_default:
+            return
+        persistent, prefetch = (
+            self.names.argument(call, "persistent_workers"),
+            self.names.argument(call, "prefetch_factor"),
+        )
+        wrong = [arg for arg in (persistent, prefetch) if arg is not None and self._asks_for_workers(arg)]
+        if not wrong or self._is_tested(call, workers):
+            return
+        names = " and ".join(f"`{arg.keyword.value}`" for arg in wrong if arg.keyword)
+        when = "with `num_workers` at its default 0" if by_default else "with no workers"
+        self.report(
+            wrong[0], f"{names} {when}: the constructor raises ValueError", repair=self._repair(call, wrong, workers)
+        )
+
+    def _default(self, value: cst.BaseExpression) -> object:
+        return option_default(self.tree, self.names, value)
+
+    def _asks_for_workers(self, arg: cst.Arg) -> bool:
+        value = self.names.constant(arg.value)
+        if arg.keyword is not None and arg.keyword.value == "persistent_workers":
+            return value is True
+        return isinstance(value, int) and not isinstance(value, bool)
+
+    def _is_tested(self, call: cst.Call, workers: cst.Arg | None) -> bool:
+        """Whether the loader is made only where a test on the number of workers let it."""
+        key = self.names.key(workers.value) if workers is not None else ""
+        tests = [test for test, _ in self.facts.conditions(call)]
+        return bool(key) and any(
+            self.names.key(each) == key for test in tests for each in self.tree.within(test, cst.Name, cst.Attribute)
+        )
+
+    def _repair(self, call: cst.Call, wrong: list[cst.Arg], workers: cst.Arg | None) -> Repair | None:
+        if workers is None or self.names.constant(workers.value) is not UNKNOWN:
+            if len(wrong) > 1:
+                return None
+            return Repair(
+                f"drop `{wrong[0].keyword.value}`" if wrong[0].keyword else "",
+                remove_argument(self.code, call, wrong[0]),
+            )
+        key = self.code.text_of(workers.value)
+        drafts = []
+        for arg in wrong:
+            text = self.code.text_of(arg.value)
+            drafts.append(
+                replace(self.code, arg.value, f"{key} > 0" if text == "True" else f"{text} if {key} > 0 else None")
+            )
+        return Repair("ask for it only where there are workers", join(*drafts))
+
+    def _given(self, call: cst.Call, name: str) -> cst.Arg | None:
+        return self.names.argument(call, name, _POSITIONS[name])
+
+    def _says(self, call: cst.Call, name: str) -> bool:
+        """Whether an argument surely has another value than its default."""
+        arg = self._given(call, name)
+        if arg is None:
+            return False
+        value = self.names.constant(arg.value)
+        if name == "batch_size":
+            return isinstance(value, int) and value != 1
+        return self._is_made(arg) if name == "sampler" else value is True
+
+    def _is_made(self, arg: cst.Arg | None) -> bool:
+        """Whether an argument surely is an object, not None: made here by a class."""
+        if arg is None:
+            return False
+        value = arg.value
+        if isinstance(value, cst.Name):
+            found = self.names.bindings.lookup(value)
+            values = [each.value for each in found if each.kind is Kind.ASSIGN and not each.path]
+            return bool(values) and len(values) == len(found) and all(self._is_instance(each) for each in values)
+        return self._is_instance(value)
+
+    def _is_instance(self, value: cst.CSTNode | None) -> bool:
+        name = self.names.call(value) or ""
+        return name.rpartition(".")[2][:1].isupper() and (
+            name.startswith("torch.") or self.classes.local(name) is not None
+        )
+
+    def _is_iterable(self, call: cst.Call) -> bool:
+        dataset = self.names.argument(call, "dataset", 0)
+        origins = self.values.origins(dataset.value) if dataset is not None else ()
+        return bool(origins) and all(self.classes.name_is_a(each.name, ITERABLE_DATASET) for each in origins)

@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import re
+
+import libcst as cst
+
+from lightlint.check import Check, Repair
+from lightlint.facts.classes import NN_MODULE
+from lightlint.finding import Applicability
+from lightlint.fixes.edits import insert_argument
+
+_DROPOUTS = {
+    f"torch.nn.functional.{name}"
+    for name in ("dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout")
+}
+_MEANT = re.compile(r"(?:^|_)mc(?:$|_|[A-Z])|^MC|monte|bayes|prenet|uncertain|stochastic|always|train", re.IGNORECASE)
+
+
+class FunctionalDropoutAlwaysOn(Check):
+    def visit_Call(self, call: cst.Call) -> None:
+        name = self.names.call(call)
+        if name not in _DROPOUTS or self.names.has_star(call) or self.names.argument(call, "training", 2) is not None:
+            return
+        method, node = self.tree.function(call), self.tree.enclosing_class(call)
+        if method is None or node is None or not self.classes.is_a(node, NN_MODULE):
+            return
+        probability = self.names.argument(call, "p", 1)
+        if probability is not None and self.names.constant(probability.value) in (0, 0.0):
+            return
+        if self._is_meant(call, node) or self._depends_on_mode(call, probability):
+            return
+        self.report(
+            call,
+            f"`{name.rpartition('.')[2]}()` without `training=` drops values in `eval()` too",
+            repair=self._repair(call),
+        )
+
+    def _is_meant(self, call: cst.Call, node: cst.ClassDef) -> bool:
+        """Whether names say that the dropout is meant to stay on, or that the code runs in training only."""
+        around = [
+            each.name.value for each in self.tree.ancestors(call) if isinstance(each, (cst.FunctionDef, cst.ClassDef))
+        ]
+        own = any(
+            isinstance(assign.target, cst.Attribute)
+            for assign in self.tree.within(node, cst.AssignTarget)
+            if isinstance(assign.target, cst.Attribute) and assign.target.attr.value == "training"
+        )
+        return own or any(_MEANT.search(each) for each in around)
+
+    def _depends_on_mode(self, call: cst.Call, probability: cst.Arg | None) -> bool:
+        tests = [test for test, _ in self.facts.conditions(call)]
+        parts: list[cst.CSTNode] = [*tests, *([probability] if probability is not None else [])]
+        names = [name for part in parts for name in self.tree.within(part, cst.Name)]
+        bound = [each.value for name in names for each in self.names.bindings.lookup(name) if each.value is not None]
+        words = {name.value for part in (*parts, *bound) for name in self.tree.within(part, cst.Name)}
+        return any(re.search("train|eval", word) for word in words)
+
+    def _repair(self, call: cst.Call) -> Repair | None:
+        method = next(
+            (
+                each
+                for each in self.tree.ancestors(call)
+                if isinstance(each, cst.FunctionDef) and self.tree.class_of(each)
+            ),
+            None,
+        )
+        if method is None or self.classes.is_static(method) or not method.params.params:
+            return None
+        first = method.params.params[0].name.value
+        draft = insert_argument(self.code, call, f"training={first}.training")
+        return Repair(f"follow `{first}.training`", draft, Applicability.UNSAFE)

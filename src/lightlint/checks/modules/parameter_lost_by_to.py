@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import libcst as cst
+
+from lightlint.check import Check, Repair
+from lightlint.facts.bindings import dotted_name
+from lightlint.facts.classes import NN_MODULE
+from lightlint.finding import Applicability
+from lightlint.fixes.edits import replace
+
+_MOVING = {"to", "cuda", "half", "double", "bfloat16", "type"}
+_VIEWING = {
+    "view",
+    "reshape",
+    "unsqueeze",
+    "squeeze",
+    "repeat",
+    "expand",
+    "transpose",
+    "permute",
+    "clone",
+    "mul",
+    "div",
+}
+_NO_CHANGE = {"cpu", "torch.float", "torch.float32"}
+
+
+class ParameterLostByTo(Check):
+    def visit_Assign(self, assign: cst.Assign) -> None:
+        if len(assign.targets) != 1 or not isinstance(assign.targets[0].target, cst.Attribute):
+            return
+        target = assign.targets[0].target
+        node = self.classes.self_class(target.value)
+        if node is None or not self.classes.is_a(node, NN_MODULE):
+            return
+        match assign.value:
+            case cst.Call(func=cst.Attribute(value=cst.Call() as made, attr=cst.Name(value=method))) as call:
+                if (
+                    not self._is_parameter(made)
+                    or method not in _MOVING | _VIEWING
+                    or self._changes_nothing(call, method)
+                ):
+                    return
+                how = f"`.{method}()` returns another tensor"
+                repair = self._repair(call, made)
+            case cst.BinaryOperation() as operation if any(
+                self._is_parameter(side) for side in (operation.left, operation.right)
+            ):
+                how, repair = "the result of the arithmetic is another tensor", None
+            case _:
+                return
+        message = f"`self.{target.attr.value}` is no parameter: {how}, which no optimizer gets and no checkpoint holds"
+        self.report(assign.value, message, repair=repair)
+
+    def _is_parameter(self, node: cst.CSTNode) -> bool:
+        return isinstance(node, cst.Call) and self.names.call(node) == "torch.nn.Parameter"
+
+    def _changes_nothing(self, call: cst.Call, method: str) -> bool:
+        """Whether a move surely, or most likely, gives the parameter back: to the CPU it lies on, to its own type."""
+        if method != "to":
+            return False
+        values = [self.names.constant(arg.value) for arg in call.args]
+        spelled = {str(value) for value in values if isinstance(value, str)} | {dotted_name(a.value) for a in call.args}
+        return not call.args or bool(spelled & _NO_CHANGE)
+
+    def _repair(self, call: cst.Call, made: cst.Call) -> Repair | None:
+        """The same call, made on the tensor before it becomes a parameter."""
+        if not made.args or made.args[0].star:
+            return None
+        low, high = self.facts.span(made)
+        start, end = self.facts.span(made.args[0].value)
+        text, tail = self.facts.source.text, self.facts.source.text[high : self.facts.span(call)[1]]
+        inner = text[start:end]
+        if not isinstance(made.args[0].value, (cst.Call, cst.Name, cst.Attribute, cst.Subscript)):
+            inner = f"({inner})"
+        moved = f"{text[low:start]}{inner}{tail}{text[end:high]}"
+        return Repair(
+            "change the tensor before it becomes a parameter", replace(self.code, call, moved), Applicability.UNSAFE
+        )

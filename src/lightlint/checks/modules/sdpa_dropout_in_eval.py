@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+import re
+
+import libcst as cst
+
+from lightlint.check import Check, Repair
+from lightlint.facts.bindings import Kind
+from lightlint.facts.classes import NN_MODULE
+from lightlint.facts.names import UNKNOWN
+from lightlint.finding import Applicability
+from lightlint.fixes.edits import replace
+
+_ATTENTION = "torch.nn.functional.scaled_dot_product_attention"
+_MODE = re.compile("train|eval|infer", re.IGNORECASE)
+
+
+class SdpaDropoutInEval(Check):
+    def visit_Call(self, call: cst.Call) -> None:
+        if self.names.call(call) != _ATTENTION:
+            return
+        given = self.names.argument(call, "dropout_p", 4)
+        node = self.tree.enclosing_class(call)
+        if given is None or node is None or not self.classes.is_a(node, NN_MODULE):
+            return
+        if not self._stays(given.value, node) or self._in_training_only(call):
+            return
+        text = self.facts.source.text[slice(*self.facts.span(given.value))]
+        self.report(
+            given,
+            f"`dropout_p={text}` is applied in `eval()` too",
+            repair=Repair(
+                "drop in training only",
+                replace(self.code, given.value, f"{text} if self.training else 0.0"),
+                Applicability.UNSAFE,
+            ) if self._self_is_visible(call) else None,
+        )  # fmt: skip
+
+    def _stays(self, value: cst.BaseExpression, node: cst.ClassDef) -> bool:
+        """Whether a probability surely is the same in training and in evaluation, and not zero."""
+        constant = self.names.constant(value)
+        if constant is not UNKNOWN:
+            return isinstance(constant, (int, float)) and constant > 0
+        if isinstance(value, cst.Name):
+            found = self.names.bindings.lookup(value)
+            only = found[0] if len(found) == 1 and found[0].kind is Kind.ASSIGN and not found[0].path else None
+            return only is not None and only.value is not None and self._stays(only.value, node)
+        match value:
+            case cst.Attribute(value=cst.Attribute() as inner, attr=cst.Name(value="p")):
+                return self._is_own(inner, node) and self.values.is_module(inner)
+            case cst.Attribute():
+                return self._is_own(value, node)
+        return False
+
+    def _is_own(self, attribute: cst.Attribute, node: cst.ClassDef) -> bool:
+        """Whether an attribute of `self` is set in the constructor only, by nothing that asks for the mode."""
+        if self.classes.self_class(attribute.value) is not node or _MODE.search(attribute.attr.value):
+            return False
+        name = attribute.attr.value
+        sources = self.classes.attribute_values(node, name)
+        makers = {
+            owner.name.value for source in sources if isinstance(owner := self.tree.owner(source), cst.FunctionDef)
+        }
+        constants = [self.names.constant(source) for source in sources]
+        asks = any(_MODE.search(word.value) for source in sources for word in self.tree.within(source, cst.Name))
+        never = all(isinstance(value, (int, float)) and value == 0 for value in constants)
+        return (
+            bool(sources)
+            and makers == {"__init__"}
+            and not asks
+            and not never
+            and not self.classes.has_method(node, name)
+        )
+
+    def _in_training_only(self, call: cst.Call) -> bool:
+        tests = [test for test, _ in self.facts.conditions(call)]
+        tested = any(_MODE.search(name.value) for test in tests for name in self.tree.within(test, cst.Name))
+        around = [each.name.value for each in self.tree.ancestors(call) if isinstance(each, cst.FunctionDef)]
+        return tested or any(_MODE.search(each) for each in around)
+
+    def _self_is_visible(self, call: cst.Call) -> bool:
+        method = self.tree.function(call)
+        return method is not None and bool(method.params.params) and method.params.params[0].name.value == "self"

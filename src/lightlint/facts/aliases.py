@@ -1,0 +1,54 @@
+"""Names that hold a module's live weights: its `state_dict()`, a shallow copy of one, or the module under a second name."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from lightlint.facts.classes import Classes
+from lightlint.facts.names import Names
+from lightlint.facts.tree import Tree
+from lightlint.facts.values import Values
+
+_SHALLOW = {"builtins.dict", "collections.OrderedDict", "copy.copy"}
+_SAME_STORAGE = {"detach", "view_as"}
+
+
+def live_state(tree: Tree, names: Names, value: cst.CSTNode | None) -> cst.Call | None:
+    """The `x.state_dict()` call whose tensors a value shares: itself, `.copy()`, `dict(...)`, `{k: v for ...}`, or a dict
+    display with one of these under a key."""
+    match value:
+        case cst.Call(func=cst.Attribute(attr=cst.Name(value="state_dict"))):
+            return value if not value.args else None
+        case cst.Call(func=cst.Attribute(value=inner, attr=cst.Name(value="copy"))) if not value.args:
+            return live_state(tree, names, inner)
+        case cst.Call() if names.call(value) in _SHALLOW and len(value.args) == 1:
+            return live_state(tree, names, value.args[0].value)
+        case cst.Dict():
+            held = [live_state(tree, names, each.value) for each in value.elements]
+            return next((each for each in held if each is not None), None)
+        case cst.DictComp(for_in=cst.CompFor(target=cst.Tuple(elements=[_, second]), iter=iterable)):
+            if (
+                names.method(iterable) == "items"
+                and isinstance(iterable, cst.Call)
+                and _is_same(value.value, second.value)
+            ):
+                return (
+                    live_state(tree, names, iterable.func.value) if isinstance(iterable.func, cst.Attribute) else None
+                )
+    return None
+
+
+def _is_same(value: cst.CSTNode, name: cst.CSTNode) -> bool:
+    """Whether a comprehension keeps each tensor: `v`, `v.detach()`, `v.data`."""
+    if isinstance(value, cst.Call) and isinstance(value.func, cst.Attribute) and value.func.attr.value in _SAME_STORAGE:
+        value = value.func.value
+    if isinstance(value, cst.Attribute) and value.attr.value == "data":
+        value = value.value
+    return isinstance(value, cst.Name) and isinstance(name, cst.Name) and value.value == name.value
+
+
+def is_live_holder(values: Values, classes: Classes, holder: cst.BaseExpression) -> bool:
+    """Whether `state_dict()` of an object may be torch's: false where its class of this file makes its own."""
+    origins = values.origins(holder)
+    local = [node for each in origins if (node := classes.local(each.name)) is not None]
+    return not any(classes.method(node, "state_dict") is not None for node in local)
