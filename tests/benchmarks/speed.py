@@ -54,11 +54,15 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--peers", type=Path, required=True, metavar="BIN", help="where the peers' commands lie")
     parser.add_argument("--cache", type=Path, default=_CACHE, help="where to keep the corpora (default: %(default)s)")
     parser.add_argument("--rounds", type=int, default=3, help="runs of each pair (default: %(default)s)")
+    parser.add_argument("--only-paths", action="store_true", help="leave out the corpora")
     options = parser.parse_args(arguments)
+    if options.only_paths and not options.paths:
+        parser.error("--only-paths needs a path")
     peers = {name: path for name in PEERS if (path := shutil.which(name, path=str(options.peers.absolute())))}
     if not peers:
         parser.error(f"{options.peers}: holds none of {', '.join(PEERS)}")
-    corpora = [*(fetch(each, options.cache) for each in CORPORA), *(path.resolve() for path in options.paths)]
+    fetched = () if options.only_paths else CORPORA
+    corpora = [*(path.resolve() for path in options.paths), *(fetch(each, options.cache) for each in fetched)]
     print("| corpus | files | MB | peer | lightlint, CPU s | peer, CPU s | peer / lightlint |", flush=True)
     print("|---|---:|---:|---|---:|---:|---:|", flush=True)
     for corpus in corpora:
