@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from lightlint.facts.accumulation import Accumulation
+from lightlint.facts.activations import Activations
 from lightlint.facts.bindings import Bindings
 from lightlint.facts.classes import Classes
 from lightlint.facts.configured import Configured
+from lightlint.facts.criteria import Criteria
 from lightlint.facts.flow import Flow
 from lightlint.facts.gradients import Gradients
 from lightlint.facts.guards import Guards
@@ -221,6 +223,16 @@ class FileFacts:
     def updates(self) -> Updates:
         """In which order a function clears, computes, clips and uses gradients."""
         return Updates(self)
+
+    @cached_property
+    def activations(self) -> Activations:
+        """Which activation a value went through last."""
+        return Activations(self)
+
+    @cached_property
+    def criteria(self) -> Criteria:
+        """Which calls compute a loss."""
+        return Criteria(self)
 
     @cached_property
     def torch(self) -> Target:

@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+import libcst as cst
+
+from lightlint.check import Check, Repair
+from lightlint.facts.updates import Update
+from lightlint.fixes.edits import Draft, insert_before
+from lightlint.fixes.moves import block_of
+
+Owner = cst.FunctionDef | cst.Module
+
+
+class ClipBeforeUnscale(Check):
+    def visit_Call(self, call: cst.Call) -> None:
+        facts = self.facts.updates
+        if not facts.clips(call):
+            return
+        owner = self.tree.owner(call)
+        scaled = [
+            each for each in facts.own(owner) if self.loops.is_backward(each) and facts.scaler_of(each) is not None
+        ]
+        steps = [each for each in facts.updates(owner) if each.scaler is not None]
+        if not scaled or not steps or self._may_unscale(owner) or self._is_disabled(steps[0]):
+            return
+        flow = self.facts.flow(owner)
+        met = [each for each in scaled if flow.reaches(each, [call], avoiding=[step.call for step in steps])]
+        used = [each for each in steps if flow.reaches(call, [each.call])]
+        if not met or not used or not self._same_case(call, met[0]):
+            return
+        scaler = self.code.text_of(used[0].scaler) if used[0].scaler is not None else ""
+        self.report(
+            call,
+            f"clips gradients that `{scaler}` has multiplied by its scale, 65536 at first: next to nothing is left of them",
+            repair=Repair("unscale the gradients first", self._draft(call, used[0], steps)),
+        )
+
+    def _may_unscale(self, owner: Owner) -> bool:
+        """Whether something in a function, or in a helper it calls or hands its scaler to, may unscale."""
+        body = owner.body if isinstance(owner, cst.FunctionDef) else owner
+        if self.facts.steps.runs(body, lambda each: "unscale" in self.names.method(each)):
+            return True
+        given = [(each, arg.value) for each in self.facts.updates.own(owner) for arg in each.args]
+        out_of_sight = [
+            each for each, value in given if self.hooks.callee(each) is None and self.facts.updates.is_scaler(value)
+        ]
+        return bool(out_of_sight) or self.facts.updates.handles_gradients(owner)
+
+    def _is_disabled(self, step: Update) -> bool:
+        """Whether the scaler was made to do nothing."""
+        made = [origin.call for origin in self.values.origins(step.scaler) if origin.call is not None]
+        flags = [self.names.argument(each, "enabled") for each in made]
+        return any(flag is not None and self.names.constant(flag.value) is False for flag in flags)
+
+    def _same_case(self, clip: cst.Call, backward: cst.Call) -> bool:
+        """Whether no test that decides about one of the two may speak against the other."""
+        ours = {(self.code.text_of(test), outcome) for test, outcome in self.facts.conditions(clip)}
+        theirs = {(self.code.text_of(test), outcome) for test, outcome in self.facts.conditions(backward)}
+        words = {word for test, _ in self.facts.conditions(backward) for word in self._words(test)}
+        others = [
+            test
+            for test, outcome in self.facts.conditions(clip)
+            if (self.code.text_of(test), outcome) not in theirs and words & self._words(test)
+        ]
+        opposed = {(text, not outcome) for text, outcome in ours} & theirs
+        amp = any(
+            "amp" in word or "scaler" in word or "fp16" in word
+            for test, _ in self.facts.conditions(clip)
+            for word in self._words(test)
+        )
+        return not others and not opposed and (not amp or ours <= theirs)
+
+    def _words(self, node: cst.CSTNode) -> set[str]:
+        return {name.value for name in self.tree.within(node, cst.Name)}
+
+    def _draft(self, clip: cst.Call, step: Update, steps: list[Update]) -> Draft | None:
+        """`unscale_` in front of the clip call, where that runs as often as the only step."""
+        statement = self.tree.statement(clip)
+        tested = {(test, outcome) for test, outcome in self.facts.conditions(step.call)}
+        often = self.tree.loops(clip)[:1] == self.tree.loops(step.call)[:1]
+        if len(steps) != 1 or not often or not isinstance(statement, cst.BaseSmallStatement) or step.scaler is None:
+            return None
+        if not tested <= set(self.facts.conditions(clip)) or block_of(self.code, statement) is None:
+            return None
+        text = f"{self.code.text_of(step.scaler)}.unscale_({self.code.text_of(step.optimizer)})"
+        return insert_before(self.code, statement, text)

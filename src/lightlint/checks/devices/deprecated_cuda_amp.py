@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+import libcst as cst
+
+from lightlint.check import Check, Repair
+from lightlint.finding import Applicability
+from lightlint.fixes.edits import Draft, add_import, join, replace
+
+_SINCE = "2.4"  # the first release that deprecates them; `torch.amp.GradScaler` exists since 2.3
+_PARAMETERS = {"autocast": ("enabled", "dtype", "cache_enabled"), "GradScaler": ()}
+
+
+class DeprecatedCudaAmp(Check):
+    def visit_Call(self, call: cst.Call) -> None:
+        name = self.names.of(call.func) or ""
+        room, _, last = name.rpartition(".")
+        if room != "torch.cuda.amp" or last not in _PARAMETERS or not self.facts.torch.surely_at_least(_SINCE):
+            return
+        self.report(
+            call,
+            f"`torch.cuda.amp.{last}` is deprecated since torch {_SINCE}: a FutureWarning",
+            repair=Repair(f'use `torch.amp.{last}("cuda")`', self._draft(call, last), Applicability.SAFE),
+        )
+
+    def _draft(self, call: cst.Call, last: str) -> Draft | None:
+        parameters = _PARAMETERS[last]
+        given = ['"cuda"']
+        for index, arg in enumerate(call.args):
+            text = self.code.text_of(arg.value)
+            if arg.star or (not arg.keyword and parameters and index >= len(parameters)):
+                return None
+            if arg.keyword is not None:
+                given.append(f"{arg.keyword.value}={text}")
+            else:
+                given.append(f"{parameters[index]}={text}" if parameters else text)
+        torch = add_import(self.code, self.tree.module, "torch")
+        return join(torch, replace(self.code, call, f"torch.amp.{last}({', '.join(given)})"))

@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+import libcst as cst
+
+from lightlint.check import Check, Repair
+from lightlint.facts.updates import Update
+from lightlint.finding import Applicability
+from lightlint.fixes.edits import drop_statement, replace
+
+
+class GradScalerProtocol(Check):
+    def visit_Call(self, call: cst.Call) -> None:
+        update = self.facts.updates.update(call)
+        if update is None:
+            return
+        if update.scaler is None:
+            self._judge_plain(update)
+        elif self.values.is_scaler(update.scaler) and self._never_updates(update):
+            self.report(
+                call, f"`{self.code.text_of(update.scaler)}` is never told to `update()`: its second step raises"
+            )
+
+    def _judge_plain(self, update: Update) -> None:
+        """A step past the scaler: beside one through it, or on gradients that were scaled."""
+        facts, call = self.facts.updates, update.call
+        owner = self.tree.owner(call)
+        flow, name = self.facts.flow(owner), self.code.text_of(update.optimizer)
+        key = self.names.key(update.optimizer)
+        backwards = facts.backwards(owner)
+        same = [each for each in facts.updates(owner) if each.scaler and self.names.key(each.optimizer) == key]
+        for other in same:
+            met = flow.reaches(other.call, [call], avoiding=backwards) or flow.reaches(
+                call, [other.call], avoiding=backwards
+            )
+            if key and met and self._runs_whenever(call, other.call):
+                statement = self.tree.statement(call)
+                plain = isinstance(statement, cst.Expr) and statement.value is call
+                draft = drop_statement(self.code, statement) if plain and isinstance(statement, cst.Expr) else None
+                self.report(
+                    call,
+                    f"steps `{name}` a second time, past the scaler that has stepped it on the same gradients",
+                    repair=Repair("drop the call", draft, Applicability.UNSAFE),
+                )
+                return
+        if same or facts.handles_gradients(owner) or self._is_stepped_elsewhere():
+            return
+        scaled = [
+            each for each in facts.own(owner) if self.loops.is_backward(each) and facts.scaler_of(each) is not None
+        ]
+        unscaled = [each for each in facts.own(owner) if "unscale" in self.names.method(each)]
+        for backward in scaled:
+            others = [each for each in backwards if each is not backward]
+            if flow.reaches(backward, [call], avoiding=[*unscaled, *others]) and self._runs_whenever(call, backward):
+                scaler = facts.scaler_of(backward)
+                text = self.code.text_of(scaler) if scaler is not None else ""
+                self.report(
+                    call,
+                    f"steps `{name}` on gradients that `{text}` has multiplied by its scale, 65536 at first",
+                    repair=Repair(
+                        "step through the scaler",
+                        replace(self.code, call, f"{text}.step({name})"),
+                        Applicability.UNSAFE,
+                    ),
+                )
+                return
+
+    def _runs_whenever(self, call: cst.Call, other: cst.Call) -> bool:
+        """Whether no test lets the second call run without the first."""
+        theirs = {(self.code.text_of(test), outcome) for test, outcome in self.facts.conditions(other)}
+        ours = {(self.code.text_of(test), outcome) for test, outcome in self.facts.conditions(call)}
+        return ours <= theirs
+
+    def _is_stepped_elsewhere(self) -> bool:
+        """Whether this file steps anything through a scaler, or unscales gradients."""
+        unscaling = {"get_scale", "unscale_"}
+        calls = self.tree.all(cst.Call)
+        updates = [self.facts.updates.update(each) for each in calls]
+        return any(self.names.method(each) in unscaling for each in calls) or any(
+            each is not None and each.scaler is not None for each in updates
+        )
+
+    def _never_updates(self, update: Update) -> bool:
+        """Whether nothing in the file can update the scaler: no `update()` at all, and it is handed to nobody."""
+        repeated = bool(self.tree.loops(update.call)) or self.loops.per_batch(update.call) is not None
+        for call in self.tree.all(cst.Call):
+            receiver = call.func.value if isinstance(call.func, cst.Attribute) else None
+            updates = self.names.method(call) == "update" and receiver is not None
+            if updates and (self.values.is_scaler(receiver) or not call.args):
+                return False
+            if self.hooks.callee(call) is None and any(self.values.is_scaler(arg.value) for arg in call.args):
+                return False
+        return repeated

@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+import libcst as cst
+
+from lightlint.check import Check, Repair
+from lightlint.finding import Applicability
+from lightlint.fixes.edits import Draft, rename
+
+
+class KlDivInputNotLog(Check):
+    def visit_Call(self, call: cst.Call) -> None:
+        loss = self.facts.criteria.of(call)
+        if loss is None or loss.name != "KLDivLoss":
+            return
+        activation = self.facts.activations.of(loss.input)
+        if activation is not None and activation.name in {"softmax", "sigmoid"}:
+            self.report(
+                call,
+                f"the input of the divergence went through {activation.name}, where log-probabilities are expected",
+                repair=Repair("take log_softmax", self._draft(loss.input, activation.node), Applicability.UNSAFE),
+            )
+
+    def _draft(self, given: cst.BaseExpression, applied: cst.CSTNode) -> Draft | None:
+        """`log_softmax` for a softmax whose value has no other use."""
+        if not isinstance(applied, cst.Call) or self.names.method(applied) != "softmax":
+            return None
+        if applied is not given:
+            named = isinstance(given, cst.Name) and self._is_used_once(given, applied)
+            if not named:
+                return None
+        func = applied.func
+        return rename(self.code, func, "log_softmax") if isinstance(func, cst.Attribute) else None
+
+    def _is_used_once(self, name: cst.Name, value: cst.Call) -> bool:
+        bound = self.names.bindings.lookup(name)
+        uses = [each for each in self.tree.own(self.tree.owner(name), cst.Name) if each.value == name.value]
+        return len(bound) == 1 and bound[0].value is value and len(uses) == 2
