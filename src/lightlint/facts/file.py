@@ -15,6 +15,7 @@ from lightlint.facts.bindings import Bindings
 from lightlint.facts.classes import Classes
 from lightlint.facts.configured import Configured
 from lightlint.facts.criteria import Criteria
+from lightlint.facts.fabric import Fabrics
 from lightlint.facts.flow import Flow
 from lightlint.facts.gradients import Gradients
 from lightlint.facts.guards import Guards
@@ -84,7 +85,7 @@ class FileFacts:
         self.strings = Strings(self.names, self.hooks, self.values)
         self.logs = Logs(self.tree, self.names, self.classes, self.hooks, self.strings, self.conditions)
         self.training = Training(self.tree, self.names, self.classes, self.hooks, self.values)
-        self.loops = Loops(self.tree, self.names, self.hooks, self.values)
+        self.loops = Loops(self.tree, self.names, self.hooks, self.values, self.conditions)
         self.guards = Guards(self.tree, self.names, self.hooks, self.conditions)
         self.accumulation = Accumulation(self.tree, self.names, self.hooks, self.values, self.conditions)
         self.positions = Positions(module, source)
@@ -176,6 +177,11 @@ class FileFacts:
         return Gradients(
             self.tree, self.names, self.classes, self.hooks, self.values, self.loops, self.steps, self.flow
         )
+
+    @cached_property
+    def fabrics(self) -> Fabrics:
+        """What Fabric objects set up."""
+        return Fabrics(self)
 
     @cached_property
     def optimization(self) -> Optimization:

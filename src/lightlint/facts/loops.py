@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from enum import StrEnum
 
 import libcst as cst
@@ -13,7 +15,15 @@ from lightlint.facts.tree import Loop, Tree
 from lightlint.facts.values import Values
 
 _ENDLESS = {"itertools.cycle", "itertools.count", "itertools.islice", "itertools.repeat"}
+# calls that answer the same all through a run, and words for what moves on with the batches
+_FIXED = {"torch.cuda.is_available", "builtins.isinstance", "builtins.hasattr", "torch.distributed.is_initialized"}
+_COUNTER = re.compile(
+    r"step|iter|epoch|batch|count|idx|index|every|freq|interval|last|first|loss|nan|inf|^[a-z]$", re.IGNORECASE
+)
 _BACKWARDS = {"backward", "manual_backward"}
+
+
+Conditions = Callable[[cst.CSTNode], list[tuple[cst.BaseExpression, bool]]]
 
 
 class LoopKind(StrEnum):
@@ -27,7 +37,8 @@ class LoopKind(StrEnum):
 class Loops:
     """The loops of one file by what they repeat."""
 
-    def __init__(self, tree: Tree, names: Names, hooks: Hooks, values: Values) -> None:
+    def __init__(self, tree: Tree, names: Names, hooks: Hooks, values: Values, conditions: Conditions) -> None:
+        self._conditions = conditions
         self._tree = tree
         self._names = names
         self._hooks = hooks
@@ -99,16 +110,35 @@ class Loops:
         return self._values.is_loader(drawn) or (outside and not self._values.origins(drawn))
 
     def per_batch(self, node: cst.CSTNode, depth: int = 0) -> Loop | Hook | None:
-        """The batch loop or per-batch hook in which a node runs once per batch, through helpers of this file."""
+        """The batch loop or per-batch hook in which a node runs for every batch, through helpers of this file.
+
+        None where a test that can come out differently from batch to batch lets only some of them get to it.
+        """
         around = self._tree.loops(node)
         if around:
-            return self.batch_loop(node)
+            return self.batch_loop(node) if self._is_steady(node, around[0].body) else None
         function = self._tree.function(node)
-        if function is None or depth > 4:
+        if function is None or depth > 4 or not self._is_steady(node, function.body):
             return None
-        hooks = [hook for hook in self._hooks.reached(function) if hook.per_batch]
-        hook = min(hooks, key=lambda each: (each.name not in STEPS, each.name), default=None)
+        hook = self._hooks.of(function)
         if hook is not None:
-            return hook
-        calls = self._hooks.calls_of.get(function, ())
+            return hook if hook.per_batch else None
+        calls = sorted(self._hooks.calls_of.get(function, ()), key=self._stands_in_step, reverse=True)
         return next((found for call in calls if (found := self.per_batch(call, depth + 1))), None)
+
+    def _stands_in_step(self, call: cst.Call) -> bool:
+        function = self._tree.function(call)
+        return function is not None and function.name.value in STEPS
+
+    def _is_steady(self, node: cst.CSTNode, body: cst.CSTNode) -> bool:
+        """Whether the tests in a body that lead to a node come out the same in every iteration; errs towards no."""
+        tests = [test for test, _ in self._conditions(node) if self._tree.contains(body, test)]
+        return all(self._is_fixed(test, body) for test in tests)
+
+    def _is_fixed(self, test: cst.CSTNode, body: cst.CSTNode) -> bool:
+        calls = {self._names.call(call) for call in self._tree.within(test, cst.Call)}
+        counts = any(isinstance(each.operator, cst.Modulo) for each in self._tree.within(test, cst.BinaryOperation))
+        words = self._tree.within(test, cst.Name)
+        bound = [site.site for word in words for site in self._names.bindings.lookup(word)]
+        moves = any(self._tree.contains(body, site) for site in bound)
+        return calls <= _FIXED and not counts and not moves and not any(_COUNTER.search(word.value) for word in words)

@@ -9,7 +9,7 @@ from lightlint.fixes.edits import drop_statement
 
 class EmptyCacheInLoop(Check):
     def visit_Call(self, call: cst.Call) -> None:
-        if self.names.of(call.func) != "torch.cuda.empty_cache" or self._is_rare(call):
+        if self.names.of(call.func) != "torch.cuda.empty_cache" or self._is_rescue(call):
             return
         place = self.loops.per_batch(call)
         if place is None:
@@ -21,14 +21,8 @@ class EmptyCacheInLoop(Check):
             repair=self._repair(call),
         )
 
-    def _is_rare(self, call: cst.Call) -> bool:
-        """Whether a test, or an exception, lets only some iterations get to the call."""
-        rescued = any(isinstance(above, cst.ExceptHandler) for above in self.tree.ancestors(call))
-        loops = self.tree.loops(call)
-        tested = [
-            test for test, _ in self.facts.conditions(call) if not loops or self.tree.contains(loops[0].body, test)
-        ]
-        return rescued or bool(tested)
+    def _is_rescue(self, call: cst.Call) -> bool:
+        return any(isinstance(above, cst.ExceptHandler) for above in self.tree.ancestors(call))
 
     def _repair(self, call: cst.Call) -> Repair | None:
         statement = self.tree.statement(call)
