@@ -36,6 +36,7 @@ from lightlint.facts.rescues import Rescues
 from lightlint.facts.steps import Steps
 from lightlint.facts.strings import Strings
 from lightlint.facts.summary import summarise
+from lightlint.facts.tensors import Tensors
 from lightlint.facts.training import Training
 from lightlint.facts.tree import Tree
 from lightlint.facts.updates import Updates
@@ -239,6 +240,11 @@ class FileFacts:
     def criteria(self) -> Criteria:
         """Which calls compute a loss."""
         return Criteria(self)
+
+    @cached_property
+    def tensors(self) -> Tensors:
+        """Which values are tensors made on the CPU."""
+        return Tensors(self.names, self.classes, self.hooks, self.values)
 
     @cached_property
     def torch(self) -> Target:

@@ -1,0 +1,58 @@
+"""What Fabric objects of a file set up."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from lightlint.facts.bindings import Kind
+from lightlint.facts.world import FABRIC
+
+if TYPE_CHECKING:
+    from lightlint.facts.file import FileFacts
+
+SETUPS = {"setup", "setup_module", "setup_optimizers"}
+_DEPTH = 4
+
+
+class Fabrics:
+    """The Fabrics of one file."""
+
+    def __init__(self, facts: FileFacts) -> None:
+        self._facts = facts
+
+    def constructor(self, expression: cst.CSTNode | None) -> cst.Call | None:
+        """The call that made the Fabric an expression holds; None for anything else, and for one made out of sight."""
+        origin = self._facts.values.constructor(expression)
+        return origin.call if origin is not None and origin.name == FABRIC else None
+
+    def is_fabric(self, expression: cst.CSTNode | None) -> bool:
+        """Whether a value surely is a Fabric, by its constructor or an annotation."""
+        origin = self._facts.values.constructor(expression)
+        return origin is not None and self._facts.classes.name_is_a(origin.name, FABRIC)
+
+    def set_up(self, expression: cst.CSTNode, depth: int = 0) -> cst.BaseExpression | None:
+        """The Fabric that set a model up which an expression holds, as written there; None for any other value."""
+        facts = self._facts
+        if depth > _DEPTH:
+            return None
+        if isinstance(expression, cst.Call):
+            func = expression.func
+            is_setup = isinstance(func, cst.Attribute) and func.attr.value in SETUPS
+            return func.value if isinstance(func, cst.Attribute) and is_setup and self.is_fabric(func.value) else None
+        if not isinstance(expression, cst.Name):
+            return None
+        for binding in facts.bindings.lookup(expression):
+            if binding.kind is Kind.ASSIGN and binding.value is not None:
+                found = self.set_up(binding.value, depth + 1)
+            elif binding.kind is Kind.PARAMETER and isinstance(binding.scope, cst.FunctionDef):
+                function = binding.scope
+                calls = facts.hooks.calls_of.get(function, ())
+                given = [facts.values.given(function, call, binding.name) for call in calls]
+                found = next((each for value in given if value and (each := self.set_up(value, depth + 1))), None)
+            else:
+                found = None
+            if found is not None:
+                return found
+        return None
