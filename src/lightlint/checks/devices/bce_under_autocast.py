@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+import libcst as cst
+
+from lightlint.check import Check
+from lightlint.finding import Tier
+
+_AUTOCAST = "torch.amp.autocast"
+_OLD = "torch.cuda.amp.autocast"
+
+
+class BceUnderAutocast(Check):
+    def visit_Call(self, call: cst.Call) -> None:
+        loss = self.facts.criteria.of(call)
+        if loss is None or loss.name != "BCELoss":
+            return
+        context = self._autocast(call)
+        tier = self._tier(context) if context is not None else None
+        if tier is not None:
+            self.report(call, "binary cross entropy of probabilities under autocast raises on CUDA", tier=tier)
+
+    def _autocast(self, node: cst.CSTNode) -> cst.Call | None:
+        """The innermost autocast around a node, in its function."""
+        for above in self.tree.ancestors(node):
+            if isinstance(above, cst.FunctionDef):
+                return None
+            if isinstance(above, cst.With):
+                for item in reversed(above.items):
+                    if isinstance(item.item, cst.Call) and self.names.call(item.item) in {_AUTOCAST, _OLD}:
+                        return item.item
+        return None
+
+    def _tier(self, context: cst.Call) -> Tier | None:
+        """How sure it is that the context is on and for CUDA; None where it is not."""
+        old = self.names.call(context) == _OLD
+        enabled = self.names.argument(context, "enabled", 0 if old else 2)
+        if enabled is not None and self.names.constant(enabled.value) is False:
+            return None
+        if old:
+            return Tier.ERROR
+        device = self.names.argument(context, "device_type", 0)
+        kind = self.names.constant(device.value) if device is not None else ""
+        if isinstance(kind, str):
+            return Tier.ERROR if kind == "cuda" else None
+        return Tier.WARNING

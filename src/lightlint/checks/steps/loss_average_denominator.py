@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+import libcst as cst
+
+from lightlint.check import Check
+from lightlint.facts.bindings import Kind
+
+
+class LossAverageDenominator(Check):
+    def visit_BinaryOperation(self, node: cst.BinaryOperation) -> None:
+        if isinstance(node.operator, cst.Divide) and isinstance(node.left, cst.Name):
+            self._judge(node, node.left, node.right)
+
+    def visit_AugAssign(self, node: cst.AugAssign) -> None:
+        if isinstance(node.operator, cst.DivideAssign) and isinstance(node.target, cst.Name):
+            self._judge(node, node.target, node.value)
+
+    def _judge(self, node: cst.CSTNode, total: cst.Name, number: cst.BaseExpression) -> None:
+        if not any(self._counts_examples(each) for each in self.facts.reaching.sources(number)):
+            return
+        bound = [each for each in self.names.bindings.lookup(total) if each.site is not total]
+        added = [each for each in bound if each.kind is Kind.AUGMENT and self._is_sum(each.site)]
+        others = [each for each in bound if each not in added]
+        zeros = all(self.names.constant(each.value) == 0 for each in others)
+        if added and zeros and all(each.value and self._is_batch_mean(each.value) for each in added):
+            self.report(
+                node,
+                f"`{total.value}` adds up means over batches and is divided by the number of examples, not of batches",
+            )
+
+    def _is_sum(self, site: cst.CSTNode) -> bool:
+        above = self.tree.parent(site)
+        return isinstance(above, cst.AugAssign) and isinstance(above.operator, cst.AddAssign)
+
+    def _counts_examples(self, number: cst.BaseExpression) -> bool:
+        """`len(loader.dataset)`."""
+        if self.names.call(number) != "builtins.len" or not isinstance(number, cst.Call) or not number.args:
+            return False
+        counted = number.args[0].value
+        return isinstance(counted, cst.Attribute) and counted.attr.value == "dataset"
+
+    def _is_batch_mean(self, value: cst.BaseExpression) -> bool:
+        """Whether a value surely is the mean loss of one batch: of a criterion, as it is."""
+        while isinstance(value, cst.Call) and isinstance(value.func, cst.Attribute):
+            if value.func.attr.value not in {"item", "detach", "cpu"} or value.args:
+                break
+            value = value.func.value
+        sources = self.facts.reaching.sources(value)
+        losses = [self.facts.criteria.of(each) if isinstance(each, cst.Call) else None for each in sources]
+        return bool(losses) and all(
+            each is not None and self.facts.criteria.reduction(each) == "mean" for each in losses
+        )

@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+import re
+
+import libcst as cst
+
+from lightlint.check import Check
+from lightlint.facts.loops import LoopKind
+from lightlint.facts.tree import Loop
+from lightlint.facts.updates import parameters_of
+
+_RESETTING = re.compile(r"load_state_dict|reset|init|deepcopy|^apply$|build|create|fold", re.IGNORECASE)
+_REPEATED = re.compile(r"epoch|loader|batch", re.IGNORECASE)
+
+
+class OptimizerRecreatedInLoop(Check):
+    def visit_Call(self, call: cst.Call) -> None:
+        name = self.names.of(call.func) or ""
+        loops = self.tree.loops(call)
+        if (
+            not loops
+            or not name.startswith("torch.optim.")
+            or not self.classes.name_is_a(name, "torch.optim.Optimizer")
+        ):
+            return
+        loop = loops[0]
+        params = self.names.argument(call, "params", 0)
+        module = parameters_of(params.value) if params is not None else ""
+        if not module or not self._keeps_state(call, name) or not self._is_training(loop):
+            return
+        if self._is_chosen(call, loop) or self._starts_over(loop, module):
+            return
+        what = "batch" if self.loops.kind(loop) is LoopKind.BATCH else "epoch"
+        self.report(
+            call,
+            f"a new `{name.rpartition('.')[2]}` in each {what} over a model that stays: what it has averaged is lost each time",
+        )
+
+    def _keeps_state(self, call: cst.Call, name: str) -> bool:
+        """Whether the optimizer remembers earlier gradients, which plain SGD does not."""
+        momentum = self.names.argument(call, "momentum", 2)
+        return name != "torch.optim.SGD" or (momentum is not None and self.names.constant(momentum.value) != 0)
+
+    def _is_training(self, loop: Loop) -> bool:
+        """Whether a loop goes over epochs or batches, by what it does and by name, and steps an optimizer."""
+        kind = self.loops.kind(loop)
+        if not isinstance(loop, cst.For) or kind is LoopKind.OTHER:
+            return False
+        words = [name.value for part in (loop.target, loop.iter) for name in self.tree.within(part, cst.Name)]
+        steps = self.facts.steps.runs(loop.body, self.facts.accumulation.is_step)
+        return bool(steps) and (self.values.is_batch_loop(loop) or any(_REPEATED.search(word) for word in words))
+
+    def _is_chosen(self, call: cst.Call, loop: Loop) -> bool:
+        """Whether a test of the iteration, or a value that goes with it, decides about the new optimizer."""
+        tested = any(self.tree.contains(loop.body, test) for test, _ in self.facts.conditions(call))
+        used = self.tree.within(call, cst.Name)
+        bound = [binding for each in used for binding in self.names.bindings.lookup(each)]
+        return tested or any(self.tree.contains(loop, binding.site) for binding in bound)
+
+    def _starts_over(self, loop: Loop, module: str) -> bool:
+        """Whether the loop makes, copies or resets models."""
+        if any(_RESETTING.search(self.names.method(each)) for each in self.tree.own(loop.body, cst.Call)):
+            return True
+        targets = self.tree.own(loop.body, cst.AssignTarget)
+        return any(self.names.key(each.target) == module for each in targets)
