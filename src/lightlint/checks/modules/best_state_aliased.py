@@ -40,6 +40,11 @@ class BestStateAliased(Check):
         events = [call for call in self.tree.own(owner, cst.Call) if self._changes(call, key, model)]
         events = [event for event in events if flow.reaches(assign, [event], avoiding=kills)]
         uses = list(self._uses(owner, key))
+        if any(
+            self.names.call(use) == "torch.save" and flow.reaches(assign, [use], avoiding=[*kills, *events])
+            for use in uses
+        ):
+            return False  # written while it is what it was
         if any(flow.reaches(event, uses, avoiding=kills) for event in events):
             return True
         return "." in key and self._is_kept_by_object(assign, key, model)

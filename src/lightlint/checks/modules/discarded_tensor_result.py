@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import libcst as cst
+
+from lightlint.check import Check, Repair
+from lightlint.facts.bindings import Kind
+from lightlint.finding import Applicability
+from lightlint.fixes.edits import Draft, RawEdit
+
+_MOVING = {"to", "cuda", "cpu", "float", "half", "double", "long", "type"}
+_TENSOR_ONLY = {
+    "unsqueeze",
+    "squeeze",
+    "permute",
+    "view",
+    "reshape",
+    "clamp",
+    "detach",
+    "contiguous",
+    "flatten",
+    "transpose",
+}
+
+
+class DiscardedTensorResult(Check):
+    def visit_Expr(self, statement: cst.Expr) -> None:
+        call = statement.value
+        if not isinstance(call, cst.Call) or not isinstance(call.func, cst.Attribute):
+            return
+        receiver, method = call.func.value, call.func.attr.value
+        if method not in _MOVING | _TENSOR_ONLY or not isinstance(receiver, cst.Name) or not self._is_tensor(receiver):
+            return
+        if self.facts.source.cell_at(self.facts.span(statement)[0]) is not None:
+            return  # the last expression of a cell is shown
+        edit = RawEdit(self.facts.span(statement)[0], self.facts.span(statement)[0], f"{receiver.value} = ")
+        self.report(
+            call,
+            f"`{receiver.value}.{method}()` returns a new tensor, which is dropped: `{receiver.value}` stays as it is",
+            repair=Repair("assign the result", Draft((edit,)), Applicability.UNSAFE),
+        )
+
+    def _is_tensor(self, name: cst.Name) -> bool:
+        """Whether a name surely is a tensor: made by torch, or an item of a loader's batch."""
+        found = self.names.bindings.lookup(name)
+        if not found:
+            return False
+        for each in found:
+            if each.kind is Kind.LOOP:
+                loop = next((a for a in self.tree.ancestors(each.site) if isinstance(a, cst.For)), None)
+                if (
+                    not each.path
+                    or loop is None
+                    or not isinstance(loop.target, cst.Tuple)
+                    or not self.values.is_loader(loop.iter)
+                ):
+                    return False
+            elif each.kind is not Kind.ASSIGN or not self._is_made(each.value, each.path):
+                return False
+        return True
+
+    def _is_made(self, value: cst.BaseExpression | None, path: tuple[int, ...]) -> bool:
+        return self.facts.tensors.is_made_here(value, path) or (
+            not path and (self.names.call(value) or "") in {"torch.cat", "torch.stack", "torch.matmul"}
+        )

@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+import libcst as cst
+
+from lightlint.check import Check, Repair
+from lightlint.facts.classes import NN_MODULE
+from lightlint.finding import Applicability
+from lightlint.fixes.edits import Draft, RawEdit
+
+_STEPS = {"forward", "training_step", "validation_step", "test_step", "predict_step"}
+_RESHAPING = {"expand", "unsqueeze", "view", "repeat", "reshape", "transpose", "permute"}
+_MOVING = {"to", "cuda", "type_as", "cpu", "tolist", "item", "numpy"}
+
+
+class TensorAttributeNotBuffer(Check):
+    def visit_Assign(self, assign: cst.Assign) -> None:
+        if len(assign.targets) != 1 or not isinstance(assign.targets[0].target, cst.Attribute):
+            return
+        target, method = assign.targets[0].target, self.tree.function(assign)
+        node, name = self.classes.self_class(target.value), target.attr.value
+        if node is None or method is None or method.name.value != "__init__" or name == "example_input_array":
+            return
+        if not self.classes.is_a(node, NN_MODULE) or not self.facts.tensors.is_made_here(assign.value):
+            return
+        if len(self.classes.attribute_sources(node, name)) != 1 or self._moves_itself(node, name):
+            return
+        if any(self._meets_others(use) for use in self._uses(node, name)):
+            self.report(
+                target,
+                f"`self.{name}` is no buffer: it stays on the CPU when the module is moved",
+                repair=self._repair(assign, name),
+            )
+
+    def _moves_itself(self, node: cst.ClassDef, name: str) -> bool:
+        """Whether the class moves tensors in its own way, or asks for the attribute by name."""
+        if any(self.classes.has_method(node, each) for each in ("_apply", "to", "cuda")):
+            return True
+        texts = [self.names.constant(each) for each in self.tree.within(node, cst.SimpleString)]
+        return name in texts
+
+    def _uses(self, node: cst.ClassDef, name: str) -> list[cst.Attribute]:
+        """Reads of the attribute in what a forward pass runs."""
+        starts = [method for each in _STEPS if (method := self.classes.methods(node).get(each)) is not None]
+        reached = {function for start in starts for function in self.hooks.reachable(start)}
+        return [
+            each
+            for each in self.tree.within(node, cst.Attribute)
+            if each.attr.value == name
+            and self.classes.self_class(each.value) is node
+            and self.tree.function(each) in reached
+        ]
+
+    def _meets_others(self, use: cst.Attribute) -> bool:
+        """Whether a read surely is combined with another tensor: an operand, or an argument of torch, not moved before."""
+        statement = self.tree.statement(use)
+        if statement is None or any(self.names.method(c) in _MOVING for c in self.tree.within(statement, cst.Call)):
+            return False
+        if any(name.value == "device" for name in self.tree.within(statement, cst.Name)):
+            return False
+        node: cst.CSTNode = use
+        while isinstance(above := self.tree.parent(node), cst.Attribute) and above.attr.value in _RESHAPING:
+            call = self.tree.parent(above)
+            if call is None:
+                return False
+            node = call
+        above = self.tree.parent(node)
+        if isinstance(above, cst.BinaryOperation):
+            other = above.right if above.left is node else above.left
+            return not isinstance(other, (cst.Integer, cst.Float)) and not self.facts.tensors.is_made_here(other)
+        if isinstance(above, cst.Assign) and len(above.targets) == 1 and isinstance(above.targets[0].target, cst.Name):
+            return self._name_meets_others(above.targets[0].target)
+        return self._is_joined(node)
+
+    def _name_meets_others(self, target: cst.Name) -> bool:
+        function = self.tree.function(target)
+        reads = (
+            [n for n in self.tree.own(function, cst.Name) if n.value == target.value and n is not target]
+            if function
+            else []
+        )
+        moved = any(isinstance(self.tree.parent(n), cst.Attribute) for n in reads)
+        return not moved and len(self.names.bindings.lookup(target)) == 1 and any(self._is_joined(n) for n in reads)
+
+    def _is_joined(self, node: cst.CSTNode) -> bool:
+        """Whether a tensor is one of several in `torch.cat([...])` and the like."""
+        above = self.tree.parent(node)
+        display = self.tree.parent(above) if isinstance(above, cst.Element) else None
+        arg = self.tree.parent(display) if isinstance(display, (cst.List, cst.Tuple)) else None
+        call = self.tree.parent(arg) if isinstance(arg, cst.Arg) else None
+        several = isinstance(display, (cst.List, cst.Tuple)) and len(display.elements) > 1
+        return several and self.names.call(call) in {"torch.cat", "torch.stack", "torch.concat"}
+
+    def _repair(self, assign: cst.Assign, name: str) -> Repair:
+        value = self.code.text_of(assign.value)
+        edit = RawEdit(*self.facts.span(assign), f'self.register_buffer("{name}", {value}, persistent=False)')
+        return Repair("make it a buffer", Draft((edit,)), Applicability.UNSAFE)

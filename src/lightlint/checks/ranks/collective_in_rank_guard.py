@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+import libcst as cst
+
+from lightlint.check import Check
+from lightlint.facts.bindings import dotted_name
+from lightlint.facts.hooks import Owner
+from lightlint.facts.processes import DATA_PARALLEL
+from lightlint.facts.rank_tests import COLLECTIVES, splits
+
+_STRATEGY = {"barrier", "broadcast", "all_gather", "reduce", "all_reduce"}
+
+
+class CollectiveInRankGuard(Check):
+    def visit_Call(self, call: cst.Call) -> None:
+        name = self._collective(call)
+        if name and self._is_split(call) and not self._is_balanced(call, name):
+            self.report(call, f"`{name}` waits for all ranks, and only some of them get here")
+
+    def visit_Attribute(self, attribute: cst.Attribute) -> None:
+        if attribute.attr.value == "log_dir" and self._is_trainer(attribute.value) and self._is_split(attribute):
+            self.report(attribute, "`trainer.log_dir` is broadcast to all ranks, and only some of them read it here")
+
+    def _collective(self, call: cst.Call) -> str:
+        """What a call that every rank has to join is called, empty for any other."""
+        name = self.names.call(call) or ""
+        if self.names.argument(call, "group") is not None:
+            return ""
+        if name in COLLECTIVES:
+            return "dist." + name.rpartition(".")[2]
+        if name == DATA_PARALLEL:
+            return "DistributedDataParallel"
+        spelled = dotted_name(call.func)
+        room, _, last = spelled.rpartition(".")
+        if last in _STRATEGY and room.endswith("trainer.strategy") and self._lightning(call):
+            return f"trainer.strategy.{last}"
+        if last == "save_checkpoint" and isinstance(call.func, cst.Attribute) and self._is_trainer(call.func.value):
+            return "trainer.save_checkpoint"
+        if last == "all_gather" and isinstance(call.func, cst.Attribute) and self.classes.is_self(call.func.value):
+            node = self.tree.enclosing_class(call)
+            return "self.all_gather" if self.hooks.owner(node) is Owner.MODULE and node is not None else ""
+        return ""
+
+    def _lightning(self, node: cst.CSTNode) -> bool:
+        return self.hooks.owner(self.tree.enclosing_class(node)) is not None
+
+    def _is_trainer(self, value: cst.BaseExpression) -> bool:
+        """The trainer of a hook: its parameter, or `self.trainer`."""
+        return dotted_name(value) in {"trainer", "self.trainer"} and self._lightning(value)
+
+    def _is_split(self, node: cst.CSTNode) -> bool:
+        """Whether only some ranks surely come to a node."""
+        function = self.tree.function(node)
+        decorators = (
+            [self.names.of(each.decorator) or "" for each in function.decorators] if function is not None else []
+        )
+        if any(each.endswith(".rank_zero_only") for each in decorators):
+            return True
+        tests = [test for test, _ in self.facts.conditions(node)]
+        return any(splits(self.tree, self.names, self.guards, test) for test in tests)
+
+    def _is_balanced(self, call: cst.Call, name: str) -> bool:
+        """Whether the function has a second call of the kind under a rank test: each rank then joins one of them."""
+        owner = self.tree.owner(call)
+        others = [
+            each for each in self.tree.own(owner, cst.Call) if each is not call and self._collective(each) == name
+        ]
+        return any(any(map(self.guards.may_be_test, (t for t, _ in self.facts.conditions(each)))) for each in others)

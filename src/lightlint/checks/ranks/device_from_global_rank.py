@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+import libcst as cst
+
+from lightlint.check import Check
+from lightlint.facts.bindings import Kind
+from lightlint.finding import Tier
+
+_VARIABLES = {"RANK", "SLURM_PROCID"}
+_LOCAL = {"LOCAL_RANK", "local_rank", "torchrun", "nnodes", "num_nodes"}
+
+
+class DeviceFromGlobalRank(Check):
+    def visit_Call(self, call: cst.Call) -> None:
+        index = self._index(call)
+        if index is None or not self._is_global(index):
+            return
+        told = any(word in self.facts.source.text for word in _LOCAL)
+        self.report(
+            index,
+            f"`{self.code.text_of(index)}` counts the processes of all nodes: the second node has no such device",
+            tier=None if told else Tier.NOTE,
+        )
+
+    def _index(self, call: cst.Call) -> cst.BaseExpression | None:
+        """The device index that a call takes."""
+        name = self.names.call(call)
+        if name in {"torch.cuda.set_device", "torch.device"}:
+            arg = self.names.argument(
+                call, "index" if name == "torch.device" else "device", 1 if name == "torch.device" else 0
+            )
+            if arg is None and name == "torch.device" and call.args:
+                return self._formatted(call.args[0].value)
+            return self._formatted(arg.value) or arg.value if arg is not None else None
+        if self.names.method(call) in {"cuda", "to"} and isinstance(call.func, cst.Attribute) and len(call.args) == 1:
+            value = call.args[0].value
+            return self._formatted(value) or (value if self.names.method(call) == "cuda" else None)
+        return None
+
+    def _formatted(self, value: cst.BaseExpression) -> cst.BaseExpression | None:
+        """The index in `f"cuda:{index}"`."""
+        if isinstance(value, cst.FormattedString) and len(value.parts) == 2:
+            head, tail = value.parts
+            if isinstance(head, cst.FormattedStringText) and head.value == "cuda:":
+                return tail.expression if isinstance(tail, cst.FormattedStringExpression) else None
+        return None
+
+    def _is_global(self, value: cst.BaseExpression, depth: int = 0) -> bool:
+        """Whether a value surely is the rank among all processes of all nodes."""
+        match value:
+            case cst.Call():
+                name = self.names.call(value)
+                if name == "builtins.int" and value.args:
+                    return self._is_global(value.args[0].value, depth)
+                if name == "torch.distributed.get_rank":
+                    return not value.args
+                first = self.names.constant(value.args[0].value) if value.args else None
+                return name in {"os.environ.get", "os.getenv"} and first in _VARIABLES
+            case cst.Subscript(slice=[cst.SubscriptElement(slice=cst.Index(value=key))]):
+                return self.names.of(value.value) == "os.environ" and self.names.constant(key) in _VARIABLES
+            case cst.Name() if depth < 3:
+                found = self.names.bindings.lookup(value)
+                return bool(found) and all(
+                    each.kind is Kind.ASSIGN and not each.path and each.value is not None
+                    and self._is_global(each.value, depth + 1)
+                    for each in found
+                )  # fmt: skip
+        return False

@@ -1,0 +1,62 @@
+"""Which tests surely come out differently on the ranks of one run, and which calls every rank has to join."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from lightlint.facts.guards import Guards
+from lightlint.facts.names import UNKNOWN, Names
+from lightlint.facts.tree import Tree
+
+_OPERATIONS = (
+    "barrier all_reduce all_gather broadcast reduce gather scatter all_to_all reduce_scatter all_gather_object"
+)
+_OPERATIONS += " gather_object broadcast_object_list scatter_object_list all_gather_into_tensor reduce_scatter_tensor"
+COLLECTIVES = {f"torch.distributed.{name}" for name in _OPERATIONS.split()}
+_RANKS = range(8)
+
+
+def splits(tree: Tree, names: Names, guards: Guards, test: cst.BaseExpression) -> bool:
+    """Whether a test surely is true on some ranks and false on others, as `rank == 0` and unlike `rank != -1`.
+
+    What is compared with a value out of sight does not count.
+    """
+    match test:
+        case cst.UnaryOperation(operator=cst.Not()):
+            return splits(tree, names, guards, test.expression)
+        case cst.BooleanOperation():
+            return any(splits(tree, names, guards, side) for side in (test.left, test.right))
+        case cst.Comparison(comparisons=[only]):
+            if guards.is_rank(test.left):
+                return _differs(only.operator, names.constant(only.comparator), names, only.comparator)
+            return guards.is_rank(only.comparator) and _differs(
+                only.operator, names.constant(test.left), names, test.left
+            )
+        case cst.Comparison():
+            return False
+    return guards.is_test(test) and not isinstance(test, cst.Call)
+
+
+def _differs(operator: cst.BaseCompOp, value: object, names: Names, side: cst.BaseExpression) -> bool:
+    if isinstance(side, cst.Set):
+        value = [names.constant(each.value) for each in side.elements]
+    if value is UNKNOWN or isinstance(value, (str, float, bool)) or value is None:
+        return False
+    held: set[bool] = set()
+    for rank in _RANKS:
+        match operator, value:
+            case cst.Equal(), int():
+                held.add(rank == value)
+            case cst.NotEqual(), int():
+                held.add(rank != value)
+            case cst.GreaterThan(), int():
+                held.add(rank > value)
+            case cst.LessThan(), int():
+                held.add(rank < value)
+            case cst.In(), list():
+                held.add(rank in value)
+            case cst.NotIn(), list():
+                held.add(rank not in value)
+            case _:
+                return False
+    return len(held) == 2

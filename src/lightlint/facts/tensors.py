@@ -1,0 +1,89 @@
+"""Which values surely are tensors, and which of them are made on the CPU."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from lightlint.facts.bindings import Kind
+from lightlint.facts.classes import Classes
+from lightlint.facts.hooks import Hooks
+from lightlint.facts.names import Names
+from lightlint.facts.values import Values
+
+FACTORIES = {
+    f"torch.{name}"
+    for name in (
+        "tensor", "as_tensor", "zeros", "ones", "full", "empty", "arange", "linspace", "logspace", "eye", "rand", "randn",
+        "randint", "randperm", "from_numpy", "hann_window", "hamming_window", "FloatTensor", "LongTensor", "Tensor",
+    )
+}  # fmt: skip
+_KEEPING = {
+    "view", "reshape", "unsqueeze", "squeeze", "repeat", "expand", "transpose", "permute", "float", "long", "double", "half",
+    "int", "clone", "contiguous", "flatten", "t", "pow", "exp", "log", "sqrt", "abs", "flip", "roll", "triu", "tril", "cumsum",
+    "cumprod", "bool", "mul", "add", "detach", "fill_", "normal_", "uniform_", "zero_", "scatter_", "repeat_interleave",
+}  # fmt: skip
+_DEPTH = 6
+
+
+class Tensors:
+    """The tensors of one file, followed through names, methods and functions of the file."""
+
+    def __init__(self, names: Names, classes: Classes, hooks: Hooks, values: Values) -> None:
+        self._classes = classes
+        self._names = names
+        self._hooks = hooks
+        self._values = values
+
+    def is_made_here(self, value: cst.CSTNode | None, path: tuple[int, ...] = (), depth: int = 0) -> bool:
+        """Whether a value (or the part of it at `path`) surely is a tensor that a torch factory made without a device, with
+        at least one dimension for `torch.tensor`, and that was not moved since."""
+        if depth > _DEPTH or value is None:
+            return False
+        if path:
+            return self._part(value, path, depth + 1)
+        match value:
+            case cst.Name():
+                found = self._names.bindings.lookup(value)
+                only = found[0] if len(found) == 1 and found[0].kind is Kind.ASSIGN else None
+                return only is not None and self.is_made_here(only.value, only.path, depth + 1)
+            case cst.Subscript():
+                return self.is_made_here(value.value, (), depth + 1)
+            case cst.BinaryOperation():
+                sides = [self.is_made_here(side, (), depth + 1) for side in (value.left, value.right)]
+                plain = [isinstance(side, (cst.Integer, cst.Float)) for side in (value.left, value.right)]
+                return all(sides) or (any(sides) and any(plain))
+            case cst.Call():
+                return self._is_made_by(value, depth)
+        return False
+
+    def _is_made_by(self, call: cst.Call, depth: int) -> bool:
+        name = self._names.call(call) or ""
+        if name in FACTORIES:
+            first = call.args[0].value if call.args else None
+            listed = isinstance(first, (cst.List, cst.Tuple, cst.ListComp)) or name not in {
+                "torch.tensor",
+                "torch.as_tensor",
+            }
+            elsewhere = {"device", "requires_grad"} & {arg.keyword.value for arg in call.args if arg.keyword}
+            return listed and not elsewhere and not self._names.has_star(call)
+        if isinstance(call.func, cst.Attribute) and call.func.attr.value in _KEEPING and not name.startswith("torch."):
+            return self.is_made_here(call.func.value, (), depth + 1)
+        callee = self._hooks.callee(call)
+        returns = self._values.returns(callee) if callee is not None and not callee.decorators else []
+        return bool(returns) and all(self.is_made_here(each, (), depth + 1) for each in returns)
+
+    def _part(self, value: cst.CSTNode, path: tuple[int, ...], depth: int) -> bool:
+        if isinstance(value, (cst.Tuple, cst.List)) and 0 <= path[0] < len(value.elements):
+            return self.is_made_here(value.elements[path[0]].value, path[1:], depth)
+        callee = self._callee(value) if isinstance(value, cst.Call) else None
+        returns = self._values.returns(callee) if callee is not None else []
+        return bool(returns) and all(self.is_made_here(each, path, depth) for each in returns)
+
+    def _callee(self, call: cst.Call) -> cst.FunctionDef | None:
+        """As `hooks.callee`, and methods of this file's classes on their instances."""
+        found = self._hooks.callee(call)
+        if found is not None or not isinstance(call.func, cst.Attribute):
+            return found
+        origin = self._values.constructor(call.func.value)
+        node = self._classes.local(origin.name) if origin else None
+        return self._classes.method(node, call.func.attr.value) if node is not None else None
