@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import libcst as cst
+
+from lightlint.check import Check, Repair
+from lightlint.finding import Applicability
+from lightlint.fixes.edits import replace
+
+
+class LogSumExpOverflow(Check):
+    def visit_Call(self, call: cst.Call) -> None:
+        total, rest = self._applied(call, "log")
+        summed, dims = self._applied(total, "sum")
+        value, others = self._applied(summed, "exp")
+        if value is None or rest or others or not self._is_torch(call, total, summed) or self._is_shifted(value):
+            return
+        message = "`log` of a sum of `exp` is infinite once a value exceeds 88"
+        self.report(call, message, repair=self._repair(call, value, dims))
+
+    def _applied(self, node: cst.CSTNode | None, name: str) -> tuple[cst.BaseExpression | None, Sequence[cst.Arg]]:
+        """The operand of `torch.name(operand, ...)` or `operand.name(...)`, and the other arguments."""
+        if not isinstance(node, cst.Call) or any(arg.star for arg in node.args):
+            return None, ()
+        if self.names.call(node) == f"torch.{name}":
+            first = node.args[0] if node.args else None
+            return (first.value, node.args[1:]) if first and first.keyword is None else (None, ())
+        if isinstance(node.func, cst.Attribute) and node.func.attr.value == name and self.names.of(node.func) is None:
+            return node.func.value, node.args
+        return None, ()
+
+    def _is_torch(self, *calls: cst.CSTNode | None) -> bool:
+        """Whether one of the three is torch's function by name: methods of these names exist elsewhere, too."""
+        return any((self.names.call(each) or "").startswith("torch.") for each in calls)
+
+    def _is_shifted(self, value: cst.BaseExpression) -> bool:
+        """Whether something, commonly the largest value, is taken off first."""
+        return any(
+            isinstance(each.operator, cst.Subtract) for each in self.tree.within(value, cst.BinaryOperation)
+        ) or (
+            isinstance(value, cst.Name)
+            and any(
+                isinstance(bound.value, cst.BinaryOperation) and isinstance(bound.value.operator, cst.Subtract)
+                for bound in self.names.bindings.lookup(value)
+            )
+        )
+
+    def _repair(self, call: cst.Call, value: cst.BaseExpression, dims: Sequence[cst.Arg]) -> Repair | None:
+        func = call.func
+        named = [arg.keyword.value for arg in dims if arg.keyword]
+        has_dim = "dim" in named or (dims and dims[0].keyword is None)
+        if not has_dim or not isinstance(func, cst.Attribute) or not set(named) <= {"dim", "keepdim"}:
+            return None
+        if self.names.of(func) != "torch.log":
+            return None
+        arguments = [self.code.text_of(value), *(self.code.text_of(arg).rstrip(", ") for arg in dims)]
+        text = f"{self.code.text_of(func.value)}.logsumexp({', '.join(arguments)})"
+        return Repair("write `torch.logsumexp`", replace(self.code, call, text), Applicability.UNSAFE)
