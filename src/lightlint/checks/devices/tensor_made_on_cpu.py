@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+import libcst as cst
+
+from lightlint.check import Check, Repair
+from lightlint.facts.hooks import Hook
+from lightlint.finding import Applicability, Tier
+from lightlint.fixes.code import has_comment
+from lightlint.fixes.draft import Draft
+from lightlint.fixes.edits import replace
+
+_EXACT = {"torch.zeros", "torch.ones", "torch.empty", "torch.full", "torch.eye"}
+_ROUNDED = {"torch.arange", "torch.linspace"}  # floats may differ in the last digit between devices
+_RANDOM = {"torch.rand", "torch.randn", "torch.randint", "torch.randperm"}  # another stream of numbers
+_OTHERWISE = {"device", "out", "requires_grad", "pin_memory"}
+
+
+class TensorMadeOnCpu(Check):
+    def visit_Call(self, call: cst.Call) -> None:
+        func = call.func
+        made = func.value if isinstance(func, cst.Attribute) else None
+        if not isinstance(made, cst.Call) or self.names.call(made) not in _EXACT | _ROUNDED | _RANDOM:
+            return
+        device = self._device(call)
+        if device is None or any(self.names.argument(made, name) for name in _OTHERWISE) or self.names.has_star(made):
+            return
+        place = self.loops.per_batch(call)
+        name = (self.names.call(made) or "").rpartition(".")[2]
+        where = f" in each `{place.name}`" if isinstance(place, Hook) else " in each batch" if place else ""
+        tier = None if place is not None and self.names.call(made) not in _RANDOM else Tier.NOTE
+        message = f"`{name}` is filled on the CPU and copied to the device{where}"
+        self.report(call, message, tier=tier, repair=self._repair(call, made, device))
+
+    def _device(self, call: cst.Call) -> str | None:
+        """The text of the device a `.to(...)` or `.cuda()` surely moves to; None for the CPU, a type or the unknown."""
+        method = self.names.method(call)
+        rest = [arg for arg in call.args if not (arg.keyword and arg.keyword.value == "non_blocking")]
+        if method == "cuda" and not rest:
+            return '"cuda"'
+        if method != "to" or len(rest) != 1 or rest[0].star or (rest[0].keyword and rest[0].keyword.value != "device"):
+            return None
+        value = rest[0].value
+        sure = rest[0].keyword is not None or self._is_device(value)
+        return self.code.text_of(value) if sure and self.names.constant(value) != "cpu" else None
+
+    def _is_device(self, value: cst.BaseExpression) -> bool:
+        if isinstance(value, cst.Attribute):
+            return value.attr.value == "device"
+        if isinstance(value, cst.IfExp):
+            return self._is_device(value.body) and self._is_device(value.orelse)
+        spelled = self.names.constant(value)
+        origin = self.values.constructor(value)
+        return isinstance(spelled, str) or (origin is not None and origin.name == "torch.device")
+
+    def _repair(self, call: cst.Call, made: cst.Call, device: str) -> Repair:
+        name = self.names.call(made)
+        exact = name in _EXACT or (
+            name == "torch.arange" and all(type(self.names.constant(arg.value)) is int for arg in made.args)
+        )
+        how = Applicability.SAFE if exact else Applicability.UNSAFE
+        return Repair(f"make it there by `device={device}`", self._draft(call, made, device), how)
+
+    def _draft(self, call: cst.Call, made: cst.Call, device: str) -> Draft | None:
+        if made.lpar or has_comment(call):
+            return None
+        text = self.code.text_of(made).removesuffix(")").rstrip().removesuffix(",")
+        return replace(self.code, call, f"{text}, device={device})")
