@@ -73,6 +73,9 @@ class Activations:
         for binding in self._facts.reaching.bindings(name):
             if binding.kind is Kind.ASSIGN and not binding.path:
                 found.append(self._of(binding.value, depth + 1))
+            elif binding.kind is Kind.ASSIGN and binding.value is not None:
+                parts = self._facts.results.of(binding.value, binding.path)
+                found.extend(self._of(part, depth + 2) for part in parts)
             elif binding.kind is Kind.PARAMETER and isinstance(binding.scope, cst.FunctionDef):
                 found.append(self._of_parameter(binding.scope, binding.name, depth))
             else:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from lightlint.facts.bindings import Binding, Kind
 from lightlint.facts.unknown import UNKNOWN
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ _FUNCTIONS = {
     "smooth_l1_loss": "SmoothL1Loss",
     "huber_loss": "HuberLoss",
 }
+_SCALING = ("scale", "accum", "weight", "norm")  # in the name of a factor: it may be a division
+_DEPTH = 7
 _CLASSES = {f"torch.nn.{name}" for name in _FUNCTIONS.values()}
 
 
@@ -72,3 +75,50 @@ class Criteria:
         if any(old):
             return UNKNOWN
         return names.constant(given.value) if given else "mean"
+
+    def is_mean(self, expression: cst.BaseExpression | None, depth: int = 0) -> bool:
+        """Whether a value surely is a loss averaged over the batch, or a weighted sum of such losses."""
+        if depth > _DEPTH:
+            return False
+        match expression:
+            case cst.Name():
+                found = self._facts.reaching.bindings(expression)
+                return bool(found) and all(self._binds_mean(each, depth) for each in found)
+            case cst.Attribute(attr=cst.Name(value="loss")):
+                return self._is_transformers(expression.value)
+            case cst.BinaryOperation(operator=cst.Add()):
+                return self.is_mean(expression.left, depth + 1) and self.is_mean(expression.right, depth + 1)
+            case cst.BinaryOperation(operator=cst.Multiply()):
+                pairs = ((expression.left, expression.right), (expression.right, expression.left))
+                return any(self.is_mean(value, depth + 1) and not self._may_scale(factor) for value, factor in pairs)
+            case cst.Call():
+                loss = self.of(expression)
+                if loss is not None:
+                    return self.reduction(loss) in ("mean", "batchmean")
+                if self._facts.names.method(expression) == "mean" and not expression.args:
+                    return True
+                return all(self.is_mean(each, depth + 1) for each in self._facts.results.of(expression))
+        return False
+
+    def _binds_mean(self, binding: Binding, depth: int) -> bool:
+        if binding.kind is not Kind.ASSIGN or binding.value is None:
+            return False
+        if not binding.path:
+            return self.is_mean(binding.value, depth + 1)
+        return all(self.is_mean(each, depth + 1) for each in self._facts.results.of(binding.value, binding.path))
+
+    def _is_transformers(self, output: cst.BaseExpression) -> bool:
+        """Whether a value is what a model of Transformers gives, whose `loss` is a mean."""
+        sources = self._facts.reaching.sources(output)
+        origins = [
+            origin for each in sources if isinstance(each, cst.Call) for origin in self._facts.values.origins(each.func)
+        ]
+        return bool(origins) and all(each.name.startswith("transformers.") for each in origins)
+
+    def _may_scale(self, factor: cst.BaseExpression) -> bool:
+        """Whether a factor may be a division by the number of batches: anything but numbers and plain hyperparameters."""
+        tree = self._facts.tree
+        words = [name.value.lower() for name in tree.within(factor, cst.Name)]
+        divides = any(isinstance(each.operator, cst.Divide) for each in tree.within(factor, cst.BinaryOperation))
+        named = any(part in word for word in words for part in _SCALING)
+        return bool(tree.within(factor, cst.Call)) or divides or named

@@ -33,6 +33,7 @@ from lightlint.facts.processes import Processes
 from lightlint.facts.project import Project
 from lightlint.facts.reaching import Reaching
 from lightlint.facts.rescues import Rescues
+from lightlint.facts.results import Results
 from lightlint.facts.steps import Steps
 from lightlint.facts.strings import Strings
 from lightlint.facts.summary import summarise
@@ -235,6 +236,11 @@ class FileFacts:
     def activations(self) -> Activations:
         """Which activation a value went through last."""
         return Activations(self)
+
+    @cached_property
+    def results(self) -> Results:
+        """What calls of this file's functions and modules give back."""
+        return Results(self)
 
     @cached_property
     def criteria(self) -> Criteria:

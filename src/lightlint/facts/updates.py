@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -22,6 +23,7 @@ _QUIET = {
 }  # fmt: skip
 _CLIPS = {"torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad_value_", "torch.nn.utils.clip_grad_norm"}
 _SCHEDULERS = "torch.optim.lr_scheduler."
+_TRANSFORMERS = re.compile(r"transformers\.(?:optimization\.)?get_\w*schedule")
 SCHEDULER = "torch.optim.lr_scheduler.LRScheduler"
 
 
@@ -114,13 +116,15 @@ class Updates:
         return self._names.of(call.func) in _CLIPS
 
     def is_scheduler_step(self, call: cst.Call) -> bool:
-        """Whether a call steps what surely is one of torch's learning-rate schedulers."""
+        """Whether a call steps what surely is one of torch's learning-rate schedulers, or of those Transformers makes."""
         if self._names.method(call) != "step" or not isinstance(call.func, cst.Attribute):
             return False
         origins = self._facts.values.origins(call.func.value)
-        return bool(origins) and all(
-            self._facts.classes.name_is_a(each.name, SCHEDULER) or each.name.startswith(_SCHEDULERS) for each in origins
-        )
+        return bool(origins) and all(self._is_scheduler(each.name) for each in origins)
+
+    def _is_scheduler(self, name: str) -> bool:
+        made = name.startswith(_SCHEDULERS) or bool(_TRANSFORMERS.match(name))
+        return made or self._facts.classes.name_is_a(name, SCHEDULER)
 
     def is_quiet(self, call: cst.Call) -> bool:
         """Whether a call surely runs no backward pass: known functions, and helpers of this file without one."""

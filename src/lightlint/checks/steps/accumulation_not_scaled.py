@@ -3,12 +3,10 @@ from __future__ import annotations
 import libcst as cst
 
 from lightlint.check import Check, Repair
-from lightlint.facts.bindings import Kind, dotted_name
+from lightlint.facts.bindings import dotted_name
 from lightlint.facts.tree import Loop
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import wrap
-
-_SCALING = ("scale", "accum", "weight", "norm")
 
 
 class AccumulationNotScaled(Check):
@@ -25,7 +23,7 @@ class AccumulationNotScaled(Check):
         if len(backwards) != 1 or len(optimizers) != 1 or not self._adds_up(backwards[0], call, loop):
             return
         loss = self._loss(backwards[0])
-        if loss is None or not self._is_mean(loss, 0):
+        if loss is None or not self.facts.criteria.is_mean(loss):
             return
         size = self.code.text_of(number)
         self.report(
@@ -85,39 +83,3 @@ class AccumulationNotScaled(Check):
 
     def _mentions(self, expression: cst.CSTNode, word: str) -> bool:
         return any(name.value == word for name in self.tree.within(expression, cst.Name))
-
-    def _is_mean(self, expression: cst.BaseExpression, depth: int) -> bool:
-        """Whether a value surely is a mean over the batch, or a sum of such means."""
-        if depth > 6:
-            return False
-        match expression:
-            case cst.Name():
-                found = self.facts.reaching.bindings(expression)
-                plain = all(each.kind is Kind.ASSIGN and each.value and not each.path for each in found)
-                return (
-                    bool(found) and plain and all(each.value and self._is_mean(each.value, depth + 1) for each in found)
-                )
-            case cst.BinaryOperation(operator=cst.Add()):
-                return self._is_mean(expression.left, depth + 1) and self._is_mean(expression.right, depth + 1)
-            case cst.BinaryOperation(operator=cst.Multiply()):
-                for value, factor in ((expression.left, expression.right), (expression.right, expression.left)):
-                    if self._is_mean(value, depth + 1) and not self._may_scale(factor):
-                        return True
-                return False
-            case cst.Call():
-                loss = self.facts.criteria.of(expression)
-                if loss is not None:
-                    return self.facts.criteria.reduction(loss) in ("mean", "batchmean")
-                if self.names.method(expression) == "mean" and not expression.args:
-                    return True
-                callee = self.hooks.callee(expression)
-                returned = self.values.returns(callee) if callee is not None else []
-                return bool(returned) and all(each is not None and self._is_mean(each, depth + 1) for each in returned)
-        return False
-
-    def _may_scale(self, factor: cst.BaseExpression) -> bool:
-        """Whether a factor may be the missing division: anything but numbers and plainly named hyperparameters."""
-        words = [name.value.lower() for name in self.tree.within(factor, cst.Name)]
-        calls = self.tree.within(factor, cst.Call)
-        divides = any(isinstance(each.operator, cst.Divide) for each in self.tree.within(factor, cst.BinaryOperation))
-        return bool(calls) or divides or any(part in word for word in words for part in _SCALING)

@@ -3,18 +3,21 @@ from __future__ import annotations
 import libcst as cst
 
 from lightlint.check import Check, Repair
+from lightlint.facts.bindings import Kind
 from lightlint.facts.tree import Loop
-from lightlint.finding import Applicability
+from lightlint.finding import Applicability, Tier
 from lightlint.fixes.edits import Draft
 from lightlint.fixes.moves import block_of, move_after
 
 _PLATEAU = "torch.optim.lr_scheduler.ReduceLROnPlateau"
+_SPELLED = {"scheduler", "lr_scheduler", "sched", "lr_sched"}
 _DEPTH = 3
 
 
 class SchedulerBeforeOptimizer(Check):
     def visit_Call(self, call: cst.Call) -> None:
-        if not self.facts.updates.is_scheduler_step(call) or call.args:
+        sure = self.facts.updates.is_scheduler_step(call)
+        if call.args or not (sure or self._is_spelled(call)):
             return
         origins = self.values.origins(call.func.value) if isinstance(call.func, cst.Attribute) else ()
         if any(origin.name == _PLATEAU for origin in origins) or self._is_tested(call):
@@ -25,7 +28,16 @@ class SchedulerBeforeOptimizer(Check):
                 call,
                 "steps the scheduler ahead of the optimizer: the first value of its schedule is never used",
                 repair=Repair("step the scheduler behind the optimizer", self._draft(call), Applicability.UNSAFE),
+                tier=None if sure else Tier.WARNING,
             )
+
+    def _is_spelled(self, call: cst.Call) -> bool:
+        """Whether a parameter out of sight is told to step, and called a scheduler of learning rates."""
+        receiver = call.func.value if isinstance(call.func, cst.Attribute) else None
+        if not isinstance(receiver, cst.Name) or self.names.method(call) != "step" or self.values.origins(receiver):
+            return False
+        bound = self.names.bindings.lookup(receiver)
+        return receiver.value in _SPELLED and all(each.kind is Kind.PARAMETER for each in bound) and bool(bound)
 
     def _is_tested(self, call: cst.Call) -> bool:
         """Whether a test of the same iteration decides about the call, as `if epoch > 0` does."""
