@@ -21,15 +21,22 @@ class TensorMadeOnCpu(Check):
         made = func.value if isinstance(func, cst.Attribute) else None
         if not isinstance(made, cst.Call) or self.names.call(made) not in _EXACT | _ROUNDED | _RANDOM:
             return
-        device = self._device(call)
+        device = None if self._is_traced(call) else self._device(call)
         if device is None or any(self.names.argument(made, name) for name in _OTHERWISE) or self.names.has_star(made):
             return
         place = self.loops.per_batch(call)
         name = (self.names.call(made) or "").rpartition(".")[2]
         where = f" in each `{place.name}`" if isinstance(place, Hook) else " in each batch" if place else ""
         tier = None if place is not None and self.names.call(made) not in _RANDOM else Tier.NOTE
-        message = f"`{name}` is filled on the CPU and copied to the device{where}"
+        message = f"`{name}` is made on the CPU and copied to the device{where}"
         self.report(call, message, tier=tier, repair=self._repair(call, made, device))
+
+    def _is_traced(self, call: cst.Call) -> bool:
+        """Whether a trace records the copy itself, in which others read the device."""
+        return any(
+            isinstance(each, cst.Call) and self.names.call(each) == "torch.jit.trace"
+            for each in self.tree.ancestors(call)
+        )
 
     def _device(self, call: cst.Call) -> str | None:
         """The text of the device a `.to(...)` or `.cuda()` surely moves to; None for the CPU, a type or the unknown."""
