@@ -4,11 +4,19 @@ import libcst as cst
 
 from lightlint.check import Check, Repair
 from lightlint.facts.bindings import Kind
+from lightlint.facts.unknown import UNKNOWN
 from lightlint.finding import Tier
 from lightlint.fixes.edits import replace
 
 _FACTORIES = {"zeros", "ones", "empty", "full", "eye", "rand", "randn", "randint", "arange", "linspace", "tensor"}
-_FACTORIES |= {"from_numpy", "FloatTensor", "LongTensor", "DoubleTensor", "IntTensor", "ByteTensor", "Tensor"}
+_CASTS = {
+    "Tensor",
+    "FloatTensor",
+    "DoubleTensor",
+    "LongTensor",
+    "IntTensor",
+    "ByteTensor",
+}  # may share a tensor's memory
 _SAME_TENSOR = {"cuda", "cpu", "to", "float", "double", "half", "long", "int", "view", "unsqueeze", "contiguous"}
 _PRIMARY = (cst.Name, cst.Attribute, cst.Call, cst.Subscript)
 
@@ -40,11 +48,13 @@ class LegacyVariable(Check):
         return Repair("write what `Variable` does today", replace(self.code, call, text))
 
     def _is_fresh(self, value: cst.CSTNode) -> bool:
-        """Whether a tensor is made on the spot, of plain numbers: nothing else holds it, and no graph leads to it."""
+        """Whether a tensor is made on the spot: nothing else holds it, and no graph leads to it."""
         while isinstance(value, cst.Call):
-            if (self.names.call(value) or "").removeprefix("torch.") in _FACTORIES:
-                plain = all(isinstance(self.names.constant(arg.value), int) for arg in value.args)
-                return plain and self.names.argument(value, "requires_grad") is None
+            name = (self.names.call(value) or "").removeprefix("torch.")
+            if name in _FACTORIES:
+                return self.names.argument(value, "requires_grad") is None and not self.names.has_star(value)
+            if name in _CASTS:
+                return all(self.names.constant(arg.value) is not UNKNOWN for arg in value.args)
             if not isinstance(value.func, cst.Attribute) or value.func.attr.value not in _SAME_TENSOR:
                 return False
             value = value.func.value
