@@ -62,9 +62,19 @@ class AccumulationNotScaled(Check):
         """Whether gradients of several iterations meet: each iteration comes to the backward pass, nothing clears between."""
         owner = self.tree.owner(step)
         flow, clears = self.facts.flow(owner), self.facts.updates.clears(owner)
-        tests = [test for test, _ in self.facts.conditions(backward) if self.tree.contains(loop.body, test)]
+        tests, of_step = self.facts.conditions(backward), self.facts.conditions(step)
+        thinned = any(isinstance(each.operator, cst.Modulo) for test, _ in tests for each in self._operations(test))
         meets = flow.reaches_in_later_iteration(loop, backward, [backward], avoiding=[*clears, step])
-        return bool(clears) and not tests and meets and not self.facts.updates.handles_gradients(owner)
+        return (
+            bool(clears)
+            and set(tests) <= set(of_step)
+            and not thinned
+            and meets
+            and not self.facts.updates.handles_gradients(owner)
+        )
+
+    def _operations(self, test: cst.BaseExpression) -> list[cst.BinaryOperation]:
+        return self.tree.within(test, cst.BinaryOperation)
 
     def _is_scaled_elsewhere(self, size: cst.BaseExpression) -> bool:
         """Whether the file divides something else than a number of batches by the size, such as the learning rate."""

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import re
+
 import libcst as cst
 
 from lightlint.check import Check, Repair
@@ -7,6 +9,8 @@ from lightlint.facts.updates import Update
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import Draft
 from lightlint.fixes.moves import move_before
+
+_MAYBE_BACKWARD = re.compile(r"backward|train|update|optim|step|learn", re.IGNORECASE)
 
 
 class ClipGradWrongPlace(Check):
@@ -36,7 +40,9 @@ class ClipGradWrongPlace(Check):
         steps = [each for each in facts.own(owner) if self._may_step(each)]
         if any(not flow.reaches(clip, [each]) and not flow.reaches(each, [clip]) for each in clears):
             return ""  # clears in a branch of its own
-        if not any(flow.reaches(each, [clip], avoiding=clears) for each in backwards):
+        hidden = [each for each in facts.own(owner) if _MAYBE_BACKWARD.search(self.names.method(each))]
+        hidden = [each for each in hidden if not facts.is_quiet(each)]
+        if not any(flow.reaches(each, [clip], avoiding=clears) for each in (*backwards, *hidden)):
             return "when there are none yet"
         if flow.reaches(clip, clears) and not any(flow.reaches(clip, [each], avoiding=clears) for each in steps):
             return "that are cleared before any step uses them"

@@ -14,8 +14,27 @@ _ITERATORS = {"parameters", "named_parameters", "buffers"}
 class ExhaustedParameters(Check):
     def visit_Assign(self, node: cst.Assign) -> None:
         name = node.targets[0].target if len(node.targets) == 1 else None
-        if not isinstance(name, cst.Name) or not self._is_generator(node.value):
+        if name is None or not self._is_generator(node.value):
             return
+        if isinstance(name, cst.Attribute) and self.classes.is_self(name.value):
+            self._judge_attribute(node, name)
+        if isinstance(name, cst.Name):
+            self._judge_name(node, name)
+
+    def _judge_attribute(self, node: cst.Assign, name: cst.Attribute) -> None:
+        """An attribute that is used up where it is set, and used again in another method."""
+        owner, around, key = self.tree.function(node), self.tree.enclosing_class(node), self.names.key(name)
+        if around is None or owner is None or len(self.classes.attribute_values(around, name.attr.value)) != 1:
+            return
+        spelled = [each for each in self.tree.within(around, cst.Attribute) if self.names.key(each) == key]
+        uses = [each for each in spelled if each is not name and self._eats(each)]
+        here = [each for each in uses if self.tree.function(each) is owner]
+        later = [each for each in uses if each not in here and self.tree.function(each) is not None]
+        flow = self.facts.flow(owner)
+        if later and any(flow.reaches(node.value, [each]) for each in here):
+            self._report(later[0], key, "used up before", node)
+
+    def _judge_name(self, node: cst.Assign, name: cst.Name) -> None:
         owner = self.tree.owner(name)
         bound = self.names.bindings.lookup(name)
         if len(bound) != 1 or bound[0].kind is not Kind.ASSIGN or self._leaks(name, owner):
@@ -28,12 +47,15 @@ class ExhaustedParameters(Check):
             repeated = any(flow.reaches_in_later_iteration(loop, use, [use], avoiding=[name]) for loop in loops)
             if again or repeated:
                 how = "used up before" if again else "used up in the first iteration"
-                self.report(
-                    use,
-                    f"`{name.value}` is a generator and {how}: nothing is left in it here",
-                    repair=Repair("make it a list", wrap(self.code, node.value, "list(", ")")),
-                )
+                self._report(use, name.value, how, node)
                 return
+
+    def _report(self, use: cst.BaseExpression, name: str, how: str, node: cst.Assign) -> None:
+        self.report(
+            use,
+            f"`{name}` is a generator and {how}: nothing is left in it here",
+            repair=Repair("make it a list", wrap(self.code, node.value, "list(", ")")),
+        )
 
     def _is_generator(self, value: cst.BaseExpression) -> bool:
         """Whether a value is a generator over parameters: `net.parameters()`, or `filter`, `map` and the like of one."""
@@ -61,7 +83,7 @@ class ExhaustedParameters(Check):
         everywhere = [each for each in self.tree.within(owner, cst.Name) if each.value == name.value]
         return bool(self.tree.own(owner, cst.Global, cst.Nonlocal)) and len(everywhere) > 1
 
-    def _eats(self, use: cst.Name) -> bool:
+    def _eats(self, use: cst.BaseExpression) -> bool:
         """Whether a use surely takes everything out of the generator."""
         above = self.tree.parent(use)
         if isinstance(above, (cst.For, cst.CompFor)) and above.iter is use:

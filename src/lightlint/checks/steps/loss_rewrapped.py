@@ -5,7 +5,7 @@ import libcst as cst
 from lightlint.check import Check, Repair
 from lightlint.facts.bindings import Kind
 from lightlint.finding import Applicability, Tier
-from lightlint.fixes.edits import Draft, replace
+from lightlint.fixes.edits import Draft, drop_statement, replace
 
 _NEW = {"torch.tensor", "torch.FloatTensor", "torch.Tensor", "torch.cuda.FloatTensor", "torch.from_numpy"}
 _VARIABLE = "torch.autograd.Variable"
@@ -16,7 +16,7 @@ class LossRewrapped(Check):
         func = call.func
         if self.names.method(call) != "backward" or not isinstance(func, cst.Attribute):
             return
-        sources = self.facts.reaching.sources(func.value)
+        sources = [self._reduced(each) for each in self.facts.reaching.sources(func.value)]
         wraps = [each for each in sources if isinstance(each, cst.Call) and self._makes_leaf(each)]
         if wraps and len(wraps) == len(sources):
             for wrap in wraps:
@@ -27,6 +27,14 @@ class LossRewrapped(Check):
                 )
             return
         self._judge_flag(func.value)
+
+    def _reduced(self, value: cst.BaseExpression) -> cst.BaseExpression:
+        """`x` of `x.mean()` and `x.sum()`."""
+        while isinstance(value, cst.Call) and isinstance(value.func, cst.Attribute):
+            if value.func.attr.value not in {"mean", "sum"} or (self.names.of(value.func) or "").startswith("torch."):
+                break
+            value = value.func.value
+        return value
 
     def _makes_leaf(self, call: cst.Call) -> bool:
         """Whether a call makes a new tensor of a computed value."""
@@ -51,6 +59,10 @@ class LossRewrapped(Check):
                 found = self.facts.reaching.bindings(value)
                 assigned = bool(found) and all(each.kind is Kind.ASSIGN and each.value for each in found)
                 return assigned and all(each.value and self._is_computed(each.value, depth + 1) for each in found)
+            case cst.List(elements=elements):
+                return any(self._is_computed(each, depth + 1) for each in self._gathered(value)) or any(
+                    self._is_computed(each.value, depth + 1) for each in elements
+                )
             case cst.Attribute(value=inner, attr=cst.Name(value="data")):
                 return self._is_computed(inner, depth + 1)
             case cst.BinaryOperation():
@@ -73,6 +85,20 @@ class LossRewrapped(Check):
                     return not name.startswith(("torch.", "numpy.")) and self._is_computed(value.func.value, depth + 1)
         return False
 
+    def _gathered(self, display: cst.List) -> list[cst.BaseExpression]:
+        """What is appended to a list that starts as this display."""
+        assign = self.tree.parent(display)
+        target = assign.targets[0].target if isinstance(assign, cst.Assign) else None
+        calls = self.tree.own(self.tree.owner(display), cst.Call) if isinstance(target, cst.Name) else []
+        return [
+            call.args[0].value
+            for call in calls
+            if self.names.method(call) == "append"
+            and call.args
+            and isinstance(call.func, cst.Attribute)
+            and self.names.key(call.func.value) == self.names.key(target)
+        ]
+
     def _judge_flag(self, receiver: cst.BaseExpression) -> None:
         """A note on `loss.requires_grad = True` in front of the backward pass: needless, or it hides that nothing trains."""
         if not isinstance(receiver, cst.Name):
@@ -94,6 +120,14 @@ class LossRewrapped(Check):
         given = wrap.args[0].value
         if isinstance(given, cst.Attribute) and given.attr.value == "data":
             given = given.value
+        statement = self.tree.statement(wrap)
+        targets = statement.targets if isinstance(statement, cst.Assign) and statement.value is wrap else ()
+        itself = isinstance(given, cst.Name) and [self.names.key(each.target) for each in targets] == [given.value]
+        if itself and isinstance(statement, cst.Assign):
+            return drop_statement(self.code, statement)
+        if any(isinstance(each, cst.List) for each in self.facts.reaching.sources(given)):
+            stacks = self.code.text_of(wrap.func) == "torch.tensor"
+            return replace(self.code, wrap, f"torch.stack({self.code.text_of(given)})") if stacks else None
         loss = isinstance(given, cst.Call) and self.facts.criteria.of(given) is not None
         whole = isinstance(given, cst.Name) or loss
         return replace(self.code, wrap, self.code.text_of(given)) if whole else None
