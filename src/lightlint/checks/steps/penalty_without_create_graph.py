@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import libcst as cst
 
 from lightlint.check import Check, Repair
 from lightlint.facts.bindings import Binding, Kind
+from lightlint.facts.updates import Owner, body_of
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import insert_argument, replace
 
@@ -20,7 +23,7 @@ class PenaltyWithoutCreateGraph(Check):
         if given is not None and self.names.constant(given.value) is not False:
             return
         owner = self.tree.owner(call)
-        if not isinstance(owner, cst.FunctionDef) or not self._is_measured(owner, call):
+        if not self._is_measured(owner, call):
             return
         if not self._comes_to_backward(owner, call):
             return
@@ -35,7 +38,7 @@ class PenaltyWithoutCreateGraph(Check):
             repair=Repair("create the graph", draft, Applicability.UNSAFE),
         )
 
-    def _is_measured(self, owner: cst.FunctionDef, call: cst.Call) -> bool:
+    def _is_measured(self, owner: Owner, call: cst.Call) -> bool:
         """Whether the function takes a norm or power of the gradients."""
         for name in self._derived(owner, call):
             above = self.tree.parent(name)
@@ -48,9 +51,9 @@ class PenaltyWithoutCreateGraph(Check):
                 return True
         return False
 
-    def _derived(self, owner: cst.FunctionDef, call: cst.Call) -> list[cst.Name]:
+    def _derived(self, owner: Owner, call: cst.Call) -> list[cst.Name]:
         """The uses of names that get their values from the call, uses that cut the graph left out."""
-        names = self.tree.own(owner.body, cst.Name)
+        names = self.tree.own(body_of(owner), cst.Name)
         return [name for name in names if self._comes_from(name, call, 0) and not self._is_cut(name)]
 
     def _comes_from(self, name: cst.Name, call: cst.Call, depth: int) -> bool:
@@ -63,7 +66,7 @@ class PenaltyWithoutCreateGraph(Check):
         if self._cuts(binding.value):
             return False
         inner = self.tree.within(binding.value, cst.Name)
-        return any(self._comes_from(each, call, depth + 1) for each in inner if each.value != binding.name)
+        return any(self._comes_from(each, call, depth + 1) for each in inner)
 
     def _cuts(self, value: cst.BaseExpression) -> bool:
         return any(self.names.method(each) in _CUTTING for each in self.tree.within(value, cst.Call))
@@ -72,8 +75,12 @@ class PenaltyWithoutCreateGraph(Check):
         above = self.tree.parent(name)
         return isinstance(above, cst.Attribute) and above.attr.value in _CUTTING
 
-    def _comes_to_backward(self, owner: cst.FunctionDef, call: cst.Call) -> bool:
+    def _comes_to_backward(self, owner: Owner, call: cst.Call) -> bool:
         """Whether a sum that holds the penalty is differentiated: in its function, or where its result goes."""
+        if self._summed(owner, lambda term: isinstance(term, cst.Name) and self._comes_from(term, call, 0)):
+            return True
+        if not isinstance(owner, cst.FunctionDef):
+            return False
         returned = [
             each.value
             for each in self.tree.own(owner.body, cst.Return)
@@ -85,8 +92,6 @@ class PenaltyWithoutCreateGraph(Check):
             if not isinstance(value, (cst.Tuple, cst.List, cst.Dict))
             for name in self.tree.within(value, cst.Name)
         )
-        if self._summed(owner, lambda term: isinstance(term, cst.Name) and self._comes_from(term, call, 0)):
-            return True
         calls = self.hooks.calls_of.get(owner, ()) or self.facts.steps.calls_of.get(owner, ())
         return kept and any(self._result_summed(each) for each in calls)
 
@@ -106,9 +111,8 @@ class PenaltyWithoutCreateGraph(Check):
             and call in (source.left, source.right)
         )
 
-    def _summed(self, owner: cst.FunctionDef | cst.Module, wanted: object) -> bool:
+    def _summed(self, owner: Owner, wanted: Callable[[cst.BaseExpression], bool]) -> bool:
         """Whether a wanted term is part of what a backward pass of a function starts from."""
-        assert callable(wanted)
         pending: list[cst.BaseExpression] = []
         for each in self.facts.updates.own(owner):
             if self.loops.is_backward(each) and isinstance(each.func, cst.Attribute):
