@@ -122,6 +122,14 @@ class Configured:
         calls = any(self._names.method(call) == CONFIGURE.name for call in self._tree.all(cst.Call))
         return calls or self._runs_by_hand()
 
+    @cached_property
+    def is_looped(self) -> bool:
+        """Whether a loop of others' may take what is returned: a call on an object in this file, or Fabric's."""
+        calls = [call for call in self._tree.all(cst.Call) if self._names.method(call) == CONFIGURE.name]
+        receivers = [call.func.value for call in calls if isinstance(call.func, cst.Attribute)]
+        own = (self._classes.is_self(each) or self._names.call(each) == "builtins.super" for each in receivers)
+        return not all(own) or self._runs_by_hand()
+
     def is_scheduler(self, name: str) -> bool:
         """Whether a canonical name is that of a torch scheduler, or of a class made from one."""
         last = name.removeprefix(SCHEDULERS)

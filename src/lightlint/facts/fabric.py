@@ -41,6 +41,10 @@ class Fabrics:
             func = expression.func
             is_setup = isinstance(func, cst.Attribute) and func.attr.value in SETUPS
             return func.value if isinstance(func, cst.Attribute) and is_setup and self.is_fabric(func.value) else None
+        if isinstance(expression, cst.Attribute):
+            node = facts.classes.self_class(expression.value)
+            values = facts.classes.attribute_sources(node, expression.attr.value) if node is not None else []
+            return next((each for value, _ in values if value and (each := self.set_up(value, depth + 1))), None)
         if not isinstance(expression, cst.Name):
             return None
         for binding in facts.bindings.lookup(expression):

@@ -39,7 +39,7 @@ class Optimization:
         """Whether Lightning surely runs the backward pass and the steps of a LightningModule."""
         if node is None or not self._classes.is_a(node, MODULE) or not self._classes.complete(node):
             return False
-        if self._is_flag_shared or self._facts.configured.is_free:
+        if self._is_flag_shared or self._facts.configured.is_looped:
             return False
         return all(self._facts.training.automatic(each) is True for each in (node, *self.subclasses(node)))
 

@@ -23,6 +23,7 @@ class EvalModeBeforeFit(Check):
         owner = self.tree.owner(call)
         calls = [each for each in self.tree.own(owner, cst.Call) if each is not call]
         evals = [each for each in calls if self._switches(each, name.value, "eval")]
+        evals += [each for each in calls if self._is_bound(each, name)]
         others = [each for each in calls if each not in evals and self._switches(each, name.value, "train")]
         sites = [each.site for each in self.names.bindings.lookup(name)]
         rebound = [site for site in sites if not any(self._same_statement(site, each) for each in evals)]
@@ -32,6 +33,12 @@ class EvalModeBeforeFit(Check):
             draft = insert_before(self.code, statement, f"{name.value}.train()") if statement is not None else None
             repair = Repair(f"call `{name.value}.train()`", draft, Applicability.UNSAFE)
             self.report(call, f"`{name.value}` comes to `fit` in eval mode and is trained in it", repair=repair)
+
+    def _is_bound(self, call: cst.Call, name: cst.Name) -> bool:
+        """Whether a call is the `.eval()` of `model = Net().eval()`."""
+        func = call.func
+        made = any(each.value is call and not each.path for each in self.names.bindings.lookup(name))
+        return made and isinstance(func, cst.Attribute) and func.attr.value == "eval"
 
     def _same_statement(self, one: cst.CSTNode, other: cst.CSTNode) -> bool:
         return self.tree.statement(one) is self.tree.statement(other)

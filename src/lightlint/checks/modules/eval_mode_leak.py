@@ -10,6 +10,7 @@ from lightlint.facts.classes import CALLBACK, MODULE
 _HOOKS = {"training_step", "on_train_batch_start", "on_train_batch_end", "on_train_epoch_start", "on_train_epoch_end"}
 _HOOKS |= {"on_before_zero_grad", "on_after_backward", "on_before_optimizer_step", "on_train_start", "on_fit_start"}
 _ENDS = {"on_train_batch_end", "on_train_epoch_end"}
+_NO_RUN = {"eval", "train", "log", "log_dict", "print", "parameters", "named_parameters", "to", "state_dict"}
 _FROZEN = re.compile(r"freeze|frozen|requires_grad")
 
 
@@ -51,17 +52,14 @@ class EvalModeLeak(Check):
         return self.facts.flow(owner).reaches(call, runs)
 
     def _runs(self, call: cst.Call, key: str) -> bool:
+        """Whether a call runs the module: itself, a part of it, or a method of this file on it."""
         spelled = self.names.key(call.func)
-        apart = self.names.method(call) in {
-            "eval",
-            "train",
-            "log",
-            "log_dict",
-            "print",
-            "parameters",
-            "named_parameters",
-        }
-        return not apart and (spelled == key or spelled.startswith(f"{key}."))
+        if spelled in {key, f"{key}.forward"}:
+            return True
+        callee = self.hooks.callee(call)
+        own = callee is not None and self.hooks.of(callee) is None
+        other = key != "self" and self.names.method(call) not in _NO_RUN
+        return spelled.startswith(f"{key}.") and (own or other or self.values.is_module(call.func))
 
     def _may_restore(self, node: cst.ClassDef) -> bool:
         """Whether a class sets modes itself."""

@@ -7,7 +7,6 @@ from lightlint.facts.classes import MODULE
 
 _ENTRIES = {"validation_step": {"validate", "fit"}, "test_step": {"test"}, "predict_step": {"predict"}}
 _GRADS = {"torch.autograd.grad", "torch.autograd.backward"}
-_GRADS |= {f"torch.autograd.functional.{name}" for name in ("jacobian", "hessian", "vjp", "hvp")}
 _SWITCHES = {"enable_grad", "set_grad_enabled", "inference_mode"}
 
 
@@ -75,12 +74,23 @@ class GradInEvalHook(Check):
         """Whether gradients surely are off in a hook: by Lightning, or in spite of `enable_grad` by inference mode."""
         family = self.facts.optimization.family(node)
         words = {each.value for part in family for each in self.tree.within(part, cst.Name)}
-        if not enabled:
-            return words.isdisjoint(_SWITCHES)
+        if not enabled and not words.isdisjoint(_SWITCHES):
+            return False
+        if not enabled and all(map(self._is_in_sight, self.facts.optimization.calls(node, hook))):
+            return True
         name = f"{self.names.module}.{self.names.qualified(node)}"
         runs = [each for each in self.facts.training.runs if each.module == name and each.entry in _ENTRIES[hook]]
         known = "inference_mode" not in words and self.facts.lightning.surely_at_least("1.8")
         return known and bool(runs) and all(self._is_inference(each.trainer) for each in runs)
+
+    def _is_in_sight(self, call: cst.Call) -> bool:
+        """Whether a call surely turns no gradients on: it runs no module, or one of torch's."""
+        func = call.func
+        if self.names.key(func).startswith("self.") and self.hooks.callee(call) is None:
+            origins = self.values.origins(func)
+            known = bool(origins) and all(each.name.startswith("torch.nn.") for each in origins)
+            return known or self.names.method(call) in {"log", "log_dict", "print"}
+        return True
 
     def _is_inference(self, trainer: cst.Call | None) -> bool:
         """Whether a Trainer evaluates in inference mode: it is not told otherwise, by argument or by its strategy."""

@@ -12,6 +12,7 @@ from lightlint.facts.classes import MODULE
 _KEPT = re.compile(
     r"save_hyperparameters|hparams|hyper_parameters|on_(?:save|load)_checkpoint|load_from_checkpoint\s*\(\s*cls"
 )
+_FROM_OUTSIDE = re.compile(r"(?<!self)\.save_hyperparameters|hyper_parameters")
 _OWN = {"checkpoint_path", "map_location", "hparams_file", "strict", "weights_only"}
 
 
@@ -50,9 +51,9 @@ class InitArgsNotInHparams(Check):
             if found is None or tuple(found[0].bases) != (MODULE,):
                 return None
             text = self.facts.project.text_defining(name, self.facts.path.parent)
-        if not text or _KEPT.search(text):
-            return None
-        return _class(text, name.rpartition(".")[2])
+        found_class = _class(text, name.rpartition(".")[2])
+        own = ast.get_source_segment(text, found_class) if found_class is not None else None
+        return None if not own or _KEPT.search(own) or _FROM_OUTSIDE.search(text) else found_class
 
 
 def _class(text: str, name: str) -> ast.ClassDef | None:

@@ -133,6 +133,8 @@ class StepOutputsNeverCleared(Check):
         if isinstance(above, (cst.For, cst.CompFor)):
             return above.iter is held
         call = self.tree.parent(above) if isinstance(above, cst.Arg) else None
+        if isinstance(call, cst.Call) and self.hooks.callee(call) is not None:
+            return True
         name = self.names.call(call) if isinstance(call, cst.Call) else None
         return bool(name) and "." in (name or "") and not _NO_AGGREGATE.search(name or "")
 

@@ -17,9 +17,15 @@ class BackwardInAutomatic(Check):
             return
         if tensor is None:
             self.report(call, "`manual_backward` raises, since `automatic_optimization` is not turned off")
-        elif self._is_returned(call, tensor) or any(map(self.values.is_optimizers, facts.calls(node))):
+        elif self._is_returned(call, tensor) or any(map(self._steps, facts.calls(node))):
             name = self.code.text_of(tensor)
             self.report(call, f"a backward pass over `{name}` in a step whose backward pass is Lightning's")
+
+    def _steps(self, call: cst.Call) -> bool:
+        """Whether a call steps one of Lightning's optimizers, so that the whole step is by hand."""
+        func = call.func
+        is_step = isinstance(func, cst.Attribute) and func.attr.value == "step"
+        return isinstance(func, cst.Attribute) and is_step and self.facts.optimization.from_optimizers(func.value)
 
     def _is_returned(self, call: cst.Call, tensor: cst.BaseExpression) -> bool:
         """Whether Lightning runs a backward pass over the same graph, which this one has freed."""

@@ -21,6 +21,9 @@ class ManualNoOptimizerStep(Check):
         if not family or not facts.is_manual(node) or facts.subclasses(node):
             return
         calls = [call for each in family for call in self.tree.within(each, cst.Call)]
+        mentions = any(each.attr.value == "step" for part in family for each in self.tree.within(part, cst.Attribute))
+        if mentions:
+            return
         if facts.backwards(node) and not any(map(self._may_step, calls)) and not self._is_known_elsewhere():
             self.report(
                 function.name,

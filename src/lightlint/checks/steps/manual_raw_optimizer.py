@@ -41,9 +41,12 @@ class ManualRawOptimizer(Check):
         sources = self.classes.attribute_sources(node, held.attr.value)
         return not any(value is None or self.facts.optimization.from_optimizers(value) for value, _ in sources)
 
-    def _is_trainers(self, receiver: cst.BaseExpression) -> bool:
+    def _is_trainers(self, receiver: cst.CSTNode) -> bool:
         """Whether an expression is an item of `self.trainer.optimizers`."""
-        held = receiver.value if isinstance(receiver, cst.Subscript) else None
+        if isinstance(receiver, cst.Name):
+            found = self.names.bindings.lookup(receiver)
+            return bool(found) and all(each.value is not None and self._is_trainers(each.value) for each in found)
+        held = receiver.value if isinstance(receiver, cst.Subscript) else receiver
         owner = held.value if isinstance(held, cst.Attribute) and held.attr.value == "optimizers" else None
         return isinstance(owner, cst.Attribute) and owner.attr.value == "trainer" and self.classes.is_self(owner.value)
 

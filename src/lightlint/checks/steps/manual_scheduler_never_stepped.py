@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import re
+
 import libcst as cst
 
 from lightlint.check import Check
 from lightlint.facts.configured import CONFIGURE
 from lightlint.facts.hooks import TRAINING_STEP
 
+_MAY_STEP = re.compile(r"(?<!training_)step|sched", re.IGNORECASE)
 _SCHEDULERS = {"lr_schedulers", "lr_scheduler_configs", "lr_scheduler_step"}
 
 
@@ -28,10 +31,9 @@ class ManualSchedulerNeverStepped(Check):
 
     def _may_step(self, call: cst.Call) -> bool:
         """Whether a call may step a scheduler: `step` of anything but an optimizer."""
-        if self.names.method(call) != "step":
-            return "sched" in self.names.method(call).lower() and not (self.names.of(call.func) or "").startswith(
-                "torch."
-            )
+        method = self.names.method(call)
+        if method != "step":
+            return bool(_MAY_STEP.search(method)) and not (self.names.of(call.func) or "").startswith("torch.")
         receiver = call.func.value if isinstance(call.func, cst.Attribute) else call
         return not self.values.is_optimizer(receiver) and not self.facts.optimization.from_optimizers(receiver)
 

@@ -11,7 +11,7 @@ from lightlint.facts.hooks import Hook, Owner
 class OptimizerClosureDropped(Check):
     def visit_FunctionDef(self, function: cst.FunctionDef) -> None:
         node = self.tree.class_of(function)
-        if node is None or function.params.star_kwarg is not None:
+        if node is None:
             return
         if self.hooks.of(function) == Hook(Owner.MODULE, "optimizer_step"):
             self._override(function, node)
@@ -20,18 +20,17 @@ class OptimizerClosureDropped(Check):
 
     def _override(self, function: cst.FunctionDef, node: cst.ClassDef) -> None:
         closure = next((each for each in self._parameters(function) if "closure" in each), "")
-        if (
-            not closure
-            or "optimizer_idx" in self._parameters(function)
-            or not self.facts.optimization.is_automatic(node)
-            or self._is_star(function)
-        ):
+        if not closure or not self.facts.optimization.is_automatic(node):
             return
         runs = self._uses(function, closure)
         flow = self.facts.flow(function)
         if not runs:
             self.report(function.name, f"`optimizer_step` drops `{closure}`, which runs the step and the backward pass")
-        elif all(isinstance(each, cst.Call) for each in runs) and flow.reaches(flow.start, [flow.end], avoiding=runs):
+        elif (
+            self._is_one(function)
+            and all(isinstance(each, cst.Call) for each in runs)
+            and flow.reaches(flow.start, [flow.end], avoiding=runs)
+        ):
             self.report(
                 function.name, f"`optimizer_step` does not always run `{closure}`: Lightning raises when it does not"
             )
@@ -49,8 +48,9 @@ class OptimizerClosureDropped(Check):
         params = function.params
         return [each.name.value for each in (*params.posonly_params, *params.params, *params.kwonly_params)]
 
-    def _is_star(self, function: cst.FunctionDef) -> bool:
-        return isinstance(function.params.star_arg, cst.Param)
+    def _is_one(self, function: cst.FunctionDef) -> bool:
+        """Whether the hook is for one optimizer: for several, before Lightning 2, a step may be left out."""
+        return "optimizer_idx" not in self._parameters(function)
 
     def _uses(self, function: cst.FunctionDef, name: str) -> list[cst.CSTNode]:
         """The calls that run the closure or hand it on; another use stands for itself."""

@@ -3,6 +3,7 @@ from __future__ import annotations
 import libcst as cst
 
 from lightlint.check import Check
+from lightlint.facts.compat import is_versioned
 from lightlint.facts.fabric import SETUPS
 from lightlint.facts.world import FABRIC
 
@@ -17,7 +18,7 @@ class FabricNotLaunched(Check):
             given = call.args[0].value
             callee = self.hooks.callee(given)
             returns = self.values.returns(callee) if callee is not None else [given]
-            if all(value is None for value in returns):
+            if all(value is None for value in returns) and not is_versioned(self.facts, call):
                 name = self.code.text_of(given.func)
                 self.report(given, f"`launch` gets what `{name}` returns, not `{name}`, which has run by then")
 
