@@ -6,17 +6,18 @@ import libcst as cst
 
 from lightlint.check import Check, Repair
 from lightlint.facts.updates import Update
-from lightlint.finding import Applicability
+from lightlint.finding import Applicability, Tier
 from lightlint.fixes.edits import Draft
 from lightlint.fixes.moves import move_before
 
+_HIGH = 100  # a norm above which nobody clips: the call is there for what it returns
 _MAYBE_BACKWARD = re.compile(r"backward|train|update|optim|step|learn", re.IGNORECASE)
 
 
 class ClipGradWrongPlace(Check):
     def visit_Call(self, call: cst.Call) -> None:
-        if not self.facts.updates.clips(call) or not isinstance(self.tree.parent(call), cst.Expr):
-            return  # a norm that is read is a measurement
+        if not self.facts.updates.clips(call) or self._is_measurement(call):
+            return
         owner = self.tree.owner(call)
         updates = self.facts.updates.updates(owner)
         if len({self.names.key(update.optimizer) for update in updates}) != 1:
@@ -27,7 +28,17 @@ class ClipGradWrongPlace(Check):
                 call,
                 f"clips gradients {reason}, so it changes nothing",
                 repair=Repair("clip before the step", self._draft(call, updates), Applicability.UNSAFE),
+                tier=None if isinstance(self.tree.parent(call), cst.Expr) else Tier.WARNING,
             )
+
+    def _is_measurement(self, clip: cst.Call) -> bool:
+        """Whether the norm is kept and the limit is none, or too high to be one, or out of sight."""
+        limit = self.names.argument(clip, "max_norm", 1)
+        value = self.names.constant(limit.value) if limit is not None else None
+        named = limit is not None and bool(re.search(r"clip|max_norm", self.code.text_of(limit.value)))
+        return not isinstance(self.tree.parent(clip), cst.Expr) and not (
+            named or (isinstance(value, (int, float)) and value <= _HIGH)
+        )
 
     def _reason(self, clip: cst.Call, owner: cst.FunctionDef | cst.Module, updates: list[Update]) -> str:
         facts, flow = self.facts.updates, self.facts.flow(owner)
