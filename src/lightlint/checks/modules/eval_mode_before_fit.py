@@ -27,6 +27,7 @@ class EvalModeBeforeFit(Check):
         others = [each for each in calls if each not in evals and self._switches(each, name.value, "train")]
         sites = [each.site for each in self.names.bindings.lookup(name)]
         rebound = [site for site in sites if not any(self._same_statement(site, each) for each in evals)]
+        evals = [each for each in evals if set(self.facts.conditions(each)) <= set(self.facts.conditions(call))]
         flow = self.facts.flow(owner)
         if any(flow.reaches(each, [call], avoiding=[*others, *rebound]) for each in evals):
             statement = self.tree.statement(call)

@@ -22,7 +22,10 @@ class ToggleWithoutUntoggle(Check):
             return
         own = [each for each in frees if self.tree.function(each) is owner]
         flow = self.facts.flow(owner)
-        exits = [each for each in self.tree.own(owner.body, cst.Return) if flow.reaches(call, [each], avoiding=own)]
+        returns = self.tree.own(owner.body, cst.Return)
+        tests = set(self.facts.conditions(call))  # others may untoggle under the same tests again
+        sure = [each for each in returns if tests <= set(self.facts.conditions(each))]
+        exits = [each for each in sure if flow.reaches(call, [each], avoiding=own)]
         if own and exits and flow.reaches(call, own) and self._is_matched(call, own):
             self.report(call, f"a `return` leaves `{name}` toggled: the other parameters stay frozen")
 

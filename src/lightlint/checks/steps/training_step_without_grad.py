@@ -12,7 +12,7 @@ _OFF = {"torch.no_grad", "torch.inference_mode"}
 _ON = {"enable_grad", "set_grad_enabled", "requires_grad", "requires_grad_", "inference_mode"}
 
 
-class NoGradOnTrainingStep(Check):
+class TrainingStepWithoutGrad(Check):
     def visit_FunctionDef(self, function: cst.FunctionDef) -> None:
         node = self.tree.class_of(function)
         if node is None or self.hooks.of(function) != Hook(Owner.MODULE, TRAINING_STEP):
