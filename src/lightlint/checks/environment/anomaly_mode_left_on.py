@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+import re
+
+import libcst as cst
+
+from lightlint.check import Check, Repair
+from lightlint.facts.world import TRAINER
+from lightlint.finding import Applicability
+from lightlint.fixes.edits import drop_statement, remove_argument
+
+_SWITCHES = {"torch.autograd.set_detect_anomaly", "torch.autograd.anomaly_mode.set_detect_anomaly"}
+_DEBUG = re.compile(r"debug|test|nan|anomal|repro", re.IGNORECASE)
+
+
+class AnomalyModeLeftOn(Check):
+    def visit_Call(self, call: cst.Call) -> None:
+        name = self.names.call(call)
+        if name in _SWITCHES:
+            given = self.names.argument(call, "mode", 0)
+            statement = self.tree.statement(call)
+            if given is None or self.names.constant(given.value) is not True or not isinstance(statement, cst.Expr):
+                return
+            if self._is_meant(call):
+                return
+            repair = Repair("drop the call", drop_statement(self.code, statement), Applicability.UNSAFE)
+            self.report(
+                call, "anomaly detection is on for the whole run: every backward pass is checked", repair=repair
+            )
+        elif name == TRAINER:
+            arg = self.names.argument(call, "detect_anomaly")
+            if arg is None or self.names.constant(arg.value) is not True or self._is_meant(call):
+                return
+            repair = Repair("drop the argument", remove_argument(self.code, call, arg), Applicability.UNSAFE)
+            self.report(arg, "anomaly detection is on for the whole run: every backward pass is checked", repair=repair)
+
+    def _is_meant(self, call: cst.Call) -> bool:
+        """Whether a test decides about it, or names say that this is no training proper."""
+        function = self.tree.function(call)
+        tests = [test for test, _ in self.facts.conditions(call) if "__name__" not in self._words(test)]
+        around = [function.name.value] if function is not None else []
+        named = any(_DEBUG.search(each) for each in (*around, *self.facts.path.name))
+        return bool(tests) or named
+
+    def _words(self, node: cst.CSTNode) -> set[str]:
+        return {name.value for name in self.tree.within(node, cst.Name)}

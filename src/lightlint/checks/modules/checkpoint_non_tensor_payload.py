@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+import libcst as cst
+
+from lightlint.check import Check, Repair
+from lightlint.facts.bindings import Kind
+from lightlint.facts.versions import Version
+from lightlint.finding import Applicability, Tier
+from lightlint.fixes.edits import wrap
+
+_PARSERS = {"parse_args", "parse_known_args"}
+_NUMPY = {
+    "mean",
+    "std",
+    "max",
+    "min",
+    "median",
+    "average",
+    "sum",
+    "array",
+    "asarray",
+    "float64",
+    "float32",
+    "int64",
+    "zeros",
+}
+_NUMPY_NAMES = {f"numpy.{name}" for name in _NUMPY} | {"numpy.random.get_state"}
+_PATHS = {"pathlib.Path", "pathlib.PosixPath", "collections.defaultdict"}
+
+
+class CheckpointNonTensorPayload(Check):
+    def visit_Call(self, call: cst.Call) -> None:
+        if (
+            self.names.call(call) != "torch.save"
+            or not call.args
+            or not self.facts.torch.may_be_at_least(Version("2.6"))
+        ):
+            return
+        loads = [each for each in self.tree.all(cst.Call) if self.names.call(each) == "torch.load"]
+        open_loads = [each for each in loads if self.names.argument(each, "weights_only") is None]
+        if (loads and not open_loads) or any(name.value == "add_safe_globals" for name in self.tree.all(cst.Name)):
+            return
+        for item in self._items(call.args[0].value):
+            what = self._refused(item)
+            if what:
+                self.report(
+                    item,
+                    f"`{self.code.text_of(item)}` is {what}, which `torch.load` of torch 2.6 and newer refuses",
+                    tier=None if open_loads else Tier.NOTE,
+                    repair=self._repair(item, what),
+                )
+
+    def _items(self, value: cst.BaseExpression) -> list[cst.BaseExpression]:
+        """What a checkpoint holds: the values of a dict, or the one thing that is saved."""
+        if isinstance(value, cst.Name):
+            found = self.names.bindings.lookup(value)
+            only = found[0] if len(found) == 1 and found[0].kind is Kind.ASSIGN and not found[0].path else None
+            if only is not None and isinstance(only.value, (cst.Dict, cst.Call)):
+                value = only.value if isinstance(only.value, cst.Dict) else value
+        if isinstance(value, cst.Dict):
+            return [each.value for each in value.elements if isinstance(each, cst.DictElement)]
+        if isinstance(value, cst.Call) and self.names.call(value) == "builtins.dict":
+            return [arg.value for arg in value.args if arg.keyword is not None]
+        return [value]
+
+    def _refused(self, value: cst.BaseExpression, depth: int = 0) -> str:
+        """What a value surely is that the default of `torch.load` does not take, empty for what it may take."""
+        if isinstance(value, cst.Call):
+            name = self.names.call(value) or ""
+            if self.names.method(value) in _PARSERS:
+                return "an argparse Namespace"
+            if name in _NUMPY_NAMES:
+                return "a numpy value"
+            return "a path" if name in _PATHS and "Path" in name else "a defaultdict" if name in _PATHS else ""
+        if self.values.is_module(value):
+            return "a whole module"
+        if not isinstance(value, cst.Name) or depth > 3:
+            return ""
+        kinds: set[str] = set()
+        for each in self.names.bindings.lookup(value):
+            if each.kind is Kind.PARAMETER and isinstance(each.scope, cst.FunctionDef):
+                function = each.scope
+                calls = self.hooks.calls_of.get(function, ())
+                given = [self.values.given(function, call, each.name) for call in calls] or [None]
+                kinds |= {self._refused(one, depth + 1) if one is not None else "" for one in given}
+            elif each.kind is Kind.ASSIGN and not each.path and isinstance(each.value, cst.Call):
+                kinds.add(self._called(each.value, depth))
+            else:
+                kinds.add("")
+        return kinds.pop() if len(kinds) == 1 else ""
+
+    def _called(self, call: cst.Call, depth: int) -> str:
+        callee = self.hooks.callee(call)
+        if callee is None:
+            return self._refused(call, depth + 1)
+        kinds = {self._refused(each, depth + 1) if each is not None else "" for each in self.values.returns(callee)}
+        return kinds.pop() if len(kinds) == 1 else ""
+
+    def _repair(self, item: cst.BaseExpression, what: str) -> Repair | None:
+        if what == "an argparse Namespace":
+            return Repair("save it as a dict", wrap(self.code, item, "vars(", ")"), Applicability.UNSAFE)
+        if what == "a path":
+            return Repair("save it as a string", wrap(self.code, item, "str(", ")"), Applicability.UNSAFE)
+        return None
