@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import re
+
 import libcst as cst
 
 from lightlint.check import Check
@@ -8,6 +10,7 @@ from lightlint.facts.hooks import Owner
 from lightlint.facts.processes import DATA_PARALLEL
 from lightlint.facts.rank_tests import COLLECTIVES, splits
 
+_OUTPUT = re.compile(r"^(?:info|debug|warning|error|log|print|write|append|exit|format|rank_zero_\w+)$")
 _STRATEGY = {"barrier", "broadcast", "all_gather", "reduce", "all_reduce"}
 
 
@@ -65,4 +68,31 @@ class CollectiveInRankGuard(Check):
         others = [
             each for each in self.tree.own(owner, cst.Call) if each is not call and self._collective(each) == name
         ]
-        return any(any(map(self.guards.may_be_test, (t for t, _ in self.facts.conditions(each)))) for each in others)
+        if any(any(map(self.guards.may_be_test, (t for t, _ in self.facts.conditions(each)))) for each in others):
+            return True
+        return any(self._may_join(other) for other in self._other_ways(call))
+
+    def _other_ways(self, call: cst.Call) -> list[cst.Call]:
+        """The calls in the branches that ranks take which do not come to a call."""
+        tests = [t for t, _ in self.facts.conditions(call) if splits(self.tree, self.names, self.guards, t)]
+        branches: list[cst.CSTNode] = []
+        for test in tests:
+            choice = next((each for each in self.tree.ancestors(test) if isinstance(each, cst.If)), None)
+            if choice is not None:
+                both = [choice.body, *([choice.orelse] if choice.orelse is not None else [])]
+                branches += [each for each in both if not self.tree.contains(each, call)]
+        return [each for branch in branches for each in self.tree.within(branch, cst.Call)]
+
+    def _may_join(self, call: cst.Call) -> bool:
+        """Whether a call may wait with the others: it leads to a collective, or is out of sight and no output."""
+        if self.facts.steps.leads(call, lambda each: bool(self._collective(each))):
+            return True
+        harmless = (self.names.call(call) or "").partition(".")[0] in {
+            "builtins",
+            "logging",
+            "os",
+            "sys",
+            "time",
+            "warnings",
+        }
+        return self.facts.steps.callee(call) is None and not harmless and not _OUTPUT.search(self.names.method(call))
