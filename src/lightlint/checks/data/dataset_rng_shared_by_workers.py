@@ -14,7 +14,7 @@ _GENERATORS = {
     "torch.Generator": "Generator",
 }
 _SEEDING = {"get_worker_info", "worker_init_fn"}
-_READS = ("__getitem__", "__getitems__", "__iter__")
+_READS = ("__getitem__", "__getitems__")  # in `__iter__` one order for all workers may be meant
 
 
 class DatasetRngSharedByWorkers(Check):

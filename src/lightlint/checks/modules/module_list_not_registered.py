@@ -14,6 +14,7 @@ _PARAMETRIC = re.compile(
     r"torch\.nn\.(?:Lazy)?(?:Linear|Bilinear|Conv\w+|Embedding\w*|LSTM|GRU|RNN|\w+Cell|\w+Norm\w*|Transformer\w*|Multihead\w+"
     r"|PReLU|Sequential|ModuleList|ModuleDict)$|torchvision\.models\.|torchmetrics\."
 )
+_CONTAINER = re.compile(r"torch\.nn\.(?:ModuleList|ModuleDict|Sequential)$")
 _REGISTERING = {"add_module", "register_module", "setattr", "__setattr__"}
 _OVERRIDES = {"parameters", "named_parameters", "state_dict", "_apply", "to", "modules", "named_modules", "children"}
 _GROWING = {"append": 0, "insert": 1, "extend": 0}
@@ -27,10 +28,6 @@ class ModuleListNotRegistered(Check):
         target = assign.targets[0].target
         if isinstance(target, cst.Attribute):
             self._judge(target, assign.value)
-
-    def visit_AnnAssign(self, assign: cst.AnnAssign) -> None:
-        if isinstance(assign.target, cst.Attribute) and assign.value is not None:
-            self._judge(assign.target, assign.value)
 
     def _judge(self, target: cst.Attribute, value: cst.BaseExpression) -> None:
         node, name = self.classes.self_class(target.value), target.attr.value
@@ -84,12 +81,7 @@ class ModuleListNotRegistered(Check):
         if any(each is not value and not isinstance(each, (cst.List, cst.Dict, cst.Name)) for each in sources):
             return True
         wrapped = [arg for arg in self.tree.within(node, cst.Arg) if self.names.key(arg.value) == f"self.{name}"]
-        return any(self._registers(arg) for arg in wrapped)
-
-    def _registers(self, arg: cst.Arg) -> bool:
-        call = self.tree.parent(arg)
-        name = self.names.call(call) or ""
-        return name.startswith("torch.nn.") and name.rpartition(".")[2] in {"ModuleList", "ModuleDict", "Sequential"}
+        return any(_CONTAINER.match(self.names.call(self.tree.parent(arg)) or "") for arg in wrapped)
 
     def _added(self, room: cst.CSTNode, key: str) -> list[cst.BaseExpression]:
         """What code in a class or function puts into a container."""

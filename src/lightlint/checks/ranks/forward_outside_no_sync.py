@@ -5,7 +5,7 @@ import libcst as cst
 from lightlint.check import Check
 
 
-class NoSyncWithoutForward(Check):
+class ForwardOutsideNoSync(Check):
     def visit_With(self, block: cst.With) -> None:
         calls = [call for item in block.items for call in self.tree.within(item, cst.Call)]
         for call in calls:
