@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+import libcst as cst
+
+from lightlint.check import Check
+from lightlint.facts.classes import OPTIMIZER
+from lightlint.facts.loops import LoopKind
+from lightlint.facts.names import UNKNOWN
+from lightlint.facts.tree import Loop
+
+_SEEDS = {"torch.manual_seed", "torch.random.manual_seed", "lightning.seed_everything"}
+_RESTORES = {"torch.set_rng_state", "torch.random.fork_rng", "torch.random.set_rng_state"}
+
+
+class SeedInLoop(Check):
+    def visit_Call(self, call: cst.Call) -> None:
+        if self.names.call(call) not in _SEEDS or not call.args or not self.tree.loops(call):
+            return
+        loop = self.tree.loops(call)[0]
+        if (
+            self.names.constant(call.args[0].value) is UNKNOWN
+            or not self._is_training(loop)
+            or self._is_rare(call, loop)
+        ):
+            return
+        restored = any(self.names.call(each) in _RESTORES for each in self.tree.all(cst.Call))
+        if not restored:
+            what = "step" if self.loops.kind(loop) is LoopKind.BATCH else "epoch"
+            self.report(call, f"each {what} draws the same random numbers as the one before")
+
+    def _is_training(self, loop: Loop) -> bool:
+        """Whether the iterations of a loop train one model further: no optimizer is made in them."""
+        if self.loops.kind(loop) not in {LoopKind.EPOCH, LoopKind.BATCH}:
+            return False
+        bodies: list[cst.CSTNode] = [loop.body]
+        for body in bodies:
+            for call in self.tree.within(body, cst.Call):
+                bodies.extend(each.body for each in self.hooks.callees(call) if each.body not in bodies)
+        calls = [call for body in bodies for call in self.tree.within(body, cst.Call)]
+        made = any(self.classes.name_is_a(self.names.call(call), OPTIMIZER) for call in calls)
+        return not made and any(self.loops.is_backward(call) for call in calls)
+
+    def _is_rare(self, call: cst.Call, loop: Loop) -> bool:
+        return any(self.tree.contains(loop.body, test) for test, _ in self.facts.conditions(call))
