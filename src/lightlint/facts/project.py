@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache, cached_property
 from pathlib import Path
 
+from lightlint.facts.configs import Configs
 from lightlint.facts.summary import CallSummary, ClassSummary, ModuleSummary, summarise
 from lightlint.sources.discover import discover
 from lightlint.sources.load import load
@@ -151,6 +152,11 @@ class Project:
         """Every Python file and notebook under the root."""
         found, _ = discover([str(self.root)], exclude=())
         return tuple(found)
+
+    @cached_property
+    def configs(self) -> Configs:
+        """The YAML files under the root."""
+        return Configs(self.root)
 
     def mentioning(self, *words: str) -> tuple[Path, ...]:
         """The project's files whose bytes hold one of some words: the cheap question before a summary."""

@@ -24,6 +24,7 @@ TRAINER = "lightning.Trainer"
 FABRIC = "lightning.fabric.Fabric"
 _SEVERAL = ("ddp", "fsdp", "deepspeed", "hpu_parallel", "xla", "horovod", "bagua", "colossalai", "ddp2", "tpu_spawn")
 _RAW = {"torch.distributed.init_process_group", "torch.nn.parallel.DistributedDataParallel"}
+_INSTANTIATE = {"hydra.utils.instantiate", "hydra.utils.call"}
 
 
 def trainer_ranks(arguments: Mapping[str, object], starred: bool, *, default_all: bool = True) -> Ranks:
@@ -71,6 +72,16 @@ def _count(value: object) -> Ranks:
     return Ranks.ONE if value is None else Ranks.MAYBE
 
 
+def _is_cli(summary: ModuleSummary) -> bool:
+    """Whether a file starts a LightningCLI, or derives from it."""
+    bases = {base for each in summary.classes.values() for base in each.bases}
+    return any(name.startswith("lightning.") and name.endswith(".LightningCLI") for name in summary.called | bases)
+
+
+def _starts(summary: ModuleSummary) -> bool:
+    return _is_cli(summary) or not summary.called.isdisjoint(_INSTANTIATE)
+
+
 class World:
     """How many ranks run the code of one file."""
 
@@ -89,12 +100,13 @@ class World:
         calls = self.trainers
         if not calls:
             return Ranks.MAYBE
-        return max(trainer_ranks(call.arguments, call.starred, default_all=self._default_all) for call in calls)
+        ranks = max(trainer_ranks(call.arguments, call.starred, default_all=self._default_all) for call in calls)
+        return max(ranks, Ranks.MAYBE) if self._runs_cli else ranks
 
     @property
     def is_untold(self) -> bool:
         """Whether no setting and no Trainer in sight says how many ranks run Lightning code: no more than a note then."""
-        return self.lightning is Ranks.MAYBE and not self.trainers
+        return self.lightning is Ranks.MAYBE and not self._visible
 
     @cached_property
     def raw(self) -> Ranks:
@@ -108,9 +120,54 @@ class World:
 
     @cached_property
     def trainers(self) -> tuple[CallSummary, ...]:
-        """The Trainers and Fabrics that run this file's code: its own, else those of the files that import it."""
+        """The Trainers and Fabrics that run this file's code: its own or those of its importers, and those in YAML files."""
+        return (*self._visible, *self._configured)
+
+    @cached_property
+    def _visible(self) -> tuple[CallSummary, ...]:
         own = self._trainers(self._own.calls)
         return tuple(own or [each for summary in self._entries for each in self._trainers(summary.calls)])
+
+    @cached_property
+    def _configured(self) -> tuple[CallSummary, ...]:
+        """The Trainers that stand in YAML files which name a class of this file, or lie beside what starts its training."""
+        if not self._project.mentioning("LightningCLI", "instantiate"):
+            return ()
+        if not self._own.classes and not self._starters:
+            return ()
+        configs = self._project.configs
+        naming = [
+            config
+            for name, found in configs.naming.items()
+            if name.rpartition(".")[2] in self._own.classes and self._defines(name)
+            for config in found
+        ]
+        beside = [each for path in self._starters for each in configs.near(path)]
+        return configs.of(naming) or tuple(beside)
+
+    def _defines(self, name: str) -> bool:
+        """Whether a dotted class name of a YAML file stands for a class of this file."""
+        known = self._project.find_class(name, self._project.root)
+        if known is not None:
+            return known[1] == self._path
+        module = f".{self._project.module_name(self._path)}"
+        return f".{name.rpartition('.')[0]}".endswith(module)
+
+    @cached_property
+    def _runs_cli(self) -> bool:
+        """Whether a LightningCLI, whose Trainer is out of sight, runs this file's code."""
+        return any(_is_cli(self._summary(path)) for path in self._starters)
+
+    @cached_property
+    def _starters(self) -> tuple[Path, ...]:
+        """This file and its importers, as far as they start a LightningCLI or let Hydra make objects."""
+        if not self._project.mentioning("LightningCLI", "instantiate"):
+            return ()
+        candidates = (self._path, *self._project.users(self._path, "LightningCLI", "instantiate"))
+        return tuple(path for path in candidates if _starts(self._summary(path)))
+
+    def _summary(self, path: Path) -> ModuleSummary:
+        return self._own if path == self._path else self._project.summary(path)
 
     @cached_property
     def called(self) -> frozenset[str]:
