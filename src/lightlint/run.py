@@ -17,7 +17,7 @@ from lightlint.sources.load import load, read
 from lightlint.sources.source import ForeignError, Source, UnreadableError, UnwritableError
 from lightlint.sources.write import write
 
-_WASTE = 300_000  # bytes of source whose facts may wait for the collector; a tree is a hundred times its text
+_WASTE = 600_000  # bytes of source whose facts may wait for the collector; a tree is a hundred times its text
 Progress = Callable[[int, int], None]
 
 

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from typing import TYPE_CHECKING, cast
 
 import libcst as cst
 
 from lightlint.sources.source import Source
+
+if TYPE_CHECKING:
+    from libcst.metadata import CodeSpan
 
 
 class Positions:
@@ -19,10 +23,11 @@ class Positions:
 
     @cached_property
     def _ranges(self) -> dict[cst.CSTNode, tuple[int, int]]:
-        from libcst.metadata import ByteSpanPositionProvider, MetadataWrapper
+        from libcst.metadata import ByteSpanPositionProvider
 
-        wrapper = MetadataWrapper(self._module, unsafe_skip_copy=True)
-        spans = wrapper.resolve(ByteSpanPositionProvider)
+        provider = ByteSpanPositionProvider()
+        provider._gen_impl(self._module)  # MetadataWrapper would do the same after a walk that takes as long again
+        spans = cast("dict[cst.CSTNode, CodeSpan]", provider._computed)
         return {node: (span.start, span.start + span.length) for node, span in spans.items()}
 
     @cached_property
