@@ -40,10 +40,9 @@ class BestStateAliased(Check):
         events = [call for call in self.tree.own(owner, cst.Call) if self._changes(call, key, model)]
         events = [event for event in events if flow.reaches(assign, [event], avoiding=kills)]
         uses = list(self._uses(owner, key))
-        if any(
-            self.names.call(use) == "torch.save" and flow.reaches(assign, [use], avoiding=[*kills, *events])
-            for use in uses
-        ):
+        written = [use for use in uses if self.names.call(use) == "torch.save"]
+        same_turn = [use for use in written if self.tree.loops(use) == self.tree.loops(assign)]
+        if any(flow.reaches(assign, [use], avoiding=[*kills, *events]) for use in same_turn):
             return False  # written while it is what it was
         if any(flow.reaches(event, uses, avoiding=kills) for event in events):
             return True
