@@ -12,6 +12,7 @@ import libcst as cst
 from lightlint.facts.accumulation import Accumulation
 from lightlint.facts.activations import Activations
 from lightlint.facts.bindings import Bindings
+from lightlint.facts.checkpoints import Checkpoints
 from lightlint.facts.classes import Classes
 from lightlint.facts.configured import Configured
 from lightlint.facts.criteria import Criteria
@@ -24,6 +25,7 @@ from lightlint.facts.keepers import Keepers
 from lightlint.facts.loading import Loading
 from lightlint.facts.logs import Logs
 from lightlint.facts.loops import Loops
+from lightlint.facts.modes import Modes
 from lightlint.facts.monitors import Monitors
 from lightlint.facts.names import Names
 from lightlint.facts.optimization import Optimization
@@ -243,6 +245,11 @@ class FileFacts:
         return Results(self)
 
     @cached_property
+    def modes(self) -> Modes:
+        """Which modules calls put in eval mode, and which act by their mode."""
+        return Modes(self)
+
+    @cached_property
     def criteria(self) -> Criteria:
         """Which calls compute a loss."""
         return Criteria(self)
@@ -251,6 +258,11 @@ class FileFacts:
     def tensors(self) -> Tensors:
         """Which values are tensors made on the CPU."""
         return Tensors(self.names, self.classes, self.hooks, self.values)
+
+    @cached_property
+    def checkpoints(self) -> Checkpoints:
+        """What is done with what `torch.load` gives."""
+        return Checkpoints(self)
 
     @cached_property
     def torch(self) -> Target:

@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+import re
+
+import libcst as cst
+
+from lightlint.check import Check, Repair
+from lightlint.facts.checkpoints import LOAD
+from lightlint.facts.compat import is_versioned
+from lightlint.facts.versions import Version
+from lightlint.finding import Applicability, Tier
+from lightlint.fixes.edits import insert_argument
+
+_CHANGED = Version("2.6")  # weights_only=True became the default
+_ADDED = Version("1.13")
+_ALLOWS = {"add_safe_globals", "safe_globals"}
+_OF_MODULES = {
+    "eval", "train", "forward", "parameters", "named_parameters", "modules", "named_modules", "children", "state_dict",
+    "load_state_dict", "zero_grad",
+}  # fmt: skip
+_SETTINGS = re.compile(r"(?:\w+_)?(?:args?|opts?|options|config|cfg|conf|hparams|settings)", re.IGNORECASE)
+_PLAIN = {name for kind in (dict, list, str, int, float) for name in dir(kind)}
+
+
+class LoadWeightsOnlyUnset(Check):
+    def visit_Call(self, call: cst.Call) -> None:
+        if self.names.call(call) != LOAD or self.names.has_star(call) or self._is_decided(call):
+            return
+        target, use = self.facts.torch, self._pickled(call)
+        if use and target.may_be_at_least(_CHANGED):
+            self.report(
+                call,
+                f"`torch.load` of torch 2.6 and newer refuses {use}",
+                tier=None if target.surely_at_least(_CHANGED) else Tier.WARNING,
+                repair=self._repair(call, "False"),
+            )
+        elif target.may_be_below(_CHANGED) and not self._is_in_memory(call):
+            self.report(
+                call,
+                "`torch.load` before torch 2.6 runs whatever code the file holds",
+                tier=Tier.WARNING if target.surely_below(_CHANGED) else Tier.NOTE,
+                repair=None if use else self._repair(call, "True"),
+            )
+
+    def _is_decided(self, call: cst.Call) -> bool:
+        """Whether the call or the file says what may be loaded, or is ready for a refusal."""
+        if any(self.names.argument(call, *each) for each in (("weights_only",), ("pickle_module", 2))):
+            return True
+        return any(name.value in _ALLOWS for name in self.tree.all(cst.Name)) or is_versioned(self.facts, call)
+
+    def _pickled(self, call: cst.Call) -> str:
+        """What in the file surely is more than tensors and plain values, by what is done with it; else empty."""
+        for node, keys in self.facts.checkpoints.uses(call):
+            what = f'what lies under "{keys[-1]}"' if keys else "this file"
+            if isinstance(node, cst.Call):
+                return f"{what}: it is called, so it is a whole module or function"
+            name = node.attr.value
+            if name in _OF_MODULES:
+                return f"{what}: `.{name}` is taken of it, so it is a whole module"
+            if keys and _SETTINGS.fullmatch(keys[-1]) and name not in _PLAIN:
+                return f"{what}: `.{name}` is taken of it, so it is no plain dict"
+        return ""
+
+    def _is_in_memory(self, call: cst.Call) -> bool:
+        """Whether what is loaded was written by this program: a buffer, as for copies."""
+        made = self.facts.workers.made(call.args[0].value) if call.args else None
+        return self.names.call(made) == "io.BytesIO"
+
+    def _repair(self, call: cst.Call, value: str) -> Repair | None:
+        if self.facts.torch.may_be_below(_ADDED):
+            return None
+        draft = insert_argument(self.code, call, f"weights_only={value}")
+        return Repair(f"say `weights_only={value}`", draft, Applicability.UNSAFE)
