@@ -16,6 +16,7 @@ from lightlint.facts.checkpoints import Checkpoints
 from lightlint.facts.classes import Classes
 from lightlint.facts.configured import Configured
 from lightlint.facts.criteria import Criteria
+from lightlint.facts.data_parallel import DataParallel
 from lightlint.facts.fabric import Fabrics
 from lightlint.facts.flow import Flow
 from lightlint.facts.gradients import Gradients
@@ -143,6 +144,11 @@ class FileFacts:
     def processes(self) -> Processes:
         """What runs in the process of each rank."""
         return Processes(self.tree, self.names, self.classes, self.hooks, self.values, self.project, self.path)
+
+    @cached_property
+    def data_parallel(self) -> DataParallel:
+        """Which models DDP wraps, and which are inside of those."""
+        return DataParallel(self)
 
     @cached_property
     def loading(self) -> Loading:

@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import libcst as cst
+
+from lightlint.check import Check, Repair
+from lightlint.facts.loops import LoopKind
+from lightlint.facts.tree import Loop
+from lightlint.finding import Applicability, Tier
+from lightlint.fixes.edits import insert_before
+
+
+class TrainModeNotRestored(Check):
+    def visit_Call(self, call: cst.Call) -> None:
+        modes = self.facts.modes
+        loops = self.tree.loops(call)
+        if not loops or modes.may_train(call) or self._is_last(call, loops[0]):
+            return
+        for key in sorted(modes.left_in_eval(call) - {""}):
+            for loop in loops:
+                trained = self._trained_again(call, key, loop)
+                if trained is not None:
+                    self._report(call, key, loop, trained)
+                    return
+
+    def _report(self, call: cst.Call, key: str, loop: Loop, trained: cst.Call) -> None:
+        acts = self.facts.modes.acts_by_mode(self._module(call, key))
+        if acts is False:
+            return
+        unit = "epoch" if self.loops.kind(loop) is LoopKind.EPOCH else "iteration"
+        how = "" if self.facts.modes.is_eval(call) else "this call leaves it there and "
+        first = loop.body.body[0] if isinstance(loop.body, cst.IndentedBlock) else None
+        draft = insert_before(self.code, first, f"{key}.train()") if first is not None else None
+        self.report(
+            call,
+            f"`{key}` is trained in eval mode from here on: {how}no `train()` comes before the next {unit}",
+            tier=Tier.ERROR if acts else None,
+            repair=Repair(f"call `{key}.train()` in each {unit}", draft, Applicability.UNSAFE),
+        )
+
+    def _trained_again(self, call: cst.Call, key: str, loop: Loop) -> cst.Call | None:
+        """A call by which a later iteration trains a module that `call` has left in eval mode for an evaluation."""
+        flow, modes, gradients = self.facts.flow(self.tree.owner(call)), self.facts.modes, self.facts.gradients
+        calls = self.tree.own(loop.body, cst.Call)
+        back = [each for each in calls if modes.may_train(each) or self._may_train_out_of_sight(each, key)]
+        recorded = [
+            each for each in calls if key in modes.forwards(each, lambda inner: not gradients.may_be_off(inner))
+        ]
+        backwards = self.facts.steps.runs(loop.body, self.loops.is_backward)
+        trained = [
+            each
+            for each in recorded
+            if each not in back and (each in backwards or flow.reaches_in_same_iteration(loop, each, backwards, recorded))
+        ]
+        if not trained or not flow.reaches_in_later_iteration(loop, call, trained, avoiding=back):
+            return None
+        return trained[0] if self._evaluates(call, key, loop, trained) and self._is_meant_to_train(key, call) else None
+
+    def _evaluates(self, call: cst.Call, key: str, loop: Loop, trained: list[cst.Call]) -> bool:
+        """Whether the module is run in the mode that `call` puts it in, before it is trained on."""
+        modes = self.facts.modes
+        if not modes.is_eval(call):
+            return call not in trained and key in modes.forwards(call, lambda _: True)
+        flow = self.facts.flow(self.tree.owner(call))
+        others = [each for each in self.tree.own(loop.body, cst.Call) if each not in trained]
+        used = [each for each in others if key in modes.forwards(each, lambda _: True)]
+        return flow.reaches_in_same_iteration(loop, call, used, avoiding=trained)
+
+    def _is_meant_to_train(self, key: str, call: cst.Call) -> bool:
+        """Whether the file puts the module in training mode elsewhere, or gives its parameters to an optimizer."""
+        last = key.rpartition(".")[2]
+        for each in self.tree.all(cst.Call):
+            receiver = self.names.key(each.func.value) if isinstance(each.func, cst.Attribute) else ""
+            if receiver.rpartition(".")[2] != last:
+                continue
+            method = self.names.method(each)
+            if method == "train" and not self.facts.modes.is_eval(each):
+                return True
+            above = self.tree.parent(self.tree.parent(each) or each)
+            if method == "parameters" and self.classes.name_is_a(self.names.call(above), "torch.optim.Optimizer"):
+                return True
+        return False
+
+    def _may_train_out_of_sight(self, call: cst.Call, key: str) -> bool:
+        """Whether code out of sight is given the module, and may set its mode."""
+        if self.facts.steps.callee(call) is not None or self.facts.modes.is_eval(call):
+            return False
+        name = self.names.of(call.func) or ""
+        if name.startswith(("torch.", "builtins.", "copy.", "os.", "math.", "numpy.")):
+            return False
+        holders = {key, key.rpartition(".")[0]} - {""}
+        return any(self.names.key(arg.value) in holders for arg in call.args)
+
+    def _is_last(self, call: cst.Call, loop: Loop) -> bool:
+        """Whether a test of one iteration only may decide about the call."""
+        tests = [test for test, _ in self.facts.conditions(call) if self.tree.contains(loop.body, test)]
+        for test in tests:
+            equal = any(isinstance(each.operator, cst.Equal) for each in self.tree.within(test, cst.ComparisonTarget))
+            counts = any(isinstance(each.operator, cst.Modulo) for each in self.tree.within(test, cst.BinaryOperation))
+            if equal and not counts:
+                return True
+        return False
+
+    def _module(self, call: cst.Call, key: str) -> cst.BaseExpression | None:
+        """An expression of the function that names the module."""
+        owner = self.tree.owner(call)
+        named = (*self.tree.own(owner, cst.Name), *self.tree.own(owner, cst.Attribute))
+        return next((each for each in named if self.names.key(each) == key), None)
