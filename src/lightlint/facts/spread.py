@@ -16,7 +16,7 @@ _PLACES_ONLY = {"to", "cuda", "device"}  # what decides where a tensor lies, not
 class Spread:
     """The uses that values bound at some places come to, in one function."""
 
-    def __init__(self, tree: Tree, function: cst.FunctionDef, flow: Flow) -> None:
+    def __init__(self, tree: Tree, function: cst.FunctionDef | cst.Module, flow: Flow) -> None:
         self._tree = tree
         self._function = function
         self._flow = flow

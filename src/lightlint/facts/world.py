@@ -115,7 +115,7 @@ class World:
             return Ranks.MANY if self._setting else Ranks.ONE
         if self._own.called & _RAW:
             return Ranks.MANY
-        users = self._project.users(self._path, "init_process_group")
+        users = self._project.users(self._path, "init_process_group", "DistributedDataParallel")
         return Ranks.MANY if any(self._project.summary(path).called & _RAW for path in users) else Ranks.ONE
 
     @cached_property
@@ -181,7 +181,7 @@ class World:
 
     @cached_property
     def _entries(self) -> tuple[ModuleSummary, ...]:
-        words = ("Trainer", "Fabric", "LightningCLI", "init_process_group")
+        words = ("Trainer", "Fabric", "LightningCLI", "init_process_group", "DistributedDataParallel")
         return tuple(self._project.summary(path) for path in self._project.users(self._path, *words))
 
     def _trainers(self, calls: Sequence[CallSummary]) -> list[CallSummary]:

@@ -1,0 +1,171 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import libcst as cst
+
+from lightlint.check import Check
+from lightlint.facts.bindings import Kind
+from lightlint.facts.processes import DATA_PARALLEL
+from lightlint.facts.rank_tests import COLLECTIVES
+from lightlint.facts.spread import Spread
+from lightlint.facts.updates import body_of
+from lightlint.facts.world import Ranks
+from lightlint.finding import Tier
+
+_NO_GRAPH = {"detach", "item", "tolist", "numpy", "argmax", "data", "generate"}
+_BY_HAND = re.compile(
+    r"(?:average|sync|reduce|allreduce|all_reduce)\w*_?grad|^register_(?:hook|comm_hook)|post_accumulate", re.I
+)
+_DEPTH = 3
+
+Owner = cst.FunctionDef | cst.Module
+
+
+class DdpBypassedForward(Check):
+    def visit_FunctionDef(self, node: cst.FunctionDef) -> None:
+        self._judge(node)
+
+    def visit_Module(self, node: cst.Module) -> None:
+        self._judge(node)
+
+    def _judge(self, owner: Owner) -> None:
+        body = body_of(owner)
+        backwards = self.facts.steps.runs(body, self.loops.is_backward)
+        if not backwards:
+            return
+        bypassed = [found for call in self.tree.own(body, cst.Call) for found in self._bypassed(call)]
+        trained = [found for found in bypassed if self._is_trained(owner, found[1], backwards)]
+        if not trained or self.facts.data_parallel.runs_wrapped(body) or self._syncs_by_hand(body):
+            return
+        at, _, model = trained[0]
+        if self._steps_others(owner):
+            return
+        self.report(
+            at,
+            f"`{model}` runs forward past DDP: no rank gets the gradients of the others",
+            tier=None if self._is_sure(at) else Tier.WARNING,
+        )
+
+    def _bypassed(self, call: cst.Call) -> list[tuple[cst.CSTNode, cst.Call, str]]:
+        """The forward pass past DDP that a call runs, itself or in a helper that is given the module: where it shows,
+        the call, and how the module is spelled."""
+        if self.facts.gradients.may_be_off(call):
+            return []
+        inner = self.facts.data_parallel.inner_of(call) or self._presumed(call)
+        if inner is not None:
+            return [(call, call, self.code.text_of(call.func))]
+        callee = self.facts.steps.callee(call)
+        if callee is None:
+            return []
+        for arg in call.args:
+            if self.facts.data_parallel.is_inner(arg.value) and self._runs(callee, call, arg.value):
+                return [(arg.value, call, self.code.text_of(arg.value))]
+        return []
+
+    def _runs(self, function: cst.FunctionDef, call: cst.Call, module: cst.BaseExpression, depth: int = 0) -> bool:
+        """Whether a function runs a forward pass, with autograd on, of the module that a call gives it."""
+        parameters = [*function.params.posonly_params, *function.params.params, *function.params.kwonly_params]
+        taken = [p.name.value for p in parameters if self.values.given(function, call, p.name.value) is module]
+        for inner in self.tree.own(function.body, cst.Call):
+            if any(self.tree.contains(d, inner) for d in function.decorators) or self.facts.gradients.may_be_off(inner):
+                continue
+            if isinstance(inner.func, cst.Name) and inner.func.value in taken:
+                return True
+            callee = self.facts.steps.callee(inner) if depth < _DEPTH else None
+            handed = [
+                each.value for each in inner.args if isinstance(each.value, cst.Name) and each.value.value in taken
+            ]
+            if callee is not None and any(self._runs(callee, inner, each, depth + 1) for each in handed):
+                return True
+        return False
+
+    def _presumed(self, call: cst.Call) -> cst.BaseExpression | None:
+        """`model.module` of `model.module(x)`, where the model comes from elsewhere in a project that trains with DDP."""
+        func = call.func
+        if isinstance(func, cst.Attribute) and func.attr.value == "forward":
+            func = func.value
+        if not isinstance(func, cst.Attribute) or func.attr.value != "module" or self.facts.world.raw is Ranks.ONE:
+            return None
+        called = self.facts.world.called
+        model = func.value
+        if DATA_PARALLEL not in called or "torch.nn.DataParallel" in called:
+            return None
+        tests = [test for test, _ in self.facts.conditions(call)]
+        if any(name.value == "DataParallel" for test in tests for name in self.tree.within(test, cst.Name)):
+            return None
+        node = self.classes.self_class(model.value) if isinstance(model, cst.Attribute) else None
+        if node is not None and isinstance(model, cst.Attribute):
+            held = self.classes.attribute_values(node, model.attr.value)
+            return func if len(held) == 1 and self._is_given(held[0]) else None
+        return func if self._is_given(model) else None
+
+    def _is_given(self, value: cst.CSTNode) -> bool:
+        """Whether a value is a parameter that nothing in this file gives."""
+        found = self.facts.reaching.bindings(value) if isinstance(value, cst.Name) else []
+        if len(found) != 1 or found[0].kind is not Kind.PARAMETER or not isinstance(found[0].scope, cst.FunctionDef):
+            return False
+        function = found[0].scope
+        called = self.facts.steps.calls_of.get(function) or self.hooks.constructions.get(function)
+        return not called and self.classes.self_class(value) is None
+
+    def _is_sure(self, at: cst.CSTNode) -> bool:
+        call = at if isinstance(at, cst.Call) else None
+        return call is None or self.facts.data_parallel.inner_of(call) is not None
+
+    def _is_trained(self, owner: Owner, call: cst.Call, backwards: list[cst.Call]) -> bool:
+        """Whether a backward pass goes over what a call gives."""
+        if any(each is not call and self.tree.contains(each, call) for each in backwards):
+            return not self._leaves_graph(call, backwards)
+        statement = self.tree.statement(call)
+        match statement:
+            case cst.Assign():
+                targets: list[cst.CSTNode] = [each.target for each in statement.targets]
+            case cst.AnnAssign() | cst.AugAssign():
+                targets = [statement.target]
+            case _:
+                return False
+        if self._leaves_graph(call, [statement]):
+            return False
+        spread = Spread(self.tree, owner, self.facts.flow(owner))
+        bound = [name for target in targets for name in self.tree.within(target, cst.Name)]
+        uses = [use for name in bound for use in spread.uses(name.value, name)]
+        return any(
+            self.tree.contains(backward, use) and not self._leaves_graph(use, [backward])
+            for use in uses
+            for backward in backwards
+        )
+
+    def _leaves_graph(self, node: cst.CSTNode, ends: Sequence[cst.CSTNode]) -> bool:
+        """Whether what a node gives is cut from its graph on the way up to one of some nodes."""
+        for above in self.tree.ancestors(node):
+            if isinstance(above, cst.Attribute) and above.attr.value in _NO_GRAPH:
+                return True
+            if above in ends:
+                return False
+        return False
+
+    def _syncs_by_hand(self, body: cst.CSTNode) -> bool:
+        """Whether gradients are, or may be, brought to the other ranks without DDP."""
+        for each in self.facts.steps.bodies(body):
+            calls = self.tree.within(each, cst.Call)
+            if any(_BY_HAND.search(self.names.method(call)) for call in calls):
+                return True
+            reads = any(attribute.attr.value == "grad" for attribute in self.tree.within(each, cst.Attribute))
+            if reads and any(self.names.call(call) in COLLECTIVES for call in calls):
+                return True
+        return False
+
+    def _steps_others(self, owner: Owner) -> bool:
+        """Whether the optimizers in sight surely hold no parameter of a DDP model: the gradient of an input is wanted."""
+        known = []
+        for update in self.facts.updates.updates(owner):
+            for origin in self.values.origins(update.optimizer):
+                params = self.names.argument(origin.call, "params", 0) if origin.call is not None else None
+                known.append(params is None or self._holds_model(params.value))
+        return bool(known) and not any(known)
+
+    def _holds_model(self, params: cst.BaseExpression) -> bool:
+        """Whether an optimizer may be made of a module's parameters: not of a list of single tensors."""
+        return not isinstance(params, cst.List) or bool(self.tree.within(params, cst.Call))
