@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from lightlint.facts.file import FileFacts
 
 _DEPTH = 4
-_BY_MODE = re.compile(r"torch\.nn\.(?:(?:Lazy|Sync)?BatchNorm\w*|(?:Feature)?(?:Alpha)?Dropout[123]?d?|Transformer\w*)$")
+_BY_MODE = re.compile(
+    r"torch\.nn\.(?:(?:Lazy|Sync)?BatchNorm\w*|(?:Feature)?(?:Alpha)?Dropout[123]?d?|Transformer\w*)$"
+)
 _WITH_RATE = re.compile(r"torch\.nn\.(?:(?:Feature)?(?:Alpha)?Dropout[123]?d?|Transformer\w*)$")
 _FUNCTIONAL = re.compile(r"torch\.nn\.functional\.(?:feature_)?(?:alpha_)?dropout[123]?d?$")
 _VISION = re.compile(
@@ -55,7 +57,10 @@ class Modes:
             return self._acts_in(call, depth) if call is not None else None
         node = self._facts.classes.local(name)
         if node is not None and depth < _DEPTH and self._facts.classes.is_a(node, NN_MODULE):
-            return self._acts_in(node, depth + 1)
+            # a notebook may define one class several times
+            same = [each for each in self._facts.tree.all(cst.ClassDef) if self._names.defined(each) == name]
+            found = {self._acts_in(each, depth + 1) for each in same}
+            return found.pop() if len(found) == 1 else None
         return False if _PLAIN.match(name) else None
 
     def _acts_in(self, body: cst.CSTNode, depth: int) -> bool | None:
@@ -114,7 +119,9 @@ class Modes:
     def _is_fenced(self, call: cst.Call) -> bool:
         """Whether a context manager that may restore the mode stands around a call."""
         above = [each for each in self._facts.tree.ancestors(call) if isinstance(each, cst.With)]
-        words = [name.value for each in above for item in each.items for name in self._facts.tree.within(item, cst.Name)]
+        words = [
+            name.value for each in above for item in each.items for name in self._facts.tree.within(item, cst.Name)
+        ]
         return any(re.search("eval|train|mode", word) for word in words)
 
     def _receiver(self, call: cst.Call) -> str:
@@ -127,7 +134,9 @@ class Modes:
             method = self._names.method(each)
             if self.is_eval(each):
                 return False
-            if method in {"train", "apply", "map"} or re.search(r"(?:^|_)modes?(?:$|_)|training_mode|to_train|set_train", method):
+            if method in {"train", "apply", "map"} or re.search(
+                r"(?:^|_)modes?(?:$|_)|training_mode|to_train|set_train", method
+            ):
                 return self._facts.steps.callee(each) is None
             return False
 
@@ -149,7 +158,9 @@ class Modes:
         root = re.split(r"[.\[]", key, maxsplit=1)[0]
         rest = key[len(root) :]
         bound = self._names.bindings.lookup_in(root, callee) if root else []
-        if not root or (any(each.scope is callee for each in bound) and any(each.kind is not Kind.PARAMETER for each in bound)):
+        if not root or (
+            any(each.scope is callee for each in bound) and any(each.kind is not Kind.PARAMETER for each in bound)
+        ):
             return ""
         if not any(each.scope is callee for each in bound):
             return key  # a name of the module's

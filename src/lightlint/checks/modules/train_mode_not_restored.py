@@ -49,7 +49,8 @@ class TrainModeNotRestored(Check):
         trained = [
             each
             for each in recorded
-            if each not in back and (each in backwards or flow.reaches_in_same_iteration(loop, each, backwards, recorded))
+            if each not in back
+            and (each in backwards or flow.reaches_in_same_iteration(loop, each, backwards, recorded))
         ]
         if not trained or not flow.reaches_in_later_iteration(loop, call, trained, avoiding=back):
             return None
