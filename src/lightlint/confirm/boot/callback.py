@@ -1,0 +1,70 @@
+"""The Lightning callback that the recording puts into a Trainer."""
+
+from __future__ import annotations
+
+import importlib
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from lightlint.confirm.boot import lightning
+
+if TYPE_CHECKING:
+    from lightlint.confirm.boot.session import Session
+
+
+@cache
+def make_callback(package: str) -> Any:
+    """The callback class for `pytorch_lightning` or `lightning.pytorch`: each refuses the other's."""
+    base: Any = importlib.import_module(package).Callback
+
+    class Recording(base):  # type: ignore[misc]
+        """Tells the session what the Trainer does."""
+
+        def __init__(self, session: Session | None = None) -> None:
+            self._session = session or _current()
+
+        def __reduce__(self) -> tuple[Any, tuple[str]]:
+            """Pickled for `ddp_spawn`: the child has a session of its own."""
+            return _remake, (package,)
+
+        def setup(self, trainer: Any, pl_module: Any, stage: str) -> None:
+            lightning.enter()  # here, not in Trainer.__init__: a spawned rank unpickles its Trainer
+            self._told("trainer-start", trainer, stage=stage)
+
+        def teardown(self, trainer: Any, pl_module: Any, stage: str) -> None:
+            lightning.leave()
+            self._told("trainer-end", trainer, stage=stage)
+
+        def on_before_optimizer_step(self, trainer: Any, pl_module: Any, optimizer: Any) -> None:
+            if self._session:
+                for each in self._session.before_update:
+                    each(optimizer)
+
+        def on_exception(self, trainer: Any, pl_module: Any, exception: BaseException) -> None:
+            lightning.leave()
+            if self._session:
+                from lightlint.confirm.boot.session import tell_exception
+
+                tell_exception(self._session, exception)
+
+        def _told(self, kind: str, trainer: Any, **fields: Any) -> None:
+            if self._session:
+                self._session.record.emit(
+                    kind,
+                    rank=trainer.global_rank,
+                    world=trainer.world_size,
+                    device=str(trainer.strategy.root_device),
+                    **fields,
+                )
+
+    return Recording
+
+
+def _remake(package: str) -> Any:
+    return make_callback(package)()
+
+
+def _current() -> Session | None:
+    from lightlint.confirm.boot.session import current
+
+    return current()

@@ -1,0 +1,93 @@
+"""Lightning's own side of the recording: a callback in every Trainer, and the limits that end its loops.
+
+The Trainer's public attributes are set after its constructor returned: `Callback.setup` would be too late, a logger's
+`experiment` exists by then. `fast_dev_run` is not used: programs branch on it.
+"""
+
+from __future__ import annotations
+
+from functools import wraps
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from lightlint.confirm.boot.session import Session
+
+_fitting = 0
+
+
+def fitting() -> bool:
+    """Whether a Trainer runs its loops in this process just now."""
+    return _fitting > 0
+
+
+def install(session: Session) -> None:
+    """Watch every Trainer, of either package."""
+    for package in ("pytorch_lightning", "lightning.pytorch"):
+        session.on_import("lightning", f"{package}.trainer.trainer", lambda module: _watch(session, module))
+
+
+def _watch(session: Session, module: ModuleType) -> None:
+    from lightlint.confirm.boot.callback import make_callback
+
+    trainer_class = module.Trainer
+    construct = trainer_class.__init__
+
+    @wraps(construct)
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        if session.plan.devices is not None:
+            kwargs.update(rehearsed(session.plan.devices))
+        construct(self, *args, **kwargs)
+        limit(self)
+        self.callbacks.insert(0, make_callback(trainer_class.__module__.partition(".trainer")[0])(session))
+
+    @session.guard("lightning")
+    def limit(trainer: Any) -> None:
+        limit_loops(trainer, session)
+
+    trainer_class.__init__ = __init__
+
+
+def rehearsed(devices: int) -> dict[str, Any]:
+    """The Trainer's arguments that make it run on so many ranks of this machine."""
+    return {"devices": devices, "num_nodes": 1, "strategy": "ddp" if devices > 1 else "auto"}
+
+
+def limit_loops(trainer: Any, session: Session) -> None:
+    """Shorten a Trainer's loops and send what it writes elsewhere."""
+    limits = session.plan.limits
+    batches = limits.batches * max(1, trainer.accumulate_grad_batches)
+    for stage, most in (
+        ("train", batches),
+        ("val", limits.batches),
+        ("test", limits.batches),
+        ("predict", limits.batches),
+    ):
+        name = f"limit_{stage}_batches"
+        own = getattr(trainer, name)
+        if isinstance(own, float) or own > most:
+            setattr(trainer, name, most)
+    epochs = trainer.fit_loop.max_epochs
+    if epochs is None or epochs == -1 or epochs > limits.epochs:
+        trainer.fit_loop.max_epochs = limits.epochs
+    for callback in trainer.callbacks:
+        if hasattr(callback, "dirpath") and hasattr(callback, "save_top_k"):
+            callback.dirpath = f"{session.plan.scratch}/checkpoints"
+    trainer._default_root_dir = session.plan.scratch
+    if trainer.loggers:
+        import importlib
+
+        package = type(trainer).__module__.partition(".trainer")[0]
+        trainer.loggers = [importlib.import_module(f"{package}.loggers.logger").DummyLogger()]
+
+
+def enter() -> None:
+    """A Trainer begins."""
+    global _fitting  # one process has one stack of Trainers
+    _fitting += 1
+
+
+def leave() -> None:
+    """A Trainer is done."""
+    global _fitting
+    _fitting = max(0, _fitting - 1)

@@ -1,0 +1,75 @@
+"""Claims and a run to verdicts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from lightlint.confirm.probes import all_probes
+from lightlint.confirm.probes.probe import Probe, hits
+from lightlint.confirm.records import Run
+from lightlint.confirm.verdict import Claim, Outcome, Verdict
+
+
+def judge(claims: Iterable[Claim], run: Run) -> tuple[Verdict, ...]:
+    """The verdict for each claim, in order."""
+    return tuple(verdict(claim, run) for claim in claims)
+
+
+def verdict(claim: Claim, run: Run) -> Verdict:
+    """The verdict for one claim; a probe that fails says so instead of guessing."""
+    probe = all_probes().get(claim.probe)
+    if probe is None:
+        return _not_checked(
+            run, "its fault is known from the text" if claim.probe == "none" else f"no probe `{claim.probe}`"
+        )
+    if not run.started:
+        return _not_checked(run, "the command wrote no record: another interpreter, or `python -I`, `-E` or `-S`")
+    failed = _failed_meter(probe, run)
+    if failed:
+        return _not_checked(run, failed)
+    if run.world < probe.ranks:
+        return Verdict(
+            Outcome.NOT_OBSERVABLE, f"shows on {probe.ranks} ranks only: add `--devices {probe.ranks}`", run.scope
+        )
+    try:
+        if probe.needs_lines and not hits(claim, run):
+            return _unreached(claim, run, probe)
+        return probe.judge(claim, run)
+    except Exception as error:
+        return _not_checked(run, f"probe `{claim.probe}` failed: {type(error).__name__}: {error}")
+
+
+def _unreached(claim: Claim, run: Run, probe: Probe) -> Verdict:
+    """Why lines did not run; the run's own error may be the finding's."""
+    raised = [event for _, event in run.each("exception") if _came_through(event["frames"], claim)]
+    if raised:
+        return probe.judge(claim, run)
+    if run.ended not in {"finished", "cut"}:
+        return _not_checked(run, f"the run {_how(run)} before the line was reached")
+    if any(event["reason"] == "cut" for _, event in run.each("end")) or any(
+        event["cut"] for _, event in run.each("pass-end")
+    ):
+        return Verdict(Outcome.BEYOND_CUT, "the run was cut before the line was reached", run.scope)
+    return Verdict(Outcome.NOT_REACHED, "the line was never executed", run.scope)
+
+
+def _came_through(frames: Iterable[tuple[str, int, str]], claim: Claim) -> bool:
+    return any(file == claim.file and claim.first <= row <= claim.last for file, row, _ in frames)
+
+
+def _failed_meter(probe: Probe, run: Run) -> str:
+    for _, event in run.each("meter-error"):
+        if event["meter"] in (*probe.meters, "lines" if probe.needs_lines else "steps"):
+            return f"meter `{event['meter']}` failed: {event['message']}"
+    return ""
+
+
+def _how(run: Run) -> str:
+    errors = [event for _, event in run.each("exception")]
+    if run.ended == "raised" and errors:
+        return f"raised {errors[0]['type']}: {errors[0]['message'].splitlines()[0] if errors[0]['message'] else ''}".strip()
+    return run.ended
+
+
+def _not_checked(run: Run, reason: str) -> Verdict:
+    return Verdict(Outcome.NOT_CHECKED, reason, run.scope)

@@ -1,0 +1,1 @@
+"""Starts the user's command, watches it, and ends everything that it started."""

@@ -1,0 +1,162 @@
+"""What changes between entering and leaving a finding's lines: the evidence belongs to the user's own line.
+
+`sys.monitoring` where Python has it (3.12): its events are set on the code objects that hold a finding and cost nothing
+elsewhere. Before, `sys.settrace`, which is switched off once every finding was hit often enough.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from types import CodeType, FrameType
+from typing import TYPE_CHECKING, Any
+
+from lightlint.confirm.boot.guard import is_quiet
+from lightlint.confirm.plan import Target
+
+if TYPE_CHECKING:
+    from lightlint.confirm.boot.session import Session
+
+MOST_HITS = 12  # of each finding; a line that runs oftener tells nothing new
+_TOOL = 4  # sys.monitoring's tool numbers 0-3 and 5 have names of their own
+
+
+def install(session: Session) -> None:
+    """Watch the plan's lines, in this thread and those started later."""
+    if not session.plan.trace or not session.plan.targets:
+        return
+    watch = _Watch(session)
+    if sys.version_info >= (3, 12):
+        _monitor(watch)
+    elif sys.gettrace() is not None:
+        session.record.emit(
+            "meter-error", meter="lines", message="another tool traces this process (debugger, coverage)"
+        )
+    else:
+        sys.settrace(watch.trace)
+        threading.settrace(watch.trace)
+
+
+class _Watch:
+    """Follows frames through the findings' lines."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._targets: dict[str, list[Target]] = {}
+        for target in session.plan.targets:
+            self._targets.setdefault(target.file, []).append(target)
+        self._hits: dict[int, int] = {}
+        self._inside: dict[tuple[int, int], _Entry] = {}  # (frame, finding)
+        self._in_code: dict[CodeType, list[Target]] = {}
+        self._files: dict[str, str] = {}
+        self._guarded = session.guard("lines")
+        self.at = self._guarded(self._at)
+        self.left = self._guarded(self._left)
+
+    def targets(self, code: CodeType) -> list[Target]:
+        """The findings whose lines lie in a code object."""
+        known = self._in_code.get(code)
+        if known is None:
+            known = self._in_code[code] = self._find(code)
+        return known
+
+    def _find(self, code: CodeType) -> list[Target]:
+        path = self._files.get(code.co_filename)
+        if path is None:
+            path = self._files[code.co_filename] = os.path.realpath(code.co_filename)
+        here = self._targets.get(path)
+        if not here:
+            return []
+        rows = {row for _, _, row in code.co_lines() if row}
+        return [target for target in here if any(target.first <= row <= target.last for row in rows)]
+
+    def trace(self, frame: FrameType, event: str, _argument: Any) -> Callable[..., Any] | None:
+        """The global trace function: local traces only where a finding lies."""
+        if self._done():
+            sys.settrace(None)
+            return None
+        return self._local if event == "call" and self.targets(frame.f_code) else None
+
+    def _local(self, frame: FrameType, event: str, _argument: Any) -> Callable[..., Any]:
+        if event == "line":
+            self.at(frame, frame.f_lineno)
+        elif event == "return":
+            self.left(frame)
+        return self._local
+
+    def _done(self) -> bool:
+        return all(self._hits.get(target.finding, 0) >= MOST_HITS for target in self._session.plan.targets)
+
+    def _at(self, frame: FrameType, row: int) -> None:
+        for target in self.targets(frame.f_code):
+            key = (id(frame), target.finding)
+            if target.first <= row <= target.last:
+                if key not in self._inside and self._hits.get(target.finding, 0) < MOST_HITS:
+                    self._hits[target.finding] = self._hits.get(target.finding, 0) + 1
+                    self._inside[key] = _Entry(time.perf_counter(), self._look(frame))
+            elif key in self._inside:
+                self._tell(frame, target.finding, self._inside.pop(key))
+
+    def _left(self, frame: FrameType) -> None:
+        for target in self.targets(frame.f_code):
+            entry = self._inside.pop((id(frame), target.finding), None)
+            if entry is not None:
+                self._tell(frame, target.finding, entry)
+
+    def _look(self, frame: FrameType) -> dict[str, Mapping[str, Any]]:
+        return {name: snapshot(frame) for name, snapshot in self._session.snapshots.items()}
+
+    def _tell(self, frame: FrameType, finding: int, entry: _Entry) -> None:
+        seconds = time.perf_counter() - entry.began
+        changes = {
+            name: {key: [entry.seen.get(name, {}).get(key), value] for key, value in now.items()}
+            for name, now in self._look(frame).items()
+        }
+        self._session.record.emit(
+            "line",
+            finding=finding,
+            hit=self._hits[finding],
+            seconds=round(seconds, 6),
+            function=frame.f_code.co_name,
+            changes=changes,
+        )
+
+
+class _Entry:
+    """When a frame came to a finding's lines and what there was."""
+
+    def __init__(self, began: float, seen: Mapping[str, Mapping[str, Any]]) -> None:
+        self.began = began
+        self.seen = seen
+
+
+def _monitor(watch: _Watch) -> None:
+    """Follow the findings' code objects by `sys.monitoring`."""
+    monitoring = sys.monitoring  # type: ignore[attr-defined]
+    events = monitoring.events
+    monitoring.use_tool_id(_TOOL, "lightlint")
+
+    def started(code: CodeType, _offset: int) -> Any:
+        if is_quiet() or not watch.targets(code):
+            return monitoring.DISABLE
+        monitoring.set_local_events(_TOOL, code, events.LINE | events.PY_RETURN)
+        return monitoring.DISABLE
+
+    def line(code: CodeType, row: int) -> Any:
+        if not watch.targets(code):
+            return monitoring.DISABLE
+        watch.at(sys._getframe(1), row)
+        return None
+
+    def returned(code: CodeType, _offset: int, _value: Any) -> Any:
+        watch.left(sys._getframe(1))
+
+    monitoring.register_callback(_TOOL, events.PY_START, started)
+    monitoring.register_callback(_TOOL, events.PY_RESUME, started)
+    monitoring.register_callback(_TOOL, events.LINE, line)
+    monitoring.register_callback(_TOOL, events.PY_RETURN, returned)
+    monitoring.register_callback(_TOOL, events.PY_UNWIND, lambda code, _offset, _error: returned(code, 0, None))
+    monitoring.set_events(_TOOL, events.PY_START | events.PY_UNWIND)

@@ -1,0 +1,248 @@
+"""What data loaders draw: sample indices, batches, how long the step waits for them. Ends a raw loop's passes early."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import sys
+import time
+import zlib
+from collections.abc import Iterator
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from lightlint.confirm.boot import lightning
+from lightlint.confirm.boot.cut import cut
+from lightlint.confirm.boot.guard import quiet
+
+if TYPE_CHECKING:
+    from lightlint.confirm.boot.session import Session
+
+MOST_INDICES = 20_000
+_LONGEST = 64  # batches of a pass that trains without stepping, before it is ended
+
+
+def install(session: Session) -> None:
+    """Watch every loader: the patch sees the final one, after Lightning made it anew."""
+    session.on_import("loaders", "torch.utils.data.dataloader", lambda module: _Loaders(session).watch(module))
+
+
+class _Loaders:
+    """The loaders of the process and their passes."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._numbers: dict[int, int] = {}
+        self._passes: dict[int, int] = {}
+        self._trained: dict[int, int] = {}
+        guard = session.guard("loaders")
+        self._tell_pass = guard(self._pass)
+        self.tell_batch = guard(self._batch)
+
+    def watch(self, module: ModuleType) -> None:
+        loader_class = module.DataLoader
+        iterate = loader_class.__iter__
+        loaders = self
+
+        def __iter__(loader: Any) -> Iterator[Any]:
+            if loaders.over(loader):
+                cut(loaders._session)
+            loaders._tell_pass(loader)
+            return _Drawing(iterate(loader), loaders, loader)
+
+        loader_class.__iter__ = __iter__
+
+    def number(self, loader: Any) -> int:
+        return self._numbers.setdefault(id(loader), len(self._numbers))
+
+    def over(self, loader: Any) -> bool:
+        """Whether a raw loop begins one pass more than the limit over a loader that it trained on."""
+        return not lightning.fitting() and self._trained.get(id(loader), 0) >= self._session.plan.limits.epochs
+
+    def pass_of(self, loader: Any) -> int:
+        return self._passes.get(id(loader), 0)
+
+    def ended(self, loader: Any, batches: int, steps: int, *, was_cut: bool) -> None:
+        """A pass is over; `steps` optimizer steps were taken in it."""
+        if steps:
+            self._trained[id(loader)] = self._trained.get(id(loader), 0) + 1
+        self._session.record.emit(
+            "pass-end", loader=self.number(loader), number=self.pass_of(loader), batches=batches, cut=was_cut
+        )
+
+    def enough(self, drawn: int, steps: int, backwards: int) -> bool:
+        """Whether a raw loop's pass is long enough, after so many batches, steps and backward passes in it."""
+        most = self._session.plan.limits.batches
+        if lightning.fitting() or not _imported_optimizers():
+            return False
+        if steps or not backwards:
+            return steps >= most or (not steps and drawn >= most)
+        return drawn >= max(_LONGEST, most)
+
+    @property
+    def session(self) -> Session:
+        return self._session
+
+    def _pass(self, loader: Any) -> None:
+        known = id(loader) in self._numbers
+        number = self.number(loader)
+        self._passes[id(loader)] = self._passes.get(id(loader), 0) + 1
+        if not known:
+            self._session.record.emit("loader", loader=number, **_described(loader))
+        indices = _indices(loader)
+        self._session.record.emit("pass", loader=number, number=self.pass_of(loader), indices=indices)
+
+    def _batch(self, loader: Any, number: int, batch: Any, wait: float) -> None:
+        self._session.record.emit(
+            "batch",
+            loader=self.number(loader),
+            number=number,
+            wait=round(wait, 6),
+            digest=_digest(batch),
+            **{"pass": self.pass_of(loader)},
+        )
+
+
+class _Drawing:
+    """An iterator over a loader that records each batch; what else the program asks of it is the original's."""
+
+    def __init__(self, inner: Any, loaders: _Loaders, loader: Any) -> None:
+        self._inner = inner
+        self._loaders = loaders
+        self._loader = loader
+        self._drawn = 0
+        self._open = True
+        clock = loaders.session.clock
+        self._steps, self._backwards = clock.steps, clock.backwards
+
+    def __iter__(self) -> _Drawing:
+        return self
+
+    def __len__(self) -> int:
+        return len(self._inner)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    def __next__(self) -> Any:
+        clock = self._loaders.session.clock
+        steps = clock.steps - self._steps
+        if self._open and self._drawn and self._loaders.enough(self._drawn, steps, clock.backwards - self._backwards):
+            self._end(steps, was_cut=True)
+            raise StopIteration
+        began = time.perf_counter()
+        try:
+            batch = next(self._inner)
+        except StopIteration:
+            self._end(steps, was_cut=False)
+            raise
+        self._drawn += 1
+        clock.batches += 1
+        self._loaders.tell_batch(self._loader, self._drawn, batch, time.perf_counter() - began)
+        return batch
+
+    def _end(self, steps: int, *, was_cut: bool) -> None:
+        if self._open:
+            self._open = False
+            self._loaders.ended(self._loader, self._drawn, steps, was_cut=was_cut)
+
+
+def _imported_optimizers() -> bool:
+    return "torch.optim" in sys.modules
+
+
+def _described(loader: Any) -> dict[str, Any]:
+    return {
+        "length": _length(loader),
+        "batch_size": loader.batch_size,
+        "workers": loader.num_workers,
+        "sampler": type(loader.sampler).__name__,
+        "batch_sampler": type(loader.batch_sampler).__name__,
+        "dataset": type(loader.dataset).__name__,
+        "dataset_length": _length(loader.dataset),
+        "iterable": type(loader.sampler).__name__ == "_InfiniteConstantSampler",
+    }
+
+
+def _length(sized: Any) -> int | None:
+    try:
+        return len(sized)
+    except (TypeError, NotImplementedError):
+        return None
+
+
+def _indices(loader: Any) -> list[int] | None:
+    """The samples of the coming pass, drawn from copies so that the program's random numbers stay what they were."""
+    import torch
+
+    sampler = loader.sampler
+    if type(sampler).__name__ == "_InfiniteConstantSampler" or (_length(sampler) or 0) > 50 * MOST_INDICES:
+        return None
+    with quiet(), _same_randomness(torch, sampler):
+        try:
+            drawn = list(itertools.islice(iter(_copied(sampler)), MOST_INDICES))
+        except Exception:  # a sampler of the user's may draw from anything
+            return None
+    return drawn if all(isinstance(index, int) for index in drawn) else None
+
+
+def _copied(sampler: Any) -> Any:
+    """The sampler with a generator of its own; one that keeps a position in itself is copied whole, data set apart."""
+    twin = copy.copy(sampler)
+    generator = getattr(sampler, "generator", None)
+    if generator is not None and hasattr(generator, "get_state"):
+        twin.generator = type(generator)(device=generator.device)
+        twin.generator.set_state(generator.get_state())
+    return twin
+
+
+class _same_randomness:  # noqa: N801  # reads as a function
+    """Puts back the state of torch's, Python's and numpy's global generators."""
+
+    def __init__(self, torch: Any, _sampler: Any) -> None:
+        self._torch = torch
+
+    def __enter__(self) -> None:
+        import random
+
+        numpy = sys.modules.get("numpy")
+        self._states = self._torch.get_rng_state(), random.getstate(), numpy and numpy.random.get_state()
+
+    def __exit__(self, *_exception: object) -> None:
+        import random
+
+        state, python, numpy = self._states
+        self._torch.set_rng_state(state)
+        random.setstate(python)
+        if numpy is not None:
+            sys.modules["numpy"].random.set_state(numpy)
+
+
+def _digest(batch: Any) -> str:
+    """A checksum of a batch's tensors, eight hexadecimal digits; at most 1 MiB of each is read."""
+    crc = 0
+    for leaf in _leaves(batch):
+        crc = zlib.crc32(leaf, crc)
+    return f"{crc:08x}"
+
+
+def _leaves(value: Any) -> Iterator[bytes]:
+    if hasattr(value, "detach"):
+        flat = value.detach().reshape(-1)[: 1 << 18]
+        yield f"{tuple(value.shape)}{value.dtype}".encode()
+        yield _bytes(flat.cpu().contiguous())
+    elif isinstance(value, dict):
+        for key in value:
+            yield from _leaves(value[key])
+    elif isinstance(value, list | tuple):
+        for each in value:
+            yield from _leaves(each)
+    else:
+        yield repr(value)[:1000].encode()
+
+
+def _bytes(tensor: Any) -> bytes:
+    """A flat tensor's memory; through uint8, since numpy knows no bfloat16."""
+    import torch
+
+    return bytes(tensor.view(torch.uint8).numpy().tobytes()) if tensor.numel() else b""

@@ -1,0 +1,99 @@
+"""Optimizer steps and backward passes; ends a raw loop that has taken enough of them."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from lightlint.confirm.boot.cut import cut
+
+if TYPE_CHECKING:
+    from lightlint.confirm.boot.session import Session
+
+
+def install(session: Session) -> None:
+    """Count from the moment torch is imported."""
+    session.on_import("steps", "torch", lambda torch: _Steps(session).watch(torch))
+    session.on_import("steps", "torch.distributed", lambda distributed: _watch_group(session, distributed))
+
+
+class _Steps:
+    """The steps of each optimizer and when to cut."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._counts: dict[int, int] = {}
+        self._tell = session.guard("steps")(self._count)
+
+    def watch(self, torch: ModuleType) -> None:
+        """Use torch's own hooks: they see every optimizer, whoever made it."""
+        from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
+
+        def before(optimizer: Any, _args: Any, _kwargs: Any) -> None:
+            if not is_automatic():  # inside Lightning the callback calls these, behind the user's step
+                for each in self._session.before_update:
+                    each(optimizer)
+
+        def after(optimizer: Any, _args: Any, _kwargs: Any) -> None:
+            self._tell(optimizer)
+            for each in self._session.after_update:
+                each(optimizer)
+            if not is_automatic() and self._enough():
+                cut(self._session)
+
+        register_optimizer_step_pre_hook(before)
+        register_optimizer_step_post_hook(after)
+        run_backward = torch.autograd.backward
+
+        def backward(*args: Any, **kwargs: Any) -> Any:
+            self._session.clock.backwards += 1
+            return run_backward(*args, **kwargs)
+
+        torch.autograd.backward = backward  # `Tensor.backward` calls it by this name
+
+    def _count(self, optimizer: Any) -> None:
+        clock = self._session.clock
+        number = self._counts[id(optimizer)] = self._counts.get(id(optimizer), 0) + 1
+        clock.steps = max(clock.steps, number)
+        self._session.record.emit(
+            "step",
+            optimizer=list(self._counts).index(id(optimizer)),
+            n=number,
+            rates=[float(group["lr"]) for group in optimizer.param_groups],
+            backwards=clock.backwards,
+            batches=clock.batches,
+            automatic=is_automatic(),
+        )
+
+    def _enough(self) -> bool:
+        """Whether a loop that draws from no loader has stepped often enough; loaders end themselves."""
+        limits = self._session.plan.limits
+        without_loader = self._session.clock.batches == 0
+        return self._session.clock.steps >= limits.epochs * limits.batches * (1 if without_loader else 4)
+
+
+def is_automatic() -> bool:
+    """Whether Lightning's Trainer drives the loop."""
+    from lightlint.confirm.boot import lightning
+
+    return lightning.fitting()
+
+
+def _watch_group(session: Session, distributed: ModuleType) -> None:
+    join = distributed.init_process_group
+
+    def init_process_group(*args: Any, **kwargs: Any) -> Any:
+        result = join(*args, **kwargs)
+        tell()
+        return result
+
+    @session.guard("steps")
+    def tell() -> None:
+        session.record.emit(
+            "rank",
+            rank=distributed.get_rank(),
+            world=distributed.get_world_size(),
+            backend=str(distributed.get_backend()),
+        )
+
+    distributed.init_process_group = init_process_group  # type: ignore[attr-defined]

@@ -1,0 +1,57 @@
+"""What all probes share: their shape and the verdicts that several of them give."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from lightlint.confirm.records import Event, Run
+from lightlint.confirm.verdict import Claim, Number, Outcome, Verdict
+
+Judge = Callable[[Claim, Run], Verdict]
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """How findings of some rules are judged.
+
+    Attributes:
+        judge: the verdict for a claim.
+        meters: the meters whose events it reads.
+        ranks: ranks that must be there to see anything.
+        needs_lines: whether the finding's lines must have run; where not, the probe looks at the whole run.
+        timed: whether it needs a run without line tracing.
+        inject: whether it needs a run in which the finding's `try` is made to fail.
+    """
+
+    judge: Judge
+    meters: tuple[str, ...] = ()
+    ranks: int = 1
+    needs_lines: bool = True
+    timed: bool = False
+    inject: bool = False
+
+
+def hits(claim: Claim, run: Run) -> list[tuple[int, Event]]:
+    """How often each rank went through the claim's lines: (rank, line event)."""
+    return [(rank, event) for rank, event in run.each("line") if event["finding"] == claim.index]
+
+
+def confirmed(run: Run, reason: str, numbers: Sequence[Number] = ()) -> Verdict:
+    """The fault is real."""
+    return Verdict(Outcome.CONFIRMED, reason, run.scope, tuple(numbers))
+
+
+def refuted(run: Run, reason: str, numbers: Sequence[Number] = ()) -> Verdict:
+    """The fault is not there in this configuration."""
+    return Verdict(Outcome.REFUTED, reason, run.scope, tuple(numbers))
+
+
+def still_open(run: Run, reason: str, numbers: Sequence[Number] = ()) -> Verdict:
+    """Looked for and not seen; a longer or another run may show it."""
+    return Verdict(Outcome.OPEN, reason, run.scope, tuple(numbers))
+
+
+def not_observable(run: Run, reason: str, numbers: Sequence[Number] = ()) -> Verdict:
+    """This run cannot show it."""
+    return Verdict(Outcome.NOT_OBSERVABLE, reason, run.scope, tuple(numbers))

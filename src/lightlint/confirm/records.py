@@ -1,0 +1,193 @@
+"""The records of a run, read back: one file of JSON lines per process, each line an event.
+
+Every event has `kind`, `time` (seconds of the host's monotonic clock) and `step` (optimizer steps the process had taken).
+
+| kind | written by | further fields |
+|---|---|---|
+| start | boot | schema, host, pid, parent, forked, spawned, rank, world, argv, python |
+| rank | boot | rank, world, backend |
+| package | boot | name, version |
+| end | boot | reason: finished, cut, exit, exception; steps, batches |
+| exception | boot | type, message, frames: [file, line, function] from the user's outermost to the innermost |
+| meter-error | any | meter, message |
+| cost | any | meter, seconds |
+| step | steps | optimizer, n (this optimizer's steps), rates, backwards, batches, automatic (inside Lightning) |
+| line | lines | finding, hit, seconds, changes: {snapshot: {name: value}} between entering and leaving the lines |
+| loader | loaders | loader, length, batch_size, workers, sampler, dataset, dataset_length, file, line |
+| pass | loaders | loader, number, indices (a sample of up to 20,000, None for iterable data), drawn |
+| batch | loaders | loader, pass, number, wait, digest |
+| pass-end | loaders | loader, pass, batches, cut |
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+SCHEMA = 1
+SUFFIX = ".jsonl"
+RUN_FILE = "run.json"  # what the launcher knows of the run
+
+
+class Event(dict[str, Any]):
+    """One line of a process's records."""
+
+    @property
+    def kind(self) -> str:
+        return str(self["kind"])
+
+    @property
+    def step(self) -> int:
+        return int(self.get("step", 0))
+
+    @property
+    def time(self) -> float:
+        return float(self.get("time", 0.0))
+
+
+@dataclass(frozen=True)
+class Process:
+    """What one process recorded, in order."""
+
+    events: tuple[Event, ...]
+
+    @cached_property
+    def start(self) -> Event:
+        return next(iter(self.of("start")), Event(kind="start"))
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """Host and process number."""
+        return str(self.start.get("host", "")), int(self.start.get("pid", 0))
+
+    @cached_property
+    def rank(self) -> int | None:
+        """The rank it said it has: from the process group, else from its environment; None for workers and agents."""
+        joined = list(self.of("rank"))
+        if joined:
+            return int(joined[-1]["rank"])
+        rank = self.start.get("rank")
+        return int(rank) if rank is not None and self.trains else None
+
+    @property
+    def trains(self) -> bool:
+        """Whether it is a process that could train: neither a data loader's worker nor a launcher's agent."""
+        return not self.start.get("forked") and not self.start.get("spawned") and not self.start.get("agent")
+
+    @cached_property
+    def world(self) -> int:
+        joined = list(self.of("rank"))
+        return int(joined[-1]["world"]) if joined else 1
+
+    @cached_property
+    def steps(self) -> int:
+        """Optimizer steps taken, those of the busiest optimizer."""
+        return max((event["n"] for event in self.of("step")), default=0)
+
+    @cached_property
+    def _by_kind(self) -> Mapping[str, list[Event]]:
+        kinds: dict[str, list[Event]] = {}
+        for event in self.events:
+            kinds.setdefault(event.kind, []).append(event)
+        return kinds
+
+    def of(self, *kinds: str) -> Sequence[Event]:
+        """The events of these kinds, in order."""
+        if len(kinds) == 1:
+            return self._by_kind.get(kinds[0], [])
+        return [event for event in self.events if event.kind in kinds]
+
+
+@dataclass(frozen=True)
+class Run:
+    """The processes of one run and how it ended.
+
+    Attributes:
+        ended: finished, cut, raised, stalled, timed out, interrupted, killed or failed to start.
+        status: exit status of the command, None where it was ended from outside.
+        stacks: for each rank (or process) that stalled, the stack of its threads.
+        written: files the run wrote, below the project.
+    """
+
+    processes: tuple[Process, ...]
+    ended: str = "finished"
+    status: int | None = 0
+    stacks: Mapping[str, str] | None = None
+    written: tuple[str, ...] = ()
+
+    @cached_property
+    def ranks(self) -> Mapping[int, Process]:
+        """The training processes by rank; a run without process group has rank 0 only."""
+        ranked = {process.rank: process for process in self.processes if process.rank is not None}
+        if ranked:
+            return dict(sorted(ranked.items()))
+        alone = [process for process in self.processes if process.trains]
+        busiest = max(alone, key=lambda process: len(process.events), default=None)
+        return {0: busiest} if busiest else {}
+
+    @property
+    def world(self) -> int:
+        return max((process.world for process in self.ranks.values()), default=1)
+
+    @property
+    def steps(self) -> int:
+        """Optimizer steps of the rank that took most."""
+        return max((process.steps for process in self.ranks.values()), default=0)
+
+    @property
+    def scope(self) -> str:
+        """The scope that every verdict of this run has."""
+        ranks = f"{self.world} ranks" if self.world > 1 else "1 process"
+        return f"{ranks}, {self.steps} step{'' if self.steps == 1 else 's'}"
+
+    def each(self, *kinds: str) -> Iterator[tuple[int, Event]]:
+        """The events of these kinds with the rank of their process."""
+        for rank, process in self.ranks.items():
+            for event in process.of(*kinds):
+                yield rank, event
+
+    @property
+    def started(self) -> bool:
+        """Whether any process wrote a record: `python -I` and other interpreters do not."""
+        return bool(self.processes)
+
+
+def read(*directories: str | Path) -> Run:
+    """The run whose records lie in these directories: one for each host that took part.
+
+    A last line that was cut off (a killed process, a full disk) is left out.
+    """
+    processes: dict[tuple[str, int], Process] = {}
+    about: dict[str, Any] = {}
+    for directory in map(Path, directories):
+        for path in sorted(directory.glob(f"*{SUFFIX}")):
+            process = Process(tuple(_events(path)))
+            if process.events:
+                processes[process.key] = process
+        if (directory / RUN_FILE).exists():
+            about = {**json.loads((directory / RUN_FILE).read_text(encoding="utf-8")), **_worse(about)}
+    return Run(
+        tuple(processes.values()),
+        about.get("ended", "finished"),
+        about.get("status", 0),
+        about.get("stacks"),
+        tuple(about.get("written", ())),
+    )
+
+
+def _worse(about: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What an earlier host said, if it did not end well."""
+    return about if about.get("ended", "finished") not in {"finished", "cut"} else {}
+
+
+def _events(path: Path) -> Iterator[Event]:
+    with path.open(encoding="utf-8", errors="replace") as lines:
+        for line in lines:
+            try:
+                yield Event(json.loads(line))
+            except (ValueError, TypeError):
+                continue

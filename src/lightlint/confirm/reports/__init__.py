@@ -1,0 +1,1 @@
+"""How a judged run is shown: text, JSON, HTML."""

@@ -1,0 +1,48 @@
+"""The report for programs: one object, its shape named by `schema`."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import Any
+
+from lightlint.confirm.reports.report import Judged, Report
+from lightlint.reports.json import as_dict
+
+SCHEMA = 1
+
+
+def render(report: Report) -> str:
+    """The run and a verdict for each finding, in the fields of the finding's own JSON."""
+    run = report.run
+    return (
+        json.dumps(
+            {
+                "schema": SCHEMA,
+                "command": report.command,
+                "reproduce": report.reproduce,
+                "run": {
+                    "ended": run.ended,
+                    "status": run.status,
+                    "ranks": run.world,
+                    "steps": {str(rank): process.steps for rank, process in run.ranks.items()},
+                    "stacks": dict(run.stacks or {}),
+                    "written": list(run.written),
+                },
+                "verdicts": [_verdict(each) for each in report.judged],
+            },
+            indent=2,
+        )
+        + "\n"
+    )
+
+
+def _verdict(judged: Judged) -> dict[str, Any]:
+    verdict = judged.verdict
+    return {
+        "verdict": verdict.outcome.value,
+        "reason": verdict.reason,
+        "scope": verdict.scope,
+        "numbers": [asdict(number) for number in verdict.numbers],
+        "finding": as_dict(judged.finding),
+    }

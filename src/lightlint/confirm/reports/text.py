@@ -1,0 +1,63 @@
+"""The report for people: each finding with its verdict, the numbers by rank and the line that reproduces it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+
+from lightlint.confirm.reports.report import Judged, Report
+from lightlint.confirm.verdict import Number, Outcome
+from lightlint.reports.paint import TIER_STYLES, Span, draw, printable, wants_colour
+from lightlint.reports.place import place
+
+_STYLES = {
+    Outcome.CONFIRMED: "bold red",
+    Outcome.REFUTED: "bold green",
+    Outcome.OPEN: "bold yellow",
+}
+
+
+def render(report: Report) -> str:
+    """The verdicts, those that matter first."""
+    return draw(_spans(report), wants_colour(sys.stdout))
+
+
+def _spans(report: Report) -> Iterator[Span]:
+    run = report.run
+    yield "ran ", "bold"
+    yield f"{report.command}: {run.ended}, {run.scope}\n\n", ""
+    order = list(Outcome)
+    for judged in sorted(report.judged, key=lambda each: order.index(each.verdict.outcome)):
+        yield from _judged(judged)
+    for who, stack in (run.stacks or {}).items():
+        yield f"{who} stood in\n", "bold"
+        yield f"{printable_lines(stack)}\n", ""
+    if report.judged:
+        yield "again: ", "bold"
+        yield f"{report.reproduce}\n", ""
+    else:
+        yield "nothing to confirm\n", ""
+
+
+def _judged(judged: Judged) -> Iterator[Span]:
+    finding, verdict = judged.finding, judged.verdict
+    yield f"{verdict.outcome.value:14}", _STYLES.get(verdict.outcome, "dim")
+    yield finding.code, TIER_STYLES[finding.tier]
+    yield f" [{finding.name}] {place(finding)}\n", ""
+    yield f"  {printable(finding.message)}\n", "dim"
+    yield f"  {printable(verdict.reason)}", ""
+    yield f" ({verdict.scope})\n" if verdict.scope else "\n", "dim"
+    for number in verdict.numbers:
+        yield f"    {_number(number)}\n", ""
+    yield "\n", ""
+
+
+def _number(number: Number) -> str:
+    value = f"{number.value:.4g}" if isinstance(number.value, float) else str(number.value)
+    where = f"rank {number.rank}: " if number.rank is not None else ""
+    return f"{where}{number.what} {value}{f' {number.unit}' if number.unit else ''}"
+
+
+def printable_lines(text: str) -> str:
+    """A text of several lines with control characters made visible."""
+    return "\n".join(printable(line) for line in text.splitlines())
