@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Callable
 
@@ -40,6 +41,37 @@ _MAYBE_RANK = re.compile(
     r"|(?:main|master)_(?:proc|process)|world_process_zero|process_index|rank_?zero|is_dist_avail",
     re.IGNORECASE,
 )
+_MIRRORED: dict[type[cst.BaseCompOp], type[cst.BaseCompOp]] = {
+    cst.LessThan: cst.GreaterThan,
+    cst.GreaterThan: cst.LessThan,
+    cst.LessThanEqual: cst.GreaterThanEqual,
+    cst.GreaterThanEqual: cst.LessThanEqual,
+}
+_COMPARISONS: dict[type[cst.BaseCompOp], Callable[[int, int], bool]] = {
+    cst.Equal: operator.eq,
+    cst.NotEqual: operator.ne,
+    cst.GreaterThan: operator.gt,
+    cst.GreaterThanEqual: operator.ge,
+    cst.LessThan: operator.lt,
+    cst.LessThanEqual: operator.le,
+}
+_RANKS = range(8)
+
+
+def mirrored(comparison: cst.BaseCompOp) -> cst.BaseCompOp:
+    """The comparison that says the same with its sides changed over."""
+    other = _MIRRORED.get(type(comparison))
+    return other() if other is not None else comparison
+
+
+def outcomes(comparison: cst.BaseCompOp, value: object) -> set[bool]:
+    """What comparing the ranks 0 to 7, on the left, with a constant gives; nothing for what no number compares with."""
+    if isinstance(value, list) and isinstance(comparison, (cst.In, cst.NotIn)):
+        return {(rank in value) is isinstance(comparison, cst.In) for rank in _RANKS}
+    compare = _COMPARISONS.get(type(comparison))
+    if compare is None or not isinstance(value, int) or isinstance(value, bool):
+        return set()
+    return {compare(rank, value) for rank in _RANKS}
 
 
 class Guards:
@@ -95,12 +127,24 @@ class Guards:
             case cst.Comparison():
                 sides = [expression.left, *(each.comparator for each in expression.comparisons)]
                 against_none = any(dotted_name(side) == "None" for side in sides)
-                return not against_none and any(self.is_rank(side, depth) for side in sides)
+                if against_none or self._is_same_on_all(expression):
+                    return False
+                return any(self.is_rank(side, depth) for side in sides)
             case cst.UnaryOperation(operator=cst.Not()):
                 return self.is_test(expression.expression, depth)
             case cst.BooleanOperation():
                 return self.is_test(expression.left, depth) or self.is_test(expression.right, depth)
         return self.is_rank(expression, depth)
+
+    def _is_same_on_all(self, comparison: cst.Comparison) -> bool:
+        """Whether a rank is compared with a number that tells no rank from another: `rank != -1` asks for a launcher."""
+        if len(comparison.comparisons) != 1:
+            return False
+        only = comparison.comparisons[0]
+        value, compared = self._names.constant(only.comparator), only.operator
+        if value is UNKNOWN:
+            value, compared = self._names.constant(comparison.left), mirrored(compared)
+        return len(outcomes(compared, value)) == 1
 
     def may_be_test(self, expression: cst.BaseExpression) -> bool:
         """Whether an expression looks as if it asked for a rank: by fact or by any name in it, or bound to it."""

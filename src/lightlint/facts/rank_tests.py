@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from lightlint.facts.guards import Guards
+from lightlint.facts.guards import Guards, mirrored, outcomes
 from lightlint.facts.names import UNKNOWN, Names
 from lightlint.facts.tree import Tree
 
@@ -13,7 +13,6 @@ _OPERATIONS = (
 )
 _OPERATIONS += " gather_object broadcast_object_list scatter_object_list all_gather_into_tensor reduce_scatter_tensor"
 COLLECTIVES = {f"torch.distributed.{name}" for name in _OPERATIONS.split()}
-_RANKS = range(8)
 
 
 def splits(tree: Tree, names: Names, guards: Guards, test: cst.BaseExpression) -> bool:
@@ -30,7 +29,7 @@ def splits(tree: Tree, names: Names, guards: Guards, test: cst.BaseExpression) -
             if guards.is_rank(test.left):
                 return _differs(only.operator, names.constant(only.comparator), names, only.comparator)
             return guards.is_rank(only.comparator) and _differs(
-                only.operator, names.constant(test.left), names, test.left
+                mirrored(only.operator), names.constant(test.left), names, test.left
             )
         case cst.Comparison():
             return False
@@ -42,21 +41,4 @@ def _differs(operator: cst.BaseCompOp, value: object, names: Names, side: cst.Ba
         value = [names.constant(each.value) for each in side.elements]
     if value is UNKNOWN or isinstance(value, (str, float, bool)) or value is None:
         return False
-    held: set[bool] = set()
-    for rank in _RANKS:
-        match operator, value:
-            case cst.Equal(), int():
-                held.add(rank == value)
-            case cst.NotEqual(), int():
-                held.add(rank != value)
-            case cst.GreaterThan(), int():
-                held.add(rank > value)
-            case cst.LessThan(), int():
-                held.add(rank < value)
-            case cst.In(), list():
-                held.add(rank in value)
-            case cst.NotIn(), list():
-                held.add(rank not in value)
-            case _:
-                return False
-    return len(held) == 2
+    return len(outcomes(operator, value)) == 2
