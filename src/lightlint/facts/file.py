@@ -17,6 +17,7 @@ from lightlint.facts.classes import Classes
 from lightlint.facts.configured import Configured
 from lightlint.facts.criteria import Criteria
 from lightlint.facts.data_parallel import DataParallel
+from lightlint.facts.datasets import Datasets
 from lightlint.facts.fabric import Fabrics
 from lightlint.facts.flow import Flow
 from lightlint.facts.gradients import Gradients
@@ -269,6 +270,11 @@ class FileFacts:
     def checkpoints(self) -> Checkpoints:
         """What is done with what `torch.load` gives."""
         return Checkpoints(self)
+
+    @cached_property
+    def datasets(self) -> Datasets:
+        """Which data sets the workers of DataLoaders draw from."""
+        return Datasets(self)
 
     @cached_property
     def torch(self) -> Target:

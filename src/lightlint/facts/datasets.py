@@ -1,0 +1,89 @@
+"""Which data set classes of a file the workers of its DataLoaders draw from."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from lightlint.facts.bindings import Kind
+from lightlint.facts.names import UNKNOWN
+from lightlint.facts.options import option_default
+from lightlint.facts.workers import LOADER
+
+if TYPE_CHECKING:
+    from lightlint.facts.file import FileFacts
+
+READS = ("__getitem__", "__getitems__", "__iter__")
+
+_SPLIT = "torch.utils.data.random_split"
+_HOLDS = {f"torch.utils.data.{name}" for name in ("Subset", "ConcatDataset", "ChainDataset", "StackDataset")} | {_SPLIT}
+_DEPTH = 5
+
+
+class Datasets:
+    """The loaders of one file by what they draw from."""
+
+    def __init__(self, facts: FileFacts) -> None:
+        self._facts = facts
+        self._names = facts.names
+        self._classes = facts.classes
+
+    @cached_property
+    def loaders(self) -> tuple[cst.Call, ...]:
+        """The calls that make a DataLoader."""
+        return tuple(each for each in self._facts.tree.all(cst.Call) if self._names.call(each) == LOADER)
+
+    @cached_property
+    def _drawn(self) -> dict[cst.Call, frozenset[cst.ClassDef]]:
+        found = {}
+        for loader in self.loaders:
+            given = self._names.argument(loader, "dataset", 0)
+            found[loader] = frozenset(self._inside(given.value, 0)) if given is not None else frozenset()
+        return found
+
+    def classes_of(self, loader: cst.Call) -> frozenset[cst.ClassDef]:
+        """The classes of this file that a loader's data set is made of, through subsets and splits."""
+        return self._drawn.get(loader, frozenset())
+
+    def loaders_of(self, node: cst.ClassDef) -> list[cst.Call]:
+        """The loaders of this file that draw from instances of a class."""
+        return [loader for loader in self.loaders if node in self._drawn[loader]]
+
+    def workers(self, loader: cst.Call) -> object:
+        """The number of workers of a loader: as written, else the default of the command line option it reads."""
+        count = self._facts.workers.count(loader)
+        given = self._names.argument(loader, "num_workers", 5)
+        if count is not UNKNOWN or given is None:
+            return count
+        return option_default(self._facts.tree, self._names, given.value)
+
+    def read_in(self, node: cst.ClassDef) -> frozenset[cst.FunctionDef]:
+        """The functions of this file that make a data set's samples, in the workers where there are any."""
+        starts = [method for name in READS if (method := self._classes.method(node, name)) is not None]
+        return frozenset(function for start in starts for function in self._facts.hooks.reachable(start))
+
+    def _inside(self, expression: cst.CSTNode | None, depth: int) -> set[cst.ClassDef]:
+        if depth > _DEPTH or expression is None:
+            return set()
+        if isinstance(expression, (cst.List, cst.Tuple)):
+            return {node for item in expression.elements for node in self._inside(item.value, depth + 1)}
+        if isinstance(expression, cst.Name):
+            split = [
+                each.value
+                for each in self._names.bindings.lookup(expression)
+                if each.kind is Kind.ASSIGN and each.path and self._names.call(each.value) == _SPLIT
+            ]
+            if split:
+                return {node for value in split for node in self._inside(value, depth + 1)}
+        found: set[cst.ClassDef] = set()
+        calls = [expression] if self._names.call(expression) == _SPLIT else []
+        for origin in self._facts.values.origins(expression):
+            node = self._classes.local(origin.name)
+            found |= {node} if node is not None else set()
+            calls += [origin.call] if origin.call is not None and origin.name in _HOLDS else []
+        for call in calls:
+            if isinstance(call, cst.Call) and call.args:
+                found |= self._inside(call.args[0].value, depth + 1)
+        return found
