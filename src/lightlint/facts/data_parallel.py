@@ -116,7 +116,8 @@ class DataParallel:
         found = self._facts.reaching.bindings(name)
         if any(each.kind is Kind.PARAMETER for each in found):
             given = [each for binding in found for each in self._given(binding)]
-            return len(found) == 1 and bool(given) and all(self.is_inner(each, depth + 1) for each in given)
+            inner = len(found) == 1 and bool(given) and all(self.is_inner(each, depth + 1) for each in given)
+            return inner or self._is_wrapped_elsewhere(name)
         if any(each.kind is not Kind.ASSIGN or each.path for each in found):
             return False
         if any(self.is_inner(each.value, depth + 1) for each in found):
@@ -193,8 +194,15 @@ class DataParallel:
         name = self._names.call(call) or ""
         if self._facts.gradients.may_be_off(call) or name.startswith(("builtins.", "torch.nn.utils.")):
             return False
-        if self.is_wrapped(call.func):
+        if self.is_wrapped(call.func) or self._names.key(call.func) in self._unwrapped:
             return True
         if isinstance(call.func, cst.Attribute) and self.is_wrapped(call.func.value):
             return call.func.attr.value != "module" and not _NO_FORWARD.match(call.func.attr.value)
-        return any(self.is_wrapped(arg.value) for arg in call.args) and not self.is_inner(call)
+        dropped = isinstance(self._tree.parent(call), cst.Expr)  # no loss comes of it
+        return not dropped and any(self.is_wrapped(arg.value) for arg in call.args) and not self.is_inner(call)
+
+    @cached_property
+    def _unwrapped(self) -> frozenset[str]:
+        """Keys of the models that Accelerate unwraps somewhere."""
+        calls = [call for call in self._tree.all(cst.Call) if self._names.method(call) == "unwrap_model" and call.args]
+        return frozenset(self._names.key(call.args[0].value) for call in calls) - {""}

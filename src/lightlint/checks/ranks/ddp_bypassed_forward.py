@@ -62,7 +62,40 @@ class DdpBypassedForward(Check):
         for arg in call.args:
             if self.facts.data_parallel.is_inner(arg.value) and self._runs(callee, call, arg.value):
                 return [(arg.value, call, self.code.text_of(arg.value))]
-        return []
+        if self.facts.steps.calls_of.get(callee, ())[:1] != (call,):
+            return []  # told where it is called first
+        inside = [each for each in self.tree.own(callee.body, cst.Call) if self.facts.data_parallel.inner_of(each)]
+        returned = [
+            each for each in inside if not self.facts.gradients.may_be_off(each) and self._is_returned(callee, each)
+        ]
+        return [(each, call, self.code.text_of(each.func)) for each in returned[:1]]
+
+    def _is_returned(self, function: cst.FunctionDef, call: cst.Call) -> bool:
+        """Whether a function returns what is made from a call in it."""
+        ends = [each for each in self.tree.own(function.body, cst.Return) if each.value is not None]
+        if any(self.tree.contains(each, call) and not self._leaves_graph(call, [each]) for each in ends):
+            return True
+        return any(
+            self.tree.contains(each, use) and not self._leaves_graph(use, [each])
+            for each in ends
+            for use in self._uses(function, call)
+        )
+
+    def _uses(self, owner: Owner, call: cst.Call) -> list[cst.Name]:
+        """The uses of what a call gives, and of what is made from it, behind its own statement."""
+        statement = self.tree.statement(call)
+        match statement:
+            case cst.Assign():
+                targets: list[cst.CSTNode] = [each.target for each in statement.targets]
+            case cst.AnnAssign() | cst.AugAssign():
+                targets = [statement.target]
+            case _:
+                return []
+        if self._leaves_graph(call, [statement]):
+            return []
+        spread = Spread(self.tree, owner, self.facts.flow(owner))
+        bound = [name for target in targets for name in self.tree.within(target, cst.Name)]
+        return [use for name in bound for use in spread.uses(name.value, name)]
 
     def _runs(self, function: cst.FunctionDef, call: cst.Call, module: cst.BaseExpression, depth: int = 0) -> bool:
         """Whether a function runs a forward pass, with autograd on, of the module that a call gives it."""
@@ -118,22 +151,9 @@ class DdpBypassedForward(Check):
         """Whether a backward pass goes over what a call gives."""
         if any(each is not call and self.tree.contains(each, call) for each in backwards):
             return not self._leaves_graph(call, backwards)
-        statement = self.tree.statement(call)
-        match statement:
-            case cst.Assign():
-                targets: list[cst.CSTNode] = [each.target for each in statement.targets]
-            case cst.AnnAssign() | cst.AugAssign():
-                targets = [statement.target]
-            case _:
-                return False
-        if self._leaves_graph(call, [statement]):
-            return False
-        spread = Spread(self.tree, owner, self.facts.flow(owner))
-        bound = [name for target in targets for name in self.tree.within(target, cst.Name)]
-        uses = [use for name in bound for use in spread.uses(name.value, name)]
         return any(
             self.tree.contains(backward, use) and not self._leaves_graph(use, [backward])
-            for use in uses
+            for use in self._uses(owner, call)
             for backward in backwards
         )
 
