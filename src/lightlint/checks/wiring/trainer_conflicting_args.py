@@ -5,12 +5,14 @@ import libcst as cst
 from lightlint.check import Check
 from lightlint.facts.classes import CALLBACK
 from lightlint.facts.compat import is_versioned
+from lightlint.facts.keywords import Keyword, keywords
 from lightlint.facts.names import UNKNOWN
 from lightlint.facts.training import ENTRY_POINTS
 from lightlint.facts.world import TRAINER
 from lightlint.finding import Tier
 
 _CHECKPOINT = "lightning.callbacks.ModelCheckpoint"
+_RATES = "lightning.callbacks.LearningRateMonitor"
 _PROGRESS = ("lightning.callbacks.ProgressBar", "lightning.callbacks.TQDMProgressBar", "lightning.callbacks.RichProgressBar")  # fmt: skip
 _TOO_MUCH_FOR_BAREBONES = {
     "enable_checkpointing", "logger", "enable_progress_bar", "log_every_n_steps", "enable_model_summary",
@@ -49,7 +51,7 @@ class TrainerConflictingArgs(Check):
             if origin is None or not self.classes.name_is_a(origin.name, CALLBACK) or item is None:
                 continue
             short = origin.name.rpartition(".")[2]
-            switches = {"enable_checkpointing": (_CHECKPOINT,), "enable_progress_bar": _PROGRESS}
+            switches = {"enable_checkpointing": (_CHECKPOINT,), "enable_progress_bar": _PROGRESS, "logger": (_RATES,)}
             for switch, kinds in switches.items():
                 if self._constant(trainer, switch) is False and self.classes.name_is_a(origin.name, *kinds):
                     self.report(item, f"`{short}` among the callbacks of a Trainer with `{switch}=False`")
@@ -74,19 +76,39 @@ class TrainerConflictingArgs(Check):
             self.report(interval, "`val_check_interval` is a share of an epoch, `check_val_every_n_epoch` is None")
 
     def _checkpoint(self, call: cst.Call) -> None:
-        kept = self.names.argument(call, "save_top_k")
+        given = {each.name: each for each in keywords(self.tree, self.names, call)}
+        if all(self._is_read(arg, given) for arg in call.args if arg.star):
+            self._top_k(call, given)
+        triggers = [each for name in _TRIGGERS if (each := given.get(name)) and self._is_set(each.value)]
+        if len(triggers) > 1:
+            last, first = triggers[-1], triggers[0]
+            self.report(last.node, f"`{last.name}` beside `{first.name}`, of which one at most may be set")
+
+    def _top_k(self, call: cst.Call, given: dict[str, Keyword]) -> None:
+        kept = given.get("save_top_k")
         value = self.names.constant(kept.value) if kept else 1
-        has_monitor = (
-            self.names.argument(call, "monitor", 2) is not None and self._constant(call, "monitor") is not None
-        )
-        known = has_monitor or self.names.has_star(call)
-        if kept is not None and isinstance(value, int) and value not in {-1, 0, 1} and not known:
-            self.report(kept, f"`save_top_k={value}` without a `monitor`")
-        given = [each for each in _TRIGGERS if self._constant(call, each) is not UNKNOWN and self._constant(call, each)]
-        if len(given) > 1:
-            last = self.names.argument(call, given[-1])
-            if last is not None:
-                self.report(last, f"`{given[-1]}` beside `{given[0]}`, of which one at most may be set")
+        place = self.names.argument(call, "monitor", 2)
+        monitor = given["monitor"].value if "monitor" in given else place.value if place else None
+        has_monitor = monitor is not None and self.names.constant(monitor) is not None
+        if kept is not None and isinstance(value, int) and value not in {-1, 0, 1} and not has_monitor:
+            self.report(kept.node, f"`save_top_k={value}` without a `monitor`")
+
+    def _is_set(self, value: cst.BaseExpression) -> bool:
+        constant = self.names.constant(value)
+        return constant is not UNKNOWN and bool(constant)
+
+    def _is_read(self, arg: cst.Arg, given: dict[str, Keyword]) -> bool:
+        """Whether all that a `**config` holds is among the keywords that were read."""
+        made: cst.BaseExpression | None = arg.value
+        if isinstance(made, cst.Name):
+            found = self.names.bindings.lookup(made)
+            made = found[0].value if len(found) == 1 and isinstance(found[0].value, cst.BaseExpression) else None
+        if arg.star != "**" or not isinstance(made, cst.Dict):
+            return False
+        keys = [
+            self.names.constant(each.key) if isinstance(each, cst.DictElement) else UNKNOWN for each in made.elements
+        ]
+        return bool(keys) and all(key in given for key in keys)
 
     def _sources(self, call: cst.Call) -> None:
         data = self.names.argument(call, "datamodule")
