@@ -106,6 +106,9 @@ def _settings() -> Settings:
 def _plan(found: Sequence[Suspicion], options: argparse.Namespace, run_directory: Path, scratch: Path) -> Plan:
     probes = [all_probes()[each.claim.probe] for each in found if each.claim.probe in all_probes()]
     meters = sorted({"lines", "loaders", *(meter for probe in probes for meter in probe.meters)})
-    targets = tuple(Target(each.claim.index, each.claim.file, each.claim.first, each.claim.last) for each in found)
+    targets = tuple(
+        Target(each.claim.index, each.claim.file, each.claim.first, each.claim.last, tuple(each.claim.details.values()))
+        for each in found
+    )
     limits = Limits(options.epochs, options.batches)
     return Plan(str(run_directory), str(scratch), targets, tuple(meters), limits, options.devices)

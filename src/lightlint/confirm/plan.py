@@ -13,12 +13,16 @@ FILE = "plan.json"
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The lines of a finding, as the run sees them: rows `first` to `last` of `file` (an absolute path)."""
+    """The lines of a finding, as the run sees them: rows `first` to `last` of `file` (an absolute path).
+
+    `names` are those its message has in backticks: a function of such a name that begins there is counted when called.
+    """
 
     finding: int
     file: str
     first: int
     last: int
+    names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,4 +89,4 @@ def read(path: str | Path) -> Plan:
 
 
 def _targets(rows: Sequence[dict[str, object]]) -> tuple[Target, ...]:
-    return tuple(Target(**row) for row in rows)  # type: ignore[arg-type]
+    return tuple(Target(**{**row, "names": tuple(row["names"])}) for row in rows)  # type: ignore[arg-type]

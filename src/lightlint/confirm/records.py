@@ -13,6 +13,12 @@ Every event has `kind`, `time` (seconds of the host's monotonic clock) and `step
 | cost | any | meter, seconds |
 | step | steps | optimizer, n (this optimizer's steps), rates, backwards, batches, automatic (inside Lightning) |
 | line | lines | finding, hit, seconds, changes: {snapshot: {name: value}} between entering and leaving the lines |
+| call | lines | finding, function, number: the finding's own function was called |
+| trainer-start, trainer-end | boot | stage, rank, world, device: a Lightning loop begins, ends |
+| metrics | trainer | when (the hook), values: {key: value} of `trainer.callback_metrics`, epoch |
+| callback | trainer | type, monitor, mode, best: what a checkpoint or early stopping callback keeps at the end |
+| loop | trainer | epoch, batches, global_step at the end of a fit |
+| hook | trainer | name: Lightning came to this point of its loop, once for each name |
 | loader | loaders | loader, length, batch_size, workers, sampler, dataset, dataset_length, file, line |
 | pass | loaders | loader, number, indices (a sample of up to 20,000, None for iterable data), drawn |
 | batch | loaders | loader, pass, number, wait, digest |

@@ -27,9 +27,15 @@ def make_callback(package: str) -> Any:
             """Pickled for `ddp_spawn`: the child has a session of its own."""
             return _remake, (package,)
 
+        def _come_to(self, hook: str, trainer: Any, pl_module: Any) -> None:
+            if self._session:
+                for each in self._session.in_trainer:
+                    each(hook, trainer, pl_module)
+
         def setup(self, trainer: Any, pl_module: Any, stage: str) -> None:
             lightning.enter()  # here, not in Trainer.__init__: a spawned rank unpickles its Trainer
             self._told("trainer-start", trainer, stage=stage)
+            self._come_to("setup", trainer, pl_module)
 
         def teardown(self, trainer: Any, pl_module: Any, stage: str) -> None:
             lightning.leave()
@@ -39,6 +45,33 @@ def make_callback(package: str) -> Any:
             if self._session:
                 for each in self._session.before_update:
                     each(optimizer)
+
+        def on_train_start(self, trainer: Any, pl_module: Any) -> None:
+            self._come_to("on_train_start", trainer, pl_module)
+
+        def on_train_epoch_start(self, trainer: Any, pl_module: Any) -> None:
+            self._come_to("on_train_epoch_start", trainer, pl_module)
+
+        def on_train_batch_end(self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:
+            self._come_to("on_train_batch_end", trainer, pl_module)
+
+        def on_train_epoch_end(self, trainer: Any, pl_module: Any) -> None:
+            self._come_to("on_train_epoch_end", trainer, pl_module)
+
+        def on_train_end(self, trainer: Any, pl_module: Any) -> None:
+            self._come_to("on_train_end", trainer, pl_module)
+
+        def on_validation_epoch_end(self, trainer: Any, pl_module: Any) -> None:
+            self._come_to("on_validation_epoch_end", trainer, pl_module)
+
+        def on_validation_end(self, trainer: Any, pl_module: Any) -> None:
+            self._come_to("on_validation_end", trainer, pl_module)
+
+        def on_test_epoch_end(self, trainer: Any, pl_module: Any) -> None:
+            self._come_to("on_test_epoch_end", trainer, pl_module)
+
+        def on_predict_epoch_end(self, trainer: Any, pl_module: Any) -> None:
+            self._come_to("on_predict_epoch_end", trainer, pl_module)
 
         def on_exception(self, trainer: Any, pl_module: Any, exception: BaseException) -> None:
             lightning.leave()

@@ -51,6 +51,7 @@ class Session:
         before_update: called with an optimizer right before it changes parameters, gradients in place. Inside
             Lightning that is behind the user's `training_step`, which runs inside `optimizer.step`.
         after_update: called with an optimizer right after it changed parameters.
+        in_trainer: called with a hook's name, the Trainer and its module at the points of Lightning's loops.
         at_end: called once before the process ends.
         reason: how the process ended.
     """
@@ -61,6 +62,7 @@ class Session:
     snapshots: dict[str, Callable[[Any], Mapping[str, Any]]] = field(default_factory=dict)
     before_update: list[Callable[[Any], None]] = field(default_factory=list)
     after_update: list[Callable[[Any], None]] = field(default_factory=list)
+    in_trainer: list[Callable[[str, Any, Any], None]] = field(default_factory=list)
     at_end: list[Callable[[], None]] = field(default_factory=list)
     guards: list[Guard] = field(default_factory=list)
     reason: str = "finished"

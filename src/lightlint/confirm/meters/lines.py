@@ -20,6 +20,7 @@ from lightlint.confirm.plan import Target
 if TYPE_CHECKING:
     from lightlint.confirm.boot.session import Session
 
+_DECORATED = 6  # rows: a decorated function's code begins at its first decorator, its finding at `def`
 MOST_HITS = 12  # of each finding; a line that runs oftener tells nothing new
 _TOOL = 4  # sys.monitoring's tool numbers 0-3 and 5 have names of their own
 
@@ -51,10 +52,13 @@ class _Watch:
         self._hits: dict[int, int] = {}
         self._inside: dict[tuple[int, int], _Entry] = {}  # (frame, finding)
         self._in_code: dict[CodeType, list[Target]] = {}
+        self._named: dict[CodeType, list[int]] = {}
+        self._calls: dict[int, int] = {}
         self._files: dict[str, str] = {}
         self._guarded = session.guard("lines")
         self.at = self._guarded(self._at)
         self.left = self._guarded(self._left)
+        self.called = self._guarded(self._called)
 
     def targets(self, code: CodeType) -> list[Target]:
         """The findings whose lines lie in a code object."""
@@ -64,20 +68,38 @@ class _Watch:
         return known
 
     def _find(self, code: CodeType) -> list[Target]:
-        path = self._files.get(code.co_filename)
-        if path is None:
-            path = self._files[code.co_filename] = os.path.realpath(code.co_filename)
-        here = self._targets.get(path)
+        here = self._targets.get(self._path(code))
         if not here:
             return []
         rows = {row for _, _, row in code.co_lines() if row}
         return [target for target in here if any(target.first <= row <= target.last for row in rows)]
+
+    def _path(self, code: CodeType) -> str:
+        path = self._files.get(code.co_filename)
+        if path is None:
+            path = self._files[code.co_filename] = os.path.realpath(code.co_filename)
+        return path
+
+    def named(self, code: CodeType) -> list[int]:
+        """The findings about the function that a code object is the body of."""
+        known = self._named.get(code)
+        if known is None:
+            here = self._targets.get(self._path(code), ())
+            row = code.co_firstlineno
+            known = self._named[code] = [
+                target.finding
+                for target in here
+                if code.co_name in target.names and target.first - _DECORATED <= row <= target.last
+            ]
+        return known
 
     def trace(self, frame: FrameType, event: str, _argument: Any) -> Callable[..., Any] | None:
         """The global trace function: local traces only where a finding lies."""
         if self._done():
             sys.settrace(None)
             return None
+        if event == "call" and self.named(frame.f_code):
+            self.called(frame.f_code)
         return self._local if event == "call" and self.targets(frame.f_code) else None
 
     def _local(self, frame: FrameType, event: str, _argument: Any) -> Callable[..., Any]:
@@ -105,6 +127,12 @@ class _Watch:
             entry = self._inside.pop((id(frame), target.finding), None)
             if entry is not None:
                 self._tell(frame, target.finding, entry)
+
+    def _called(self, code: CodeType) -> None:
+        for finding in self.named(code):
+            self._calls[finding] = number = self._calls.get(finding, 0) + 1
+            if number <= MOST_HITS:
+                self._session.record.emit("call", finding=finding, function=code.co_name, number=number)
 
     def _look(self, frame: FrameType) -> dict[str, Mapping[str, Any]]:
         return {name: snapshot(frame) for name, snapshot in self._session.snapshots.items()}
@@ -140,10 +168,14 @@ def _monitor(watch: _Watch) -> None:
     monitoring.use_tool_id(_TOOL, "lightlint")
 
     def started(code: CodeType, _offset: int) -> Any:
-        if is_quiet() or not watch.targets(code):
-            return monitoring.DISABLE
+        if is_quiet():
+            return None
+        if watch.named(code):
+            watch.called(code)
+        if not watch.targets(code):
+            return None if watch.named(code) else monitoring.DISABLE
         monitoring.set_local_events(_TOOL, code, events.LINE | events.PY_RETURN)
-        return monitoring.DISABLE
+        return None if watch.named(code) else monitoring.DISABLE
 
     def line(code: CodeType, row: int) -> Any:
         if not watch.targets(code):
