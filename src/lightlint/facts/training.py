@@ -42,10 +42,16 @@ class Training:
         """Whether a LightningModule optimizes automatically, None where the text does not tell."""
         if self._mode_set_outside:
             return None
-        if self._classes.has_method(node, "automatic_optimization"):  # a property: what it returns is another question
-            return None
+        if self._classes.has_method(node, "automatic_optimization"):
+            return self._of_property(node)
         value = self._classes.constant(node, "automatic_optimization", True)
         return value if isinstance(value, bool) else None
+
+    def _of_property(self, node: cst.ClassDef) -> bool | None:
+        """The one constant that a property `automatic_optimization` of this file returns."""
+        method = self._classes.method(node, "automatic_optimization")
+        given = [self._names.constant(each) for each in self._values.returns(method)] if method is not None else []
+        return given[0] if len(given) == 1 and isinstance(given[0], bool) else None
 
     @cached_property
     def _mode_set_outside(self) -> bool:

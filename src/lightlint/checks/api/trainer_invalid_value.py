@@ -33,13 +33,17 @@ class TrainerInvalidValue(Check):
             self.report(arg, f"`{self.code.text_of(arg)}` {found}")
 
     def _judge(self, call: cst.Call, arg: cst.Arg, keyword: str) -> None:
-        value = dict if isinstance(arg.value, cst.Dict) else self.names.constant(arg.value)
-        if value is UNKNOWN:
-            return
         target = self.facts.lightning
-        found = fault(keyword, value, target)
-        if found:
-            self.report(arg, f"`{self.code.text_of(arg)}` {found}")
+        arms = _arms(arg.value)
+        for arm in arms:
+            given = self._value(arm)
+            found = fault(keyword, given, target) if given is not UNKNOWN else None
+            if found:
+                written = self.code.text_of(arg if arm is arg.value else arm)
+                self.report(arg, f"`{written}` {found}")
+                return
+        value = self._value(arg.value)
+        if value is UNKNOWN:
             return
         newer = newer_precision(value, target) if keyword == "precision" else None
         if newer and self.names.argument(call, "plugins") is None:
@@ -47,3 +51,13 @@ class TrainerInvalidValue(Check):
             draft = replace(self.code, arg.value, f'"{newer}"') if literal else None
             message = f'`{self.code.text_of(arg)}` is an old name of `"{newer}"`'
             self.report(arg, message, tier=Tier.NOTE, repair=Repair(f'write "{newer}"', draft))
+
+    def _value(self, expression: cst.BaseExpression) -> object:
+        return dict if isinstance(expression, cst.Dict) else self.names.constant(expression)
+
+
+def _arms(expression: cst.BaseExpression) -> list[cst.BaseExpression]:
+    """What a conditional expression can be; anything else stands for itself."""
+    if not isinstance(expression, cst.IfExp):
+        return [expression]
+    return [*_arms(expression.body), *_arms(expression.orelse)]

@@ -37,13 +37,32 @@ class EvalModeLeak(Check):
         if isinstance(receiver, cst.Name):
             return receiver.value == "pl_module" and self.classes.is_a(node, CALLBACK)
         is_part = isinstance(receiver, cst.Attribute) and self.classes.is_self(receiver.value)
-        if not is_part or not hooks <= _ENDS or not self.classes.is_a(node, MODULE):
+        if not is_part or not self.classes.is_a(node, MODULE):
+            return False
+        if not hooks <= _ENDS and not self._is_run_without_grad(receiver):  # batch norm may be frozen that way
             return False
         if _FROZEN.search(self.code.text_of(node)):
             return False
         key, gradients = self.names.key(receiver), self.facts.gradients
         calls = self.facts.optimization.calls(node)
         return any(self.names.key(each.func) == key and not gradients.may_be_off(each) for each in calls)
+
+    def _is_run_without_grad(self, receiver: cst.BaseExpression) -> bool:
+        """Whether the function that puts a part in eval mode runs it there, each time without recording a graph."""
+        key = self.names.key(receiver)
+        calls = [
+            each for each in self.tree.own(self.tree.owner(receiver), cst.Call) if self.names.key(each.func) == key
+        ]
+        return bool(calls) and all(self._is_without_grad(each) for each in calls)
+
+    def _is_without_grad(self, call: cst.Call) -> bool:
+        for above in self.tree.ancestors(call):
+            switches = [each.item for each in above.items] if isinstance(above, cst.With) else []
+            switches += [each.decorator for each in above.decorators] if isinstance(above, cst.FunctionDef) else []
+            spelled = [self.names.of(each.func if isinstance(each, cst.Call) else each) for each in switches]
+            if {"torch.no_grad", "torch.inference_mode"} & set(spelled):
+                return True
+        return False
 
     def _is_used(self, call: cst.Call, key: str) -> bool:
         """Whether the function runs the module behind the call: it is put in eval mode for that, not for good."""

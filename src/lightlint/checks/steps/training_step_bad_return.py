@@ -19,7 +19,7 @@ class TrainingStepBadReturn(Check):
             or self._is_refined(node)
         ):
             return
-        what = self._fault(statement.value)
+        what = self._fault(statement.value) or self._fault_of_helper(statement.value)
         if what:
             self.report(statement.value, what)
 
@@ -44,13 +44,28 @@ class TrainingStepBadReturn(Check):
             "`training_step` returns a loss without its graph: the backward pass raises" if self._is_cut(value) else ""
         )
 
-    def _of_dict(self, value: cst.Dict) -> str:
-        keys = [self.names.constant(each.key) if isinstance(each, cst.DictElement) else None for each in value.elements]
-        if not all(isinstance(key, str) for key in keys):
+    def _fault_of_helper(self, value: cst.BaseExpression) -> str:
+        """What is wrong with what a method of the class gives, if it gives that in every case."""
+        callee = self.hooks.callee(value) if isinstance(value, cst.Call) else None
+        own = callee is not None and self.tree.class_of(callee) is self.tree.enclosing_class(value)
+        if callee is None or not own or callee.decorators or self.hooks.of(callee) is not None:
             return ""
-        if "loss" not in keys:
+        found = [self._fault(each) if each is not None else "" for each in self.values.returns(callee)]
+        return found[0] if found and all(found) else ""
+
+    def _of_dict(self, value: cst.Dict) -> str:
+        spelled = [
+            self.facts.strings.possible(each.key) if isinstance(each, cst.DictElement) else None
+            for each in value.elements
+        ]
+        keys = [text for text in spelled if text is not None]
+        if len(keys) < len(spelled):
+            return ""
+        if not any("loss" in text for text in keys):
             return '`training_step` returns a dict without "loss": Lightning raises'
-        loss = value.elements[keys.index("loss")].value
+        loss = next((each.value for each, text in zip(value.elements, keys, strict=True) if text == {"loss"}), None)
+        if loss is None:
+            return ""
         if self._is_number(loss) or self._is_cut(loss):
             return "`training_step` returns a loss without its graph: the backward pass raises"
         return ""
