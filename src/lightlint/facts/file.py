@@ -38,6 +38,7 @@ from lightlint.facts.project import Project
 from lightlint.facts.reaching import Reaching
 from lightlint.facts.rescues import Rescues
 from lightlint.facts.results import Results
+from lightlint.facts.shapes import Shapes
 from lightlint.facts.steps import Steps
 from lightlint.facts.strings import Strings
 from lightlint.facts.summary import summarise
@@ -255,6 +256,11 @@ class FileFacts:
     def modes(self) -> Modes:
         """Which modules calls put in eval mode, and which act by their mode."""
         return Modes(self)
+
+    @cached_property
+    def shapes(self) -> Shapes:
+        """What is sure of dtypes and shapes."""
+        return Shapes(self)
 
     @cached_property
     def criteria(self) -> Criteria:

@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+import re
+
+import libcst as cst
+
+from lightlint.check import Check
+from lightlint.facts.loops import LoopKind
+from lightlint.facts.shapes import Layout
+from lightlint.finding import Tier
+
+_BROADCASTING = {"MSELoss", "L1Loss", "SmoothL1Loss", "HuberLoss"}
+_REFUSING = {"BCELoss", "BCEWithLogitsLoss"}
+_LOADER = re.compile(r"loader|batches", re.IGNORECASE)
+
+
+class LossBroadcast(Check):
+    def visit_Call(self, call: cst.Call) -> None:
+        loss = self.facts.criteria.of(call)
+        if loss is None or loss.target is None or loss.name not in _BROADCASTING | _REFUSING:
+            return
+        given, target = self.facts.shapes.layout(loss.input), self.facts.shapes.layout(loss.target)
+        if given is None or target is None or given is target or not self._is_batched(call):
+            return
+        shapes = {Layout.FLAT: "(N,)", Layout.COLUMN: "(N, 1)"}
+        met = f"`{loss.name}` compares {shapes[given]} with {shapes[target]}"
+        if loss.name in _REFUSING:
+            self.report(call, f"{met} and raises", tier=Tier.ERROR)
+        else:
+            self.report(call, f"{met}: each prediction with each target, so the model learns their mean")
+
+    def _is_batched(self, call: cst.Call) -> bool:
+        """Whether a loss is computed over many samples: per batch, or over tensors that are made whole."""
+        loops = self.tree.loops(call)
+        if not loops:
+            return self.loops.per_batch(call) is not None
+        words = (
+            [name.value for name in self.tree.within(loops[0].iter, cst.Name)] if isinstance(loops[0], cst.For) else []
+        )
+        drawn = self.loops.kind(loops[0]) is LoopKind.BATCH and any(_LOADER.search(word) for word in words)
+        counted = "range" in words  # epochs over one tensor
+        return drawn or counted or self.values.is_batch_loop(loops[0])
