@@ -12,7 +12,7 @@ Every event has `kind`, `time` (seconds of the host's monotonic clock) and `step
 | meter-error | any | meter, message |
 | cost | any | meter, seconds |
 | step | steps | optimizer, n (this optimizer's steps), rates, backwards, batches, automatic (inside Lightning) |
-| line | lines | finding, hit, seconds, changes: {snapshot: {name: value}} between entering and leaving the lines |
+| line | lines | finding, hit, seconds, changes: {snapshot: {name: value}} from before to after, then: the row behind them (None: the function ended), raised |
 | call | lines | finding, function, number: the finding's own function was called |
 | trainer-start, trainer-end | boot | stage, rank, world, device: a Lightning loop begins, ends |
 | metrics | trainer | when (the hook), values: {key: value} of `trainer.callback_metrics`, epoch |

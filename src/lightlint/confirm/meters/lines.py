@@ -58,6 +58,7 @@ class _Watch:
         self._guarded = session.guard("lines")
         self.at = self._guarded(self._at)
         self.left = self._guarded(self._left)
+        self.failed = self._guarded(self._failed)
         self.called = self._guarded(self._called)
 
     def targets(self, code: CodeType) -> list[Target]:
@@ -102,9 +103,11 @@ class _Watch:
             self.called(frame.f_code)
         return self._local if event == "call" and self.targets(frame.f_code) else None
 
-    def _local(self, frame: FrameType, event: str, _argument: Any) -> Callable[..., Any]:
+    def _local(self, frame: FrameType, event: str, argument: Any) -> Callable[..., Any]:
         if event == "line":
             self.at(frame, frame.f_lineno)
+        elif event == "exception":
+            self.failed(frame, argument[1] if isinstance(argument[1], BaseException) else argument[0]())
         elif event == "return":
             self.left(frame)
         return self._local
@@ -120,7 +123,16 @@ class _Watch:
                     self._hits[target.finding] = self._hits.get(target.finding, 0) + 1
                     self._inside[key] = _Entry(time.perf_counter(), self._look(frame))
             elif key in self._inside:
-                self._tell(frame, target.finding, self._inside.pop(key))
+                self._tell(frame, target.finding, self._inside.pop(key), row)
+
+    def _failed(self, frame: FrameType, error: BaseException) -> None:
+        """Note what comes up through the lines; the error itself is not kept, its frames hold the program's tensors."""
+        if isinstance(error, StopIteration | StopAsyncIteration | GeneratorExit | SystemExit):
+            return
+        for target in self.targets(frame.f_code):
+            entry = self._inside.get((id(frame), target.finding))
+            if entry is not None and not entry.raised:
+                entry.raised = f"{type(error).__name__}: {str(error)[:1000]}"
 
     def _left(self, frame: FrameType) -> None:
         for target in self.targets(frame.f_code):
@@ -137,7 +149,7 @@ class _Watch:
     def _look(self, frame: FrameType) -> dict[str, Mapping[str, Any]]:
         return {name: snapshot(frame) for name, snapshot in self._session.snapshots.items()}
 
-    def _tell(self, frame: FrameType, finding: int, entry: _Entry) -> None:
+    def _tell(self, frame: FrameType, finding: int, entry: _Entry, then: int | None = None) -> None:
         seconds = time.perf_counter() - entry.began
         changes = {
             name: {key: [entry.seen.get(name, {}).get(key), value] for key, value in now.items()}
@@ -150,6 +162,8 @@ class _Watch:
             seconds=round(seconds, 6),
             function=frame.f_code.co_name,
             changes=changes,
+            then=then,
+            raised=entry.raised,
         )
 
 
@@ -159,6 +173,7 @@ class _Entry:
     def __init__(self, began: float, seen: Mapping[str, Mapping[str, Any]]) -> None:
         self.began = began
         self.seen = seen
+        self.raised = ""
 
 
 def _monitor(watch: _Watch) -> None:
@@ -186,9 +201,17 @@ def _monitor(watch: _Watch) -> None:
     def returned(code: CodeType, _offset: int, _value: Any) -> Any:
         watch.left(sys._getframe(1))
 
+    def raised(code: CodeType, _offset: int, error: BaseException) -> Any:
+        if watch.targets(code):
+            watch.failed(sys._getframe(1), error)
+
+    def unwound(code: CodeType, _offset: int, _error: BaseException) -> Any:
+        watch.left(sys._getframe(1))
+
     monitoring.register_callback(_TOOL, events.PY_START, started)
     monitoring.register_callback(_TOOL, events.PY_RESUME, started)
     monitoring.register_callback(_TOOL, events.LINE, line)
     monitoring.register_callback(_TOOL, events.PY_RETURN, returned)
-    monitoring.register_callback(_TOOL, events.PY_UNWIND, lambda code, _offset, _error: returned(code, 0, None))
-    monitoring.set_events(_TOOL, events.PY_START | events.PY_UNWIND)
+    monitoring.register_callback(_TOOL, events.RAISE, raised)
+    monitoring.register_callback(_TOOL, events.PY_UNWIND, unwound)
+    monitoring.set_events(_TOOL, events.PY_START | events.RAISE | events.PY_UNWIND)
