@@ -35,11 +35,11 @@ def main(arguments: Sequence[str]) -> int:
     ours, words = _split(arguments)
     options = _parser().parse_args(ours)
     try:
+        render = importlib.import_module(f"lightlint.confirm.reports.{options.output_format}").render
         report = _confirm(parse(words), options)
     except CommandError as error:
         sys.stderr.write(f"lightlint: {error}\n")
         return FAILED
-    render = importlib.import_module(f"lightlint.confirm.reports.{options.output_format}").render
     sys.stdout.write(render(report))
     return CONFIRMED if any(each.verdict.outcome is Outcome.CONFIRMED for each in report.judged) else CLEAN
 

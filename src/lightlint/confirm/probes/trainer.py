@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import inf, isfinite
+
 from lightlint.confirm.probes.probe import Probe, confirmed, not_observable, refuted, still_open
 from lightlint.confirm.records import Run
 from lightlint.confirm.verdict import Claim, Number, Verdict
@@ -67,7 +69,8 @@ def best_of_history(claim: Claim, run: Run) -> Verdict:
             for _, event in run.each("metrics")
             if event["when"] == "on_validation_end" and kept["monitor"] in event["values"]
         ]
-        if kept["monitor"] not in claim.details.values() or kept["best"] is None or len(set(values)) < 2:
+        named = kept["monitor"] in claim.details.values() and f"'{kept['mode']}'" in claim.message
+        if not named or not isfinite(inf if kept["best"] is None else kept["best"]) or len(set(values)) < 2:
             continue
         numbers = [
             Number("kept as best", kept["best"]),
