@@ -13,6 +13,7 @@ from lightlint.finding import Applicability
 from lightlint.fixes.edits import replace
 
 _DERIVED = re.compile(r"(?:/dataloader_idx_\d+|_step|_epoch)$")
+_AFTER = ("test_", "on_test_", "predict_", "on_predict_")
 _SHOWN = 6
 
 
@@ -48,7 +49,14 @@ class MonitorNeverLogged(Check):
         if logged is None or own is None:
             return
         keys = logged | own
-        if {monitor.key, _DERIVED.sub("", monitor.key), _DERIVED.sub("", _DERIVED.sub("", monitor.key))} & keys:
+        spellings = {monitor.key, _DERIVED.sub("", monitor.key), _DERIVED.sub("", _DERIVED.sub("", monitor.key))}
+        if spellings & keys:
+            where = _only_elsewhere(*found, spellings) if not spellings & own else ""
+            if where:
+                name = found[1].name.value
+                self.report(
+                    monitor.written, f"`{monitor.watcher}` watches `{monitor.key}`, which `{name}` logs {where}"
+                )
             return
         shown = ", ".join(f"`{key}`" for key in sorted(keys)[:_SHOWN]) or "nothing"
         more = ", ..." if len(keys) > _SHOWN else ""
@@ -77,6 +85,20 @@ def _logged(facts: FileFacts, node: cst.ClassDef) -> frozenset[str] | None:
     if any(_leaves_sight(facts, body) for body in bodies):
         return None
     return _joined([call.keys for call in facts.logs.of_class(node)], _logged_beside(facts))
+
+
+def _only_elsewhere(facts: FileFacts, node: cst.ClassDef, spellings: set[str]) -> str:
+    """Where a module logs a key, if that is nowhere from where callbacks of a fit get it; else empty."""
+    calls = [call for call in facts.logs.of_class(node) if call.keys and call.keys & spellings]
+    names = {hook.name for call in calls for hook in call.hooks}
+    if not calls or not all(call.hooks for call in calls):
+        return ""
+    if all(name.startswith(_AFTER) for name in names):
+        return "in tests only"
+    steps = names <= {"validation_step", "test_step"}
+    if steps and all(facts.logs.argument(call.call, "on_epoch") is False for call in calls):
+        return "for single batches of the validation only (`on_epoch=False`)"
+    return ""
 
 
 def _logged_beside(facts: FileFacts) -> frozenset[str] | None:
