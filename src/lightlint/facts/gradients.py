@@ -197,6 +197,11 @@ class Gradients:
         words = {name.value for name in self._tree.all(cst.Name)}
         return bool(words & {"requires_grad", "requires_grad_", "freeze"})
 
+    def makes_parameters(self, call: cst.CSTNode | None) -> bool:
+        """Whether a call surely makes a module with parameters, or a parameter."""
+        name = self._names.call(call)
+        return name is not None and isinstance(call, cst.Call) and self._has_parameters(name, call)
+
     def _has_parameters(self, name: str, call: cst.Call | None) -> bool:
         """Whether instances of a module class surely have parameters."""
         if _PARAMETRIC.match(name):

@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+import libcst as cst
+
+from lightlint.check import Check
+from lightlint.facts.updates import Owner, body_of, parameters_of
+
+_CARRYING = {"load_state_dict", "add_param_group"}
+
+
+class ParametersReplacedAfterOptimizer(Check):
+    def visit_Call(self, call: cst.Call) -> None:
+        if not self.classes.name_is_a(self.names.call(call), "torch.optim.Optimizer"):
+            return
+        params, target = self.names.argument(call, "params", 0), self._assigned(call)
+        key = parameters_of(params.value) if params is not None else ""
+        optimizer = self.names.key(target) if target is not None else ""
+        if not key or not optimizer:
+            return
+        owner = self.tree.owner(call)
+        flow = self.facts.flow(owner)
+        renewed = self._renewed(owner, optimizer, call)
+        for assign in self.tree.own(body_of(owner), cst.Assign):
+            replaced = self.names.key(assign.targets[0].target)
+            if not self._is_within(replaced, key) or not self._makes_anew(assign.value, key):
+                continue
+            uses = self._uses(owner, optimizer, key)
+            if flow.reaches(call, [assign.value], avoiding=renewed) and flow.reaches(
+                assign.value, uses, avoiding=renewed
+            ):
+                self.report(
+                    assign.targets[0].target,
+                    f"the parameters of this `{replaced}` are none of those `{optimizer}` was made with, and are never updated",
+                )
+
+    def _assigned(self, call: cst.Call) -> cst.BaseExpression | None:
+        above = self.tree.parent(call)
+        return above.targets[0].target if isinstance(above, cst.Assign) and len(above.targets) == 1 else None
+
+    def _is_within(self, replaced: str, key: str) -> bool:
+        return replaced == key or replaced.startswith((f"{key}.", f"{key}["))
+
+    def _makes_anew(self, value: cst.BaseExpression, key: str) -> bool:
+        """Whether a value is a module of its own with parameters, not one made around the old."""
+        while isinstance(value, cst.Call) and self.names.method(value) in {"to", "cuda", "train", "requires_grad_"}:
+            if not isinstance(value.func, cst.Attribute):
+                return False
+            value = value.func.value
+        root = key.split(".")[0]
+        around = any(
+            name.value == root and not self._is_size(name)
+            for name in self.tree.within(value, cst.Name)
+            if root != "self"
+        )
+        return self.facts.gradients.makes_parameters(value) and not around
+
+    def _is_size(self, name: cst.Name) -> bool:
+        """Whether a module is only asked for a size: `model.fc.in_features`."""
+        node: cst.CSTNode = name
+        while isinstance(above := self.tree.parent(node), (cst.Attribute, cst.Subscript)):
+            node = above
+        return isinstance(node, cst.Attribute) and node.attr.value.startswith(
+            ("in_", "out_", "num_", "embedding_", "hidden_")
+        )
+
+    def _renewed(self, owner: Owner, optimizer: str, call: cst.Call) -> list[cst.CSTNode]:
+        """Where the function makes the optimizer again, or tells it of parameters."""
+        assigns = self.tree.own(body_of(owner), cst.Assign)
+        again = [each.value for each in assigns if self.names.key(each.targets[0].target) == optimizer]
+        told = [each for each in self.tree.own(body_of(owner), cst.Call) if self.names.method(each) in _CARRYING]
+        return [*(each for each in again if each is not call), *told]
+
+    def _uses(self, owner: Owner, optimizer: str, key: str) -> list[cst.Call]:
+        """The calls that train with both: steps of the optimizer, and helpers that are given the two."""
+        found = []
+        for call in self.tree.own(body_of(owner), cst.Call):
+            given = {self.names.key(arg.value) for arg in call.args}
+            steps = self.names.method(call) == "step" and isinstance(call.func, cst.Attribute)
+            receiver = self.names.key(call.func.value) if isinstance(call.func, cst.Attribute) else ""
+            if (steps and optimizer in {receiver, *given}) or {optimizer, key} <= given:
+                found.append(call)
+        return found
