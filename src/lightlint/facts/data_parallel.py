@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -19,11 +20,15 @@ _SAME_OBJECT = {"to", "cuda", "cpu", "train", "eval", "half", "float", "double",
 _ACCELERATOR = "accelerate.Accelerator"
 # tests that tell a run of several ranks from one of a single process, which has no wrapped model
 _SEVERAL = re.compile(r"isinstance|hasattr|distributed|ddp|world|parallel|multi|gpu|is_initialized|wrapped", re.I)
+# modules that hold buffers, and torch's own that do not
+_BUFFERED = re.compile(r"Batch_?Norm|^torchvision\.models\.(?!vgg\d+$|alexnet|vit)[a-z]", re.IGNORECASE)
+_PLAIN = re.compile(r"torch\.nn\.(?:Linear|Conv\w+|LSTM|GRU|RNN|Embedding|Transformer\w*)$")
 # methods of a module or of DDP that run no forward pass
 _NO_FORWARD = re.compile(
     r"^(?:train|eval|parameters|named_\w+|state_dict|load_state_dict|modules|children|buffers|to|cuda|cpu|half|float"
     r"|zero_grad|requires_grad_|no_sync|join|apply|register_\w+|save\w*|load\w*|update\w*|get_\w+|set_\w+|add_module"
-    r"|add_param_group|count\w*|num_\w+|step|reset\w*|generate\w*|sample\w*|predict\w*|freeze\w*|unfreeze\w*|print\w*|log\w*|keys|values|items)$"
+    r"|add_param_group|count\w*|num_\w+|step|reset\w*|generate\w*|sample\w*|predict\w*|freeze\w*|unfreeze\w*|print\w*|log\w*|keys|values|items"
+    r"|(?:\w*_)?(?:loss|criterion)(?:_fn|_func|_function)?)$"
 )
 
 
@@ -185,6 +190,62 @@ class DataParallel:
         """Whether a method of this name, in this file, runs without autograd."""
         defined = [each for each in self._tree.all(cst.FunctionDef) if each.name.value == method]
         return bool(defined) and all(self._facts.gradients.may_be_off(each.body) for each in defined)
+
+    def leads_to_forward(self, call: cst.Call, given: Mapping[str, bool] | None = None, depth: int = 0) -> bool:
+        """Whether a call is, or in helpers of this file leads to, a forward pass through a DDP model.
+
+        `given` says which parameters of the function around it hold one.
+        """
+        func = call.func
+        if isinstance(func, cst.Attribute) and func.attr.value == "forward":
+            func = func.value
+        if self._is_wrapped_in(func, given or {}):
+            return True
+        callee = self._facts.steps.callee(call) if depth < _DEPTH else None
+        if callee is None:
+            return False
+        parameters = [*callee.params.posonly_params, *callee.params.params, *callee.params.kwonly_params]
+        names = [each.name.value for each in parameters]
+        values = [self._facts.values.given(callee, call, name) for name in names]
+        held = {n: v is not None and self._is_wrapped_in(v, given or {}) for n, v in zip(names, values, strict=True)}
+        return any(self.leads_to_forward(each, held, depth + 1) for each in self._tree.own(callee.body, cst.Call))
+
+    def _is_wrapped_in(self, value: cst.BaseExpression, given: Mapping[str, bool]) -> bool:
+        if isinstance(value, cst.Name) and value.value in given:
+            found = self._facts.reaching.bindings(value)
+            if all(each.kind is Kind.PARAMETER for each in found):
+                return given[value.value]
+        return self.is_wrapped(value)
+
+    @cached_property
+    def has_buffers(self) -> bool | None:
+        """Whether a forward pass of this file's DDP models sends buffers from rank 0 to the others; None where what they
+        wrap is out of sight."""
+        told: list[bool | None] = []
+        for wrap in (each for each in self._tree.all(cst.Call) if self._names.call(each) == DATA_PARALLEL):
+            sends = self._names.argument(wrap, "broadcast_buffers")
+            given = self._names.argument(wrap, "module", 0)
+            if sends is not None and self._names.constant(sends.value) is False:
+                told.append(False)
+            elif given is not None:
+                told.extend([self._buffered(each.name) for each in self._facts.values.origins(given.value)] or [None])
+        return True if True in told else None if None in told or not told else False
+
+    def _buffered(self, name: str) -> bool | None:
+        if _BUFFERED.search(name):
+            return True
+        node = self._facts.classes.local(name)
+        if node is None:
+            return False if name.startswith("torch.nn.") and _PLAIN.match(name) else None
+        calls = self._tree.within(node, cst.Call)
+        made = [self._names.call(each) or "" for each in calls]
+        if any(self._names.method(each) == "register_buffer" for each in calls) or any(map(_BUFFERED.search, made)):
+            return True
+        unknown = [
+            each for each in made if not each.startswith(("torch.", "builtins.", "math.")) and each[:1].isalpha()
+        ]
+        held = [each for each in unknown if each.rpartition(".")[2][:1].isupper()]
+        return None if held or not self._facts.classes.complete(node) else False
 
     def runs_wrapped(self, body: cst.CSTNode) -> bool:
         """Whether a body may run a forward pass through a DDP model: it calls one, or hands one to other code."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable
+from functools import cached_property
 
 import libcst as cst
 
-from lightlint.facts.bindings import Kind, dotted_name
+from lightlint.facts.bindings import Binding, Kind, dotted_name, unpacked
 from lightlint.facts.hooks import Hooks
 from lightlint.facts.names import UNKNOWN, Names
 from lightlint.facts.tree import Tree
@@ -25,6 +26,16 @@ _RANK_ATTRIBUTES = {
     "process_index",
 }
 _RANK_VARIABLES = {"RANK", "LOCAL_RANK", "SLURM_PROCID", "SLURM_LOCALID", "OMPI_COMM_WORLD_RANK", "GLOBAL_RANK"}
+# functions of a project's own that are imported from out of sight, by the names everybody gives them
+_RANK_FUNCTIONS = {
+    "get_rank",
+    "get_local_rank",
+    "get_global_rank",
+    "is_main_process",
+    "is_master_process",
+    "is_rank_zero",
+}
+_SPAWN = {"torch.multiprocessing.spawn", "torch.multiprocessing.start_processes"}
 _ZERO_ONLY = (
     "rank_zero_only",
     "rank_zero_info",
@@ -92,14 +103,22 @@ class Guards:
                     return True
                 if name == "builtins.int" and expression.args:
                     return self.is_rank(expression.args[0].value, depth)
-                return self._is_variable(expression) or self._names.method(expression) == "is_global_zero"
+                if self._is_variable(expression) or self._names.method(expression) == "is_global_zero":
+                    return True
+                callee = self._hooks.callee(expression)
+                if callee is not None:
+                    return depth < 4 and self._gives_rank(callee, depth + 1)
+                return not expression.args and bool(name) and str(name).rpartition(".")[2] in _RANK_FUNCTIONS
             case cst.Attribute():
                 full = self._names.of(expression) or ""
-                return expression.attr.value in _RANK_ATTRIBUTES or full.endswith("rank_zero_only.rank")
+                known = expression.attr.value in _RANK_ATTRIBUTES or full.endswith("rank_zero_only.rank")
+                return known or (depth < 4 and self._holds_rank(dotted_name(expression), depth + 1))
             case cst.Subscript():
                 return self._is_variable(expression)
             case cst.Name() if depth < 4:
                 found = self._names.bindings.lookup(expression)
+                if len(found) == 1 and found[0].kind is Kind.PARAMETER:
+                    return self._takes_rank(found[0], depth + 1)
                 values = [each.value for each in found if each.kind is Kind.ASSIGN and not each.path]
                 return (
                     bool(values)
@@ -110,6 +129,55 @@ class Guards:
                     )
                 )
         return False
+
+    def _gives_rank(self, function: cst.FunctionDef, depth: int) -> bool:
+        """Whether a function surely returns a rank or a test for one, constants for runs of one process aside."""
+        returns = self._tree.own(function.body, cst.Return)
+        return self._are_ranks([each.value for each in returns], depth)
+
+    def _are_ranks(self, values: list[cst.BaseExpression | None], depth: int) -> bool:
+        """Whether of some values all that are no constant are ranks or tests for one, and there is one of those."""
+        known = [each for each in values if each is not None and self._names.constant(each) is UNKNOWN]
+        return bool(known) and all(self.is_rank(each, depth) or self.is_test(each, depth) for each in known)
+
+    def _holds_rank(self, attribute: str, depth: int) -> bool:
+        """Whether all that this file assigns to an attribute, `args.rank` or `self.rank`, is a rank."""
+        return attribute in self._assigned and self._are_ranks(self._assigned[attribute], depth)
+
+    @cached_property
+    def _assigned(self) -> dict[str, list[cst.BaseExpression | None]]:
+        """What this file assigns to each attribute, by its spelling."""
+        table: dict[str, list[cst.BaseExpression | None]] = {}
+        for assign in self._tree.all(cst.Assign):
+            for each in assign.targets:
+                for target, value, path in unpacked(each.target, assign.value):
+                    if isinstance(target, cst.Attribute):
+                        table.setdefault(dotted_name(target), []).append(value if not path else target)
+        return table
+
+    def _takes_rank(self, binding: Binding, depth: int) -> bool:
+        """Whether a parameter is a rank: `spawn` gives it first, or the function joins the process group with it."""
+        function = binding.scope
+        if not isinstance(function, cst.FunctionDef):
+            return False
+        first = function.params.params[:1]
+        if first and first[0].name.value == binding.name and self._names.defined(function) in self._spawned:
+            return True
+        for call in self._tree.own(function.body, cst.Call):
+            given = self._names.argument(call, "rank", 4)
+            joined = self._names.call(call) == "torch.distributed.init_process_group" and given is not None
+            if joined and given is not None and dotted_name(given.value) == binding.name:
+                return True
+        calls = (*self._hooks.calls_of.get(function, ()), *self._hooks.constructions.get(function, ()))
+        values = [self._hooks.given(function, call, binding.name) for call in calls]
+        return bool(values) and depth < 4 and all(each is not None and self.is_rank(each, depth) for each in values)
+
+    @cached_property
+    def _spawned(self) -> frozenset[str]:
+        """The functions of this file that `torch.multiprocessing.spawn` starts with their index."""
+        calls = [call for call in self._tree.all(cst.Call) if self._names.call(call) in _SPAWN]
+        targets = [self._names.argument(call, "fn", 0) for call in calls]
+        return frozenset(name for each in targets if each is not None and (name := self._names.of(each.value)))
 
     def _is_variable(self, expression: cst.Call | cst.Subscript) -> bool:
         """`os.environ["RANK"]`, `os.environ.get("LOCAL_RANK", 0)`, `os.getenv("RANK")`."""
@@ -156,6 +224,8 @@ class Guards:
             if any(_MAYBE_RANK.search(name.value) for name in names):
                 return True
             values = [binding.value for name in names for binding in self._names.bindings.lookup(name)]
+            held = [dotted_name(each) for part in pending for each in self._tree.within(part, cst.Attribute)]
+            values += [value for each in held for value in self._assigned.get(each, ())]
             pending = [each for each in dict.fromkeys(values) if each is not None and each not in seen]
             seen.update(pending)
         return False

@@ -10,6 +10,7 @@ from functools import cached_property
 import libcst as cst
 
 from lightlint.facts.bindings import Kind
+from lightlint.facts.calls import given
 from lightlint.facts.classes import CALLBACK, DATA_MODULE, MODULE, Classes
 from lightlint.facts.names import Names
 from lightlint.facts.tree import Tree
@@ -110,6 +111,10 @@ class Hooks:
             if method is not None:
                 table[method].append(call)
         return {function: tuple(calls) for function, calls in table.items()}
+
+    def given(self, function: cst.FunctionDef, call: cst.Call, parameter: str) -> cst.BaseExpression | None:
+        """The expression a call of a function of this file gives for one of its parameters; None for its default."""
+        return given(self._names, self._classes, function, call, parameter)
 
     def callee(self, call: cst.Call) -> cst.FunctionDef | None:
         """The function of this file that a call calls: by name, or a method through `self`, `cls`, `super()` or its class.

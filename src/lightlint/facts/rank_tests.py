@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import libcst as cst
 
 from lightlint.facts.guards import Guards, mirrored, outcomes
 from lightlint.facts.names import UNKNOWN, Names
 from lightlint.facts.tree import Tree
+
+if TYPE_CHECKING:
+    from lightlint.facts.file import FileFacts
 
 _OPERATIONS = (
     "barrier all_reduce all_gather broadcast reduce gather scatter all_to_all reduce_scatter all_gather_object"
@@ -33,7 +38,33 @@ def splits(tree: Tree, names: Names, guards: Guards, test: cst.BaseExpression) -
             )
         case cst.Comparison():
             return False
-    return guards.is_test(test) and not isinstance(test, cst.Call)
+    return guards.is_test(test) and not _is_text(names, test)
+
+
+def _is_text(names: Names, test: cst.BaseExpression) -> bool:
+    """Whether a test asks for an environment variable, whose text is true for every rank."""
+    return isinstance(test, cst.Subscript) or names.call(test) in {"os.environ.get", "os.getenv"}
+
+
+def on_some_ranks(facts: FileFacts, node: cst.CSTNode) -> bool:
+    """Whether only some ranks surely come to a node: by a test around or before it, or `rank_zero_only`."""
+    function = facts.tree.function(node)
+    decorators = [facts.names.of(each.decorator) or "" for each in function.decorators] if function is not None else []
+    if any(each.endswith(".rank_zero_only") for each in decorators):
+        return True
+    return any(splits(facts.tree, facts.names, facts.guards, test) for test, _ in facts.conditions(node))
+
+
+def other_ways(facts: FileFacts, node: cst.CSTNode) -> list[cst.Call]:
+    """The calls in the branches of the ranks that do not come to a node."""
+    tests = [t for t, _ in facts.conditions(node) if splits(facts.tree, facts.names, facts.guards, t)]
+    branches: list[cst.CSTNode] = []
+    for test in tests:
+        choice = next((each for each in facts.tree.ancestors(test) if isinstance(each, cst.If)), None)
+        if choice is not None:
+            both = [choice.body, *([choice.orelse] if choice.orelse is not None else [])]
+            branches += [each for each in both if not facts.tree.contains(each, node)]
+    return [each for branch in branches for each in facts.tree.within(branch, cst.Call)]
 
 
 def _differs(operator: cst.BaseCompOp, value: object, names: Names, side: cst.BaseExpression) -> bool:

@@ -8,20 +8,25 @@ from lightlint.check import Check
 from lightlint.facts.bindings import dotted_name
 from lightlint.facts.hooks import Owner
 from lightlint.facts.processes import DATA_PARALLEL
-from lightlint.facts.rank_tests import COLLECTIVES, splits
+from lightlint.facts.rank_tests import COLLECTIVES, on_some_ranks, other_ways
 
 _OUTPUT = re.compile(r"^(?:info|debug|warning|error|log|print|write|append|exit|format|rank_zero_\w+)$")
+_SAVING_WAITS = "2.1"  # the release that put a barrier into `Trainer.save_checkpoint`
 _STRATEGY = {"barrier", "broadcast", "all_gather", "reduce", "all_reduce"}
 
 
 class CollectiveInRankGuard(Check):
     def visit_Call(self, call: cst.Call) -> None:
         name = self._collective(call)
-        if name and self._is_split(call) and not self._is_balanced(call, name):
+        if name and on_some_ranks(self.facts, call) and not self._is_balanced(call, name):
             self.report(call, f"`{name}` waits for all ranks, and only some of them get here")
 
     def visit_Attribute(self, attribute: cst.Attribute) -> None:
-        if attribute.attr.value == "log_dir" and self._is_trainer(attribute.value) and self._is_split(attribute):
+        if (
+            attribute.attr.value == "log_dir"
+            and self._is_trainer(attribute.value)
+            and on_some_ranks(self.facts, attribute)
+        ):
             self.report(attribute, "`trainer.log_dir` is broadcast to all ranks, and only some of them read it here")
 
     def _collective(self, call: cst.Call) -> str:
@@ -38,7 +43,7 @@ class CollectiveInRankGuard(Check):
         if last in _STRATEGY and room.endswith("trainer.strategy") and self._lightning(call):
             return f"trainer.strategy.{last}"
         if last == "save_checkpoint" and isinstance(call.func, cst.Attribute) and self._is_trainer(call.func.value):
-            return "trainer.save_checkpoint"
+            return "trainer.save_checkpoint" if self.facts.lightning.may_be_at_least(_SAVING_WAITS) else ""
         if last == "all_gather" and isinstance(call.func, cst.Attribute) and self.classes.is_self(call.func.value):
             node = self.tree.enclosing_class(call)
             return "self.all_gather" if self.hooks.owner(node) is Owner.MODULE and node is not None else ""
@@ -51,17 +56,6 @@ class CollectiveInRankGuard(Check):
         """The trainer of a hook: its parameter, or `self.trainer`."""
         return dotted_name(value) in {"trainer", "self.trainer"} and self._lightning(value)
 
-    def _is_split(self, node: cst.CSTNode) -> bool:
-        """Whether only some ranks surely come to a node."""
-        function = self.tree.function(node)
-        decorators = (
-            [self.names.of(each.decorator) or "" for each in function.decorators] if function is not None else []
-        )
-        if any(each.endswith(".rank_zero_only") for each in decorators):
-            return True
-        tests = [test for test, _ in self.facts.conditions(node)]
-        return any(splits(self.tree, self.names, self.guards, test) for test in tests)
-
     def _is_balanced(self, call: cst.Call, name: str) -> bool:
         """Whether the function has a second call of the kind under a rank test: each rank then joins one of them."""
         owner = self.tree.owner(call)
@@ -70,18 +64,7 @@ class CollectiveInRankGuard(Check):
         ]
         if any(any(map(self.guards.may_be_test, (t for t, _ in self.facts.conditions(each)))) for each in others):
             return True
-        return any(self._may_join(other) for other in self._other_ways(call))
-
-    def _other_ways(self, call: cst.Call) -> list[cst.Call]:
-        """The calls in the branches that ranks take which do not come to a call."""
-        tests = [t for t, _ in self.facts.conditions(call) if splits(self.tree, self.names, self.guards, t)]
-        branches: list[cst.CSTNode] = []
-        for test in tests:
-            choice = next((each for each in self.tree.ancestors(test) if isinstance(each, cst.If)), None)
-            if choice is not None:
-                both = [choice.body, *([choice.orelse] if choice.orelse is not None else [])]
-                branches += [each for each in both if not self.tree.contains(each, call)]
-        return [each for branch in branches for each in self.tree.within(branch, cst.Call)]
+        return any(self._may_join(other) for other in other_ways(self.facts, call))
 
     def _may_join(self, call: cst.Call) -> bool:
         """Whether a call may wait with the others: it leads to a collective, or is out of sight and no output."""
