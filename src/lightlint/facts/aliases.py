@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
+
 import libcst as cst
 
+from lightlint.facts.bindings import dotted_name
 from lightlint.facts.classes import Classes
 from lightlint.facts.names import Names
 from lightlint.facts.tree import Tree
 from lightlint.facts.values import Values
 
 _SHALLOW = {"builtins.dict", "collections.OrderedDict", "copy.copy"}
+_NO_WEIGHTS = re.compile(r"data_?module|optim|sched|sampler|loader|dataset|scaler|callback", re.IGNORECASE)
 _SAME_STORAGE = {"detach", "view_as"}
 
 
@@ -48,7 +52,10 @@ def _is_same(value: cst.CSTNode, name: cst.CSTNode) -> bool:
 
 
 def is_live_holder(values: Values, classes: Classes, holder: cst.BaseExpression) -> bool:
-    """Whether `state_dict()` of an object may be torch's: false where its class of this file makes its own."""
+    """Whether `state_dict()` of an object may hold weights: false where its class of this file makes its own, and for
+    what by its name is no module, such as a data module or an optimizer."""
     origins = values.origins(holder)
+    if _NO_WEIGHTS.search(dotted_name(holder).rpartition(".")[2]) and not values.is_module(holder):
+        return False
     local = [node for each in origins if (node := classes.local(each.name)) is not None]
     return not any(classes.method(node, "state_dict") is not None for node in local)

@@ -165,6 +165,17 @@ class Keepers:
         names = {function.name.value for t in assigned if (function := self._tree.function(t)) is not None}
         return bool(names - {"__init__"})
 
+    def is_restarted(self, keeper: Keeper) -> bool:
+        """Whether some iterations of the keeper's loop begin it anew, as a sum over the batches of one update is."""
+        if keeper.loop is None:
+            return False
+        return any(
+            self._names.key(target.target) == keeper.key
+            for assign in self._tree.own(keeper.loop.body, cst.Assign)
+            for target in assign.targets
+            if not self._holds(assign.value, {keeper.key})
+        )
+
     def reaches(self, keeper: Keeper) -> tuple[bool, bool]:
         """Whether what a keeper gathers comes to a backward pass, and whether it leaves sight (returned, stored, passed on).
 

@@ -27,8 +27,16 @@ def old_uses(
     A name imported by `from` counts once, where it is imported. Code that runs for some versions only has none.
     """
     for place, entry in _uses(facts, node):
-        if not is_versioned(facts, place):
+        if not is_versioned(facts, place) and not _is_tabled(facts, place):
             yield place, entry
+
+
+def _is_tabled(facts: FileFacts, place: Used) -> bool:
+    """Whether a dict keeps what a name stands for under that name: to patch it or to look it up, not to call it."""
+    item = facts.tree.parent(place)
+    if not isinstance(item, cst.DictElement) or item.value is not place or not isinstance(place, cst.Attribute):
+        return False
+    return facts.names.constant(item.key) == place.attr.value
 
 
 def _uses(facts: FileFacts, node: cst.CSTNode) -> Iterator[tuple[Used, OldName]]:

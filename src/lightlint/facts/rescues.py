@@ -76,6 +76,8 @@ class Rescues:
         owner, loop = self._tree.owner(attempt), self._loops.batch_loop(attempt)
         flow = self._flow(owner)
         if isinstance(loop, cst.For) and self._steps.runs(attempt.body, self._loops.is_backward):
+            if not self._steps.updates(loop):
+                return None  # backward passes that are timed or looked at
             work = [call for call in self._tree.own(attempt.body, cst.Call) if self._works(call)]
             if not flow.reaches_in_later_iteration(loop, handler, work):
                 return None

@@ -22,6 +22,7 @@ _DEPTH = 4
 # out of sight, but by their names nothing that clears gradients although it is given the optimizer
 _HARMLESS = re.compile(r"sched|warmup|save|load|checkpoint|resume|print|log|unscale|^lr|_lr", re.IGNORECASE)
 _CLEARING = re.compile(r"zero_?grad|(?:clear|reset|clean)\w*grad|optimi[sz]e(?!rs?$)", re.IGNORECASE)
+_UPDATING = re.compile(r"step|update|optimi[sz]e(?!rs?$)|train(?!ing$|able$)|fit(?!ness)", re.IGNORECASE)
 _HOOKED = {"register_step_post_hook", "register_step_pre_hook", "register_post_accumulate_grad_hook"}
 
 
@@ -112,6 +113,10 @@ class Steps:
         if depth < _DEPTH and isinstance(owner, cst.FunctionDef):
             for call in self.calls_of.get(owner, ()):
                 yield from self.repeated(call, wanted, depth + 1)
+
+    def updates(self, loop: Loop) -> bool:
+        """Whether an iteration may change the weights, by a call that steps, updates or optimizes something; errs to yes."""
+        return bool(self.runs(loop.body, lambda call: bool(_UPDATING.search(self._names.method(call)))))
 
     def optimizer(self, call: cst.Call) -> cst.BaseExpression | None:
         """The torch optimizer that a call steps: `opt.step()` or `scaler.step(opt)`, without a closure; else None."""

@@ -16,6 +16,8 @@ class NextIterInLoop(Check):
         loader, place = inner.args[0].value, self.loops.per_batch(call)
         if place is None or not self.values.is_loader(loader) or self._is_new(loader, place) or self._is_rare(call):
             return
+        if not isinstance(place, Hook) and not self.facts.steps.updates(place):
+            return  # a batch to look at, as for a plot of the gradients of several models
         self.report(
             call, f"each step starts `{self.code.text_of(loader)}` anew for one batch: no step gets the second one"
         )

@@ -29,6 +29,8 @@ class FunctionalDropoutAlwaysOn(Check):
             return
         if self._is_meant(call, node) or self._depends_on_mode(call, probability):
             return
+        if self._is_asked_for(method, probability):
+            return
         self.report(
             call,
             f"`{name.rpartition('.')[2]}()` without `training=` drops values in `eval()` too",
@@ -46,6 +48,18 @@ class FunctionalDropoutAlwaysOn(Check):
             if isinstance(assign.target, cst.Attribute) and assign.target.attr.value == "training"
         )
         return own or any(_MEANT.search(each) for each in around)
+
+    def _is_asked_for(self, method: cst.FunctionDef, probability: cst.Arg | None) -> bool:
+        """Whether each call of the method says whether values are dropped: by a parameter that is 0 unless given."""
+        if probability is None or not isinstance(probability.value, cst.Name):
+            return False
+        parameters = (*method.params.params, *method.params.kwonly_params)
+        return any(
+            each.name.value == probability.value.value
+            and each.default is not None
+            and self.names.constant(each.default) in (0, 0.0)
+            for each in parameters
+        )
 
     def _depends_on_mode(self, call: cst.Call, probability: cst.Arg | None) -> bool:
         tests = [test for test, _ in self.facts.conditions(call)]

@@ -80,8 +80,17 @@ class ModuleListNotRegistered(Check):
         sources = self.classes.attribute_values(node, name)
         if any(each is not value and not isinstance(each, (cst.List, cst.Dict, cst.Name)) for each in sources):
             return True
-        wrapped = [arg for arg in self.tree.within(node, cst.Arg) if self.names.key(arg.value) == f"self.{name}"]
-        return any(_CONTAINER.match(self.names.call(self.tree.parent(arg)) or "") for arg in wrapped)
+        wrapped = [arg for arg in self.tree.within(node, cst.Arg) if self._is_or_holds(arg.value, f"self.{name}")]
+        return any(self._takes_modules(self.tree.parent(arg)) for arg in wrapped)
+
+    def _is_or_holds(self, value: cst.BaseExpression, key: str) -> bool:
+        """Whether a value is the container, or one item of it."""
+        return self.names.key(value.value if isinstance(value, cst.Subscript) else value) == key
+
+    def _takes_modules(self, call: cst.CSTNode | None) -> bool:
+        """Whether a call registers the modules it is given: a container, or a module's class that may keep them."""
+        name = self.names.call(call) or ""
+        return bool(_CONTAINER.match(name)) or (bool(name) and self.classes.name_is_a(name, NN_MODULE))
 
     def _added(self, room: cst.CSTNode, key: str) -> list[cst.BaseExpression]:
         """What code in a class or function puts into a container."""

@@ -23,7 +23,7 @@ class SdpaDropoutInEval(Check):
         node = self.tree.enclosing_class(call)
         if given is None or node is None or not self.classes.is_a(node, NN_MODULE):
             return
-        if not self._stays(given.value, node) or self._in_training_only(call):
+        if not self._stays(given.value, node) or self._in_training_only(call) or self._is_zero(call, given.value, node):
             return
         text = self.facts.source.text[slice(*self.facts.span(given.value))]
         self.report(
@@ -77,6 +77,17 @@ class SdpaDropoutInEval(Check):
         tested = any(_MODE.search(name.value) for test in tests for name in self.tree.within(test, cst.Name))
         around = [each.name.value for each in self.tree.ancestors(call) if isinstance(each, cst.FunctionDef)]
         return tested or any(_MODE.search(each) for each in around)
+
+    def _is_zero(self, call: cst.Call, value: cst.BaseExpression, node: cst.ClassDef) -> bool:
+        """Whether a test around the call, or the attribute it asks for, compares the probability with 0."""
+        tests: list[cst.BaseExpression] = [test for test, _ in self.facts.conditions(call)]
+        for test in list(tests):
+            for each in self.tree.within(test, cst.Attribute):
+                if self.classes.self_class(each.value) is node:
+                    tests += self.classes.attribute_values(node, each.attr.value)
+        word = value.attr.value if isinstance(value, cst.Attribute) else self.names.key(value)
+        compared = [each for test in tests for each in self.tree.within(test, cst.Comparison)]
+        return any(name.value == word for each in compared for name in self.tree.within(each, cst.Name))
 
     def _self_is_visible(self, call: cst.Call) -> bool:
         method = self.tree.function(call)

@@ -37,7 +37,7 @@ class FileWriteOnEveryRank(Check):
         if hook is None and not self._is_raw(write, call):
             return
         processes = self.facts.processes
-        if processes.may_differ(write.path) or processes.follows_data(write.path):
+        if processes.may_differ(write.path) or processes.follows_data(write.path) or self._is_skipped(call, write):
             return
         where = f" in `{hook.name}`" if hook is not None else ""
         done = "makes one directory" if write.what is What.DIRECTORY else "writes one file"
@@ -61,6 +61,19 @@ class FileWriteOnEveryRank(Check):
             return True
         tests = [test for test, _ in self.facts.conditions(call)]
         return any(_ONE_RANK.search(name.value) for test in tests for name in self.tree.within(test, cst.Name))
+
+    def _is_skipped(self, call: cst.Call, write: Write) -> bool:
+        """Whether a loop leaves out what is there already: processes that share the files out among themselves."""
+        loops = self.tree.loops(call)
+        tests = [t for t, _ in self.facts.conditions(call) if loops and self.tree.contains(loops[0].body, t)]
+        asked = [each for test in tests for each in self.tree.within(test, cst.Call)]
+        exists = [each for each in asked if self.names.method(each) in {"exists", "isfile", "is_file"}]
+        spelled = self.names.key(write.path)
+        return any(
+            self.names.key(part) == spelled
+            for each in exists
+            for part in (*self.tree.within(each, cst.Name), *self.tree.within(each, cst.Attribute))
+        )
 
     def _hook(self, call: cst.Call) -> Hook | None:
         """The hook, run by several ranks, in which the call runs."""

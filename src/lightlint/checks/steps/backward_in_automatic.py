@@ -4,6 +4,7 @@ import libcst as cst
 
 from lightlint.check import Check
 from lightlint.facts.hooks import TRAINING_STEP
+from lightlint.finding import Tier
 
 
 class BackwardInAutomatic(Check):
@@ -17,9 +18,22 @@ class BackwardInAutomatic(Check):
             return
         if tensor is None:
             self.report(call, "`manual_backward` raises, since `automatic_optimization` is not turned off")
-        elif self._is_returned(call, tensor) or any(map(self._steps, facts.calls(node))):
+            return
+        returned = self._is_returned(call, tensor)
+        if returned or (any(map(self._steps, facts.calls(node))) and not self._steps_own(call)):
             name = self.code.text_of(tensor)
-            self.report(call, f"a backward pass over `{name}` in a step whose backward pass is Lightning's")
+            self.report(
+                call,
+                f"a backward pass over `{name}` in a step whose backward pass is Lightning's",
+                tier=None if returned else Tier.WARNING,
+            )
+
+    def _steps_own(self, call: cst.Call) -> bool:
+        """Whether the function of a backward pass made an optimizer itself, for an inner loop over weights of its own."""
+        owner = self.tree.owner(call)
+        stepped = [self.facts.steps.optimizer(each) for each in self.tree.own(owner, cst.Call)]
+        origins = [origin for each in stepped if each is not None for origin in self.values.origins(each)]
+        return any(origin.call is not None and self.tree.owner(origin.call) is owner for origin in origins)
 
     def _steps(self, call: cst.Call) -> bool:
         """Whether a call steps one of Lightning's optimizers, so that the whole step is by hand."""

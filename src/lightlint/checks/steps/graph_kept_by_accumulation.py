@@ -62,7 +62,7 @@ class GraphKeptByAccumulation(Check):
             short = "." not in keeper.key or self.facts.keepers.is_emptied(
                 keeper
             )  # a local name, or emptied each epoch
-            return Tier.NOTE if in_step and short else Tier.WARNING
+            return Tier.NOTE if (in_step and short) or self.facts.keepers.is_restarted(keeper) else Tier.WARNING
         if keeper.loop is not None and self.facts.steps.runs(keeper.loop.body, self.loops.is_backward):
             return Tier.WARNING
         uncalled = function is not None and not self.facts.steps.calls_of.get(function)
