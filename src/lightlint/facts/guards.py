@@ -141,7 +141,9 @@ class Guards:
         return bool(known) and all(self.is_rank(each, depth) or self.is_test(each, depth) for each in known)
 
     def _holds_rank(self, attribute: str, depth: int) -> bool:
-        """Whether all that this file assigns to an attribute, `args.rank` or `self.rank`, is a rank."""
+        """Whether an attribute, `args.rank` or `self.rank`, joins the process group, or is assigned nothing but ranks."""
+        if attribute in self._joined:
+            return True
         return attribute in self._assigned and self._are_ranks(self._assigned[attribute], depth)
 
     @cached_property
@@ -163,14 +165,19 @@ class Guards:
         first = function.params.params[:1]
         if first and first[0].name.value == binding.name and self._names.defined(function) in self._spawned:
             return True
-        for call in self._tree.own(function.body, cst.Call):
-            given = self._names.argument(call, "rank", 4)
-            joined = self._names.call(call) == "torch.distributed.init_process_group" and given is not None
-            if joined and given is not None and dotted_name(given.value) == binding.name:
-                return True
+        if any(each == binding.name and owner is function for each, owner in self._joined.items()):
+            return True
         calls = (*self._hooks.calls_of.get(function, ()), *self._hooks.constructions.get(function, ()))
         values = [self._hooks.given(function, call, binding.name) for call in calls]
         return bool(values) and depth < 4 and all(each is not None and self.is_rank(each, depth) for each in values)
+
+    @cached_property
+    def _joined(self) -> dict[str, cst.CSTNode]:
+        """What `init_process_group` is given as the rank, with the function that calls it."""
+        calls = [c for c in self._tree.all(cst.Call) if self._names.call(c) == "torch.distributed.init_process_group"]
+        given = [(call, self._names.argument(call, "rank", 4)) for call in calls]
+        spelled = {dotted_name(arg.value): self._tree.owner(call) for call, arg in given if arg is not None}
+        return {name: owner for name, owner in spelled.items() if name}
 
     @cached_property
     def _spawned(self) -> frozenset[str]:
