@@ -11,7 +11,7 @@ Every event has `kind`, `time` (seconds of the host's monotonic clock) and `step
 | exception | boot | type, message, frames: [file, line, function] from the user's outermost to the innermost |
 | meter-error | any | meter, message |
 | cost | any | meter, seconds |
-| step | steps | optimizer, n (this optimizer's steps), rates, backwards, batches, automatic (inside Lightning) |
+| step | steps | optimizer, n (this optimizer's steps), rates, backwards, batches, closure (how often its closure ran, None without), automatic (inside Lightning) |
 | line | lines | finding, hit, seconds, changes: {snapshot: {name: value}} from before to after, then: the row behind them (None: the function ended), raised |
 | call | lines | finding, function, number: the finding's own function was called |
 | trainer-start, trainer-end | boot | stage, rank, world, device: a Lightning loop begins, ends |
@@ -37,6 +37,7 @@ from typing import Any
 SCHEMA = 1
 SUFFIX = ".jsonl"
 RUN_FILE = "run.json"  # what the launcher knows of the run
+INCOMPLETE = ".incomplete"  # suffix of the empty file of a process that could not write all of its records
 
 
 class Event(dict[str, Any]):
@@ -117,6 +118,8 @@ class Run:
         status: exit status of the command, None where it was ended from outside.
         stacks: for each rank (or process) that stalled, the stack of its threads.
         written: files the run wrote, below the project.
+        incomplete: why records are missing, empty where none are.
+        notes: what else is to be told of the run.
     """
 
     processes: tuple[Process, ...]
@@ -124,6 +127,8 @@ class Run:
     status: int | None = 0
     stacks: Mapping[str, str] | None = None
     written: tuple[str, ...] = ()
+    incomplete: str = ""
+    notes: tuple[str, ...] = ()
 
     @cached_property
     def ranks(self) -> Mapping[int, Process]:
@@ -182,6 +187,8 @@ def read(*directories: str | Path) -> Run:
         about.get("status", 0),
         about.get("stacks"),
         tuple(about.get("written", ())),
+        about.get("incomplete", ""),
+        tuple(about.get("notes", ())),
     )
 
 

@@ -41,11 +41,6 @@ def make_callback(package: str) -> Any:
             lightning.leave()
             self._told("trainer-end", trainer, stage=stage)
 
-        def on_before_optimizer_step(self, trainer: Any, pl_module: Any, optimizer: Any) -> None:
-            if self._session:
-                for each in self._session.before_update:
-                    each(optimizer)
-
         def on_train_start(self, trainer: Any, pl_module: Any) -> None:
             self._come_to("on_train_start", trainer, pl_module)
 

@@ -21,7 +21,7 @@ from lightlint.confirm.boot import lightning
 from lightlint.confirm.boot.guard import Guard
 from lightlint.confirm.boot.imports import when_imported
 from lightlint.confirm.boot.recorder import Recorder
-from lightlint.confirm.plan import Plan
+from lightlint.confirm.plan import NEVER, Plan
 from lightlint.confirm.records import SCHEMA
 
 STACKS = ".stacks"  # suffix of the file a process writes its threads' stacks into when the launcher asks
@@ -48,8 +48,8 @@ class Session:
         clock: steps, batches and backward passes so far.
         snapshots: what the line meter compares on entering and leaving a finding's lines: name to a function of
             the frame.
-        before_update: called with an optimizer right before it changes parameters, gradients in place. Inside
-            Lightning that is behind the user's `training_step`, which runs inside `optimizer.step`.
+        before_update: called with an optimizer right before it changes parameters, gradients in place: behind the
+            closure where it is given one. Lightning runs the user's `training_step` in a closure of its own.
         after_update: called with an optimizer right after it changed parameters.
         in_trainer: called with a hook's name, the Trainer and its module at the points of Lightning's loops.
         at_end: called once before the process ends.
@@ -105,8 +105,22 @@ def start(plan: Plan) -> Session:
         session.on_import("packages", package, lambda module: _tell_version(session, module))
     global _current  # a process has one session
     _current = session
+    if plan.limits != NEVER:
+        lightning.install(session)
     install(session)
     return session
+
+
+def stop(session: Session) -> None:
+    """Stop recording before the process ends; patches stay, and do nothing any more."""
+    global _current
+    guards = session.guards
+    session.end()
+    for guard in guards:
+        guard.failed = True
+    session.record.close()
+    sys.settrace(None)
+    _current = None
 
 
 def current() -> Session | None:
@@ -116,7 +130,6 @@ def current() -> Session | None:
 
 def install(session: Session) -> None:
     """Switch on the meters of the plan; the steps and the cut belong to every run."""
-    lightning.install(session)
     for name in dict.fromkeys(("steps", *session.plan.meters)):
         importlib.import_module(f"lightlint.confirm.meters.{name}").install(session)
 

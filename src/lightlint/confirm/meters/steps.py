@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from lightlint.confirm.boot.cut import cut
+from lightlint.confirm.meters.numbers import OPTIMIZERS
 
 if TYPE_CHECKING:
     from lightlint.confirm.boot.session import Session
@@ -29,13 +31,18 @@ class _Steps:
         """Use torch's own hooks: they see every optimizer, whoever made it."""
         from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
-        def before(optimizer: Any, _args: Any, _kwargs: Any) -> None:
-            if not is_automatic():  # inside Lightning the callback calls these, behind the user's step
-                for each in self._session.before_update:
-                    each(optimizer)
+        def before(optimizer: Any, args: Any, kwargs: Any) -> Any:
+            closure = _closure_of(args, kwargs)
+            if closure is None:
+                self._about_to_update(optimizer)
+                return None
+            watched = _Closure(closure, lambda: self._about_to_update(optimizer))
+            if "closure" in kwargs:
+                return args, {**kwargs, "closure": watched}
+            return (args[0], watched, *args[2:]), kwargs
 
-        def after(optimizer: Any, _args: Any, _kwargs: Any) -> None:
-            self._tell(optimizer)
+        def after(optimizer: Any, args: Any, kwargs: Any) -> None:
+            self._tell(optimizer, getattr(_closure_of(args, kwargs), "runs", None))
             for each in self._session.after_update:
                 each(optimizer)
             if not is_automatic() and self._enough():
@@ -51,17 +58,23 @@ class _Steps:
 
         torch.autograd.backward = backward  # `Tensor.backward` calls it by this name
 
-    def _count(self, optimizer: Any) -> None:
+    def _about_to_update(self, optimizer: Any) -> None:
+        for each in self._session.before_update:
+            each(optimizer)
+
+    def _count(self, optimizer: Any, closure_runs: int | None) -> None:
         clock = self._session.clock
-        number = self._counts[id(optimizer)] = self._counts.get(id(optimizer), 0) + 1
+        which = OPTIMIZERS.of(optimizer)
+        number = self._counts[which] = self._counts.get(which, 0) + 1
         clock.steps = max(clock.steps, number)
         self._session.record.emit(
             "step",
-            optimizer=list(self._counts).index(id(optimizer)),
+            optimizer=which,
             n=number,
             rates=[float(group["lr"]) for group in optimizer.param_groups],
             backwards=clock.backwards,
             batches=clock.batches,
+            closure=closure_runs,
             automatic=is_automatic(),
         )
 
@@ -70,6 +83,30 @@ class _Steps:
         limits = self._session.plan.limits
         without_loader = self._session.clock.batches == 0
         return self._session.clock.steps >= limits.epochs * limits.batches * (1 if without_loader else 4)
+
+
+class _Closure:
+    """An optimizer's closure. Behind its first run gradients are what the update will see: Lightning clips them in it."""
+
+    def __init__(self, closure: Callable[[], Any], then: Callable[[], None]) -> None:
+        self._closure = closure
+        self._then = then
+        self.runs = 0
+
+    def __call__(self) -> Any:
+        result = self._closure()
+        self.runs += 1
+        if self.runs == 1:
+            self._then()
+        return result
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._closure, name)
+
+
+def _closure_of(args: Any, kwargs: Any) -> Any:
+    closure = kwargs.get("closure", args[1] if len(args) > 1 else None)
+    return closure if callable(closure) else None
 
 
 def is_automatic() -> bool:
