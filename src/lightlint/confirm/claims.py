@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lightlint import run
+from lightlint.confirm.plan import Target
+from lightlint.confirm.probes import all_probes
 from lightlint.confirm.verdict import Claim
 from lightlint.facts.project import Project, root_of
 from lightlint.finding import Finding
@@ -60,6 +62,20 @@ def suspicions(script: Path, settings: Settings, ran: Path | None = None) -> tup
     found = run.check([str(path) for path in files], replace(settings, force_exclude=False)).findings
     ordered = sorted(found, key=lambda finding: (finding.filename != str(script), *finding.sort_key))
     return tuple(Suspicion(finding, _claim(number, finding, script, ran)) for number, finding in enumerate(ordered))
+
+
+def targets(found: Sequence[Suspicion]) -> tuple[Target, ...]:
+    """The lines that a run is to watch."""
+    claims = (each.claim for each in found)
+    return tuple(
+        Target(claim.index, claim.file, claim.first, claim.last, tuple(claim.details.values())) for claim in claims
+    )
+
+
+def meters(found: Sequence[Suspicion]) -> tuple[str, ...]:
+    """The meters that the findings' probes read; lines and loaders are always watched."""
+    probes = [all_probes()[each.claim.probe] for each in found if each.claim.probe in all_probes()]
+    return tuple(sorted({"lines", "loaders", *(meter for probe in probes for meter in probe.meters)}))
 
 
 def _claim(number: int, finding: Finding, script: Path, ran: Path | None) -> Claim:

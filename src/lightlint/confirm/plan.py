@@ -33,6 +33,9 @@ class Limits:
     batches: int = 4
 
 
+NEVER = Limits(10**9, 10**9)  # a program that its author watches runs to its own end
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     """One run.

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TextIO
 
-from lightlint.confirm.records import SUFFIX
+from lightlint.confirm.records import INCOMPLETE, SUFFIX
 
 
 class Recorder:
@@ -40,14 +40,34 @@ class Recorder:
             event = {"kind": kind, "time": round(time.monotonic(), 6), "step": self._step(), **fields}
             try:
                 self._opened().write(json.dumps(event, default=str) + "\n")
-            except (OSError, ValueError):
+            except OSError:
                 self._failed = True
+                self._tell_failed()
+            except ValueError:  # closed: the interpreter ends
+                self._failed = True
+
+    def close(self) -> None:
+        """Write nothing more."""
+        with self._lock:
+            self._failed = True
+            if self._file is not None:
+                self._file.close()
+                self._file = None
 
     def _opened(self) -> TextIO:
         if self._file is None:
-            name = f"{socket.gethostname()}-{os.getpid()}{SUFFIX}"
-            self._file = (self._directory / name).open("a", buffering=1, encoding="utf-8")
+            self._file = self._path(SUFFIX).open("a", buffering=1, encoding="utf-8")
         return self._file
+
+    def _path(self, suffix: str) -> Path:
+        return self._directory / f"{socket.gethostname()}-{os.getpid()}{suffix}"
+
+    def _tell_failed(self) -> None:
+        """An empty file needs no room on a full disk."""
+        try:
+            self._path(INCOMPLETE).touch()
+        except OSError:  # nobody can be told
+            return
 
     def _forked(self) -> None:
         self._lock = threading.RLock()  # another thread may have held it when this process was made

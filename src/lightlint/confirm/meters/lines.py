@@ -10,7 +10,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -37,8 +37,18 @@ def install(session: Session) -> None:
             "meter-error", meter="lines", message="another tool traces this process (debugger, coverage)"
         )
     else:
+        for frame in _running():  # a companion starts in the middle of its program
+            if watch.targets(frame.f_code):
+                frame.f_trace = watch.local
         sys.settrace(watch.trace)
         threading.settrace(watch.trace)
+
+
+def _running() -> Iterator[FrameType]:
+    frame: FrameType | None = sys._getframe()
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
 
 
 class _Watch:
@@ -101,16 +111,16 @@ class _Watch:
             return None
         if event == "call" and self.named(frame.f_code):
             self.called(frame.f_code)
-        return self._local if event == "call" and self.targets(frame.f_code) else None
+        return self.local if event == "call" and self.targets(frame.f_code) else None
 
-    def _local(self, frame: FrameType, event: str, argument: Any) -> Callable[..., Any]:
+    def local(self, frame: FrameType, event: str, argument: Any) -> Callable[..., Any]:
         if event == "line":
             self.at(frame, frame.f_lineno)
         elif event == "exception":
             self.failed(frame, argument[1] if isinstance(argument[1], BaseException) else argument[0]())
         elif event == "return":
             self.left(frame)
-        return self._local
+        return self.local
 
     def _done(self) -> bool:
         return all(self._hits.get(target.finding, 0) >= MOST_HITS for target in self._session.plan.targets)
@@ -214,4 +224,7 @@ def _monitor(watch: _Watch) -> None:
     monitoring.register_callback(_TOOL, events.PY_RETURN, returned)
     monitoring.register_callback(_TOOL, events.RAISE, raised)
     monitoring.register_callback(_TOOL, events.PY_UNWIND, unwound)
+    for frame in _running():
+        if watch.targets(frame.f_code):
+            monitoring.set_local_events(_TOOL, frame.f_code, events.LINE | events.PY_RETURN)
     monitoring.set_events(_TOOL, events.PY_START | events.RAISE | events.PY_UNWIND)
