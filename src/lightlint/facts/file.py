@@ -33,6 +33,7 @@ from lightlint.facts.names import Names
 from lightlint.facts.optimization import Optimization
 from lightlint.facts.pickling import Pickling
 from lightlint.facts.positions import Positions
+from lightlint.facts.prefixes import Prefixes
 from lightlint.facts.processes import Processes
 from lightlint.facts.project import Project
 from lightlint.facts.reaching import Reaching
@@ -281,6 +282,11 @@ class FileFacts:
     def datasets(self) -> Datasets:
         """Which data sets the workers of DataLoaders draw from."""
         return Datasets(self)
+
+    @cached_property
+    def prefixes(self) -> Prefixes:
+        """Under which prefix state dicts hold their keys."""
+        return Prefixes(self)
 
     @cached_property
     def torch(self) -> Target:
