@@ -7,7 +7,6 @@ from lightlint.finding import Applicability
 from lightlint.fixes.edits import insert_argument
 
 _CLI = "lightning.cli.LightningCLI"
-_RUN = 11  # the place of `run` among the parameters since Lightning 2.0
 
 
 class CliRunsTwice(Check):
@@ -23,7 +22,7 @@ class CliRunsTwice(Check):
             return
         if self.names.has_star(made) or len([each for each in made.args if each.keyword is None]) > 2:
             return
-        given = self.names.argument(made, "run", _RUN)
+        given = self.names.argument(made, "run")
         if self.names.argument(made, "subcommand") or self.facts.lightning.may_be_below("1.5"):
             return
         if given is None or self.names.constant(given.value) is True:
