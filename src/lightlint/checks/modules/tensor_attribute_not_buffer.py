@@ -65,11 +65,27 @@ class TensorAttributeNotBuffer(Check):
             node = call
         above = self.tree.parent(node)
         if isinstance(above, cst.BinaryOperation):
+            if self._is_moved_later(statement):
+                return False
             other = above.right if above.left is node else above.left
             return not isinstance(other, (cst.Integer, cst.Float)) and not self.facts.tensors.is_made_here(other)
         if isinstance(above, cst.Assign) and len(above.targets) == 1 and isinstance(above.targets[0].target, cst.Name):
             return self._name_meets_others(above.targets[0].target)
         return self._is_joined(node)
+
+    def _is_moved_later(self, statement: cst.CSTNode) -> bool:
+        """Whether what a statement makes is moved behind it: it was put together on the CPU."""
+        function = self.tree.function(statement)
+        if function is None or not isinstance(statement, cst.Assign):
+            return False
+        bound = {self.names.key(each.target) for each in statement.targets} - {""}
+        moves = [c for c in self.tree.own(function, cst.Call) if self.names.method(c) in _MOVING]
+        return any(
+            name.value in bound
+            for move in moves
+            if isinstance(move.func, cst.Attribute)
+            for name in self.tree.within(move.func.value, cst.Name)
+        )
 
     def _name_meets_others(self, target: cst.Name) -> bool:
         function = self.tree.function(target)

@@ -57,10 +57,21 @@ class FileWriteOnEveryRank(Check):
 
     def _is_chosen(self, call: cst.Call) -> bool:
         """Whether a test around the call may let one rank only get to it, or is about a single process."""
-        if self.guards.guarded(call):
+        if self.guards.guarded(call) or self._is_alone(call):
             return True
         tests = [test for test, _ in self.facts.conditions(call)]
         return any(_ONE_RANK.search(name.value) for test in tests for name in self.tree.within(test, cst.Name))
+
+    def _is_alone(self, call: cst.Call) -> bool:
+        """Whether a test lets the call run only where another outcome of it, here or elsewhere, starts the group."""
+        starts = [c for c in self.tree.all(cst.Call) if self.names.call(c) == "torch.distributed.init_process_group"]
+        joined = {
+            (self.names.key(test), outcome)
+            for start in starts
+            for test, outcome in map(_plain, self.facts.conditions(start))
+        }
+        mine = {(self.names.key(test), outcome) for test, outcome in map(_plain, self.facts.conditions(call))}
+        return any(key and (key, not outcome) in joined for key, outcome in mine)
 
     def _is_skipped(self, call: cst.Call, write: Write) -> bool:
         """Whether a loop leaves out what is there already: processes that share the files out among themselves."""
@@ -159,3 +170,11 @@ class FileWriteOnEveryRank(Check):
         if isinstance(call.func, cst.Attribute) and call.func.attr.value in _PURE:
             return True
         return name in _PURE_CALLS or name.removeprefix("builtins.") in _PURE_BUILTINS
+
+
+def _plain(condition: tuple[cst.BaseExpression, bool]) -> tuple[cst.BaseExpression, bool]:
+    """A condition without its `not`."""
+    test, outcome = condition
+    while isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+        test, outcome = test.expression, not outcome
+    return test, outcome
