@@ -10,6 +10,8 @@ Every event has `kind`, `time` (seconds of the host's monotonic clock) and `step
 | end | boot | reason: finished, cut, exit, exception; steps, batches |
 | exception | boot | type, message, frames: [file, line, function] from the user's outermost to the innermost |
 | meter-error | any | meter, message |
+| write | files | path, what: file or directory, mode, places, locked: whether a lock of threads was held |
+| written | files | path, lines, distinct: what a file that was written holds at the end |
 | cost | any | meter, seconds |
 | step | steps | optimizer, n (this optimizer's steps), rates, backwards, batches, closure (how often its closure ran, None without), automatic (inside Lightning) |
 | line | lines | finding, hit, seconds, changes: {snapshot: {name: value}} from before to after, then: the row behind them (None: the function ended), raised |
@@ -19,9 +21,9 @@ Every event has `kind`, `time` (seconds of the host's monotonic clock) and `step
 | callback | trainer | type, monitor, mode, best: what a checkpoint or early stopping callback keeps at the end |
 | loop | trainer | epoch, batches, global_step at the end of a fit |
 | hook | trainer | name: Lightning came to this point of its loop, once for each name |
-| loader | loaders | loader, length, batch_size, workers, sampler, dataset, dataset_length, file, line |
-| pass | loaders | loader, number, indices (a sample of up to 20,000, None for iterable data), drawn |
-| batch | loaders | loader, pass, number, wait, digest |
+| loader | loaders | loader, length, batch_size, workers, sampler, shuffle, dataset, dataset_length, places: where it was made |
+| pass | loaders | loader, number, indices (a sample of up to 20,000, None for iterable data), places: where it began |
+| batch | loaders | loader, pass, number, wait and told (seconds: drawing it, recording the one before), digest |
 | pass-end | loaders | loader, pass, batches, cut |
 """
 

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import itertools
 import sys
 import time
-import zlib
+import weakref
 from collections.abc import Iterator
+from functools import wraps
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from lightlint.confirm.boot import lightning
 from lightlint.confirm.boot.cut import cut
 from lightlint.confirm.boot.guard import quiet
+from lightlint.confirm.meters.digest import digest
+from lightlint.confirm.meters.frames import Place, places
 
 if TYPE_CHECKING:
     from lightlint.confirm.boot.session import Session
@@ -35,14 +39,21 @@ class _Loaders:
         self._numbers: dict[int, int] = {}
         self._passes: dict[int, int] = {}
         self._trained: dict[int, int] = {}
+        self._made: dict[int, list[Place]] = {}  # by data set: Lightning makes a loader of the same one anew
         guard = session.guard("loaders")
+        self._note = guard(self._noted)
         self._tell_pass = guard(self._pass)
         self.tell_batch = guard(self._batch)
 
     def watch(self, module: ModuleType) -> None:
         loader_class = module.DataLoader
-        iterate = loader_class.__iter__
+        iterate, construct = loader_class.__iter__, loader_class.__init__
         loaders = self
+
+        @wraps(construct)
+        def __init__(loader: Any, *args: Any, **kwargs: Any) -> None:
+            construct(loader, *args, **kwargs)
+            loaders._note(loader)
 
         def __iter__(loader: Any) -> Iterator[Any]:
             if loaders.over(loader):
@@ -50,6 +61,7 @@ class _Loaders:
             loaders._tell_pass(loader)
             return _Drawing(iterate(loader), loaders, loader)
 
+        loader_class.__init__ = __init__
         loader_class.__iter__ = __iter__
 
     def number(self, loader: Any) -> int:
@@ -83,22 +95,34 @@ class _Loaders:
     def session(self) -> Session:
         return self._session
 
+    def _noted(self, loader: Any) -> None:
+        """Remember which of the user's lines made a loader for this data set."""
+        key = id(loader.dataset)
+        known = self._made.setdefault(key, [])
+        known += [place for place in places(sys._getframe(2)) if place not in known]
+        with contextlib.suppress(TypeError):  # a list cannot be referred to weakly
+            weakref.finalize(loader.dataset, self._made.pop, key, None).atexit = False
+
     def _pass(self, loader: Any) -> None:
         known = id(loader) in self._numbers
         number = self.number(loader)
         self._passes[id(loader)] = self._passes.get(id(loader), 0) + 1
         if not known:
-            self._session.record.emit("loader", loader=number, **_described(loader))
+            made = self._made.get(id(loader.dataset), [])
+            self._session.record.emit("loader", loader=number, places=made, **_described(loader))
         indices = _indices(loader)
-        self._session.record.emit("pass", loader=number, number=self.pass_of(loader), indices=indices)
+        self._session.record.emit(
+            "pass", loader=number, number=self.pass_of(loader), indices=indices, places=places(sys._getframe(2))
+        )
 
-    def _batch(self, loader: Any, number: int, batch: Any, wait: float) -> None:
+    def _batch(self, loader: Any, number: int, batch: Any, wait: float, told: float) -> None:
         self._session.record.emit(
             "batch",
             loader=self.number(loader),
             number=number,
             wait=round(wait, 6),
-            digest=_digest(batch),
+            told=round(told, 6),
+            digest=digest(batch),
             **{"pass": self.pass_of(loader)},
         )
 
@@ -111,6 +135,7 @@ class _Drawing:
         self._loaders = loaders
         self._loader = loader
         self._drawn = 0
+        self._told = 0.0  # seconds that telling of the batch before took
         self._open = True
         clock = loaders.session.clock
         self._steps, self._backwards = clock.steps, clock.backwards
@@ -138,7 +163,9 @@ class _Drawing:
             raise
         self._drawn += 1
         clock.batches += 1
-        self._loaders.tell_batch(self._loader, self._drawn, batch, time.perf_counter() - began)
+        drawn = time.perf_counter()
+        self._loaders.tell_batch(self._loader, self._drawn, batch, drawn - began, self._told)
+        self._told = time.perf_counter() - drawn
         return batch
 
     def _end(self, steps: int, *, was_cut: bool) -> None:
@@ -157,6 +184,7 @@ def _described(loader: Any) -> dict[str, Any]:
         "batch_size": loader.batch_size,
         "workers": loader.num_workers,
         "sampler": type(loader.sampler).__name__,
+        "shuffle": getattr(loader.sampler, "shuffle", type(loader.sampler).__name__ == "RandomSampler"),
         "batch_sampler": type(loader.batch_sampler).__name__,
         "dataset": type(loader.dataset).__name__,
         "dataset_length": _length(loader.dataset),
@@ -216,33 +244,3 @@ class _same_randomness:  # noqa: N801  # reads as a function
         random.setstate(python)
         if numpy is not None:
             sys.modules["numpy"].random.set_state(numpy)
-
-
-def _digest(batch: Any) -> str:
-    """A checksum of a batch's tensors, eight hexadecimal digits; at most 1 MiB of each is read."""
-    crc = 0
-    for leaf in _leaves(batch):
-        crc = zlib.crc32(leaf, crc)
-    return f"{crc:08x}"
-
-
-def _leaves(value: Any) -> Iterator[bytes]:
-    if hasattr(value, "detach"):
-        flat = value.detach().reshape(-1)[: 1 << 18]
-        yield f"{tuple(value.shape)}{value.dtype}".encode()
-        yield _bytes(flat.cpu().contiguous())
-    elif isinstance(value, dict):
-        for key in value:
-            yield from _leaves(value[key])
-    elif isinstance(value, list | tuple):
-        for each in value:
-            yield from _leaves(each)
-    else:
-        yield repr(value)[:1000].encode()
-
-
-def _bytes(tensor: Any) -> bytes:
-    """A flat tensor's memory; through uint8, since numpy knows no bfloat16."""
-    import torch
-
-    return bytes(tensor.view(torch.uint8).numpy().tobytes()) if tensor.numel() else b""

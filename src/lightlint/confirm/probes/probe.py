@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from lightlint.confirm.records import Event, Run
 from lightlint.confirm.verdict import Claim, Number, Outcome, Verdict
@@ -35,6 +36,11 @@ class Probe:
 def hits(claim: Claim, run: Run) -> list[tuple[int, Event]]:
     """How often each rank went through the claim's lines: (rank, line event)."""
     return [(rank, event) for rank, event in run.each("line") if event["finding"] == claim.index]
+
+
+def through(places: Iterable[Sequence[Any]], claim: Claim) -> bool:
+    """Whether one of these (file, row, ...) lies in the claim's lines."""
+    return any(place[0] == claim.file and claim.first <= place[1] <= claim.last for place in places)
 
 
 def confirmed(run: Run, reason: str, numbers: Sequence[Number] = ()) -> Verdict:
