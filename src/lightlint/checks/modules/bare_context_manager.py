@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+import libcst as cst
+
+from lightlint.check import Check, Repair
+from lightlint.finding import Applicability
+from lightlint.fixes.edits import Draft, drop_statement, join, replace, wrap_statements
+
+_AUTOCAST = {"torch.autocast", "torch.amp.autocast", "torch.cuda.amp.autocast", "torch.cpu.amp.autocast"}
+_MANAGERS = {"torch.no_grad", "torch.enable_grad", "torch.inference_mode", "torch.random.fork_rng", *_AUTOCAST}
+
+
+class BareContextManager(Check):
+    def visit_Expr(self, statement: cst.Expr) -> None:
+        name = self.names.call(statement.value)
+        if name not in _MANAGERS or self._is_shown(statement):
+            return
+        self.report(
+            statement,
+            f"`{name.rpartition('.')[2]}()` without `with` changes nothing for the lines below",
+            repair=Repair("put the rest of the block under it", self._draft(statement), Applicability.UNSAFE),
+        )
+
+    def visit_With(self, block: cst.With) -> None:
+        for item in block.items:
+            if self.names.of(item.item) in _MANAGERS and not isinstance(item.item, cst.Call):
+                text = self.code.text_of(item.item)
+                draft = replace(self.code, item.item, f"{text}()")
+                self.report(
+                    item.item, f"`with {text}` enters the class itself and raises", repair=Repair("call it", draft)
+                )
+            elif self._is_mode(item.item):
+                text = self.code.text_of(item.item)
+                self.report(item.item, f"`{text}` gives the module, which is no context manager: `with` raises")
+
+    def _is_mode(self, expression: cst.BaseExpression) -> bool:
+        """Whether an expression is `net.eval()` of what surely is a module."""
+        call = expression if isinstance(expression, cst.Call) else None
+        if call is None or not isinstance(call.func, cst.Attribute) or not self.facts.modes.is_eval(call):
+            return False
+        return self.values.is_module(call.func.value)
+
+    def _is_shown(self, statement: cst.Expr) -> bool:
+        """Whether a statement is the last of a notebook's cell, whose value is shown."""
+        cell = self.facts.source.cell_at(self.facts.span(statement)[0])
+        return cell is not None and not self.facts.source.text[self.facts.span(statement)[1] : cell.end].strip()
+
+    def _draft(self, statement: cst.Expr) -> Draft | None:
+        line = self.tree.parent(statement)
+        block = self.tree.parent(line) if line is not None else None
+        if not isinstance(line, cst.SimpleStatementLine) or not isinstance(block, cst.IndentedBlock):
+            return None
+        rest = list(block.body)[list(block.body).index(line) + 1 :]
+        if not rest:
+            return None
+        header = f"with {self.code.text_of(statement.value)}:"
+        return join(drop_statement(self.code, statement), wrap_statements(self.code, rest, header))
