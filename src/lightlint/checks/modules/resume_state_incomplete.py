@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from lightlint.check import Check
+from lightlint.facts.bindings import Kind
+from lightlint.facts.checkpoints import SAVE
+from lightlint.finding import Tier
+
+_SCHEDULERS = "torch.optim.lr_scheduler."
+_SCALERS = {"torch.amp.GradScaler", "torch.cuda.amp.GradScaler", "torch.cpu.amp.GradScaler"}
+
+
+class ResumeStateIncomplete(Check):
+    def visit_Call(self, call: cst.Call) -> None:
+        if self.names.call(call) != SAVE or not call.args:
+            return
+        saved = self._saved(call.args[0].value)
+        optimizers = {name for name in saved if self._is_loaded(name) and self._is_optimizer(name)}
+        if not optimizers or self._loads_in_turn():
+            return
+        for name, made in self._made():
+            if self._is_loaded(name) or not self._goes_with(made, optimizers):
+                continue
+            what = "is saved and never loaded back" if name in saved else "is not in the checkpoint"
+            if name not in saved and "state_dict" in self._asked(name):
+                continue
+            one = sorted(optimizers)[0]
+            scheduler = (self.names.call(made) or "").startswith(_SCHEDULERS)
+            self.report(
+                call,
+                f"`{one}` is saved and loaded back, the state of `{name}` {what}",
+                tier=None if scheduler else Tier.NOTE,
+            )
+
+    def _saved(self, value: cst.BaseExpression) -> set[str]:
+        """The names whose `state_dict()` a checkpoint holds; empty where not all of it is in sight."""
+        if isinstance(value, cst.Name):
+            found = self.names.bindings.lookup(value)
+            only = found[0] if len(found) == 1 and found[0].kind is Kind.ASSIGN and not found[0].path else None
+            if only is None or only.value is None or self._is_extended(value):
+                return set()
+            value = only.value
+        if isinstance(value, cst.Dict):
+            if any(isinstance(each, cst.StarredDictElement) for each in value.elements):
+                return set()
+            parts: list[cst.BaseExpression] = [each.value for each in value.elements]
+        elif (
+            isinstance(value, cst.Call) and self.names.call(value) == "builtins.dict" and not self.names.has_star(value)
+        ):
+            parts = [arg.value for arg in value.args]
+        else:
+            return set()
+        calls = [each for part in parts for each in self.tree.within(part, cst.Call)]
+        return {self._receiver(each) for each in calls if self.names.method(each) == "state_dict"}
+
+    def _is_extended(self, name: cst.Name) -> bool:
+        """Whether more is put into a dict later."""
+        sets = [each.target for each in self.tree.all(cst.AssignTarget)]
+        items = any(isinstance(each, cst.Subscript) and self.names.key(each.value) == name.value for each in sets)
+        return items or any(
+            self.names.method(call) == "update" and self._receiver(call) == name.value
+            for call in self.tree.all(cst.Call)
+        )
+
+    def _receiver(self, call: cst.Call) -> str:
+        """The last word of what a method is called on: `optimizer` of `self.optimizer.step()`."""
+        return self.names.key(call.func).rpartition(".")[0].rpartition(".")[2]
+
+    def _asked(self, name: str) -> set[str]:
+        return {self.names.method(call) for call in self.tree.all(cst.Call) if self._receiver(call) == name}
+
+    def _is_loaded(self, name: str) -> bool:
+        return "load_state_dict" in self._asked(name)
+
+    def _is_optimizer(self, name: str) -> bool:
+        receivers = [
+            call.func.value
+            for call in self.tree.all(cst.Call)
+            if self._receiver(call) == name and isinstance(call.func, cst.Attribute)
+        ]
+        return any(self.values.is_optimizer(each) for each in receivers)
+
+    def _loads_in_turn(self) -> bool:
+        """Whether a loop, or a method by name, loads what is not spelled out."""
+        loads = [call for call in self.tree.all(cst.Call) if self.names.method(call) == "load_state_dict"]
+        names = [each for call in loads for each in self.tree.within(call.func, cst.Name, cst.Subscript)]
+        return any(
+            isinstance(each, cst.Subscript)
+            or any(bound.kind is Kind.LOOP for bound in self.names.bindings.lookup(each))
+            for each in names
+        )
+
+    def _made(self) -> Iterator[tuple[str, cst.Call]]:
+        """The schedulers and scalers of the file under the names they are given."""
+        for assign in self.tree.all(cst.Assign):
+            made, target = assign.value, assign.targets[0].target
+            name = self.names.key(target).rpartition(".")[2]
+            full = self.names.call(made) or ""
+            if name and isinstance(made, cst.Call) and (full in _SCALERS or full.startswith(_SCHEDULERS)):
+                yield name, made
+
+    def _goes_with(self, made: cst.Call, optimizers: set[str]) -> bool:
+        """Whether a scheduler steps one of the optimizers and counts for itself, or a scaler scales for certain."""
+        name = self.names.call(made) or ""
+        assign = self.tree.parent(made)
+        key = self.names.key(assign.targets[0].target).rpartition(".")[2] if isinstance(assign, cst.Assign) else ""
+        if name in _SCALERS:
+            enabled = self.names.argument(made, "enabled")
+            return "step" in self._asked(key) and (enabled is None or self.names.constant(enabled.value) is not False)
+        optimizer = self.names.argument(made, "optimizer", 0)
+        if optimizer is None or self.names.argument(made, "last_epoch") is not None or self.names.has_star(made):
+            return False
+        steps = [
+            call
+            for call in self.tree.all(cst.Call)
+            if self._receiver(call) == key and self.names.method(call) == "step"
+        ]
+        told = name != f"{_SCHEDULERS}ReduceLROnPlateau" and any(call.args for call in steps)
+        reads = any(each.attr.value == "last_epoch" for each in self.tree.all(cst.Attribute))
+        mine = self.names.key(optimizer.value).rpartition(".")[2] in optimizers
+        return mine and bool(steps) and not told and not reads
