@@ -255,7 +255,7 @@ class DataParallel:
         name = self._names.call(call) or ""
         if self._facts.gradients.may_be_off(call) or name.startswith(("builtins.", "torch.nn.utils.")):
             return False
-        if self.is_wrapped(call.func) or self._names.key(call.func) in self._unwrapped:
+        if self.leads_to_forward(call) or self._names.key(call.func) in self._unwrapped:
             return True
         if isinstance(call.func, cst.Attribute) and self.is_wrapped(call.func.value):
             return call.func.attr.value != "module" and not _NO_FORWARD.match(call.func.attr.value)

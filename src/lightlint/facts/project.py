@@ -166,7 +166,7 @@ class Project:
     def _word_index(self) -> dict[str, list[Path]]:
         words = (
             "Trainer", "Fabric", "init_process_group", "LightningCLI", "instantiate", "Accelerator",
-            "DistributedDataParallel",
+            "DistributedDataParallel", "set_device",
             "automatic_optimization", "training_step", "configure_optimizers", "lr_schedulers",
         )  # fmt: skip
         index: dict[str, list[Path]] = {word: [] for word in words}
