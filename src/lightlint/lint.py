@@ -68,8 +68,7 @@ def lint(source: Source, settings: Settings, projects: Projects, *, gate: bool =
         return Linted(())
     pages = [page for page in all_pages().values() if page.name in active and page.family != "lightlint"]
     if gate:
-        texts = (source.text, *(command for _, command in source.pip_lines))
-        words = {word for text in texts for word in _WORD.findall(text)}
+        words = {word for text in {source.text, source.shown} for word in _WORD.findall(text)}
         pages = [page for page in pages if page.needs.met(words)]
     found, crashes = _run(source, pages, settings, projects) if pages else ([], [])
     found += [_own(SYNTAX, source, offset, offset, message) for offset, message in source.broken]
