@@ -21,7 +21,11 @@ if TYPE_CHECKING:
 
 CLEAN, FOUND, FAILED, INTERRUPTED = 0, 1, 2, 130
 
-_COMMANDS = {"confirm": "lightlint.confirm.command", "rule": "lightlint.rulebook"}  # first word: the module whose `main` runs it
+_COMMANDS = {
+    "confirm": "lightlint.confirm.command",
+    "env": "lightlint.environment.command",
+    "rule": "lightlint.rulebook",
+}  # first word: the module whose `main` runs it
 
 
 def run_command(arguments: Sequence[str]) -> int:

@@ -1,0 +1,80 @@
+"""Code against one environment: what it needs and does not find there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from lightlint.environment import findings as rules
+from lightlint.environment.packages import distributions, ill_matched
+from lightlint.environment.rows import BREAKS, FAILS, SLOWS, Row, ordered
+from lightlint.environment.side import Side
+from lightlint.environment.usage import Usage
+from lightlint.facts.pins import pins_in
+from lightlint.facts.project import root_of
+from lightlint.facts.versions import Version, parse_range
+from lightlint.finding import Tier
+from lightlint.reports.place import place
+from lightlint.settings import Settings
+
+_VERSIONED = ("LL7", "LL8")  # families whose findings speak of versions and environments
+
+
+def check(side: Side, usage: Usage, paths: Sequence[str], settings: Settings) -> tuple[Row, ...]:
+    """What is amiss with code in an environment, the worst first."""
+    rows = [*_imports(side, usage), *_pins(side, paths), *_api(side, usage, paths, settings), *_devices(side, usage)]
+    rows += [
+        Row(BREAKS - 1, first, side.version(first) or "", side.version(second) or "", why)
+        for first, second, why in ill_matched(side)
+    ]
+    return ordered(rows)
+
+
+def _imports(side: Side, usage: Usage) -> Iterator[Row]:
+    for module in sorted(usage.required & usage.imports.keys()) if side.whole else ():
+        names = distributions(module, side)
+        if names and side.version(*names) is None:
+            why = f"`import {module}` raises ModuleNotFoundError"
+            yield Row(BREAKS, names[0], "not installed", "", why, (str(usage.imports[module]),))
+
+
+def _pins(side: Side, paths: Sequence[str]) -> Iterator[Row]:
+    """The project's pins on torch and Lightning that this environment does not keep."""
+    for root in dict.fromkeys(
+        root_of(Path(path).resolve() if Path(path).is_dir() else Path(path).resolve().parent) for path in paths
+    ):
+        for pin in pins_in(root):
+            version = side.version(pin.name)
+            if version is None or not version[:1].isdigit() or pin.conditional:
+                continue
+            if Version(version) not in parse_range(pin.specifier):
+                why = f"{pin.file.name} asks for {pin.name}{pin.specifier if not pin.specifier[:1].isdigit() else f'=={pin.specifier}'}"
+                yield Row(FAILS, pin.name, version, pin.specifier, why, (f"{pin.file.name}:{pin.row}",))
+
+
+def _api(side: Side, usage: Usage, paths: Sequence[str], settings: Settings) -> Iterator[Row]:
+    for finding in rules.findings(paths, usage, side, settings):
+        if finding.counts and finding.code.startswith(_VERSIONED):
+            weight = BREAKS if finding.tier is Tier.ERROR else SLOWS
+            yield Row(weight, finding.name, "", "", f"{finding.message} ({finding.code})", (place(finding),))
+
+
+def _devices(side: Side, usage: Usage) -> Iterator[Row]:
+    if not side.machine:
+        return
+    gpus = side.machine.get("gpus") or []
+    if usage.gpu and not gpus:
+        yield Row(FAILS, "gpus", "none", "", "the code asks for CUDA", (str(usage.gpu),))
+    if usage.devices and gpus and usage.devices[0] > len(gpus):
+        yield Row(
+            FAILS,
+            "gpus",
+            str(len(gpus)),
+            str(usage.devices[0]),
+            f"the code asks for {usage.devices[0]} devices",
+            (str(usage.devices[1]),),
+        )
+    cores = side.machine.get("usable_cores") or 0
+    if usage.workers and cores and usage.workers[0] > cores:
+        why = f"the code asks for {usage.workers[0]} loader workers on {cores} cores"
+        yield Row(SLOWS, "usable cores", str(cores), str(usage.workers[0]), why, (str(usage.workers[1]),))

@@ -1,0 +1,82 @@
+"""What is known of packages beside their version: which distribution an import comes from, which versions go together."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from lightlint.environment.side import Side
+from lightlint.facts.requirements import normalise
+
+# Imported name: distributions that bring it, the usual one first.
+_DISTRIBUTIONS: Mapping[str, tuple[str, ...]] = {
+    "PIL": ("pillow", "pillow-simd"),
+    "cv2": ("opencv-python", "opencv-python-headless", "opencv-contrib-python"),
+    "sklearn": ("scikit-learn",),
+    "skimage": ("scikit-image",),
+    "yaml": ("pyyaml",),
+    "lightning_fabric": ("lightning-fabric",),
+    "pytorch_lightning": ("pytorch-lightning",),
+    "lightning": ("lightning",),
+    "pl_bolts": ("lightning-bolts",),
+    "hydra": ("hydra-core",),
+    "bs4": ("beautifulsoup4",),
+    "dateutil": ("python-dateutil",),
+    "google": (),
+    "mpl_toolkits": ("matplotlib",),
+    "attr": ("attrs",),
+    "umap": ("umap-learn",),
+    "faiss": ("faiss-cpu", "faiss-gpu"),
+    "tensorboard": ("tensorboard",),
+}
+
+
+def distributions(module: str, *sides: Side) -> tuple[str, ...]:
+    """The distributions that may bring an imported module, as snapshots tell, else as is usual."""
+    told = [side.imports[module] for side in sides if module in side.imports]
+    return tuple(dict.fromkeys([*told, *_DISTRIBUTIONS.get(module, (normalise(module),))]))
+
+
+def ill_matched(side: Side) -> Iterator[tuple[str, str, str]]:
+    """Pairs of packages in one environment that do not go together: (first, second, why).
+
+    torchvision 0.(15 + n) belongs to torch 2.n and torchaudio 2.n to torch 2.n (https://pytorch.org/get-started/previous-versions/);
+    torch before 2.3 was built against numpy 1 (https://github.com/pytorch/pytorch/issues/107302).
+    """
+    torch, vision, audio, numpy = (
+        _release(side.version(name)) for name in ("torch", "torchvision", "torchaudio", "numpy")
+    )
+    if torch and vision and torch[0] == 2 and vision[0] == 0 and vision[1] != 15 + torch[1]:
+        yield (
+            "torchvision",
+            "torch",
+            f"torchvision {side.version('torchvision')} is built for another torch than {side.version('torch')}",
+        )
+    if torch and audio and torch[0] == 2 and audio[0] == 2 and audio[1] != torch[1] and torch[1] < 9:
+        yield (
+            "torchaudio",
+            "torch",
+            f"torchaudio {side.version('torchaudio')} is built for another torch than {side.version('torch')}",
+        )
+    if torch and numpy and numpy[0] >= 2 and torch < (2, 3):
+        yield (
+            "numpy",
+            "torch",
+            f"torch {side.version('torch')} was built against numpy 1: `Tensor.numpy()` raises with numpy {side.version('numpy')}",
+        )
+
+
+def _release(version: str | None) -> tuple[int, int] | None:
+    """The first two numbers of an exact version, None for a range."""
+    found = re.match(r"(\d+)\.(\d+)", version or "")
+    return (int(found[1]), int(found[2])) if found else None
+
+
+def distance(first: str, second: str) -> int:
+    """How far two versions are apart: 3 another major, 2 another minor, 1 less; 2 where one is a range."""
+    one, other = re.findall(r"\d+", first)[:2], re.findall(r"\d+", second)[:2]
+    if not first[:1].isdigit() or not second[:1].isdigit():
+        return 2
+    if one[:1] != other[:1]:
+        return 3
+    return 2 if one != other else 1
