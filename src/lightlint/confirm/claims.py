@@ -60,6 +60,11 @@ def suspicions(script: Path, settings: Settings, ran: Path | None = None) -> tup
     """
     files = files_of(script)
     found = run.check([str(path) for path in files], replace(settings, force_exclude=False)).findings
+    return claimed(found, script, ran)
+
+
+def claimed(found: Sequence[Finding], script: Path, ran: Path | None = None) -> tuple[Suspicion, ...]:
+    """Findings with their claims, those of the script first."""
     ordered = sorted(found, key=lambda finding: (finding.filename != str(script), *finding.sort_key))
     return tuple(Suspicion(finding, _claim(number, finding, script, ran)) for number, finding in enumerate(ordered))
 
@@ -98,13 +103,17 @@ def _claim(number: int, finding: Finding, script: Path, ran: Path | None) -> Cla
 
 def _rows(finding: Finding) -> tuple[int, int]:
     """The finding's rows in the text that runs: a notebook's rows count over its joined code cells."""
+    first, last = finding.location.row, max(finding.location.row, finding.end_location.row)
+    if finding.end_location.column == 1 and last > first:
+        last -= 1  # it ends before the first character of that row
     if finding.cell is None:
-        return finding.location.row, finding.end_location.row
+        return first, last
     try:
         source = load(finding.filename)
     except UnreadableError:
-        return finding.location.row, finding.end_location.row
-    return source.row_of(finding.start), source.row_of(max(finding.start, finding.end - 1))
+        return first, last
+    before = next((source.row_of(cell.start) - 1 for cell in source.cells if cell.number == finding.cell), 0)
+    return before + first, before + last
 
 
 def _details(finding: Finding) -> dict[str, str]:

@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from lightlint.confirm.probes import all_probes
 from lightlint.confirm.probes.probe import Probe, hits
 from lightlint.confirm.records import Run
 from lightlint.confirm.verdict import Claim, Outcome, Verdict
 
-
-def judge(claims: Iterable[Claim], run: Run) -> tuple[Verdict, ...]:
-    """The verdict for each claim, in order."""
-    return tuple(verdict(claim, run) for claim in claims)
+_EARLY = {"interrupted", "killed", "timed out"}  # ends that leave what was not seen unproven
 
 
-def verdict(claim: Claim, run: Run) -> Verdict:
+def judge(
+    claims: Iterable[Claim], run: Run, *, timed: Run | None = None, injected: Mapping[int, Run] | None = None
+) -> tuple[Verdict, ...]:
+    """The verdict for each claim, in order.
+
+    Args:
+        timed: the same command without line tracing, for probes that measure time.
+        injected: by claim, the runs in which its `try` was made to fail.
+    """
+    return tuple(verdict(claim, run, timed=timed, injected=(injected or {}).get(claim.index)) for claim in claims)
+
+
+def verdict(claim: Claim, run: Run, *, timed: Run | None = None, injected: Run | None = None) -> Verdict:
     """The verdict for one claim; a probe that fails says so instead of guessing."""
     probe = all_probes().get(claim.probe)
     if probe is None:
@@ -23,20 +33,52 @@ def verdict(claim: Claim, run: Run) -> Verdict:
             run, "its fault is known from the text" if claim.probe == "none" else f"no probe `{claim.probe}`"
         )
     if not run.started:
-        return _not_checked(run, "the command wrote no record: another interpreter, or `python -I`, `-E` or `-S`")
+        return _not_checked(run, _unstarted(run))
+    if probe.inject and injected is not None:
+        found = _proven(_judged(claim, injected, injected, probe), injected)
+        return replace(found, scope=f"{found.scope}, injected")
+    return _proven(_judged(claim, run, timed, probe), run)
+
+
+def _proven(found: Verdict, run: Run) -> Verdict:
+    """What a run that ended early or lost records shows is proven; what it does not show is not."""
+    if found.outcome in {Outcome.CONFIRMED, Outcome.NOT_CHECKED}:
+        return found
+    if run.incomplete:
+        return _not_checked(run, run.incomplete)
+    return _not_checked(run, f"the run was {run.ended}".replace("was timed", "timed")) if run.ended in _EARLY else found
+
+
+def _unstarted(run: Run) -> str:
+    if run.incomplete:
+        return run.incomplete
+    if run.ended in _EARLY:
+        return f"the run was {run.ended} before it began".replace("was timed", "timed")
+    return "the command wrote no record: another interpreter, or `python -I`, `-E` or `-S`"
+
+
+def _judged(claim: Claim, run: Run, timed: Run | None, probe: Probe) -> Verdict:
+    """The probe's verdict, where it can have one; a probe that measures time has it of the run without line tracing."""
     failed = _failed_meter(probe, run)
     if failed:
         return _not_checked(run, failed)
     if run.world < probe.ranks:
-        return Verdict(
-            Outcome.NOT_OBSERVABLE, f"shows on {probe.ranks} ranks only: add `--devices {probe.ranks}`", run.scope
-        )
+        return Verdict(Outcome.NOT_OBSERVABLE, _too_few(run, probe), run.scope)
+    if probe.timed and timed is None:
+        reason = "shows only in a run without line tracing: leave out `--no-timing`"
+        return Verdict(Outcome.NOT_OBSERVABLE, reason, run.scope)
     try:
         if probe.needs_lines and not hits(claim, run):
             return _unreached(claim, run, probe)
-        return probe.judge(claim, run)
+        return probe.judge(claim, timed if probe.timed and timed is not None else run)
     except Exception as error:
         return _not_checked(run, f"probe `{claim.probe}` failed: {type(error).__name__}: {error}")
+
+
+def _too_few(run: Run, probe: Probe) -> str:
+    if len(run.ranks) >= probe.ranks:
+        return f"its {len(run.ranks)} ranks trained alone: the script makes no process group"
+    return f"shows on {probe.ranks} ranks only: add `--devices {probe.ranks}`"
 
 
 def _unreached(claim: Claim, run: Run, probe: Probe) -> Verdict:

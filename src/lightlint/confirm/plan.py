@@ -51,6 +51,7 @@ class Plan:
         seed: seed to set before the script starts, or None.
         deterministic: whether torch is to name the operations that are not deterministic.
         trace: whether lines may be traced; a run that measures time does not.
+        notebook: whether the script is made of a notebook's cells.
     """
 
     records: str
@@ -64,6 +65,7 @@ class Plan:
     seed: int | None = None
     deterministic: bool = False
     trace: bool = True
+    notebook: bool = False
 
 
 def write(plan: Plan) -> Path:

@@ -107,6 +107,10 @@ def start(plan: Plan) -> Session:
     _current = session
     if plan.limits != NEVER:
         lightning.install(session)
+    if plan.seed is not None or plan.deterministic:
+        from lightlint.confirm.boot import seed
+
+        seed.install(session)
     install(session)
     return session
 

@@ -2,77 +2,183 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
+from lightlint.confirm import records
+from lightlint.confirm.launch import stacks
+from lightlint.confirm.launch.home import Home
 from lightlint.confirm.launch.processes import end_all
+from lightlint.confirm.launch.progress import Progress
+from lightlint.confirm.launch.sandbox import NONE, Sandbox
+from lightlint.confirm.launch.signals import Interrupted
+from lightlint.confirm.launch.target import CommandError
 from lightlint.confirm.plan import VARIABLE
 
 SITE = Path(__file__).parents[1] / "site"
-_POLL = 0.2  # seconds between two looks at a run
+_POLL = 0.05  # seconds between two questions whether a run has ended
+_LOOK = 1.0  # seconds between two looks at what it does
+_AGAIN = 2.0  # seconds between the two looks at stacks that must be the same for a stall
+_STANDARD_ERROR = 2  # the run's output goes there; the report alone goes to standard output
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """How a command is started.
+
+    Attributes:
+        words: the command line.
+        folder: its working directory.
+        variables: what its environment has besides.
+        path: folders for its PYTHONPATH.
+        sandbox: what keeps the user's files as they are.
+        timeout: seconds after which it is ended.
+        stall: seconds without progress that count as a stall.
+    """
+
+    words: tuple[str, ...]
+    folder: Path
+    variables: Mapping[str, str] = field(default_factory=dict)
+    path: tuple[str, ...] = ()
+    sandbox: Sandbox = NONE
+    timeout: float = 600
+    stall: float = 30
 
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a run went: `ended` as `records.Run` spells it, the exit status, and what stalled processes stood in."""
+    """How a run went, as `records.Run` spells it.
+
+    Attributes:
+        incomplete: why records are missing, empty where none are.
+        number: of the signal that told lightlint to end, 0 where none did.
+    """
 
     ended: str
-    status: int | None
-    stacks: Mapping[str, str]
+    status: int | None = None
+    stacks: Mapping[str, str] = field(default_factory=dict)
+    written: tuple[str, ...] = ()
+    incomplete: str = ""
+    number: int = 0
+
+    def write(self, folder: Path, notes: Sequence[str]) -> None:
+        """Put it beside the records, with what else is to be told.
+
+        Raises:
+            OSError: the disk is full.
+        """
+        text = json.dumps(
+            {**{key: value for key, value in asdict(self).items() if key != "number"}, "notes": list(notes)}
+        )
+        (folder / records.RUN_FILE).write_text(text, encoding="utf-8")
 
 
-def environment(plan_file: Path, scratch: Path) -> dict[str, str]:
+def environment(start: Start, plan_file: Path, scratch: Path) -> dict[str, str]:
     """The environment that makes every Python process of a command record itself, and keeps experiment trackers quiet."""
     path = os.environ.get("PYTHONPATH")
     return {
         **os.environ,
         VARIABLE: str(plan_file),
-        "PYTHONPATH": os.pathsep.join([str(SITE), *([path] if path else [])]),
+        "PYTHONPATH": os.pathsep.join([str(SITE), *start.path, *([path] if path else [])]),
         "PYTHONUNBUFFERED": "1",
         "WANDB_MODE": "offline",
         "WANDB_DIR": str(scratch),
         "COMET_MODE": "disabled",
         "MLFLOW_TRACKING_URI": f"file:{scratch}/mlflow",
+        **start.variables,
     }
 
 
-def run(words: Sequence[str], plan_file: Path, scratch: Path, *, timeout: float, stall: float) -> Ending:
-    """Run a command and wait for its end.
-
-    Args:
-        words: the command.
-        timeout: seconds after which it is ended.
-        stall: seconds without a new record and without processor time after which it counts as stalled.
+def run(start: Start, plan_file: Path, scratch: Path, home: Home) -> Ending:
+    """Run a command and wait for its end; nothing of it is left then.
 
     Raises:
-        OSError: the command cannot be started.
+        CommandError: the command cannot be started.
     """
-    process = subprocess.Popen(
-        words, env=environment(plan_file, scratch), stdout=sys.stderr.fileno(), start_new_session=True
-    )
+    folder = plan_file.parent
+    inside = {**os.environ, **start.variables}
+    if shutil.which(start.words[0], path=inside.get("PATH")) is None:
+        raise CommandError(f"{start.words[0]}: no such program")
     try:
-        ended = _wait(process, timeout)
-    except BaseException:
-        end_all(process.pid, plan_file)
-        raise
-    status = process.poll()
-    end_all(process.pid, plan_file)
-    if ended == "timed out":
-        return Ending(ended, None, {})
-    if status == 0:
-        return Ending("finished", 0, {})
-    return Ending("killed" if status is not None and status < 0 else "raised", status, {})
+        process = subprocess.Popen(
+            start.sandbox.wrapped(start.words, start.folder),
+            env=environment(start, plan_file, scratch),
+            cwd=start.folder,
+            stdin=subprocess.DEVNULL if sys.stdin is None or sys.stdin.isatty() else None,
+            stdout=_STANDARD_ERROR,
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise CommandError(f"{start.words[0]}: cannot be started: {error.strerror or error}") from error
+    home.tell_group(process.pid)
+    try:
+        ending = _watched(process, folder, start)
+    except Interrupted as told:
+        ending = Ending("interrupted", number=told.number)
+    finally:
+        end_all(process.pid, folder)
+        process.wait()
+        home.tell_group(0)
+    return replace(ending, written=start.sandbox.written())
 
 
-def _wait(process: subprocess.Popen[bytes], timeout: float) -> str:
-    began = time.monotonic()
+def _watched(process: subprocess.Popen[bytes], folder: Path, start: Start) -> Ending:
+    began = looked = time.monotonic()
+    progress = Progress(folder, start.stall, began)
     while process.poll() is None:
-        if time.monotonic() - began > timeout:
-            return "timed out"
+        now = time.monotonic()
+        if now - began > start.timeout:
+            return Ending("timed out", stacks=_shown(stacks.ask(folder)))
+        if now - looked >= _LOOK:
+            looked = now
+            if progress.stalled(now):
+                standing = _standing_still(folder)
+                if standing is not None and process.poll() is None:
+                    return Ending("stalled", stacks=_shown(standing))
+                progress.resume(time.monotonic())
         time.sleep(_POLL)
-    return "finished"
+    return _ended(process.returncode, folder)
+
+
+def _standing_still(folder: Path) -> Mapping[str, str] | None:
+    """The stacks of all processes if they are the same after a while, else None."""
+    before = stacks.ask(folder)
+    time.sleep(_AGAIN)
+    after = stacks.ask(folder)
+    return after if before == after else None
+
+
+def _shown(standing: Mapping[str, str]) -> dict[str, str]:
+    return {name: stacks.shown(stack) for name, stack in standing.items()}
+
+
+def _ended(status: int, folder: Path) -> Ending:
+    run = records.read(folder)
+    ends = [event["reason"] for process in run.processes for event in process.of("end")]
+    if status == 0:
+        ended = "cut" if "cut" in ends else "finished"
+    elif status < 0 or (run.started and _was_killed(run)):
+        ended = "killed"
+    else:
+        ended = "raised" if run.started else "failed to start"
+    return Ending(ended, status, incomplete=_incomplete(folder))
+
+
+def _was_killed(run: records.Run) -> bool:
+    """Whether a training process went without a word: no exception anywhere, and no end."""
+    told = any(process.of("exception") for process in run.processes)
+    return not told and any(process.trains and not process.of("end") for process in run.processes)
+
+
+def _incomplete(folder: Path) -> str:
+    """Why records may be missing: a process says so by a file of its own, which needs no room."""
+    if any(folder.glob(f"*{records.INCOMPLETE}")):
+        return "records could not be written: the disk is full, or its folder cannot be written"
+    return ""

@@ -28,13 +28,21 @@ def render(report: Report) -> str:
                     "steps": {str(rank): process.steps for rank, process in run.ranks.items()},
                     "stacks": dict(run.stacks or {}),
                     "written": list(run.written),
+                    "incomplete": run.incomplete,
+                    "notes": list(run.notes),
                 },
+                "determinism": _determinism(report),
                 "verdicts": [_verdict(each) for each in report.judged],
             },
             indent=2,
         )
         + "\n"
     )
+
+
+def _determinism(report: Report) -> dict[str, Any] | None:
+    found = report.determinism
+    return None if found is None else {**asdict(found), "sentence": found.sentence}
 
 
 def _verdict(judged: Judged) -> dict[str, Any]:

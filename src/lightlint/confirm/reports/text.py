@@ -16,6 +16,8 @@ _STYLES = {
     Outcome.OPEN: "bold yellow",
 }
 
+_MOST_FILES = 10  # of the files a run wrote
+
 
 def render(report: Report) -> str:
     """The verdicts, those that matter first."""
@@ -32,6 +34,7 @@ def _spans(report: Report) -> Iterator[Span]:
     for who, stack in (run.stacks or {}).items():
         yield f"{who} stood in\n", "bold"
         yield f"{printable_lines(stack)}\n", ""
+    yield from _told(report)
     if report.judged:
         yield "again: ", "bold"
         yield f"{report.reproduce}\n", ""
@@ -39,9 +42,25 @@ def _spans(report: Report) -> Iterator[Span]:
         yield "nothing to confirm\n", ""
 
 
+def _told(report: Report) -> Iterator[Span]:
+    """What holds for the run as a whole."""
+    for note in report.run.notes:
+        yield "note: ", "bold yellow"
+        yield f"{printable(note)}\n", ""
+    if report.run.written:
+        yield "written: ", "bold"
+        more = f" and {len(report.run.written) - _MOST_FILES} more" if len(report.run.written) > _MOST_FILES else ""
+        yield f"{printable(', '.join(report.run.written[:_MOST_FILES]))}{more}\n", ""
+    if report.determinism is not None:
+        yield "determinism: ", "bold"
+        yield f"{printable(report.determinism.sentence)}\n", ""
+        for operation in report.determinism.operations:
+            yield f"    not deterministic: {printable(operation)}\n", ""
+
+
 def _judged(judged: Judged) -> Iterator[Span]:
     finding, verdict = judged.finding, judged.verdict
-    yield f"{verdict.outcome.value:14}", _STYLES.get(verdict.outcome, "dim")
+    yield f"{verdict.outcome.value:15}", _STYLES.get(verdict.outcome, "dim")
     yield finding.code, TIER_STYLES[finding.tier]
     yield f" [{finding.name}] {place(finding)}\n", ""
     yield f"  {printable(finding.message)}\n", "dim"

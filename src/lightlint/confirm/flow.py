@@ -1,0 +1,232 @@
+"""The whole of `lightlint confirm`: lint what a command runs, run it as often as the findings need, judge."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import shlex
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from lightlint.confirm import claims, determinism, kept, records
+from lightlint.confirm import plan as plans
+from lightlint.confirm.claims import Suspicion
+from lightlint.confirm.judge import judge
+from lightlint.confirm.launch import injection, notebook, ranks, sandbox
+from lightlint.confirm.launch.home import Home
+from lightlint.confirm.launch.start import Ending, Start, run
+from lightlint.confirm.launch.target import Command, CommandError
+from lightlint.confirm.plan import Limits, Plan
+from lightlint.confirm.probes import all_probes
+from lightlint.confirm.records import Run
+from lightlint.confirm.reports.report import Judged, Report
+from lightlint.facts.project import root_of
+from lightlint.settings import Settings
+
+_RUNS, _TIMED, _INJECTED, _SEEDED = "runs", "timed", "injected-", "seeded-"
+_SEED = 20_240_229
+_SCHEDULED_ELSEWHERE = {"srun", "mpirun"}  # their ranks do not inherit what the launcher sees
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the command line says of the runs; seconds where it says times."""
+
+    devices: int | None = None
+    epochs: int = 2
+    batches: int = 4
+    timeout: float = 600
+    stall: float = 30
+    sandbox: bool = True
+    timing: bool = True
+    inject: bool = False
+    determinism: bool = False
+    findings: Path | None = None
+    keep: Path | None = None
+
+
+@dataclass(frozen=True)
+class _Rehearsal:
+    """A command, ready to be run several times in one home."""
+
+    command: Command
+    options: Options
+    home: Home
+    found: tuple[Suspicion, ...]
+    variables: dict[str, str] = field(default_factory=dict)
+    path: tuple[str, ...] = ()
+    folder: Path = field(default_factory=Path.cwd)
+    project: Path = field(default_factory=Path.cwd)
+    notes: tuple[str, ...] = ()
+
+    def run(self, name: str = "", **changes: Any) -> tuple[Run, Ending]:
+        """One run in folders of its own, its records kept under `name`."""
+        folder = self.home.folder / _RUNS / name
+        folder.mkdir(parents=True, exist_ok=True)
+        scratch = self.home.new("scratch", name or "first")
+        plan = replace(self._plan(folder, scratch), **changes)
+        start = Start(
+            self.command.words,
+            self.folder,
+            self.variables,
+            self.path,
+            self._sandbox(scratch),
+            self.options.timeout,
+            self.options.stall,
+        )
+        ending = run(start, plans.write(plan), scratch, self.home)
+        ending = replace(ending, written=(*ending.written, *self._written_outside(folder, start.sandbox)))
+        seen = records.read(folder)
+        notes = (*self.notes, *_notes(seen, ending, self.options.devices))
+        ending.write(folder, notes)
+        return records.read(folder), ending
+
+    def _plan(self, folder: Path, scratch: Path) -> Plan:
+        return Plan(
+            str(folder),
+            str(scratch),
+            claims.targets(self.found),
+            tuple(sorted({*claims.meters(self.found), "files"})),
+            Limits(self.options.epochs, self.options.batches),
+            self.options.devices,
+            notebook=self.command.is_notebook or bool(self.path),
+        )
+
+    def _sandbox(self, scratch: Path) -> sandbox.Sandbox:
+        if not self.options.sandbox or self.command.launcher in _SCHEDULED_ELSEWHERE:
+            return sandbox.NONE
+        return sandbox.prepare(self.project, self.folder, self.home.folder, scratch / "overlay")
+
+    def _written_outside(self, folder: Path, covered: sandbox.Sandbox) -> list[str]:
+        """Files that the run opened to be written where no overlay kept them off."""
+        inside = [self.home.folder, *(covering for covering, _ in covered.overlays)]
+        paths = {
+            Path(event["path"])
+            for each in records.read(folder).processes
+            for event in each.of("write")
+            if event["what"] == "file" and Path(event["path"]).exists()
+        }
+        outside = (path for path in sorted(paths) if not any(path.is_relative_to(each) for each in inside))
+        return [
+            str(path.relative_to(self.project)) if path.is_relative_to(self.project) else str(path) for path in outside
+        ]
+
+
+def confirm(command: Command, options: Options, settings: Settings, home: Home, line: str) -> tuple[Report, int]:
+    """Run a command and judge its findings.
+
+    Args:
+        line: the line that does it again.
+
+    Returns:
+        the report, and the number of the signal that ended it early or 0.
+
+    Raises:
+        CommandError: the command cannot be run.
+        OSError: there is no room for what the run needs.
+    """
+    rehearsal = _prepared(command, options, settings, home)
+    found, folder = rehearsal.found, home.folder / _RUNS
+    text = shlex.join(command.words)
+    seen, ending = rehearsal.run()
+    kept.save(found, text, folder)
+    wanted = [each.claim for each in found if each.claim.probe in all_probes()]
+    if options.timing and not ending.number and seen.started and any(all_probes()[each.probe].timed for each in wanted):
+        meters = {
+            meter for each in wanted if all_probes()[each.probe].timed for meter in all_probes()[each.probe].meters
+        }
+        _, ending = rehearsal.run(_TIMED, trace=False, meters=tuple(sorted(meters | {"loaders"})))
+    if options.inject:
+        for each in wanted:
+            target = injection.place(each) if all_probes()[each.probe].inject and not ending.number else None
+            if target is not None:
+                meters = {*all_probes()[each.probe].meters, "loaders", "inject"} - {"lines"}
+                changes = {"trace": False, "targets": (target,), "meters": tuple(sorted(meters))}
+                at = min(1, seen.world - 1)
+                _, ending = rehearsal.run(f"{_INJECTED}{each.index}", inject=each.index, inject_rank=at, **changes)
+    if options.determinism and not ending.number:
+        for number in (1, 2, 3):
+            changes = {"trace": False, "targets": (), "meters": ("loaders", "parameters")}
+            if not ending.number:
+                _, ending = rehearsal.run(f"{_SEEDED}{number}", seed=_SEED, deterministic=number == 3, **changes)
+    if options.keep:
+        _keep(folder, options.keep)
+    return _judged(text, line, found, (folder,)), ending.number
+
+
+def again(folders: Sequence[Path], line: str) -> Report:
+    """Judge kept records anew, those of several hosts as one run.
+
+    Raises:
+        CommandError: a folder holds no kept run.
+    """
+    command, found = kept.load(folders[0])
+    for other in folders[1:]:
+        kept.load(other)
+    return _judged(command, line, found, folders)
+
+
+def _prepared(command: Command, options: Options, settings: Settings, home: Home) -> _Rehearsal:
+    script = command.script.resolve()
+    project = root_of(script.parent)
+    ran: Path | None = None
+    variables: dict[str, str] = {}
+    path: tuple[str, ...] = ()
+    folder = Path.cwd()
+    if command.is_notebook:
+        ran = notebook.as_script(script, home.new("notebook"))
+        words = tuple(str(ran) if at == command.at else word for at, word in enumerate(command.words))
+        command = replace(command, words=words)
+        variables = {"PYTHONSAFEPATH": "1", "MPLBACKEND": os.environ.get("MPLBACKEND", "Agg")}
+        path, folder = (str(script.parent),), script.parent
+    if options.findings is None:
+        found = claims.suspicions(script, settings, ran)
+    else:
+        found = claims.claimed(kept.read_findings(options.findings), script, ran)
+    notes: tuple[str, ...] = ()
+    if options.devices is not None:
+        used = ranks.uses(claims.files_of(script))
+        if used.spawns and not command.launcher:
+            notes = (
+                "the program starts its ranks itself, by torch.multiprocessing: --devices does not change their number",
+            )
+        command = ranks.rehearsed(command, options.devices, used)
+    return _Rehearsal(command, options, home, found, variables, path, folder, project, notes)
+
+
+def _notes(seen: Run, ending: Ending, devices: int | None) -> list[str]:
+    """What the reader of a report must know to believe it."""
+    notes = []
+    if not seen.started and ending.ended in {"finished", "raised", "failed to start"}:
+        notes.append("the command wrote no record: another interpreter, or `python -I`, `-E` or `-S`")
+    if ending.incomplete:
+        notes.append(ending.incomplete)
+    if devices is not None and devices > 1 and len(seen.ranks) > 1 and seen.world == 1:
+        notes.append(f"the script makes no process group: its {len(seen.ranks)} ranks trained alone")
+    return notes
+
+
+def _judged(command: str, line: str, found: Sequence[Suspicion], folders: Sequence[Path]) -> Report:
+    """The verdicts by all runs whose records lie below the folders."""
+    names = {path.name for folder in folders for path in folder.iterdir() if path.is_dir()}
+    runs = {name: records.read(*(folder / name for folder in folders if (folder / name).is_dir())) for name in names}
+    seen = records.read(*folders)
+    injected = {int(name.removeprefix(_INJECTED)): each for name, each in runs.items() if name.startswith(_INJECTED)}
+    verdicts = judge((each.claim for each in found), seen, timed=runs.get(_TIMED), injected=injected)
+    judged = tuple(map(Judged, (each.finding for each in found), verdicts))
+    seeded = [runs.get(f"{_SEEDED}{number}") for number in (1, 2, 3)]
+    report = Report(command, line, seen, judged)
+    if seeded[0] is None or seeded[1] is None:
+        return report
+    return dataclasses.replace(report, determinism=determinism.compare(seeded[0], seeded[1], seeded[2]))
+
+
+def _keep(folder: Path, keep: Path) -> None:
+    try:
+        shutil.copytree(folder, keep, dirs_exist_ok=True)
+    except (OSError, shutil.Error) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else "some files could not be copied"
+        raise CommandError(f"--keep {keep}: {reason}") from error

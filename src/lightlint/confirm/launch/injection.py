@@ -1,0 +1,30 @@
+"""Where a fault is injected: the first statement of the `try` that a finding is about."""
+
+from __future__ import annotations
+
+import ast
+import warnings
+from pathlib import Path
+
+from lightlint.confirm.plan import Target
+from lightlint.confirm.verdict import Claim
+
+
+def place(claim: Claim) -> Target | None:
+    """The statement that is to fail, None where the claim's lines belong to no `try`."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = ast.parse(Path(claim.file).read_bytes())
+    except (OSError, SyntaxError, ValueError, RecursionError):
+        return None
+    tries = [node for node in ast.walk(tree) if isinstance(node, ast.Try | ast.TryStar)]
+    around = [node for node in tries if node.lineno <= claim.first <= (node.end_lineno or node.lineno)]
+    inside = [node for node in tries if claim.first <= node.lineno <= claim.last]
+    found = max(around, key=lambda node: node.lineno, default=None) or min(
+        inside, key=lambda node: node.lineno, default=None
+    )
+    if found is None:
+        return None
+    statement = found.body[0]
+    return Target(claim.index, claim.file, statement.lineno, statement.end_lineno or statement.lineno)
