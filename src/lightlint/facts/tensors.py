@@ -22,6 +22,9 @@ _KEEPING = {
     "int", "clone", "contiguous", "flatten", "t", "pow", "exp", "log", "sqrt", "abs", "flip", "roll", "triu", "tril", "cumsum",
     "cumprod", "bool", "mul", "add", "detach", "fill_", "normal_", "uniform_", "zero_", "scatter_", "repeat_interleave",
 }  # fmt: skip
+_REDUCING = {"sum", "mean", "max", "min", "prod", "norm", "std", "numel"}
+_NUMBERS = {f"builtins.{name}" for name in ("len", "float", "int", "max", "min", "sum")}
+_OF_ANY_SIZE = {"torch.tensor", "torch.as_tensor"}
 _DEPTH = 6
 
 
@@ -34,50 +37,60 @@ class Tensors:
         self._hooks = hooks
         self._values = values
 
-    def is_made_here(self, value: cst.CSTNode | None, path: tuple[int, ...] = (), depth: int = 0) -> bool:
+    def is_made_here(
+        self, value: cst.CSTNode | None, path: tuple[int, ...] = (), depth: int = 0, *, any_size: bool = False
+    ) -> bool:
         """Whether a value (or the part of it at `path`) surely is a tensor that a torch factory made without a device, with
-        at least one dimension for `torch.tensor`, and that was not moved since."""
+        at least one dimension for `torch.tensor` unless `any_size` is asked for, and that was not moved since."""
         if depth > _DEPTH or value is None:
             return False
         if path:
-            return self._part(value, path, depth + 1)
+            return self._part(value, path, depth + 1, any_size=any_size)
         match value:
             case cst.Name():
                 found = self._names.bindings.lookup(value)
                 only = found[0] if len(found) == 1 and found[0].kind is Kind.ASSIGN else None
-                return only is not None and self.is_made_here(only.value, only.path, depth + 1)
+                return only is not None and self.is_made_here(only.value, only.path, depth + 1, any_size=any_size)
             case cst.Subscript():
-                return self.is_made_here(value.value, (), depth + 1)
+                return self.is_made_here(value.value, (), depth + 1, any_size=any_size)
             case cst.BinaryOperation():
-                sides = [self.is_made_here(side, (), depth + 1) for side in (value.left, value.right)]
-                plain = [isinstance(side, (cst.Integer, cst.Float)) for side in (value.left, value.right)]
-                return all(sides) or (any(sides) and any(plain))
+                both = (value.left, value.right)
+                sides = [self.is_made_here(side, (), depth + 1, any_size=any_size) for side in both]
+                return all(sides) or (any(sides) and any(self._is_number(side, depth) for side in both))
             case cst.Call():
-                return self._is_made_by(value, depth)
+                return self._is_made_by(value, depth, any_size=any_size)
         return False
 
-    def _is_made_by(self, call: cst.Call, depth: int) -> bool:
+    def _is_number(self, value: cst.BaseExpression, depth: int) -> bool:
+        """Whether a value is a number, or a tensor without dimensions made of one that was made here: `counts.sum()`."""
+        if isinstance(value, (cst.Integer, cst.Float)):
+            return True
+        if not isinstance(value, cst.Call):
+            return False
+        reduced = value.func.value if isinstance(value.func, cst.Attribute) and not value.args else None
+        is_reduction = self._names.method(value) in _REDUCING and reduced is not None
+        made = is_reduction and self.is_made_here(reduced, (), depth + 1, any_size=True)
+        return made or self._names.call(value) in _NUMBERS
+
+    def _is_made_by(self, call: cst.Call, depth: int, *, any_size: bool) -> bool:
         name = self._names.call(call) or ""
         if name in FACTORIES:
             first = call.args[0].value if call.args else None
-            listed = isinstance(first, (cst.List, cst.Tuple, cst.ListComp)) or name not in {
-                "torch.tensor",
-                "torch.as_tensor",
-            }
+            sized = isinstance(first, (cst.List, cst.Tuple, cst.ListComp)) or name not in _OF_ANY_SIZE
             elsewhere = {"device", "requires_grad"} & {arg.keyword.value for arg in call.args if arg.keyword}
-            return listed and not elsewhere and not self._names.has_star(call)
+            return (sized or any_size) and not elsewhere and not self._names.has_star(call)
         if isinstance(call.func, cst.Attribute) and call.func.attr.value in _KEEPING and not name.startswith("torch."):
-            return self.is_made_here(call.func.value, (), depth + 1)
+            return self.is_made_here(call.func.value, (), depth + 1, any_size=any_size)
         callee = self._hooks.callee(call)
         returns = self._values.returns(callee) if callee is not None and not callee.decorators else []
-        return bool(returns) and all(self.is_made_here(each, (), depth + 1) for each in returns)
+        return bool(returns) and all(self.is_made_here(each, (), depth + 1, any_size=any_size) for each in returns)
 
-    def _part(self, value: cst.CSTNode, path: tuple[int, ...], depth: int) -> bool:
+    def _part(self, value: cst.CSTNode, path: tuple[int, ...], depth: int, *, any_size: bool) -> bool:
         if isinstance(value, (cst.Tuple, cst.List)) and 0 <= path[0] < len(value.elements):
-            return self.is_made_here(value.elements[path[0]].value, path[1:], depth)
+            return self.is_made_here(value.elements[path[0]].value, path[1:], depth, any_size=any_size)
         callee = self._callee(value) if isinstance(value, cst.Call) else None
         returns = self._values.returns(callee) if callee is not None else []
-        return bool(returns) and all(self.is_made_here(each, path, depth) for each in returns)
+        return bool(returns) and all(self.is_made_here(each, path, depth, any_size=any_size) for each in returns)
 
     def _callee(self, call: cst.Call) -> cst.FunctionDef | None:
         """As `hooks.callee`, and methods of this file's classes on their instances."""

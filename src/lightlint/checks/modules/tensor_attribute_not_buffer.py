@@ -9,6 +9,15 @@ from lightlint.fixes.edits import Draft, RawEdit
 
 _STEPS = {"forward", "training_step", "validation_step", "test_step", "predict_step"}
 _RESHAPING = {"expand", "unsqueeze", "view", "repeat", "reshape", "transpose", "permute"}
+_PAIRED = {
+    f"torch.nn.functional.{name}"
+    for name in (
+        "cross_entropy", "nll_loss", "mse_loss", "l1_loss", "smooth_l1_loss", "binary_cross_entropy", "huber_loss", "linear",
+        "binary_cross_entropy_with_logits", "kl_div", "conv1d", "conv2d", "conv3d", "embedding", "grid_sample", "bilinear",
+        "cosine_similarity", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
+    )
+} | {f"torch.{name}" for name in ("matmul", "mm", "bmm", "mv", "dot", "cdist", "outer", "maximum", "minimum", "mul", "add", "sub", "div")}  # fmt: skip
+_ONE_PER_CLASS = {"torch.nn.functional.cross_entropy", "torch.nn.functional.nll_loss"}
 _MOVING = {"to", "cuda", "type_as", "cpu", "tolist", "item", "numpy"}
 
 
@@ -20,11 +29,12 @@ class TensorAttributeNotBuffer(Check):
         node, name = self.classes.self_class(target.value), target.attr.value
         if node is None or method is None or method.name.value != "__init__" or name == "example_input_array":
             return
-        if not self.classes.is_a(node, NN_MODULE) or not self.facts.tensors.is_made_here(assign.value):
+        if not self.classes.is_a(node, NN_MODULE) or not self.facts.tensors.is_made_here(assign.value, any_size=True):
             return
         if len(self.classes.attribute_sources(node, name)) != 1 or self._moves_itself(node, name):
             return
-        if any(self._meets_others(use) for use in self._uses(node, name)):
+        sized = self.facts.tensors.is_made_here(assign.value)
+        if any((sized and self._meets_others(use)) or self._weighs_classes(use) for use in self._uses(node, name)):
             self.report(
                 target,
                 f"`self.{name}` is no buffer: it stays on the CPU when the module is moved",
@@ -53,9 +63,7 @@ class TensorAttributeNotBuffer(Check):
     def _meets_others(self, use: cst.Attribute) -> bool:
         """Whether a read surely is combined with another tensor: an operand, or an argument of torch, not moved before."""
         statement = self.tree.statement(use)
-        if statement is None or any(self.names.method(c) in _MOVING for c in self.tree.within(statement, cst.Call)):
-            return False
-        if any(name.value == "device" for name in self.tree.within(statement, cst.Name)):
+        if statement is None or self._may_be_moved(use):
             return False
         node: cst.CSTNode = use
         while isinstance(above := self.tree.parent(node), cst.Attribute) and above.attr.value in _RESHAPING:
@@ -71,7 +79,32 @@ class TensorAttributeNotBuffer(Check):
             return not isinstance(other, (cst.Integer, cst.Float)) and not self.facts.tensors.is_made_here(other)
         if isinstance(above, cst.Assign) and len(above.targets) == 1 and isinstance(above.targets[0].target, cst.Name):
             return self._name_meets_others(above.targets[0].target)
-        return self._is_joined(node)
+        return self._is_joined(node) or self._is_paired(node)
+
+    def _may_be_moved(self, use: cst.Attribute) -> bool:
+        """Whether the statement of a read may move the tensor first."""
+        statement = self.tree.statement(use)
+        if statement is None or any(self.names.method(c) in _MOVING for c in self.tree.within(statement, cst.Call)):
+            return True
+        return any(name.value == "device" for name in self.tree.within(statement, cst.Name))
+
+    def _weighs_classes(self, use: cst.Attribute) -> bool:
+        """Whether a read is the `weight` of a classification loss, which surely has a dimension."""
+        arg = self.tree.parent(use)
+        call = self.tree.parent(arg) if isinstance(arg, cst.Arg) else None
+        is_weight = isinstance(arg, cst.Arg) and arg.keyword is not None and arg.keyword.value == "weight"
+        return is_weight and self.names.call(call) in _ONE_PER_CLASS and not self._may_be_moved(use)
+
+    def _is_paired(self, node: cst.CSTNode) -> bool:
+        """Whether a tensor is given to a function of torch beside a first argument that comes from elsewhere."""
+        arg = self.tree.parent(node)
+        call = self.tree.parent(arg) if isinstance(arg, cst.Arg) else None
+        if not isinstance(call, cst.Call) or self.names.call(call) not in _PAIRED:
+            return False
+        first, statement = call.args[0].value, self.tree.statement(call)
+        if statement is None or self._is_moved_later(statement):
+            return False
+        return first is not node and not self.facts.tensors.is_made_here(first, any_size=True)
 
     def _is_moved_later(self, statement: cst.CSTNode) -> bool:
         """Whether what a statement makes is moved behind it: it was put together on the CPU."""
