@@ -28,7 +28,7 @@ _NO_FORWARD = re.compile(
     r"^(?:train|eval|parameters|named_\w+|state_dict|load_state_dict|modules|children|buffers|to|cuda|cpu|half|float"
     r"|zero_grad|requires_grad_|no_sync|join|apply|register_\w+|save\w*|load\w*|update\w*|get_\w+|set_\w+|add_module"
     r"|add_param_group|count\w*|num_\w+|step|reset\w*|generate\w*|sample\w*|predict\w*|freeze\w*|unfreeze\w*|print\w*|log\w*|keys|values|items"
-    r"|(?:\w*_)?(?:loss|criterion)(?:_fn|_func|_function)?)$"
+    r"|(?:loss|criterion)_(?:fn|func|function)|criterion)$"
 )
 
 
@@ -246,6 +246,33 @@ class DataParallel:
         ]
         held = [each for each in unknown if each.rpartition(".")[2][:1].isupper()]
         return None if held or not self._facts.classes.complete(node) else False
+
+    def trains_after(self, node: cst.CSTNode, depth: int = 0) -> bool:
+        """Whether a backward pass may follow a node: in its function, or behind a call of that."""
+        owner = self._tree.owner(node)
+        body = owner.body if isinstance(owner, cst.FunctionDef) else owner
+        backwards = self._facts.steps.runs(body, self._facts.loops.is_backward)
+        if backwards and self._facts.flow(owner).reaches(node, backwards):
+            return True
+        calls = self._facts.steps.calls_of.get(owner, ()) if isinstance(owner, cst.FunctionDef) else ()
+        return depth < _DEPTH and any(self.trains_after(each, depth + 1) for each in calls)
+
+    def is_of_wrapped(self, value: cst.BaseExpression) -> bool:
+        """Whether a value surely is a DDP model or the module inside of one, at a place behind the wrapping."""
+        if not (self.is_wrapped(value) or self.is_inner(value)):
+            return False
+        if not isinstance(value, cst.Attribute):
+            return True
+        owner = self._tree.owner(value)
+        places: list[cst.CSTNode] = [value]
+        if isinstance(owner, cst.FunctionDef):
+            places += self._facts.steps.calls_of.get(owner, ())
+        for wrap, _, _ in self._wraps:
+            here = self._tree.owner(wrap)
+            beside = [each for each in places if self._tree.owner(each) is here]
+            if not all(self._facts.flow(here).reaches(wrap, [each]) for each in beside):
+                return False
+        return True
 
     def runs_wrapped(self, body: cst.CSTNode) -> bool:
         """Whether a body may run a forward pass through a DDP model: it calls one, or hands one to other code."""
