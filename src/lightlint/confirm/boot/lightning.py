@@ -10,6 +10,8 @@ from functools import wraps
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from lightlint.confirm.boot import ranks
+
 if TYPE_CHECKING:
     from lightlint.confirm.boot.session import Session
 
@@ -23,6 +25,7 @@ def fitting() -> bool:
 
 def install(session: Session) -> None:
     """Watch every Trainer, of either package."""
+    ranks.install(session)
     for package in ("pytorch_lightning", "lightning.pytorch"):
         session.on_import("lightning", f"{package}.trainer.trainer", lambda module: _watch(session, module))
 
@@ -36,7 +39,7 @@ def _watch(session: Session, module: ModuleType) -> None:
     @wraps(construct)
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
         if session.plan.devices is not None:
-            kwargs.update(rehearsed(session.plan.devices))
+            kwargs.update(ranks.arguments(session.plan.devices, kwargs))
         construct(self, *args, **kwargs)
         limit(self)
         self.callbacks.insert(0, make_callback(trainer_class.__module__.partition(".trainer")[0])(session))
@@ -46,11 +49,6 @@ def _watch(session: Session, module: ModuleType) -> None:
         limit_loops(trainer, session)
 
     trainer_class.__init__ = __init__
-
-
-def rehearsed(devices: int) -> dict[str, Any]:
-    """The Trainer's arguments that make it run on so many ranks of this machine."""
-    return {"devices": devices, "num_nodes": 1, "strategy": "ddp" if devices > 1 else "auto"}
 
 
 def limit_loops(trainer: Any, session: Session) -> None:

@@ -7,7 +7,6 @@ import json
 import os
 import re
 import signal
-import sysconfig
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,8 +17,10 @@ from lightlint.confirm.records import SUFFIX
 STACKS = ".stacks"  # suffix of the file that boot gives each process
 _WRITTEN = 1.0  # seconds a process has to write them
 _THREAD = re.compile(r"^(?:Current thread|Thread) 0x", re.MULTILINE)
-_FRAME = re.compile(r'^  File "(?P<file>.*)", line (?P<line>\d+) in (?P<function>.*)$', re.MULTILINE)
-_LIBRARY = re.compile(r"/(?:site|dist)-packages/|/lib/python3[^/]*/|^<")
+_FRAME = re.compile(r'^  File "(?P<file>.*)", line (?P<row>\d+) in (?P<function>.*)$', re.MULTILINE)
+_INSTALLED = re.compile(r".*/(?:(?:site|dist)-packages|lib/python3[^/]*)/(?P<rest>.*)")
+_CHILD = re.compile(r"multiprocessing/process\.py$")  # what is below it belongs to the process that forked
+_OWN_PACKAGE = f"{Path(__file__).parents[2]}/"
 _MOST = 12  # frames of libraries that are shown
 
 
@@ -37,12 +38,18 @@ def ask(records: Path) -> Mapping[str, str]:
     while time.monotonic() < until and any(_size(path) == size for path, size in asked.values()):
         time.sleep(0.05)
     time.sleep(0.05)  # the rest of a dump that has begun
-    names = {process: name for process, (path, _) in asked.items() if (name := _name(path, process))}
-    return {
-        name: text
-        for process, name in sorted(names.items(), key=lambda item: (len(item[1]), item[1]))
-        if (text := _main_thread(*asked[process]))
-    }
+    found = {name: _main_thread(*asked[process]) for process in asked if (name := _name(asked[process][0], process))}
+    told = {name: stack for name, stack in found.items() if _says_something(name, stack)}
+    return dict(sorted(told.items(), key=lambda item: (len(item[0]), item[0])))
+
+
+def _says_something(name: str, stack: str) -> bool:
+    """Whether a stack is a rank's, or that of a worker which runs the user's code rather than waits for work."""
+    if name.startswith("rank"):
+        return bool(stack)
+    child = [file for file, _, _ in _frames(stack)]
+    at = next((number for number, file in enumerate(child) if _CHILD.search(file)), len(child))
+    return any(not _INSTALLED.match(file) for file in child[:at])
 
 
 def _size(path: Path) -> int:
@@ -74,23 +81,23 @@ def _name(path: Path, process: int) -> str:
 
 def shown(stack: str) -> str:
     """A stack as it is shown: the user's own frames first, then those of the libraries they stand in, innermost first."""
-    frames = [(match["file"], match["line"], match["function"]) for match in _FRAME.finditer(stack)]
-    own = [frame for frame in frames if not _is_library(frame[0])]
-    others = [frame for frame in frames if _is_library(frame[0])]
-    lines = [f"{_short(file)}:{line} in {function}" for file, line, function in own]
-    lines += [f"  {_short(file)}:{line} in {function}" for file, line, function in others[:_MOST]]
-    return "\n".join(lines)
+    frames = _frames(stack)
+    own = [f"{_short(file)}:{row} in {function}" for file, row, function in frames if not _INSTALLED.match(file)]
+    others = [f"  {_short(file)}:{row} in {function}" for file, row, function in frames if _INSTALLED.match(file)]
+    return "\n".join([*own, *others[:_MOST]])
 
 
-def _is_library(file: str) -> bool:
-    return bool(_LIBRARY.search(file)) or file.startswith(sysconfig.get_path("stdlib"))
+def _frames(stack: str) -> list[tuple[str, str, str]]:
+    """File, row and function of each frame, without lightlint's own and Python's frozen ones."""
+    frames = [(match["file"], match["row"], match["function"]) for match in _FRAME.finditer(stack)]
+    return [frame for frame in frames if not frame[0].startswith((_OWN_PACKAGE, "<"))]
 
 
 def _short(file: str) -> str:
     """A path below the working directory, or below the packages it is installed in."""
-    installed = re.search(r"/(?:site|dist)-packages/(.*)", file)
+    installed = _INSTALLED.match(file)
     if installed:
-        return installed[1]
+        return installed["rest"]
     with contextlib.suppress(ValueError):
         return str(Path(file).relative_to(Path.cwd()))
     return file
