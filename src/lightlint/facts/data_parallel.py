@@ -254,7 +254,14 @@ class DataParallel:
         backwards = self._facts.steps.runs(body, self._facts.loops.is_backward)
         if backwards and self._facts.flow(owner).reaches(node, backwards):
             return True
-        calls = self._facts.steps.calls_of.get(owner, ()) if isinstance(owner, cst.FunctionDef) else ()
+        if not isinstance(owner, cst.FunctionDef):
+            return False
+        above = self._tree.class_of(owner)
+        if above is not None and owner.name.value == "__init__":
+            methods = self._facts.classes.methods(above).values()
+            if any(self._facts.steps.runs(each.body, self._facts.loops.is_backward) for each in methods):
+                return True
+        calls = (*self._facts.steps.calls_of.get(owner, ()), *self._facts.hooks.constructions.get(owner, ()))
         return depth < _DEPTH and any(self.trains_after(each, depth + 1) for each in calls)
 
     def is_of_wrapped(self, value: cst.BaseExpression) -> bool:
@@ -273,6 +280,19 @@ class DataParallel:
             if not all(self._facts.flow(here).reaches(wrap, [each]) for each in beside):
                 return False
         return True
+
+    def precedes_wrap(self, node: cst.CSTNode) -> bool:
+        """Whether a model is wrapped only after a node runs, in the node's function or in one that calls it."""
+        owner = self._tree.owner(node)
+        places: list[cst.CSTNode] = [node]
+        if isinstance(owner, cst.FunctionDef):
+            places += self._facts.steps.calls_of.get(owner, ())
+        for wrap in (each for each in self._tree.all(cst.Call) if self._names.call(each) == DATA_PARALLEL):
+            flow = self._facts.flow(self._tree.owner(wrap))
+            for place in places:
+                if flow.reaches(place, [wrap]) and not flow.reaches(wrap, [place]):
+                    return True
+        return False
 
     def runs_wrapped(self, body: cst.CSTNode) -> bool:
         """Whether a body may run a forward pass through a DDP model: it calls one, or hands one to other code."""
