@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+import libcst as cst
+
+from lightlint.check import Check, Repair
+from lightlint.fixes.edits import Draft, replace
+
+# methods that tensors have, and arrays, numbers and lists do not
+_METHODS = {"detach", "unsqueeze", "cuda", "softmax", "log_softmax", "requires_grad_", "contiguous"}
+_FUNCTIONS = {
+    f"torch.{name}" for name in ("cat", "stack", "argmax", "softmax", "sigmoid", "matmul", "mm", "where", "exp")
+}
+
+
+class TensorCopyConstruct(Check):
+    def visit_Call(self, call: cst.Call) -> None:
+        if self.names.call(call) != "torch.tensor" or not call.args or call.args[0].star or call.args[0].keyword:
+            return
+        given = call.args[0].value
+        sources = self.facts.reaching.sources(given)
+        if sources and all(map(self._is_tensor, sources)):
+            text = self.code.text_of(given)
+            self.report(
+                call,
+                f"`torch.tensor()` of a tensor warns, and cuts `{text}` from its graph without saying so",
+                repair=Repair("copy it with `detach().clone()`", self._draft(call, given)),
+            )
+
+    def _is_tensor(self, value: cst.BaseExpression) -> bool:
+        """Whether a value surely is a tensor."""
+        if not isinstance(value, cst.Call):
+            return False
+        name = self.names.of(value.func) or ""
+        if name in _FUNCTIONS or self.facts.tensors.is_made_here(value):
+            return True
+        if self.facts.criteria.of(value) is not None:
+            return True
+        return isinstance(value.func, cst.Attribute) and not name and value.func.attr.value in _METHODS
+
+    def _draft(self, call: cst.Call, given: cst.BaseExpression) -> Draft | None:
+        if len(call.args) != 1 or not isinstance(given, (cst.Name, cst.Call, cst.Attribute)):
+            return None
+        return replace(self.code, call, f"{self.code.text_of(given)}.detach().clone()")
