@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -23,13 +22,6 @@ _SEVERAL = re.compile(r"isinstance|hasattr|distributed|ddp|world|parallel|multi|
 # modules that hold buffers, and torch's own that do not
 _BUFFERED = re.compile(r"Batch_?Norm|^torchvision\.models\.(?!vgg\d+$|alexnet|vit)[a-z]", re.IGNORECASE)
 _PLAIN = re.compile(r"torch\.nn\.(?:Linear|Conv\w+|LSTM|GRU|RNN|Embedding|Transformer\w*)$")
-# methods of a module or of DDP that run no forward pass
-_NO_FORWARD = re.compile(
-    r"^(?:train|eval|parameters|named_\w+|state_dict|load_state_dict|modules|children|buffers|to|cuda|cpu|half|float"
-    r"|zero_grad|requires_grad_|no_sync|join|apply|register_\w+|save\w*|load\w*|update\w*|get_\w+|set_\w+|add_module"
-    r"|add_param_group|count\w*|num_\w+|step|reset\w*|generate\w*|sample\w*|predict\w*|freeze\w*|unfreeze\w*|print\w*|log\w*|keys|values|items"
-    r"|(?:loss|criterion)_(?:fn|func|function)|criterion)$"
-)
 
 
 class DataParallel:
@@ -174,49 +166,6 @@ class DataParallel:
                     return True
         return False
 
-    def inner_of(self, call: cst.Call) -> cst.BaseExpression | None:
-        """The module inside a DDP model whose forward pass a call runs past DDP: `ddp.module(x)`, `raw.encode(x)`."""
-        func: cst.BaseExpression = call.func
-        if isinstance(func, cst.Attribute) and (_NO_FORWARD.match(func.attr.value) or self._is_off(func.attr.value)):
-            return None
-        while True:
-            if self.is_inner(func):
-                return func
-            if not isinstance(func, cst.Attribute):
-                return None
-            func = func.value
-
-    def _is_off(self, method: str) -> bool:
-        """Whether a method of this name, in this file, runs without autograd."""
-        defined = [each for each in self._tree.all(cst.FunctionDef) if each.name.value == method]
-        return bool(defined) and all(self._facts.gradients.may_be_off(each.body) for each in defined)
-
-    def leads_to_forward(self, call: cst.Call, given: Mapping[str, bool] | None = None, depth: int = 0) -> bool:
-        """Whether a call is, or in helpers of this file leads to, a forward pass through a DDP model.
-
-        `given` says which parameters of the function around it hold one.
-        """
-        func = call.func
-        if isinstance(func, cst.Attribute) and func.attr.value == "forward":
-            func = func.value
-        if self._is_wrapped_in(func, given or {}):
-            return True
-        callee = self._facts.steps.callee(call) if depth < _DEPTH else None
-        if callee is None:
-            return False
-        parameters = [*callee.params.posonly_params, *callee.params.params, *callee.params.kwonly_params]
-        names = [each.name.value for each in parameters]
-        values = [self._facts.values.given(callee, call, name) for name in names]
-        held = {n: v is not None and self._is_wrapped_in(v, given or {}) for n, v in zip(names, values, strict=True)}
-        return any(self.leads_to_forward(each, held, depth + 1) for each in self._tree.own(callee.body, cst.Call))
-
-    def _is_wrapped_in(self, value: cst.BaseExpression, given: Mapping[str, bool]) -> bool:
-        if isinstance(value, cst.Name) and value.value in given:
-            found = self._facts.reaching.bindings(value)
-            if all(each.kind is Kind.PARAMETER for each in found):
-                return given[value.value]
-        return self.is_wrapped(value)
-
     @cached_property
     def has_buffers(self) -> bool | None:
         """Whether a forward pass of this file's DDP models sends buffers from rank 0 to the others; None where what they
@@ -247,23 +196,6 @@ class DataParallel:
         held = [each for each in unknown if each.rpartition(".")[2][:1].isupper()]
         return None if held or not self._facts.classes.complete(node) else False
 
-    def trains_after(self, node: cst.CSTNode, depth: int = 0) -> bool:
-        """Whether a backward pass may follow a node: in its function, or behind a call of that."""
-        owner = self._tree.owner(node)
-        body = owner.body if isinstance(owner, cst.FunctionDef) else owner
-        backwards = self._facts.steps.runs(body, self._facts.loops.is_backward)
-        if backwards and self._facts.flow(owner).reaches(node, backwards):
-            return True
-        if not isinstance(owner, cst.FunctionDef):
-            return False
-        above = self._tree.class_of(owner)
-        if above is not None and owner.name.value == "__init__":
-            methods = self._facts.classes.methods(above).values()
-            if any(self._facts.steps.runs(each.body, self._facts.loops.is_backward) for each in methods):
-                return True
-        calls = (*self._facts.steps.calls_of.get(owner, ()), *self._facts.hooks.constructions.get(owner, ()))
-        return depth < _DEPTH and any(self.trains_after(each, depth + 1) for each in calls)
-
     def is_of_wrapped(self, value: cst.BaseExpression) -> bool:
         """Whether a value surely is a DDP model or the module inside of one, at a place behind the wrapping."""
         if not (self.is_wrapped(value) or self.is_inner(value)):
@@ -293,24 +225,3 @@ class DataParallel:
                 if flow.reaches(place, [wrap]) and not flow.reaches(wrap, [place]):
                     return True
         return False
-
-    def runs_wrapped(self, body: cst.CSTNode) -> bool:
-        """Whether a body may run a forward pass through a DDP model: it calls one, or hands one to other code."""
-        return any(self._runs_wrapped(call) for call in self._tree.within(body, cst.Call))
-
-    def _runs_wrapped(self, call: cst.Call) -> bool:
-        name = self._names.call(call) or ""
-        if self._facts.gradients.may_be_off(call) or name.startswith(("builtins.", "torch.nn.utils.")):
-            return False
-        if self.leads_to_forward(call) or self._names.key(call.func) in self._unwrapped:
-            return True
-        if isinstance(call.func, cst.Attribute) and self.is_wrapped(call.func.value):
-            return call.func.attr.value != "module" and not _NO_FORWARD.match(call.func.attr.value)
-        dropped = isinstance(self._tree.parent(call), cst.Expr)  # no loss comes of it
-        return not dropped and any(self.is_wrapped(arg.value) for arg in call.args) and not self.is_inner(call)
-
-    @cached_property
-    def _unwrapped(self) -> frozenset[str]:
-        """Keys of the models that Accelerate unwraps somewhere."""
-        calls = [call for call in self._tree.all(cst.Call) if self._names.method(call) == "unwrap_model" and call.args]
-        return frozenset(self._names.key(call.args[0].value) for call in calls) - {""}

@@ -20,6 +20,7 @@ from lightlint.facts.data_parallel import DataParallel
 from lightlint.facts.datasets import Datasets
 from lightlint.facts.fabric import Fabrics
 from lightlint.facts.flow import Flow
+from lightlint.facts.forwards import Forwards
 from lightlint.facts.gradients import Gradients
 from lightlint.facts.guards import Guards
 from lightlint.facts.hooks import Hooks
@@ -152,6 +153,11 @@ class FileFacts:
     def data_parallel(self) -> DataParallel:
         """Which models DDP wraps, and which are inside of those."""
         return DataParallel(self)
+
+    @cached_property
+    def forwards(self) -> Forwards:
+        """Which calls run a forward pass through DDP models, or past them."""
+        return Forwards(self, self.data_parallel)
 
     @cached_property
     def loading(self) -> Loading:

@@ -1,15 +1,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
 import libcst as cst
 
 from lightlint.check import Check
 from lightlint.facts.bindings import Kind
 from lightlint.facts.processes import DATA_PARALLEL
-from lightlint.facts.rank_tests import COLLECTIVES
-from lightlint.facts.spread import Spread
 from lightlint.facts.updates import body_of
 from lightlint.facts.world import Ranks
 from lightlint.finding import Tier
@@ -36,8 +33,8 @@ class DdpBypassedForward(Check):
         if not backwards:
             return
         bypassed = [found for call in self.tree.own(body, cst.Call) for found in self._bypassed(call)]
-        trained = [found for found in bypassed if self._is_trained(owner, found[1], backwards)]
-        if not trained or self.facts.data_parallel.runs_wrapped(body) or self._syncs_by_hand(body):
+        trained = [found for found in bypassed if self.facts.forwards.is_trained(owner, found[1], backwards)]
+        if not trained or self.facts.forwards.runs_wrapped(body) or self.facts.forwards.syncs_by_hand(body):
             return
         at, _, model = trained[0]
         if self._steps_others(owner):
@@ -53,66 +50,24 @@ class DdpBypassedForward(Check):
         the call, and how the module is spelled."""
         if self.facts.gradients.may_be_off(call):
             return []
-        inner = self.facts.data_parallel.inner_of(call) or self._presumed(call)
+        inner = self.facts.forwards.inner_of(call) or self._presumed(call)
         if inner is not None:
             return [(call, call, self.code.text_of(call.func))]
         callee = self.facts.steps.callee(call)
         if callee is None:
             return []
         for arg in call.args:
-            if self.facts.data_parallel.is_inner(arg.value) and self._runs(callee, call, arg.value):
+            if self.facts.data_parallel.is_inner(arg.value) and self.facts.forwards.runs_given(callee, call, arg.value):
                 return [(arg.value, call, self.code.text_of(arg.value))]
         if self.facts.steps.calls_of.get(callee, ())[:1] != (call,):
             return []  # told where it is called first
-        inside = [each for each in self.tree.own(callee.body, cst.Call) if self.facts.data_parallel.inner_of(each)]
+        inside = [each for each in self.tree.own(callee.body, cst.Call) if self.facts.forwards.inner_of(each)]
         returned = [
-            each for each in inside if not self.facts.gradients.may_be_off(each) and self._is_returned(callee, each)
+            each
+            for each in inside
+            if not self.facts.gradients.may_be_off(each) and self.facts.forwards.is_returned(callee, each)
         ]
         return [(each, call, self.code.text_of(each.func)) for each in returned[:1]]
-
-    def _is_returned(self, function: cst.FunctionDef, call: cst.Call) -> bool:
-        """Whether a function returns what is made from a call in it."""
-        ends = [each for each in self.tree.own(function.body, cst.Return) if each.value is not None]
-        if any(self.tree.contains(each, call) and not self._leaves_graph(call, [each]) for each in ends):
-            return True
-        return any(
-            self.tree.contains(each, use) and not self._leaves_graph(use, [each])
-            for each in ends
-            for use in self._uses(function, call)
-        )
-
-    def _uses(self, owner: Owner, call: cst.Call) -> list[cst.Name]:
-        """The uses of what a call gives, and of what is made from it, behind its own statement."""
-        statement = self.tree.statement(call)
-        match statement:
-            case cst.Assign():
-                targets: list[cst.CSTNode] = [each.target for each in statement.targets]
-            case cst.AnnAssign() | cst.AugAssign():
-                targets = [statement.target]
-            case _:
-                return []
-        if self._leaves_graph(call, [statement]):
-            return []
-        spread = Spread(self.tree, owner, self.facts.flow(owner))
-        bound = [name for target in targets for name in self.tree.within(target, cst.Name)]
-        return [use for name in bound for use in spread.uses(name.value, name)]
-
-    def _runs(self, function: cst.FunctionDef, call: cst.Call, module: cst.BaseExpression, depth: int = 0) -> bool:
-        """Whether a function runs a forward pass, with autograd on, of the module that a call gives it."""
-        parameters = [*function.params.posonly_params, *function.params.params, *function.params.kwonly_params]
-        taken = [p.name.value for p in parameters if self.values.given(function, call, p.name.value) is module]
-        for inner in self.tree.own(function.body, cst.Call):
-            if any(self.tree.contains(d, inner) for d in function.decorators) or self.facts.gradients.may_be_off(inner):
-                continue
-            if isinstance(inner.func, cst.Name) and inner.func.value in taken:
-                return True
-            callee = self.facts.steps.callee(inner) if depth < _DEPTH else None
-            handed = [
-                each.value for each in inner.args if isinstance(each.value, cst.Name) and each.value.value in taken
-            ]
-            if callee is not None and any(self._runs(callee, inner, each, depth + 1) for each in handed):
-                return True
-        return False
 
     def _presumed(self, call: cst.Call) -> cst.BaseExpression | None:
         """`model.module` of `model.module(x)`, where the model comes from elsewhere in a project that trains with DDP."""
@@ -145,37 +100,7 @@ class DdpBypassedForward(Check):
 
     def _is_sure(self, at: cst.CSTNode) -> bool:
         call = at if isinstance(at, cst.Call) else None
-        return call is None or self.facts.data_parallel.inner_of(call) is not None
-
-    def _is_trained(self, owner: Owner, call: cst.Call, backwards: list[cst.Call]) -> bool:
-        """Whether a backward pass goes over what a call gives."""
-        if any(each is not call and self.tree.contains(each, call) for each in backwards):
-            return not self._leaves_graph(call, backwards)
-        return any(
-            self.tree.contains(backward, use) and not self._leaves_graph(use, [backward])
-            for use in self._uses(owner, call)
-            for backward in backwards
-        )
-
-    def _leaves_graph(self, node: cst.CSTNode, ends: Sequence[cst.CSTNode]) -> bool:
-        """Whether what a node gives is cut from its graph on the way up to one of some nodes."""
-        for above in self.tree.ancestors(node):
-            if isinstance(above, cst.Attribute) and above.attr.value in _NO_GRAPH:
-                return True
-            if above in ends:
-                return False
-        return False
-
-    def _syncs_by_hand(self, body: cst.CSTNode) -> bool:
-        """Whether gradients are, or may be, brought to the other ranks without DDP."""
-        for each in self.facts.steps.bodies(body):
-            calls = self.tree.within(each, cst.Call)
-            if any(_BY_HAND.search(self.names.method(call)) for call in calls):
-                return True
-            reads = any(attribute.attr.value == "grad" for attribute in self.tree.within(each, cst.Attribute))
-            if reads and any(self.names.call(call) in COLLECTIVES for call in calls):
-                return True
-        return False
+        return call is None or self.facts.forwards.inner_of(call) is not None
 
     def _steps_others(self, owner: Owner) -> bool:
         """Whether the optimizers in sight surely hold no parameter of a DDP model: the gradient of an input is wanted."""

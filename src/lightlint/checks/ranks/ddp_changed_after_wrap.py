@@ -79,7 +79,7 @@ class DdpChangedAfterWrap(Check):
         owner = self.tree.owner(at)
         wraps = [each for each in self.tree.own(owner, cst.Call) if self.names.call(each) == DATA_PARALLEL]
         again = bool(wraps) and self.facts.flow(owner).reaches(at, wraps)
-        if not again and not self.facts.gradients.may_be_off(at) and self.facts.data_parallel.trains_after(at):
+        if not again and not self.facts.gradients.may_be_off(at) and self.facts.forwards.trains_after(at):
             self.report(at, message)
 
     def _was_frozen(self) -> bool:

@@ -10,7 +10,7 @@ from lightlint.finding import Tier
 class DdpForwardOnOneRank(Check):
     def visit_Call(self, call: cst.Call) -> None:
         models = self.facts.data_parallel
-        if not models.leads_to_forward(call) or not on_some_ranks(self.facts, call):
+        if not self.facts.forwards.leads_to_forward(call) or not on_some_ranks(self.facts, call):
             return
         if any(self._may_run(each) for each in other_ways(self.facts, call)):
             return
@@ -28,4 +28,4 @@ class DdpForwardOnOneRank(Check):
     def _may_run(self, call: cst.Call) -> bool:
         """Whether a call of the other ranks runs a DDP model, or hands one to code out of sight."""
         models = self.facts.data_parallel
-        return models.leads_to_forward(call) or any(models.is_wrapped(arg.value) for arg in call.args)
+        return self.facts.forwards.leads_to_forward(call) or any(models.is_wrapped(arg.value) for arg in call.args)

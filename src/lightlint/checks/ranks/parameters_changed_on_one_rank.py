@@ -14,7 +14,7 @@ class ParametersChangedOnOneRank(Check):
         model = self._loaded(call) or self._initialised(call) or self._changed_in_place(call)
         if model is None or not on_some_ranks(self.facts, call):
             return
-        if self._is_shared(call, model) or not self.facts.data_parallel.trains_after(call):
+        if self._is_shared(call, model) or not self.facts.forwards.trains_after(call):
             return
         self.report(
             call,

@@ -1,0 +1,205 @@
+"""Which calls run a forward pass through a DDP model or past it, and whether training hangs on what they give."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from lightlint.facts.bindings import Kind
+from lightlint.facts.rank_tests import COLLECTIVES
+from lightlint.facts.spread import Spread
+
+if TYPE_CHECKING:
+    from lightlint.facts.data_parallel import DataParallel
+    from lightlint.facts.file import FileFacts
+
+_DEPTH = 4
+# methods of a module or of DDP that run no forward pass
+_NO_FORWARD = re.compile(
+    r"^(?:train|eval|parameters|named_\w+|state_dict|load_state_dict|modules|children|buffers|to|cuda|cpu|half|float"
+    r"|zero_grad|requires_grad_|no_sync|join|apply|register_\w+|save\w*|load\w*|update\w*|get_\w+|set_\w+|add_module"
+    r"|add_param_group|count\w*|num_\w+|step|reset\w*|generate\w*|sample\w*|predict\w*|freeze\w*|unfreeze\w*|print\w*|log\w*|keys|values|items"
+    r"|(?:loss|criterion)_(?:fn|func|function)|criterion)$"
+)
+# what cuts a value from the graph that gave it
+_NO_GRAPH = {"detach", "item", "tolist", "numpy", "argmax", "data", "generate"}
+_BY_HAND = re.compile(
+    r"(?:average|sync|reduce|allreduce|all_reduce)\w*_?grad|^register_(?:hook|comm_hook)|post_accumulate", re.I
+)
+
+Owner = cst.FunctionDef | cst.Module
+
+
+class Forwards:
+    """The forward passes of one file's DDP models."""
+
+    def __init__(self, facts: FileFacts, models: DataParallel) -> None:
+        self._facts = facts
+        self._tree = facts.tree
+        self._names = facts.names
+        self._models = models
+
+    def inner_of(self, call: cst.Call) -> cst.BaseExpression | None:
+        """The module inside a DDP model whose forward pass a call runs past DDP: `ddp.module(x)`, `raw.encode(x)`."""
+        func: cst.BaseExpression = call.func
+        if isinstance(func, cst.Attribute) and (_NO_FORWARD.match(func.attr.value) or self._is_off(func.attr.value)):
+            return None
+        while True:
+            if self._models.is_inner(func):
+                return func
+            if not isinstance(func, cst.Attribute):
+                return None
+            func = func.value
+
+    def _is_off(self, method: str) -> bool:
+        """Whether a method of this name, in this file, runs without autograd."""
+        defined = [each for each in self._tree.all(cst.FunctionDef) if each.name.value == method]
+        return bool(defined) and all(self._facts.gradients.may_be_off(each.body) for each in defined)
+
+    def leads_to_forward(self, call: cst.Call, given: Mapping[str, bool] | None = None, depth: int = 0) -> bool:
+        """Whether a call is, or in helpers of this file leads to, a forward pass through a DDP model.
+
+        `given` says which parameters of the function around it hold one.
+        """
+        func = call.func
+        if isinstance(func, cst.Attribute) and func.attr.value == "forward":
+            func = func.value
+        if self._is_wrapped_in(func, given or {}):
+            return True
+        callee = self._facts.steps.callee(call) if depth < _DEPTH else None
+        if callee is None:
+            return False
+        parameters = [*callee.params.posonly_params, *callee.params.params, *callee.params.kwonly_params]
+        names = [each.name.value for each in parameters]
+        values = [self._facts.values.given(callee, call, name) for name in names]
+        held = {n: v is not None and self._is_wrapped_in(v, given or {}) for n, v in zip(names, values, strict=True)}
+        return any(self.leads_to_forward(each, held, depth + 1) for each in self._tree.own(callee.body, cst.Call))
+
+    def _is_wrapped_in(self, value: cst.BaseExpression, given: Mapping[str, bool]) -> bool:
+        if isinstance(value, cst.Name) and value.value in given:
+            found = self._facts.reaching.bindings(value)
+            if all(each.kind is Kind.PARAMETER for each in found):
+                return given[value.value]
+        return self._models.is_wrapped(value)
+
+    def runs_wrapped(self, body: cst.CSTNode) -> bool:
+        """Whether a body may run a forward pass through a DDP model: it calls one, or hands one to other code."""
+        return any(self._runs_wrapped(call) for call in self._tree.within(body, cst.Call))
+
+    def _runs_wrapped(self, call: cst.Call) -> bool:
+        name = self._names.call(call) or ""
+        if self._facts.gradients.may_be_off(call) or name.startswith(("builtins.", "torch.nn.utils.")):
+            return False
+        if self.leads_to_forward(call) or self._names.key(call.func) in self._unwrapped:
+            return True
+        if isinstance(call.func, cst.Attribute) and self._models.is_wrapped(call.func.value):
+            return call.func.attr.value != "module" and not _NO_FORWARD.match(call.func.attr.value)
+        dropped = isinstance(self._tree.parent(call), cst.Expr)  # no loss comes of it
+        return (
+            not dropped
+            and any(self._models.is_wrapped(arg.value) for arg in call.args)
+            and not self._models.is_inner(call)
+        )
+
+    @cached_property
+    def _unwrapped(self) -> frozenset[str]:
+        """Keys of the models that Accelerate unwraps somewhere."""
+        calls = [call for call in self._tree.all(cst.Call) if self._names.method(call) == "unwrap_model" and call.args]
+        return frozenset(self._names.key(call.args[0].value) for call in calls) - {""}
+
+    def trains_after(self, node: cst.CSTNode, depth: int = 0) -> bool:
+        """Whether a backward pass may follow a node: in its function, or behind a call of that."""
+        owner = self._tree.owner(node)
+        body = owner.body if isinstance(owner, cst.FunctionDef) else owner
+        backwards = self._facts.steps.runs(body, self._facts.loops.is_backward)
+        if backwards and self._facts.flow(owner).reaches(node, backwards):
+            return True
+        if not isinstance(owner, cst.FunctionDef):
+            return False
+        above = self._tree.class_of(owner)
+        if above is not None and owner.name.value == "__init__":
+            methods = self._facts.classes.methods(above).values()
+            if any(self._facts.steps.runs(each.body, self._facts.loops.is_backward) for each in methods):
+                return True
+        calls = (*self._facts.steps.calls_of.get(owner, ()), *self._facts.hooks.constructions.get(owner, ()))
+        return depth < _DEPTH and any(self.trains_after(each, depth + 1) for each in calls)
+
+    def runs_given(self, function: cst.FunctionDef, call: cst.Call, module: cst.BaseExpression, depth: int = 0) -> bool:
+        """Whether a function runs a forward pass, with autograd on, of the module that a call gives it."""
+        parameters = [*function.params.posonly_params, *function.params.params, *function.params.kwonly_params]
+        taken = [p.name.value for p in parameters if self._facts.values.given(function, call, p.name.value) is module]
+        for inner in self._tree.own(function.body, cst.Call):
+            if any(self._tree.contains(d, inner) for d in function.decorators) or self._facts.gradients.may_be_off(
+                inner
+            ):
+                continue
+            if isinstance(inner.func, cst.Name) and inner.func.value in taken:
+                return True
+            callee = self._facts.steps.callee(inner) if depth < _DEPTH else None
+            handed = [
+                each.value for each in inner.args if isinstance(each.value, cst.Name) and each.value.value in taken
+            ]
+            if callee is not None and any(self.runs_given(callee, inner, each, depth + 1) for each in handed):
+                return True
+        return False
+
+    def is_returned(self, function: cst.FunctionDef, call: cst.Call) -> bool:
+        """Whether a function returns what is made from a call in it."""
+        ends = [each for each in self._tree.own(function.body, cst.Return) if each.value is not None]
+        if any(self._tree.contains(each, call) and not self._leaves_graph(call, [each]) for each in ends):
+            return True
+        return any(
+            self._tree.contains(each, use) and not self._leaves_graph(use, [each])
+            for each in ends
+            for use in self._uses(function, call)
+        )
+
+    def is_trained(self, owner: Owner, call: cst.Call, backwards: list[cst.Call]) -> bool:
+        """Whether a backward pass goes over what a call gives."""
+        if any(each is not call and self._tree.contains(each, call) for each in backwards):
+            return not self._leaves_graph(call, backwards)
+        return any(
+            self._tree.contains(backward, use) and not self._leaves_graph(use, [backward])
+            for use in self._uses(owner, call)
+            for backward in backwards
+        )
+
+    def _uses(self, owner: Owner, call: cst.Call) -> list[cst.Name]:
+        """The uses of what a call gives, and of what is made from it, behind its own statement."""
+        statement = self._tree.statement(call)
+        match statement:
+            case cst.Assign():
+                targets: list[cst.CSTNode] = [each.target for each in statement.targets]
+            case cst.AnnAssign() | cst.AugAssign():
+                targets = [statement.target]
+            case _:
+                return []
+        if self._leaves_graph(call, [statement]):
+            return []
+        spread = Spread(self._tree, owner, self._facts.flow(owner))
+        bound = [name for target in targets for name in self._tree.within(target, cst.Name)]
+        return [use for name in bound for use in spread.uses(name.value, name)]
+
+    def _leaves_graph(self, node: cst.CSTNode, ends: Sequence[cst.CSTNode]) -> bool:
+        """Whether what a node gives is cut from its graph on the way up to one of some nodes."""
+        for above in self._tree.ancestors(node):
+            if isinstance(above, cst.Attribute) and above.attr.value in _NO_GRAPH:
+                return True
+            if above in ends:
+                return False
+        return False
+
+    def syncs_by_hand(self, body: cst.CSTNode) -> bool:
+        """Whether gradients are, or may be, brought to the other ranks without DDP."""
+        for each in self._facts.steps.bodies(body):
+            calls = self._tree.within(each, cst.Call)
+            if any(_BY_HAND.search(self._names.method(call)) for call in calls):
+                return True
+            reads = any(attribute.attr.value == "grad" for attribute in self._tree.within(each, cst.Attribute))
+            if reads and any(self._names.call(call) in COLLECTIVES for call in calls):
+                return True
+        return False
