@@ -21,6 +21,15 @@ Every event has `kind`, `time` (seconds of the host's monotonic clock) and `step
 | callback | trainer | type, monitor, mode, best: what a checkpoint or early stopping callback keeps at the end |
 | loop | trainer | epoch, batches, global_step at the end of a fit |
 | hook | trainer | name: Lightning came to this point of its loop, once for each name |
+| parameters | parameters | when: before, after (an update) or backward (no optimizer has stepped yet), optimizer, tensors: {name: checksum}, versions: {name: count} |
+| optimizer | gradients | optimizer, type, parameters: their numbers, groups: parameters in each, findings it is made on |
+| backward | gradients | n, batches, findings, through (lightning, fabric or empty), leaf, root, mean, value; before, after: {optimizer: [parameters with a gradient, norm]} |
+| zero-grad | gradients | by, optimizers it clears whole, held: gradients that were not zero, total, findings, backwards |
+| clip | gradients | function, limit, parameters, held, before, after (norms), optimizers, scaler: {scale, stage}, findings, backwards |
+| update | gradients | right before one: optimizer, held, none, total, norm, state: parameters that have one, scaler, findings, backwards |
+| updated | gradients | right after one: optimizer, state |
+| grad | gradients | `torch.autograd.grad`: count, with_graph, findings |
+| precision | gradients | precision, scaler, strategy of a Trainer or a Fabric |
 | loader | loaders | loader, length, batch_size, workers, sampler, shuffle, dataset, dataset_length, places: where it was made |
 | pass | loaders | loader, number, indices (a sample of up to 20,000, None for iterable data), places: where it began |
 | batch | loaders | loader, pass, number, wait and told (seconds: drawing it, recording the one before), digest |

@@ -14,6 +14,18 @@ if TYPE_CHECKING:
 _DEEPEST = 80  # frames looked through
 
 
+def is_tensor(thing: Any) -> bool:
+    """Whether an object is a tensor; asks its type only, for proxies answer for what they stand for."""
+    torch = sys.modules.get("torch")
+    return torch is not None and issubclass(type(thing), torch.Tensor)
+
+
+def is_module(thing: Any) -> bool:
+    """Whether an object is an `nn.Module`."""
+    torch = sys.modules.get("torch")
+    return torch is not None and issubclass(type(thing), torch.nn.Module)
+
+
 class Numbers:
     """Numbers objects by identity, from 0. An address that is used again gets a new number."""
 
