@@ -7,25 +7,54 @@ from lightlint.check import Check
 
 class ForwardOutsideNoSync(Check):
     def visit_With(self, block: cst.With) -> None:
-        calls = [call for item in block.items for call in self.tree.within(item, cst.Call)]
-        for call in calls:
-            model = self._model(call)
-            if not model or not self.facts.steps.runs(block.body, self.loops.is_backward):
+        for item in block.items:
+            context = self._context(item.item)
+            model = self._model(context) if context is not None else ""
+            if context is None or not model or not self.facts.steps.runs(block.body, self.loops.is_backward):
                 continue
-            inside = any(
-                self.names.key(each) == model for each in self.tree.within(block.body, cst.Name, cst.Attribute)
-            )
-            owner = self.tree.owner(block)
-            forwards = [each for each in self.tree.own(owner, cst.Call) if self.names.key(each.func) == model]
-            helped = any(self.facts.steps.callee(each) is not None for each in self.tree.own(block.body, cst.Call))
-            if not inside and not helped and any(not self.tree.contains(block, each) for each in forwards):
+            before = [each for each in self.tree.own(self.tree.owner(block), cst.Call) if self._runs(each, model)]
+            inside = any(self._may_run(each, model) for each in self.tree.within(block.body, cst.Call))
+            if not inside and any(self._comes_before(each, block) for each in before):
                 self.report(
-                    call, f"`{model}` ran forward before this: gradients are exchanged in each step all the same"
+                    item.item, f"`{model}` ran forward before this: gradients are exchanged in each step all the same"
                 )
 
+    def _context(self, value: cst.BaseExpression) -> cst.Call | None:
+        """The call of `no_sync` that a context is, or is where it is chosen: `nullcontext() if last else model.no_sync()`."""
+        if isinstance(value, cst.Call) and isinstance(value.func, cst.Name) and not value.args:
+            value = value.func  # `context = model.no_sync if ... else nullcontext`, then `with context():`
+        for source in self.facts.reaching.sources(value):
+            if isinstance(source, cst.Call) and self._model(source):
+                return source
+            if isinstance(source, cst.Attribute) and source.attr.value == "no_sync":
+                return cst.Call(func=source)
+        return None
+
     def _model(self, call: cst.Call) -> str:
-        """The model that `model.no_sync()` or `fabric.no_backward_sync(model)` speaks of."""
+        """The model that `model.no_sync()`, `accelerator.no_sync(model)` or `fabric.no_backward_sync(model)` speaks of."""
         method = self.names.method(call)
-        if method == "no_sync" and isinstance(call.func, cst.Attribute):
-            return self.names.key(call.func.value)
-        return self.names.key(call.args[0].value) if method == "no_backward_sync" and call.args else ""
+        if method not in {"no_sync", "no_backward_sync"} or not isinstance(call.func, cst.Attribute):
+            return ""
+        if call.args:
+            return self.names.key(call.args[0].value)
+        return self.names.key(call.func.value) if method == "no_sync" else ""
+
+    def _runs(self, call: cst.Call, model: str) -> bool:
+        """Whether a call surely runs a model forward; one of `self` may be run by another method."""
+        if self.facts.gradients.may_be_off(call):
+            return False
+        if self.names.key(call.func) == model:
+            return True
+        return model.startswith("self.") and self.facts.steps.leads(
+            call, lambda each: self.names.key(each.func) == model
+        )
+
+    def _may_run(self, call: cst.Call, model: str) -> bool:
+        given = any(self.names.key(arg.value) == model for arg in call.args)
+        helped = self.facts.steps.callee(call) is not None and not self.loops.is_backward(call)
+        return self._runs(call, model) or given or helped
+
+    def _comes_before(self, call: cst.Call, block: cst.With) -> bool:
+        """Whether a forward pass stands in front of a block, in the same iteration."""
+        ours, theirs = self.tree.loops(block), self.tree.loops(call)
+        return ours[:1] == theirs[:1] and self.tree.order(call) < self.tree.order(block)
