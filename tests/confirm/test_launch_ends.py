@@ -99,7 +99,10 @@ def test_an_interrupted_run_is_reported_and_ended(place: Place, number: int, sta
 
 @linux_only
 def test_a_disk_that_is_full_is_told(place: Place) -> None:
-    place.write("train.py", "import sys\nfrom lightlint.confirm.boot.session import current\nfor _ in range(40000):\n    current().record.emit('filler', text='x' * 100)\n")
+    place.write(
+        "train.py",
+        "import sys\nfrom lightlint.confirm.boot.session import current\nfor _ in range(40000):\n    current().record.emit('filler', text='x' * 100)\n",
+    )
     script = (
         "mount -t tmpfs -o size=1m none $TMPDIR && exec $0 -m lightlint confirm --no-sandbox --output-format text"
         " -- python train.py"

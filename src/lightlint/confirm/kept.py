@@ -71,6 +71,15 @@ def as_finding(raw: dict[str, Any]) -> Finding:
     """
     first, last = (Location(int(raw[key]["row"]), int(raw[key]["column"])) for key in ("location", "end_location"))
     return Finding(
-        str(raw["code"]), str(raw["name"]), Tier(raw["severity"]), str(raw["message"]), str(raw["filename"]),
-        0, 0, first, last, raw.get("cell"),
-    )  # fmt: skip
+        code=str(raw["code"]),
+        name=str(raw["name"]),
+        tier=Tier(raw["severity"]),
+        message=str(raw["message"]),
+        filename=str(raw["filename"]),
+        start=0,
+        end=0,
+        location=first,
+        end_location=last,
+        cell=raw.get("cell"),
+        noqa_row=raw.get("noqa_row"),
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import builtins
 import faulthandler
 import importlib
 import os
@@ -107,6 +108,8 @@ def start(plan: Plan) -> Session:
     _current = session
     if plan.limits != NEVER:
         lightning.install(session)
+    if plan.notebook:
+        builtins.display = lambda *_things, **_options: None  # type: ignore[attr-defined]  # IPython's, which is not there
     if plan.seed is not None or plan.deterministic:
         from lightlint.confirm.boot import seed
 
@@ -135,7 +138,7 @@ def current() -> Session | None:
 def install(session: Session) -> None:
     """Switch on the meters of the plan; the steps and the cut belong to every run."""
     for name in dict.fromkeys(("steps", *session.plan.meters)):
-        importlib.import_module(f"lightlint.confirm.meters.{name}").install(session)
+        importlib.import_module(name if "." in name else f"lightlint.confirm.meters.{name}").install(session)
 
 
 def _tell_start(session: Session, *, forked: bool) -> None:

@@ -26,6 +26,7 @@ SITE = Path(__file__).parents[1] / "site"
 _POLL = 0.05  # seconds between two questions whether a run has ended
 _LOOK = 1.0  # seconds between two looks at what it does
 _AGAIN = 2.0  # seconds between the two looks at stacks that must be the same for a stall
+_LONGEST = 60  # characters of a temporary folder: a socket's path, which has two more names, may have 108
 _STANDARD_ERROR = 2  # the run's output goes there; the report alone goes to standard output
 
 
@@ -80,7 +81,7 @@ class Ending:
         (folder / records.RUN_FILE).write_text(text, encoding="utf-8")
 
 
-def environment(start: Start, plan_file: Path, scratch: Path) -> dict[str, str]:
+def environment(start: Start, plan_file: Path, scratch: Path, home: Home) -> dict[str, str]:
     """The environment that makes every Python process of a command record itself, and keeps experiment trackers quiet."""
     path = os.environ.get("PYTHONPATH")
     return {
@@ -92,8 +93,18 @@ def environment(start: Start, plan_file: Path, scratch: Path) -> dict[str, str]:
         "WANDB_DIR": str(scratch),
         "COMET_MODE": "disabled",
         "MLFLOW_TRACKING_URI": f"file:{scratch}/mlflow",
+        **_temporary(home),
         **start.variables,
     }
+
+
+def _temporary(home: Home) -> dict[str, str]:
+    """Where temporary files go, so that those of ended processes do not stay; not where sockets would have too long paths."""
+    folder = home.folder / "t"
+    if len(str(folder)) > _LONGEST:
+        return {}
+    folder.mkdir(exist_ok=True)
+    return {"TMPDIR": str(folder)}
 
 
 def run(start: Start, plan_file: Path, scratch: Path, home: Home) -> Ending:
@@ -109,7 +120,7 @@ def run(start: Start, plan_file: Path, scratch: Path, home: Home) -> Ending:
     try:
         process = subprocess.Popen(
             start.sandbox.wrapped(start.words, start.folder),
-            env=environment(start, plan_file, scratch),
+            env=environment(start, plan_file, scratch, home),
             cwd=start.folder,
             stdin=subprocess.DEVNULL if sys.stdin is None or sys.stdin.isatty() else None,
             stdout=_STANDARD_ERROR,
