@@ -24,6 +24,7 @@ CLEAN, FOUND, FAILED, INTERRUPTED = 0, 1, 2, 130
 _COMMANDS = {
     "confirm": "lightlint.confirm.command",
     "env": "lightlint.environment.command",
+    "forecast": "lightlint.forecast.command",
     "rule": "lightlint.rulebook",
 }  # first word: the module whose `main` runs it
 

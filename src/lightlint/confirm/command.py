@@ -34,10 +34,9 @@ def main(arguments: Sequence[str]) -> int:
     line = shlex.join(["lightlint", "confirm", *arguments])
     try:
         with interruptible():
+            show = importlib.import_module(f"lightlint.confirm.reports.{options.output_format}")  # may ask for plotly
             report, number = _report(options, words, line)
-            sys.stdout.write(
-                importlib.import_module(f"lightlint.confirm.reports.{options.output_format}").render(report)
-            )
+            sys.stdout.write(show.render(report))
             sys.stdout.flush()
     except CommandError as error:
         return _failed(str(error))

@@ -44,7 +44,7 @@ class Plan:
         records: directory that every process writes its records into.
         scratch: directory for what the user's code would write elsewhere (checkpoints, loggers).
         targets: the findings' lines.
-        meters: names of the modules in `lightlint.confirm.meters` to switch on.
+        meters: modules to switch on: names in `lightlint.confirm.meters`, or whole dotted names.
         limits: where the run is cut.
         devices: number of ranks to rehearse with, or None to leave the script's own.
         inject: index of the finding whose `try` is made to fail on rank `inject_rank`, or None.

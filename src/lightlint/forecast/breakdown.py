@@ -1,0 +1,69 @@
+"""What a simulated step takes, as plain data that is written by the simulation and read by every report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from typing import Any
+
+MIB = 2**20
+
+
+class Kind(StrEnum):
+    """What memory is for."""
+
+    PARAMETERS = "parameters"
+    BUFFERS = "buffers"
+    GRADIENTS = "gradients"
+    OPTIMIZER = "optimizer state"
+    BATCH = "batch"
+    ACTIVATIONS = "activations"  # what forward keeps for backward, and what is made and dropped on the way
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """The peak of one simulated step.
+
+    Attributes:
+        label: what was simulated.
+        batch: samples in it, None where the batch has no such dimension.
+        peak: bytes of all tensors at the peak, each rounded up as the CUDA allocator does.
+        kinds: bytes at the peak by `Kind`.
+        modules: bytes of activations at the peak by the module that made them.
+        gradients: bytes of all gradients at the optimizers' step; at the peak not all of them need be there.
+    """
+
+    label: str
+    batch: int | None
+    peak: int
+    kinds: Mapping[str, int] = field(default_factory=dict)
+    modules: Mapping[str, int] = field(default_factory=dict)
+    gradients: int = 0
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Simulation:
+    """All steps of a simulation, and why it went no further.
+
+    Attributes:
+        problem: what could not be simulated, with the user's line; empty where all went well.
+        convolves: whether the model holds convolutions, which ask cuDNN for workspace.
+        seconds: time the simulated steps took.
+    """
+
+    steps: tuple[Step, ...]
+    problem: str = ""
+    convolves: bool = False
+    seconds: float = 0.0
+
+    def step(self, label: str) -> Step | None:
+        return next((step for step in self.steps if step.label == label), None)
+
+
+def read(raw: Mapping[str, Any]) -> Simulation:
+    """A simulation as `as_dict` wrote it."""
+    return Simulation(tuple(Step(**step) for step in raw["steps"]), raw["problem"], raw["convolves"], raw["seconds"])

@@ -1,0 +1,60 @@
+"""What a forecast comes to on a GPU: the workspace that libraries take, the largest batch that fits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lightlint.forecast.breakdown import MIB, Simulation, Step
+from lightlint.forecast.gpus import Gpu
+
+RESERVED = (1.02, 1.25)  # reserved by the allocator / allocated, lowest and highest measured on H200 with torch 2.11
+_HOPPER_WORKSPACE = 66 * MIB  # measured on H200: two cuBLAS handles, one for each direction, 32 MiB each
+_WORKSPACE = 17 * MIB  # before Hopper: 2 x 8,519,680 bytes, cuBLAS's documented default `:4096:2:16:8`
+_DDP = 1.0  # times the gradients: the reducer's buckets, gone with gradient_as_bucket_view=True
+
+
+def workspace(gpu: Gpu | None) -> int:
+    """Bytes that cuBLAS takes beside the tensors.
+
+    32 MiB a handle on Hopper and later, 8.125 MiB before (https://docs.nvidia.com/cuda/cublas/ on CUBLAS_WORKSPACE_CONFIG,
+    as torch sets it); measured 66 MiB on H200 with torch 2.11.
+    """
+    return _WORKSPACE if gpu is not None and gpu.capability < 9 else _HOPPER_WORKSPACE
+
+
+def allocated(step: Step, gpu: Gpu | None) -> int:
+    """What `torch.cuda.max_memory_allocated` will say."""
+    return step.peak + workspace(gpu)
+
+
+def reducer(step: Step) -> int:
+    """What DDP adds."""
+    return int(_DDP * step.gradients)
+
+
+@dataclass(frozen=True, slots=True)
+class Slope:
+    """Peak bytes as a line over the batch size."""
+
+    fixed: float
+    each: float
+
+    def at(self, size: int) -> float:
+        return self.fixed + self.each * size
+
+
+def slope(simulation: Simulation) -> Slope | None:
+    """The line through the two simulated batch sizes, None where there were not two."""
+    one, two = simulation.step("step"), simulation.step("double")
+    if one is None or two is None or not one.batch or not two.batch or one.batch == two.batch:
+        return None
+    each = (two.peak - one.peak) / (two.batch - one.batch)
+    return Slope(one.peak - each * one.batch, each)
+
+
+def largest(simulation: Simulation, budget: int) -> int | None:
+    """The largest batch whose peak stays within `budget` bytes; 0 where none does, None where it cannot be told."""
+    line = slope(simulation)
+    if line is None or line.each <= 0:
+        return None
+    return max(0, int((budget - line.fixed) // line.each))
