@@ -1,0 +1,145 @@
+"""Which collectives each rank calls, in order, and from which of the user's lines.
+
+What DDP's reducer and other C++ code exchange is not seen: the calls of `torch.distributed` are.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+import threading
+from functools import wraps
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from lightlint.confirm.boot.guard import is_quiet
+from lightlint.confirm.meters.frames import places
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from lightlint.confirm.boot.session import Session
+
+_NAMES = (
+    "all_reduce",
+    "all_reduce_coalesced",
+    "reduce",
+    "broadcast",
+    "broadcast_object_list",
+    "all_gather",
+    "all_gather_into_tensor",
+    "all_gather_object",
+    "gather",
+    "gather_object",
+    "scatter",
+    "scatter_object_list",
+    "reduce_scatter",
+    "reduce_scatter_tensor",
+    "all_to_all",
+    "all_to_all_single",
+    "barrier",
+    "monitored_barrier",
+)
+_MOST = 400
+_thread = threading.local()
+
+
+def install(session: Session) -> None:
+    """Record collectives before they are waited for, and when DDP decides to exchange gradients."""
+    meter = _Collectives(session)
+    session.on_import("collectives", "torch.distributed", meter.watch)
+    session.on_import("collectives", "torch.nn.parallel.distributed", meter.watch_ddp)
+
+
+class _Collectives:
+    """The collectives of this process so far."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._number = 0
+        self._models: list[Any] = []
+        self._guard = session.guard("collectives")
+        self._tell = self._guard(self._told)
+        self._tell_sync = self._guard(self._told_sync)
+
+    def watch(self, distributed: ModuleType) -> None:
+        core = sys.modules.get("torch.distributed.distributed_c10d")
+        for name in _NAMES:
+            call = getattr(distributed, name, None)
+            if call is None:
+                continue
+            watched = self._watched(name, call)
+            for module in (distributed, core):
+                if module is not None and getattr(module, name, None) is call:
+                    setattr(module, name, watched)
+
+    def _watched(self, name: str, call: Callable[..., Any]) -> Callable[..., Any]:
+        signature = inspect.signature(call)
+
+        @wraps(call)
+        def collective(*args: Any, **kwargs: Any) -> Any:
+            if is_quiet() or getattr(_thread, "inside", False):  # one is often made of others
+                return call(*args, **kwargs)
+            self._tell(name, signature, args, kwargs)
+            _thread.inside = True
+            try:
+                return call(*args, **kwargs)
+            finally:
+                _thread.inside = False
+
+        return collective
+
+    def _told(self, name: str, signature: inspect.Signature, args: Any, kwargs: Any) -> None:
+        self._number += 1
+        if self._number > _MOST:
+            return
+        given = signature.bind_partial(*args, **kwargs).arguments
+        group = given.get("group")
+        tensors = [value for value in given.values() if hasattr(value, "data_ptr")]
+        lists = [value for value in given.values() if isinstance(value, list) and value]
+        listed = next((each for each in lists if all(hasattr(item, "data_ptr") for item in each)), [])
+        self._session.record.emit(
+            "collective",
+            number=self._number,
+            name=name,
+            shape=list(tensors[0].shape) if tensors else None,
+            whole=group is None or _is_whole(group),
+            items=len(listed),
+            distinct=len({(item.data_ptr(), tuple(item.shape)) for item in listed if item.numel()}),
+            places=places(sys._getframe(2)),
+        )
+
+    def watch_ddp(self, module: ModuleType) -> None:
+        """Whether gradients are to be exchanged, at each forward pass of DDP and at each backward pass."""
+        ddp: Any = module.DistributedDataParallel
+        forward = ddp.forward
+
+        @wraps(forward)
+        def watched(model: Any, *args: Any, **kwargs: Any) -> Any:
+            self._tell_sync("forward", model)
+            return forward(model, *args, **kwargs)
+
+        ddp.forward = watched
+        torch = sys.modules["torch"]
+        run = torch.autograd.backward
+
+        def backward(*args: Any, **kwargs: Any) -> Any:
+            for model in self._models:
+                self._tell_sync("backward", model)
+            return run(*args, **kwargs)
+
+        torch.autograd.backward = backward
+
+    def _told_sync(self, when: str, model: Any) -> None:
+        if not any(each is model for each in self._models):
+            self._models.append(model)
+        if when == "backward" or sys.modules["torch"].is_grad_enabled():
+            number = next(at for at, each in enumerate(self._models) if each is model)
+            self._session.record.emit(
+                "exchange", when=when, model=number, wanted=bool(model.require_backward_grad_sync), places=places()
+            )
+
+
+def _is_whole(group: Any) -> bool:
+    distributed = sys.modules["torch.distributed"]
+    return bool(distributed.get_world_size(group) == distributed.get_world_size())

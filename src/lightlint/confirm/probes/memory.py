@@ -1,0 +1,82 @@
+"""Memory of ranks and GPUs at a finding's lines, and gradients that stay."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from lightlint.confirm.probes.probe import Probe, confirmed, hits, not_observable, refuted, still_open
+from lightlint.confirm.records import Event, Run
+from lightlint.confirm.verdict import Claim, Number, Verdict
+
+_NOTHING = 0.5  # MiB: below it nothing was allocated
+
+
+def on_foreign_gpu(claim: Claim, run: Run) -> Verdict:
+    """Whether the finding's line puts memory of a rank on a GPU that is another rank's."""
+    refused = [event for _, event in run.each("exception") if _is_refusal(event)]
+    if refused:
+        return confirmed(run, f"the run ended with {refused[0]['type']}: CUDA was in use before the ranks were made")
+    own = {rank: event["device"] for rank, event in run.each("trainer-start")}
+    moved = {(rank, device): mib for rank, event in hits(claim, run) for device, mib in _allocated(event).items()}
+    if not moved:
+        return not_observable(run, "the line allocated nothing on a GPU in this run")
+    numbers = [
+        Number(f"allocated on {device} at this line", round(mib, 1), "MiB", rank)
+        for (rank, device), mib in moved.items()
+    ]
+    foreign = [(rank, device) for rank, device in moved if own.get(rank, device) != device]
+    if foreign:
+        rank, device = foreign[0]
+        return confirmed(
+            run, f"rank {rank}, whose device is {own[rank]}, took {moved[foreign[0]]:.0f} MiB on {device} here", numbers
+        )
+    if not own:
+        return still_open(run, "no Trainer began, so that no rank had a device of its own", numbers)
+    if run.world == 1:
+        return refuted(
+            run, f"the one device is the one that the Trainer uses, {moved and next(iter(moved))[1]}", numbers
+        )
+    return refuted(run, "each rank took memory on its own device only", numbers)
+
+
+def _is_refusal(event: Event) -> bool:
+    text = event["message"]
+    return "CUDA" in text and (
+        "forked subprocess" in text or "already initialized" in text or "initialized CUDA" in text
+    )
+
+
+def _allocated(event: Event) -> Mapping[str, float]:
+    """MiB more on each GPU behind the lines than before, or at their peak; a new context counts with 0 MiB."""
+    pairs = event["changes"].get("memory", {})
+    found: dict[str, float] = {}
+    for name, (before, after) in pairs.items():
+        if not name.startswith("cuda:") or name.endswith(" peak"):
+            continue
+        top = max(after, (pairs.get(f"{name} peak") or (0, 0))[1] or 0)
+        more = top - (before or 0)
+        if more > _NOTHING or before is None:
+            found[name] = more
+    return found
+
+
+def gradients_stay(claim: Claim, run: Run) -> Verdict:
+    """Whether gradients lie in memory behind the call that clears them."""
+    pairs = [(rank, event["changes"]["memory"]["gradients"]) for rank, event in hits(claim, run)]
+    seen = [(rank, before, after) for rank, (before, after) in pairs if before]
+    if not seen:
+        return still_open(run, "no gradient was there when the line ran")
+    numbers = [
+        Number(f"gradients {when} the call", each, "MiB", seen[-1][0])
+        for when, each in (("before", seen[-1][1]), ("behind", seen[-1][2]))
+    ]
+    if any(after for _, _, after in seen):
+        return confirmed(run, f"{seen[-1][2]:.3g} MiB of gradients stay allocated behind the call", numbers)
+    return refuted(run, "no gradient is left behind the call", numbers)
+
+
+PROBES = {
+    "memory-per-rank-and-gpu": Probe(on_foreign_gpu, meters=("memory",)),
+    "device-per-rank": Probe(on_foreign_gpu, meters=("memory",), ranks=2),
+    "memory-after-zero-grad": Probe(gradients_stay, meters=("memory",)),
+}
