@@ -29,8 +29,8 @@ class SeedInLoop(Check):
             self.report(call, f"each {what} draws the same random numbers as the one before")
 
     def _is_training(self, loop: Loop) -> bool:
-        """Whether the iterations of a loop train one model further: no optimizer is made in them."""
-        if self.loops.kind(loop) not in {LoopKind.EPOCH, LoopKind.BATCH}:
+        """Whether the iterations of a loop train one model further: they update it, and make no optimizer."""
+        if self.loops.kind(loop) not in {LoopKind.EPOCH, LoopKind.BATCH} or not self.facts.steps.updates(loop):
             return False
         bodies: list[cst.CSTNode] = [loop.body]
         for body in bodies:

@@ -36,7 +36,9 @@ class BestStateAliased(Check):
         """Whether the model is trained on between the assignment and a use of what it saved."""
         owner = self.tree.owner(assign)
         flow, model = self.facts.flow(owner), self.names.key(holder)
-        kills = [statement for name in (key, model) for statement in self._sets(owner, name)]
+        parts = model.split(".")
+        whole = [".".join(parts[:end]) for end in range(1, len(parts) + 1)]  # `net` of `net.head`, too
+        kills = [statement for name in (key, *whole) for statement in self._sets(owner, name)]
         events = [call for call in self.tree.own(owner, cst.Call) if self._changes(call, key, model)]
         events = [event for event in events if flow.reaches(assign, [event], avoiding=kills)]
         uses = list(self._uses(owner, key))
