@@ -25,6 +25,9 @@ FULLY_SHARDED = {
 }
 # spelling that may mean a share of the ranks' work, or one process: enough to stay silent on, never enough to report
 _SHARE = re.compile(r"rank|world|shard|replica|split_by|num_proc|process_(?:id|index|count)|is_(?:main|master)", re.I)
+_OUTPUT = re.compile(
+    r"(?:print|info|debug|warn|warning|error|critical|log|log_\w+|rank_zero_\w+|manual_seed|seed\w*|super)$"
+)
 _PROCESS = re.compile(r"(?:^|_|get)pid(?:$|_)|uuid|te?mp|hostname", re.I)
 _SAME_ON_ALL = {"trainer", "pl_module", "stage", "batch_idx", "dataloader_idx", "checkpoint"}  # parameters of hooks
 _DEPTH = 5
@@ -111,6 +114,29 @@ class Processes:
             self._project.text_defining(name, self._path.parent) for name in names if name and not name.startswith(own)
         ]
         return any(_SHARE.search(text) for text in texts)
+
+    def may_share_in(self, node: cst.ClassDef, call: cst.Call) -> bool:
+        """Whether a class may give each rank its share of what a call in it gets: a word for that in the methods that make
+        data, other than to print, to log or to set a seed."""
+        methods = self._classes.methods(node)
+        entry = self._tree.function(call)
+        making = [methods[name] for name in ("__init__", "prepare_data", "setup") if name in methods]
+        making += [entry] if entry is not None else []
+        functions = dict.fromkeys(each for function in making for each in self._hooks.reachable(function))
+        words = [word for each in functions for word in self._tree.within(each.body, cst.Name, cst.SimpleString)]
+        return any(_SHARE.search(word.value) and not self._is_output(word) for word in words)
+
+    def _is_output(self, word: cst.CSTNode) -> bool:
+        """Whether a word only says what is printed, logged or seeded, or on which rank."""
+        statement = self._tree.statement(word)
+        if isinstance(statement, cst.If) and statement.orelse is None:
+            lines = statement.body.body
+            inner = [small for line in lines if isinstance(line, cst.SimpleStatementLine) for small in line.body]
+            return len(inner) >= len(lines) and all(map(self._prints, inner))
+        return statement is not None and self._prints(statement)
+
+    def _prints(self, statement: cst.CSTNode) -> bool:
+        return isinstance(statement, cst.Expr) and bool(_OUTPUT.match(self._names.method(statement.value)))
 
     def is_spawned(self, function: cst.FunctionDef) -> bool:
         """Whether `torch.multiprocessing.spawn` starts a function, with the same arguments in every process."""

@@ -95,7 +95,7 @@ class LoaderWithoutDistributedSampler(Check):
             return True
         if driver is Driver.LIGHTNING:
             above = self.tree.enclosing_class(call)
-            return above is not None and self.facts.processes.may_be_share(above)
+            return above is not None and self.facts.processes.may_share_in(above, call)
         return not self._is_in_sight(data)
 
     def _is_alone(self, node: cst.CSTNode, depth: int = 0) -> bool:

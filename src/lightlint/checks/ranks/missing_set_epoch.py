@@ -5,10 +5,12 @@ from collections.abc import Iterator
 import libcst as cst
 
 from lightlint.check import Check, Repair
+from lightlint.facts.bindings import dotted_name
 from lightlint.facts.loading import Driver
 from lightlint.fixes.edits import insert_before
 
 _SAMPLERS = {"torch.utils.data.distributed.DistributedSampler", "torch.utils.data.DistributedSampler"}
+_DEPTH = 3
 
 
 class MissingSetEpoch(Check):
@@ -22,7 +24,7 @@ class MissingSetEpoch(Check):
                     self.report(
                         call,
                         "`set_epoch` is never called: every epoch draws the same order",
-                        repair=self._repair(*place),
+                        repair=self._repair(*place) if self._is_always_sampled(loader) else None,
                     )
                 return
 
@@ -44,34 +46,53 @@ class MissingSetEpoch(Check):
         return any(each.attr.value == "set_epoch" for each in self.tree.all(cst.Attribute))
 
     def _sampler(self, loader: cst.Call) -> cst.Call | None:
+        """The one sampler that a loader is given where it gets any."""
         given = self.names.argument(loader, "sampler", 3)
-        origins = {each.call for each in self.values.origins(given.value)} if given is not None else set()
+        if given is None:
+            return None
+        sources = [each for each in self.facts.reaching.sources(given.value) if dotted_name(each) != "None"]
+        origins = {each.call for source in sources for each in self.values.origins(source)}
         return origins.pop() if len(origins) == 1 else None
 
-    def _epochs(self, loader: cst.Call) -> Iterator[tuple[cst.For, cst.BaseExpression]]:
-        """The epoch loops in which a loader is drawn to its end, each with what it is called there."""
+    def _is_always_sampled(self, loader: cst.Call) -> bool:
+        """Whether a loader has that sampler in runs of a single process too, so that it can be told the epoch."""
+        given = self.names.argument(loader, "sampler", 3)
+        return given is not None and not any(
+            dotted_name(each) == "None" for each in self.facts.reaching.sources(given.value)
+        )
+
+    def _epochs(self, loader: cst.Call) -> Iterator[tuple[cst.For, cst.BaseExpression | None]]:
+        """The epoch loops in which a loader is drawn to its end, each with what it is called there if that is known."""
         for loop in self.tree.all(cst.For):
             drawn = self.values.iterated(loop.iter)
-            if not any(origin.call is loader for origin in self.values.origins(drawn)):
-                continue
-            if isinstance(drawn, cst.BaseExpression):
-                yield from self._around(loop, drawn, loader)
-            function = self.tree.function(loop)
-            if function is None or not isinstance(drawn, cst.Name):
-                continue
-            for call in self.hooks.calls_of.get(function, ()):
-                given = self.values.given(function, call, drawn.value)
-                if given is not None and any(origin.call is loader for origin in self.values.origins(given)):
-                    yield from self._around(call, given, loader)
+            if any(origin.call is loader for origin in self.values.origins(drawn)):
+                yield from self._around(loop, drawn if isinstance(drawn, cst.BaseExpression) else None, loader)
 
     def _around(
-        self, node: cst.CSTNode, drawn: cst.BaseExpression, loader: cst.Call
-    ) -> Iterator[tuple[cst.For, cst.BaseExpression]]:
+        self, node: cst.CSTNode, drawn: cst.BaseExpression | None, loader: cst.Call, depth: int = 0
+    ) -> Iterator[tuple[cst.For, cst.BaseExpression | None]]:
+        """The loops that repeat a node, in its function or around the calls of that."""
         loops = self.tree.loops(node)
-        if loops and isinstance(loops[0], cst.For) and not self.tree.contains(loops[0], loader):
-            yield loops[0], drawn
+        if loops:
+            if isinstance(loops[0], cst.For) and not self.tree.contains(loops[0], loader):
+                yield loops[0], drawn
+            return
+        function = self.tree.function(node)
+        if function is None or depth > _DEPTH:
+            return
+        for call in self.facts.steps.calls_of.get(function, ()):
+            yield from self._around(call, self._called(function, call, drawn), loader, depth + 1)
 
-    def _repair(self, loop: cst.For, drawn: cst.BaseExpression) -> Repair | None:
+    def _called(
+        self, function: cst.FunctionDef, call: cst.Call, drawn: cst.BaseExpression | None
+    ) -> cst.BaseExpression | None:
+        """What a loader that a function draws from is called where the function is called."""
+        if isinstance(drawn, cst.Attribute):
+            same = isinstance(call.func, cst.Attribute) and self.classes.is_self(call.func.value)
+            return drawn if same and self.classes.is_self(drawn.value) else None
+        return self.values.given(function, call, drawn.value) if isinstance(drawn, cst.Name) else None
+
+    def _repair(self, loop: cst.For, drawn: cst.BaseExpression | None) -> Repair | None:
         key = self.names.key(drawn)
         first = loop.body.body[0] if loop.body.body else None
         counted = self.names.call(loop.iter) == "builtins.range"

@@ -15,6 +15,7 @@ _SPLITS = {"torch.utils.data.random_split": "generator", "sklearn.model_selectio
 _DRAWS = {f"torch.{name}" for name in ("randn", "rand", "randint", "normal", "randperm")}
 _DRAWS |= {f"numpy.random.{name}" for name in ("rand", "randn", "randint", "random", "normal", "uniform")}
 _DRAWS |= {f"numpy.random.{name}" for name in ("choice", "permutation", "standard_normal")}
+_ORDERS = {"torch.randperm", "numpy.random.permutation", "numpy.random.shuffle", "random.shuffle"}
 _ONE_PROCESS = (
     "spawn",
     "fork",
@@ -29,6 +30,8 @@ class UnseededDataPerRank(Check):
             self._judge_split(call, name)
         elif name == "torch.utils.data.DistributedSampler":
             self._judge_sampler(call)
+        elif name in _ORDERS:
+            self._judge_order(call, name)
         elif self._is_in_hook(call) and (name == LOADER or self.classes.name_is_a(name, DATASET)):
             self._judge_data(call, name)
 
@@ -45,6 +48,29 @@ class UnseededDataPerRank(Check):
         offset = seed == "generator" and self._is_seeded_by_rank()
         why = "follows a seed that each rank sets differently" if offset else f"without `{seed}` differs on every rank"
         self.report(call, f"`{short}` {why}", tier=tier, repair=self._repair(call, seed))
+
+    def _judge_order(self, call: cst.Call, name: str) -> None:
+        """A random order of indices that is cut in parts: each rank puts other samples into them."""
+        assign = self.tree.parent(call)
+        alone = isinstance(assign, cst.Assign) and len(assign.targets) == 1
+        target: cst.CSTNode | None = assign.targets[0].target if alone and isinstance(assign, cst.Assign) else None
+        if name.endswith(".shuffle"):
+            target = call.args[0].value if call.args else None
+        if not isinstance(target, cst.Name) or self.names.argument(call, "generator") is not None:
+            return
+        cuts = [
+            each.slice[0].slice
+            for each in self.tree.own(self.tree.owner(call), cst.Subscript)
+            if isinstance(each.value, cst.Name) and each.value.value == target.value and len(each.slice) == 1
+        ]
+        parts = [each for each in cuts if isinstance(each, cst.Slice) and each.step is None]
+        heads = [each for each in parts if each.lower is None and each.upper is not None]
+        tails = [each for each in parts if each.lower is not None]
+        if not heads or not tails or not self.facts.processes.per_rank(call):
+            return
+        tier = self._tier(call)
+        if tier is not None:
+            self.report(call, f"`{name.replace('numpy.', 'np.')}` cuts the data differently on every rank", tier=tier)
 
     def _judge_sampler(self, call: cst.Call) -> None:
         seed = self.names.argument(call, "seed", 4)
