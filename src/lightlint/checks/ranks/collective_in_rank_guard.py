@@ -47,7 +47,17 @@ class CollectiveInRankGuard(Check):
         if last == "all_gather" and isinstance(call.func, cst.Attribute) and self.classes.is_self(call.func.value):
             node = self.tree.enclosing_class(call)
             return "self.all_gather" if self.hooks.owner(node) is Owner.MODULE and node is not None else ""
+        if last == "compute" and isinstance(call.func, cst.Attribute) and self._lightning(call):
+            return spelled if self._is_metric(call.func.value) else ""
         return ""
+
+    def _is_metric(self, value: cst.BaseExpression) -> bool:
+        """Whether an attribute is a torchmetrics metric, whose `compute` gathers the states of all ranks first."""
+        origin = self.values.constructor(value) if isinstance(value, cst.Attribute) else None
+        made = origin.call if origin is not None and origin.name.startswith("torchmetrics.") else None
+        if made is None or self.names.has_star(made):
+            return False
+        return not any(self.names.argument(made, each) for each in ("sync_on_compute", "process_group"))
 
     def _lightning(self, node: cst.CSTNode) -> bool:
         return self.hooks.owner(self.tree.enclosing_class(node)) is not None

@@ -22,12 +22,16 @@ _PURE |= {"isoformat", "items", "keys", "values", "strip", "mean", "sum"}
 _PURE_CALLS = {"json.dump", "json.dumps", "yaml.dump", "pickle.dump", "csv.writer", "csv.DictWriter", "os.path.join"}
 _PURE_CALLS |= {"pathlib.Path", "datetime.datetime.now", "time.time"}
 _PURE_BUILTINS = {"str", "int", "float", "len", "round", "repr", "sorted", "list", "dict", "tuple", "print", "range"}
+_RUNS = {
+    "wandb.init",
+    *(f"mlflow.{name}" for name in ("start_run", "log_metric", "log_metrics", "log_param", "log_params")),
+}
 _SPAWNING = ("spawn", "fork", "notebook")
 
 
 class FileWriteOnEveryRank(Check):
     def visit_Call(self, call: cst.Call) -> None:
-        if self.names.call(call) == "wandb.init":
+        if self.names.call(call) in _RUNS:
             self._judge_run(call)
             return
         write = self.facts.writes.of(call)
@@ -45,15 +49,19 @@ class FileWriteOnEveryRank(Check):
         self.report(call, f"`{write.name}` {done} from every rank{where}", repair=self._repair(call, write), tier=tier)
 
     def _judge_run(self, call: cst.Call) -> None:
-        """`wandb.init` in a hook, or in the script that makes a Trainer, which each rank runs from the top."""
+        """`wandb.init`, or the first use of mlflow, in a hook or in the script that makes a Trainer, which each rank runs from the top."""
         given = {arg.keyword.value for arg in call.args if arg.keyword is not None}
         if given & {"group", "mode"} or self.names.has_star(call) or self._is_chosen(call):
+            return
+        name = self.names.call(call) or ""
+        others = [c for c in self.tree.all(cst.Call) if self.names.call(c) in _RUNS and not self.guards.guarded(c)]
+        if any(self.tree.order(each) < self.tree.order(call) for each in others):
             return
         world = self.facts.world
         scripted = [each for each in self.tree.all(cst.Call) if self.names.call(each) == "lightning.Trainer"]
         spawned = any(word in str(each.arguments.get("strategy")) for each in world.trainers for word in _SPAWNING)
         if world.lightning is Ranks.MANY and not spawned and (scripted or self._hook(call)):
-            self.report(call, "`wandb.init` starts a run on every rank")
+            self.report(call, f"`{name}` starts a run on every rank")
 
     def _is_chosen(self, call: cst.Call) -> bool:
         """Whether a test around the call may let one rank only get to it, or is about a single process."""
