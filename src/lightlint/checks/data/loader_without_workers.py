@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+import re
+
 import libcst as cst
 
 from lightlint.check import Check
 from lightlint.facts.workers import Starter
 
 _MOVES = {"cuda", "to"}
+_TRAIN = re.compile(r"(?:^|_)(?:train|training)(?:_|$|(?:data)?loader|dl$)", re.IGNORECASE)
+_SHUFFLES = {"RandomSampler", "WeightedRandomSampler", "SubsetRandomSampler", "DistributedSampler"}
 
 
 class LoaderWithoutWorkers(Check):
@@ -17,9 +21,9 @@ class LoaderWithoutWorkers(Check):
             self.report(call, "this loader makes each batch in the training process, while the step waits for it")
 
     def _is_training(self, call: cst.Call) -> bool:
-        """Whether a loader shuffles, is what `train_dataloader` makes, is given to `fit`, or feeds a backward pass."""
-        shuffle = self.names.argument(call, "shuffle", 2)
-        if shuffle is not None and self.names.constant(shuffle.value) is True:
+        """Whether a loader shuffles, is named for training, is what `train_dataloader` makes, is given to `fit`, or feeds
+        a backward pass."""
+        if self._is_shuffled(call) or self._is_named(call):
             return True
         if any(hook.name == "train_dataloader" for hook in self.hooks.around(call)):
             return True
@@ -28,6 +32,26 @@ class LoaderWithoutWorkers(Check):
         drawn = [self.values.iterated(loop.iter) for loop in self.tree.all(cst.For) if self._trains(loop)]
         drawn += [arg.value for arg in given if arg is not None]
         return any(origin.call is call for each in drawn for origin in self.values.origins(each))
+
+    def _is_shuffled(self, call: cst.Call) -> bool:
+        """Whether a loader shuffles, or has a sampler of torch's that does."""
+        shuffle, sampler = self.names.argument(call, "shuffle", 2), self.names.argument(call, "sampler", 3)
+        if shuffle is not None and self.names.constant(shuffle.value) is True:
+            return True
+        made = self.facts.workers.made(sampler.value) if sampler is not None else None
+        if made is None or not (self.names.call(made) or "").startswith("torch.utils.data."):
+            return False
+        order = self.names.argument(made, "shuffle", 3)
+        in_order = order is not None and self.names.constant(order.value) is False
+        return self.names.method(made) in _SHUFFLES and not in_order
+
+    def _is_named(self, call: cst.Call) -> bool:
+        """Whether what the loader is assigned to, or the function that returns it, is named for training."""
+        above, function = self.tree.parent(call), self.tree.function(call)
+        if isinstance(above, cst.Return) and function is not None:
+            return bool(_TRAIN.search(function.name.value))
+        targets = above.targets if isinstance(above, cst.Assign) else []
+        return any(_TRAIN.search(self.names.key(each.target).rpartition(".")[2]) for each in targets)
 
     def _trains(self, loop: cst.For) -> bool:
         callees = (self.hooks.callee(call) for call in self.tree.own(loop.body, cst.Call))
