@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from lightlint.facts.bindings import Kind
-from lightlint.facts.classes import Classes
+from lightlint.facts.classes import MODULE, Classes
 from lightlint.facts.hooks import Hooks
 from lightlint.facts.names import Names
 from lightlint.facts.values import Values
@@ -79,11 +79,26 @@ class Tensors:
             sized = isinstance(first, (cst.List, cst.Tuple, cst.ListComp)) or name not in _OF_ANY_SIZE
             elsewhere = {"device", "requires_grad"} & {arg.keyword.value for arg in call.args if arg.keyword}
             return (sized or any_size) and not elsewhere and not self._names.has_star(call)
+        if isinstance(call.func, cst.Attribute) and self._is_moved_nowhere(call):
+            return self.is_made_here(call.func.value, (), depth + 1, any_size=any_size)
         if isinstance(call.func, cst.Attribute) and call.func.attr.value in _KEEPING and not name.startswith("torch."):
             return self.is_made_here(call.func.value, (), depth + 1, any_size=any_size)
         callee = self._hooks.callee(call)
         returns = self._values.returns(callee) if callee is not None and not callee.decorators else []
         return bool(returns) and all(self.is_made_here(each, (), depth + 1, any_size=any_size) for each in returns)
+
+    def _is_moved_nowhere(self, call: cst.Call) -> bool:
+        """Whether a call is `x.to(self.device)` in the `__init__` of a LightningModule, whose device is the CPU by then."""
+        device = call.args[0].value if len(call.args) == 1 and self._names.method(call) == "to" else None
+        if not isinstance(device, cst.Attribute) or device.attr.value != "device":
+            return False
+        if not isinstance(device.value, cst.Name) or not self._classes.is_a(
+            self._classes.self_class(device.value), MODULE
+        ):
+            return False
+        found = self._names.bindings.lookup(device.value)
+        scope = found[0].scope if len(found) == 1 else None
+        return isinstance(scope, cst.FunctionDef) and scope.name.value == "__init__"
 
     def _part(self, value: cst.CSTNode, path: tuple[int, ...], depth: int, *, any_size: bool) -> bool:
         if isinstance(value, (cst.Tuple, cst.List)) and 0 <= path[0] < len(value.elements):

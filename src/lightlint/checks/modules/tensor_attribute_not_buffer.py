@@ -4,6 +4,7 @@ import libcst as cst
 
 from lightlint.check import Check, Repair
 from lightlint.facts.classes import NN_MODULE
+from lightlint.facts.tensors import FACTORIES
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import Draft, RawEdit
 
@@ -34,7 +35,8 @@ class TensorAttributeNotBuffer(Check):
         if len(self.classes.attribute_sources(node, name)) != 1 or self._moves_itself(node, name):
             return
         sized = self.facts.tensors.is_made_here(assign.value)
-        if any((sized and self._meets_others(use)) or self._weighs_classes(use) for use in self._uses(node, name)):
+        uses = self._uses(node, name)
+        if any((sized and self._is_surely_mixed(use)) or self._weighs_classes(use) for use in uses):
             self.report(
                 target,
                 f"`self.{name}` is no buffer: it stays on the CPU when the module is moved",
@@ -59,6 +61,21 @@ class TensorAttributeNotBuffer(Check):
             and self.classes.self_class(each.value) is node
             and self.tree.function(each) in reached
         ]
+
+    def _is_surely_mixed(self, use: cst.Attribute) -> bool:
+        return self._meets_others(use) or self._is_indexed_elsewhere(use)
+
+    def _is_indexed_elsewhere(self, use: cst.Attribute) -> bool:
+        """Whether a read is indexed by a tensor made on the device of the others, which a tensor on the CPU refuses."""
+        above = self.tree.parent(use)
+        index = above.slice[0].slice if isinstance(above, cst.Subscript) and above.value is use else None
+        value = index.value if isinstance(index, cst.Index) else None
+        found = self.names.bindings.lookup(value) if isinstance(value, cst.Name) else []
+        made = found[0].value if len(found) == 1 else None
+        if not isinstance(made, cst.Call) or self.names.call(made) not in FACTORIES:
+            return False
+        device = self.names.argument(made, "device")
+        return device is not None and isinstance(device.value, cst.Attribute) and device.value.attr.value == "device"
 
     def _meets_others(self, use: cst.Attribute) -> bool:
         """Whether a read surely is combined with another tensor: an operand, or an argument of torch, not moved before."""
