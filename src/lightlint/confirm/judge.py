@@ -34,7 +34,10 @@ def verdict(claim: Claim, run: Run, *, timed: Run | None = None, injected: Run |
         )
     if not run.started:
         return _not_checked(run, _unstarted(run))
-    if probe.inject and injected is not None:
+    if probe.inject and injected is None:
+        reason = "shows only when its `try` fails: add `--inject`"
+        return _proven(Verdict(Outcome.NOT_OBSERVABLE, reason, run.scope), run)
+    if injected is not None:
         found = _proven(_judged(claim, injected, injected, probe), injected)
         return replace(found, scope=f"{found.scope}, injected")
     return _proven(_judged(claim, run, timed, probe), run)

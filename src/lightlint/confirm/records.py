@@ -8,7 +8,7 @@ Every event has `kind`, `time` (seconds of the host's monotonic clock) and `step
 | rank | boot | rank, world, backend |
 | package | boot | name, version |
 | end | boot | reason: finished, cut, exit, exception; steps, batches |
-| exception | boot | type, message, frames: [file, line, function] from the user's outermost to the innermost |
+| exception | boot | type, message, frames: [file, line, function] from the user's outermost to the innermost, causes: the errors behind it |
 | meter-error | any | meter, message |
 | write | files | path, what: file or directory, mode, places, locked: whether a lock of threads was held |
 | written | files | path, lines, distinct: what a file that was written holds at the end |
@@ -33,6 +33,8 @@ Every event has `kind`, `time` (seconds of the host's monotonic clock) and `step
 | loader | loaders | loader, length, batch_size, workers, sampler, shuffle, dataset, dataset_length, places: where it was made |
 | pass | loaders | loader, number, indices (a sample of up to 20,000, None for iterable data), places: where it began |
 | batch | loaders | loader, pass, number, wait and told (seconds: drawing it, recording the one before), digest |
+| injected | inject | finding, row, type: an error was raised there |
+| nondeterministic | seed | operation, file, line: torch says that it is not deterministic |
 | pass-end | loaders | loader, pass, batches, cut |
 """
 

@@ -12,7 +12,7 @@ import signal
 import socket
 import sys
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType, TracebackType
@@ -183,11 +183,23 @@ def tell_exception(session: Session, error: BaseException) -> None:
         for frame in traceback.extract_tb(error.__traceback__)
     ]
     message = str(error)[:2000]
-    session.record.emit("exception", type=type(error).__name__, message=message, frames=frames[-40:])
+    session.record.emit(
+        "exception", type=type(error).__name__, message=message, frames=frames[-40:], causes=list(_causes(error))
+    )
     try:
         error.__lightlint_told__ = True  # type: ignore[attr-defined]
     except AttributeError:  # an exception with slots is told twice
         return
+
+
+def _causes(error: BaseException) -> Iterator[str]:
+    """What the errors behind an error say, the nearest first: those it was raised from or while handling."""
+    seen = {id(error)}
+    behind = error.__cause__ or error.__context__
+    while behind is not None and id(behind) not in seen and len(seen) < 10:
+        seen.add(id(behind))
+        yield f"{type(behind).__name__}: {behind}"[:500]
+        behind = behind.__cause__ or behind.__context__
 
 
 def _answer_signals(plan: Plan) -> None:

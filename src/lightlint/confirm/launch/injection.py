@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import ast
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 
 from lightlint.confirm.plan import Target
 from lightlint.confirm.verdict import Claim
+
+_BROAD = {"BaseException", "Exception", "RuntimeError"}
 
 
 def place(claim: Claim) -> Target | None:
@@ -27,4 +30,16 @@ def place(claim: Claim) -> Target | None:
     if found is None:
         return None
     statement = found.body[0]
-    return Target(claim.index, claim.file, statement.lineno, statement.end_lineno or statement.lineno)
+    last = statement.end_lineno or statement.lineno
+    return Target(claim.index, claim.file, statement.lineno, last, tuple(_caught(found)))
+
+
+def _caught(found: ast.Try | ast.TryStar) -> Iterator[str]:
+    """The exception that is to be raised, as the first handler names it; none where a `RuntimeError` will do."""
+    for handler in found.handlers:
+        kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+        names = [ast.unparse(kind) for kind in kinds if kind is not None]
+        if not names or not _BROAD.isdisjoint(names):
+            return
+        yield names[0]
+        return

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -50,16 +50,13 @@ class _Fault:
             here = self._files[code.co_filename] = os.path.realpath(code.co_filename) == self._target.file
         return here and any(row == self._target.first for _, _, row in code.co_lines())
 
-    def at(self, row: int) -> None:
-        """Raise if this is the line.
-
-        Raises:
-            RuntimeError: the fault.
-        """
+    def at(self, frame: FrameType, row: int) -> None:
+        """Raise if this is the line: what the handler catches, a `RuntimeError` where it catches that, too."""
         if row == self._target.first and not self.done and not is_quiet() and _rank() == self._session.plan.inject_rank:
             self.done = True
-            self._session.record.emit("injected", finding=self._target.finding, row=row)
-            raise RuntimeError(MESSAGE)
+            error = _made(self._target.names, frame)
+            self._session.record.emit("injected", finding=self._target.finding, row=row, type=type(error).__name__)
+            raise error
 
     def trace(self, frame: FrameType, event: str, _argument: Any) -> Callable[..., Any] | None:
         """The global trace function; Python switches tracing off once the local one has raised."""
@@ -69,8 +66,21 @@ class _Fault:
 
     def _local(self, frame: FrameType, event: str, _argument: Any) -> Callable[..., Any]:
         if event == "line":
-            self.at(frame.f_lineno)
+            self.at(frame, frame.f_lineno)
         return self._local
+
+
+def _made(names: Sequence[str], frame: FrameType) -> BaseException:
+    """An error of the kind that a name means in the frame."""
+    for name in names:
+        try:
+            kind = eval(name, frame.f_globals, frame.f_locals)  # the text of the program's own `except`
+            error = kind(MESSAGE)
+        except Exception:
+            continue
+        if isinstance(error, BaseException):
+            return error
+    return RuntimeError(MESSAGE)
 
 
 def _rank() -> int:
@@ -93,7 +103,7 @@ def _monitor(fault: _Fault) -> None:
         return monitoring.DISABLE
 
     def line(_code: CodeType, row: int) -> Any:
-        fault.at(row)
+        fault.at(sys._getframe(1), row)
 
     monitoring.register_callback(_TOOL, events.PY_START, started)
     monitoring.register_callback(_TOOL, events.PY_RESUME, started)
