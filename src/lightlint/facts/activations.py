@@ -34,7 +34,7 @@ _KEEPING = {
 }  # fmt: skip
 _SEQUENTIAL = "torch.nn.Sequential"
 _MODULE = "torch.nn.Module"
-_DEPTH = 6
+_DEPTH = 9
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ _BY_MODE = re.compile(
 )
 _WITH_RATE = re.compile(r"torch\.nn\.(?:(?:Feature)?(?:Alpha)?Dropout[123]?d?|Transformer\w*)$")
 _FUNCTIONAL = re.compile(r"torch\.nn\.functional\.(?:feature_)?(?:alpha_)?dropout[123]?d?$")
-_VISION = re.compile(
+VISION = re.compile(
     r"torchvision\.models\.(?:\w+\.)?(?:wide_)?(?:resne(?:t|xt)|densenet|mobilenet|efficientnet|vgg|alexnet|googlenet|"
     r"inception|shufflenet|squeezenet|mnasnet|regnet)\w*$"
 )
@@ -49,7 +49,7 @@ class Modes:
         return found.pop() if len(found) == 1 else None
 
     def _acts(self, name: str, call: cst.Call | None, depth: int = 0) -> bool | None:
-        if _VISION.match(name):
+        if VISION.match(name):
             return True
         if _BY_MODE.match(name):
             return not self._is_off(name, call)
@@ -73,7 +73,7 @@ class Modes:
             if _FUNCTIONAL.match(name):
                 return True
             made = name.startswith("torch.nn.") or self._facts.classes.name_is_a(name, NN_MODULE)
-            if made or _VISION.match(name):
+            if made or VISION.match(name):
                 seen.add(self._acts(name, call, depth + 1) if call is not body else False)
         if True in seen:
             return True

@@ -107,9 +107,24 @@ class Updates:
         for origin in self._facts.values.origins(optimizer):
             params = self._names.argument(origin.call, "params", 0) if origin.call is not None else None
             key = parameters_of(params.value) if params is not None else ""
-            if key and self._facts.tree.owner(params.value) is self._facts.tree.owner(optimizer):  # type: ignore[union-attr]
+            if not key or params is None:
+                continue
+            if self._facts.tree.owner(params.value) is self._facts.tree.owner(optimizer):
                 found.add(key)
+            elif self._names.key(optimizer).startswith("self.") and self._is_in_class(params, optimizer):
+                found |= {key} if key.startswith("self.") else self._kept(params, key)
         return found
+
+    def _is_in_class(self, params: cst.Arg, optimizer: cst.BaseExpression) -> bool:
+        node = self._facts.tree.enclosing_class(params)
+        return node is not None and node is self._facts.tree.enclosing_class(optimizer)
+
+    def _kept(self, params: cst.Arg, key: str) -> set[str]:
+        """The attributes of `self` that the method which makes an optimizer gives the module to."""
+        owner = self._facts.tree.owner(params)
+        assigns = self._facts.tree.own(body_of(owner), cst.Assign)
+        targets = [self._names.key(each.targets[0].target) for each in assigns if self._names.key(each.value) == key]
+        return {each for each in targets if each.startswith("self.")}
 
     def clips(self, call: cst.Call) -> bool:
         """Whether a call clips gradients."""

@@ -21,6 +21,9 @@ _TENSOR_ONLY = {
     "transpose",
 }
 
+# methods of tensors and arrays that no library has in place
+_NEVER_IN_PLACE = {"unsqueeze", "squeeze", "permute"}
+
 
 class DiscardedTensorResult(Check):
     def visit_Expr(self, statement: cst.Expr) -> None:
@@ -28,7 +31,9 @@ class DiscardedTensorResult(Check):
         if not isinstance(call, cst.Call) or not isinstance(call.func, cst.Attribute):
             return
         receiver, method = call.func.value, call.func.attr.value
-        if method not in _MOVING | _TENSOR_ONLY or not isinstance(receiver, cst.Name) or not self._is_tensor(receiver):
+        if method not in _MOVING | _TENSOR_ONLY or not isinstance(receiver, cst.Name):
+            return
+        if not self._is_tensor(receiver) and not (method in _NEVER_IN_PLACE and self._is_computed(receiver)):
             return
         if self.facts.source.cell_at(self.facts.span(statement)[0]) is not None:
             return  # the last expression of a cell is shown
@@ -57,6 +62,13 @@ class DiscardedTensorResult(Check):
             elif each.kind is not Kind.ASSIGN or not self._is_made(each.value, each.path):
                 return False
         return True
+
+    def _is_computed(self, name: cst.Name) -> bool:
+        """Whether a name holds what a call or a batch gave, and no object of a class in sight with methods of its own."""
+        found = self.names.bindings.lookup(name)
+        plain = all(each.kind is Kind.LOOP or isinstance(each.value, cst.Call) for each in found)
+        known = self.values.origins(name)
+        return bool(found) and plain and not any(self.classes.local(each.name) for each in known)
 
     def _is_made(self, value: cst.BaseExpression | None, path: tuple[int, ...]) -> bool:
         return self.facts.tensors.is_made_here(value, path) or (

@@ -11,6 +11,8 @@ from lightlint.fixes.edits import insert_before
 
 _GRADIENTS = re.compile(r"grad|backward|attack|adversar|saliency|attribut|perturb|adapt", re.IGNORECASE)
 
+_LOADER = re.compile(r"loader$", re.IGNORECASE)
+
 
 class EvalWithoutNoGrad(Check):
     def visit_FunctionDef(self, function: cst.FunctionDef) -> None:
@@ -41,7 +43,10 @@ class EvalWithoutNoGrad(Check):
 
     def _is_per_batch(self, call: cst.Call) -> bool:
         loops = self.tree.loops(call)
-        return bool(loops) and self.loops.kind(loops[0]) is LoopKind.BATCH
+        if not loops or not isinstance(loops[0], cst.For):
+            return False
+        named = bool(_LOADER.search(self.names.key(self.values.iterated(loops[0].iter))))
+        return named or self.loops.kind(loops[0]) is LoopKind.BATCH
 
     def _is_evaluated(self, function: cst.FunctionDef, mode: cst.Call, call: cst.Call, model: str) -> bool:
         """Whether every way to the forward pass leads through `eval()`, and none through `train()` after it; and whether

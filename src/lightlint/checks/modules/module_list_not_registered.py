@@ -5,7 +5,7 @@ import re
 import libcst as cst
 
 from lightlint.check import Check, Repair
-from lightlint.facts.bindings import Kind
+from lightlint.facts.bindings import Binding, Kind
 from lightlint.facts.classes import NN_MODULE
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import Draft, join, replace, wrap
@@ -53,7 +53,7 @@ class ModuleListNotRegistered(Check):
     def _display(self, value: cst.BaseExpression) -> _Display | None:
         """The display that a value is, or that the one name it is was made of."""
         if isinstance(value, cst.Name):
-            found = self.names.bindings.lookup(value)
+            found = [each for each in self.names.bindings.lookup(value) if not self._extends(each)]
             only = found[0] if len(found) == 1 and found[0].kind is Kind.ASSIGN and not found[0].path else None
             function = self.tree.function(value)
             inside = (
@@ -70,6 +70,11 @@ class ModuleListNotRegistered(Check):
         ):
             return cst.List([]) if self.names.call(value) == "builtins.list" else cst.Dict([])
         return value if isinstance(value, (cst.List, cst.Tuple, cst.Dict, cst.ListComp, cst.DictComp)) else None
+
+    def _extends(self, binding: Binding) -> bool:
+        """Whether a binding is `blocks += [...]`."""
+        above = self.tree.parent(binding.site)
+        return binding.kind is Kind.AUGMENT and isinstance(above, cst.AugAssign) and isinstance(above.value, _Display)
 
     def _is_registered(self, node: cst.ClassDef, name: str, value: cst.BaseExpression) -> bool:
         """Whether the class may take care of the modules in its own way, or replaces the container by a registered one."""

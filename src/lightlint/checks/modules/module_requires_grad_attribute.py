@@ -3,8 +3,13 @@ from __future__ import annotations
 import libcst as cst
 
 from lightlint.check import Check, Repair
+from lightlint.facts.bindings import Kind
+from lightlint.facts.modes import VISION
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import Draft, RawEdit
+
+_CHILDREN: dict[str, tuple[int, ...]] = {"children": (), "modules": (), "named_children": (1,), "named_modules": (1,)}
+_PARTS = {"fc", "features", "classifier", "conv1", "bn1", "layer1", "layer2", "layer3", "layer4"}
 
 
 class ModuleRequiresGradAttribute(Check):
@@ -14,7 +19,7 @@ class ModuleRequiresGradAttribute(Check):
         target = assign.targets[0].target
         if not isinstance(target, cst.Attribute) or target.attr.value != "requires_grad":
             return
-        if not self.values.is_module(target.value) or self._knows_it(target.value):
+        if not self._is_module(target.value) or self._knows_it(target.value):
             return
         receiver = self.code.text_of(target.value)
         self.report(
@@ -22,6 +27,21 @@ class ModuleRequiresGradAttribute(Check):
             f"`requires_grad` of a module is an attribute that nothing reads: the parameters of `{receiver}` stay as they are",
             repair=self._repair(assign, receiver),
         )
+
+    def _is_module(self, value: cst.BaseExpression) -> bool:
+        """Whether a value surely is a module: by constructor, as a model of torchvision or a part of one, as a child."""
+        if self.values.is_module(value) or self._is_vision(value):
+            return True
+        if isinstance(value, cst.Attribute):
+            return value.attr.value in _PARTS and self._is_vision(value.value)
+        found = self.facts.reaching.bindings(value) if isinstance(value, cst.Name) else []
+        return bool(found) and all(
+            each.kind is Kind.LOOP and each.path == _CHILDREN.get(self.names.method(each.value)) for each in found
+        )
+
+    def _is_vision(self, value: cst.BaseExpression) -> bool:
+        origins = self.values.origins(value)
+        return bool(origins) and all(VISION.match(origin.name) for origin in origins)
 
     def _knows_it(self, module: cst.BaseExpression) -> bool:
         """Whether the module's class has a meaning for the attribute: a property, or code that reads it."""

@@ -25,9 +25,8 @@ class ParametersReplacedAfterOptimizer(Check):
             if not self._is_within(replaced, key) or not self._makes_anew(assign.value, key):
                 continue
             uses = self._uses(owner, optimizer, key)
-            if flow.reaches(call, [assign.value], avoiding=renewed) and flow.reaches(
-                assign.value, uses, avoiding=renewed
-            ):
+            made = [*renewed, call]
+            if flow.reaches(call, [assign.value], avoiding=renewed) and flow.reaches(assign.value, uses, avoiding=made):
                 self.report(
                     assign.targets[0].target,
                     f"the parameters of this `{replaced}` are none of those `{optimizer}` was made with, and are never updated",

@@ -5,7 +5,7 @@ import re
 import libcst as cst
 
 from lightlint.check import Check, Repair
-from lightlint.facts.updates import Update
+from lightlint.facts.updates import Owner, Update
 from lightlint.finding import Applicability, Tier
 from lightlint.fixes.edits import Draft
 from lightlint.fixes.moves import move_before
@@ -57,7 +57,18 @@ class ClipGradWrongPlace(Check):
             return "when there are none yet"
         if flow.reaches(clip, clears) and not any(flow.reaches(clip, [each], avoiding=clears) for each in steps):
             return "that are cleared before any step uses them"
+        if self._is_last(clip, clears, steps, owner):
+            return "that the next call clears before it steps"
         return ""
+
+    def _is_last(self, clip: cst.Call, clears: list[cst.Call], steps: list[cst.Call], owner: Owner) -> bool:
+        """Whether a function that updates once clips behind its step, and clears before it in each call."""
+        flow = self.facts.flow(owner)
+        if not isinstance(owner, cst.FunctionDef) or self.tree.loops(clip) or flow.reaches(clip, [*steps, *clears]):
+            return False
+        return (
+            bool(steps) and all(flow.always_before(each, clears) for each in steps) and flow.always_before(clip, steps)
+        )
 
     def _clears_all(self, clear: cst.Call, clip: cst.Call, update: Update) -> bool:
         """Whether a `zero_grad()` clears what is clipped: of the optimizer, or of the module whose parameters they are."""
