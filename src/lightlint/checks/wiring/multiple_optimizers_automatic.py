@@ -3,7 +3,8 @@ from __future__ import annotations
 import libcst as cst
 
 from lightlint.check import Check
-from lightlint.facts.configured import Part, Returned
+from lightlint.facts.classes import MODULE
+from lightlint.facts.configured import CONFIGURE, Part, Returned
 
 
 class MultipleOptimizersAutomatic(Check):
@@ -22,6 +23,36 @@ class MultipleOptimizersAutomatic(Check):
                     seen.add(returned.statement)
                     count = len(returned.optimizers or ())
                     self.report(returned.statement, f"{count} optimizers in automatic optimization: Lightning 2 raises")
+
+    def visit_ClassDef(self, node: cst.ClassDef) -> None:
+        """Report a class with a step of its own that gets several optimizers from a class of another file."""
+        if self.facts.lightning.may_be_below("2.0") or not self.classes.is_a(node, MODULE):
+            return
+        step = self.classes.method(node, "training_step")
+        if step is None or self.facts.configured.is_free or self.facts.training.automatic(node) is not True:
+            return
+        if self.classes.method(node, CONFIGURE.name) is not None or not self.classes.complete(node):
+            return
+        if "optimizer_idx" in {each.name.value for each in step.params.params}:
+            return
+        found = self._inherited(node)
+        if found and all(self._are_several(each) for each in found[1]):
+            count = min(len(each.optimizers or ()) for each in found[1])
+            self.report(
+                node.name, f"{count} optimizers from `{found[0]}` in automatic optimization: Lightning 2 raises"
+            )
+
+    def _inherited(self, node: cst.ClassDef) -> tuple[str, tuple[Returned, ...]] | None:
+        """What the `configure_optimizers` of a class above, in another file, returns; with the name of that class."""
+        if not self.classes.has_method(node, CONFIGURE.name):
+            return None
+        for name in self.classes.ancestors(node):
+            found = self.facts.of_class(name) if self.classes.local(name) is None else None
+            method = found[0].classes.methods(found[1]).get(CONFIGURE.name) if found is not None else None
+            if found is not None and method is not None:
+                returned = found[0].configured.of(method)
+                return (found[1].name.value, returned) if returned and not found[0].configured.is_free else None
+        return None
 
     def _are_several(self, returned: Returned) -> bool:
         """Whether this is two optimizers or more, in a shape that Lightning takes."""
