@@ -8,10 +8,8 @@ from lightlint.facts.hooks import Hook
 
 class NextIterInLoop(Check):
     def visit_Call(self, call: cst.Call) -> None:
-        if self.names.call(call) != "builtins.next" or not call.args:
-            return
-        inner = call.args[0].value
-        if not isinstance(inner, cst.Call) or self.names.call(inner) != "builtins.iter" or not inner.args:
+        inner = self._iterator(call)
+        if inner is None or not inner.args:
             return
         loader, place = inner.args[0].value, self.loops.per_batch(call)
         if place is None or not self.values.is_loader(loader) or self._is_new(loader, place) or self._is_rare(call):
@@ -21,6 +19,30 @@ class NextIterInLoop(Check):
         self.report(
             call, f"each step starts `{self.code.text_of(loader)}` anew for one batch: no step gets the second one"
         )
+
+    def _iterator(self, call: cst.Call) -> cst.Call | None:
+        """The `iter(...)` that a call takes one item of, made in the same iteration and used for nothing else."""
+        match call:
+            case cst.Call(func=cst.Attribute(value=inner, attr=cst.Name(value="__next__"))):
+                pass
+            case cst.Call(args=[cst.Arg(value=inner), *_]) if self.names.call(call) == "builtins.next":
+                pass
+            case _:
+                return None
+        if isinstance(inner, cst.Name):
+            found, loops = self.names.bindings.lookup(inner), self.tree.loops(call)
+            only = found[0] if len(found) == 1 and not found[0].path else None
+            if only is None or not loops or self.tree.loops(only.site) != loops:
+                return None
+            uses = [name for name in self.tree.within(self.tree.owner(call), cst.Name) if name.value == inner.value]
+            if len(uses) != 2:
+                return None
+            return (
+                only.value
+                if self.names.call(only.value) == "builtins.iter" and isinstance(only.value, cst.Call)
+                else None
+            )
+        return inner if isinstance(inner, cst.Call) and self.names.call(inner) == "builtins.iter" else None
 
     def _is_rare(self, call: cst.Call) -> bool:
         """Whether a test, or an exception (a new round after StopIteration), lets only some steps get to the call."""
