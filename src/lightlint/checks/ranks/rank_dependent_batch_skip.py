@@ -18,12 +18,25 @@ class RankDependentBatchSkip(Check):
         if function is None or hook != Hook(Owner.MODULE, "on_train_batch_start"):
             return  # Lightning ignores what callbacks return
         world = self.facts.world
-        if self.names.constant(node.value) != -1 or world.lightning is Ranks.ONE or not self.guards.tests(node):
+        if world.lightning is Ranks.ONE or not self._leaves(node):
             return
         if any(self.names.method(call) in _AGREEING for call in self.tree.within(function, cst.Call)):
             return
-        self.report(
-            node,
-            "only some ranks get here, and they leave the epoch without the others",
-            tier=Tier.WARNING if world.lightning is Ranks.MAYBE else None,
-        )
+        if self.guards.tests(node) or (isinstance(node.value, cst.IfExp) and self.guards.is_test(node.value.test)):
+            self.report(
+                node,
+                "only some ranks get here, and they leave the epoch without the others",
+                tier=Tier.WARNING if world.lightning is Ranks.MAYBE else None,
+            )
+        elif any(self.facts.processes.follows_data(test) for test, _ in self.facts.conditions(node)):
+            self.report(
+                node,
+                "each rank has a batch of its own, and one that gets here leaves the epoch without the others",
+                tier=Tier.NOTE if world.lightning is Ranks.MAYBE else None,
+            )
+
+    def _leaves(self, node: cst.Return) -> bool:
+        """Whether a `return` surely answers -1, on the ranks of one outcome at least."""
+        value = node.value
+        arms = (value.body, value.orelse) if isinstance(value, cst.IfExp) else (value,)
+        return any(self.names.constant(each) == -1 for each in arms)

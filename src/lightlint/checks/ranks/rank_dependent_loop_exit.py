@@ -3,11 +3,13 @@ from __future__ import annotations
 import libcst as cst
 
 from lightlint.check import Check
-from lightlint.facts.bindings import Kind
+from lightlint.facts.bindings import dotted_name
 from lightlint.facts.loops import LoopKind
 from lightlint.facts.rank_tests import COLLECTIVES, splits
 from lightlint.facts.tree import Loop
 from lightlint.facts.world import Ranks
+
+_BRINGING = COLLECTIVES - {f"torch.distributed.{name}" for name in ("barrier", "reduce", "gather", "gather_object")}
 
 
 class RankDependentLoopExit(Check):
@@ -34,13 +36,22 @@ class RankDependentLoopExit(Check):
 
     def _is_set_on_some_ranks(self, test: cst.BaseExpression, loop: Loop) -> bool:
         """Whether a flag is set under a rank test in the loop, and no collective brings it to the others."""
-        if not isinstance(test, cst.Name) or any(
-            self.names.call(call) in COLLECTIVES for call in self.tree.within(loop.body, cst.Call)
-        ):
+        key = self.names.key(test)
+        brought = any(self.names.call(call) in _BRINGING for call in self.tree.within(loop.body, cst.Call))
+        if not key or brought:
             return False
-        sites = [each.site for each in self.names.bindings.lookup(test) if each.kind is Kind.ASSIGN]
-        inside = [site for site in sites if self.tree.contains(loop.body, site)]
-        return bool(inside) and all(
-            any(splits(self.tree, self.names, self.guards, t) for t, _ in self.facts.conditions(site))
-            for site in inside
+        assigned = self.tree.own(loop.body, cst.Assign)
+        inside = [each for each in assigned if any(self.names.key(target.target) == key for target in each.targets)]
+        return (
+            bool(inside)
+            and all(
+                any(splits(self.tree, self.names, self.guards, t) for t, _ in self.facts.conditions(site))
+                for site in inside
+                if not self._is_start(site, loop)
+            )
+            and not all(self._is_start(site, loop) for site in inside)
         )
+
+    def _is_start(self, site: cst.Assign, loop: Loop) -> bool:
+        """Whether an assignment gives the flag its first value of an iteration on every rank: a plain False."""
+        return dotted_name(site.value) == "False" and self.tree.parent(self.tree.parent(site) or site) is loop.body
