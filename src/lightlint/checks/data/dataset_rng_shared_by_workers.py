@@ -4,7 +4,6 @@ import libcst as cst
 
 from lightlint.check import Check
 from lightlint.facts.classes import DATASET
-from lightlint.facts.workers import LOADER
 from lightlint.finding import Tier
 
 _GENERATORS = {
@@ -19,15 +18,10 @@ _READS = ("__getitem__", "__getitems__")  # in `__iter__` one order for all work
 
 class DatasetRngSharedByWorkers(Check):
     def visit_Call(self, call: cst.Call) -> None:
-        name, node = self.names.call(call), self.tree.enclosing_class(call)
-        function = self.tree.function(call)
-        if name not in _GENERATORS or node is None or function is None or function.name.value != "__init__":
+        name = self.names.call(call)
+        if name not in _GENERATORS or self._seeds_workers() or not self._is_shared(call):
             return
-        if not self.classes.is_a(node, DATASET) or self._seeds_workers():
-            return
-        if not any(self._is_drawn(node, attribute) for attribute in self._attributes(call)):
-            return
-        counts = [self.facts.workers.count(each) for each in self.tree.all(cst.Call) if self.names.call(each) == LOADER]
+        counts = [self.facts.datasets.workers(each) for each in self.facts.datasets.loaders]
         if counts and all(count == 0 for count in counts):
             return
         several = any(isinstance(count, int) and count > 0 for count in counts)
@@ -37,6 +31,55 @@ class DatasetRngSharedByWorkers(Check):
             tier=None if several else Tier.NOTE,
         )
 
+    def _is_shared(self, call: cst.Call) -> bool:
+        """Whether a data set's samples are drawn with a generator that was made before the workers start."""
+        node, function = self.tree.enclosing_class(call), self.tree.function(call)
+        if node is None:
+            return function is None and self._is_drawn_by_name(call)
+        start = self.classes.method(node, "__init__")
+        if function is not None and (start is None or function not in self.hooks.reachable(start)):
+            return False
+        reads = self._samples(node) if self.classes.is_a(node, DATASET) else self._called_in_samples(node)
+        return any(self._is_drawn(node, attribute, reads) for attribute in self._attributes(call))
+
+    def _samples(self, node: cst.ClassDef) -> frozenset[cst.FunctionDef]:
+        """What makes the samples of a data set with an index."""
+        starts = [method for name in _READS if (method := self.classes.method(node, name)) is not None]
+        return frozenset(function for start in starts for function in self.hooks.reachable(start))
+
+    def _called_in_samples(self, node: cst.ClassDef) -> frozenset[cst.FunctionDef]:
+        """What runs for each sample of a transform's class: its `__call__`, where a data set of the file keeps an instance."""
+        method = self.classes.method(node, "__call__")
+        if method is None:
+            return frozenset()
+        for dataset in self.tree.all(cst.ClassDef):
+            reads = self._samples(dataset) if self.classes.is_a(dataset, DATASET) else ()
+            held = [
+                each
+                for function in reads
+                for each in self.tree.within(function, cst.Attribute)
+                if self.classes.self_class(each.value) is dataset
+            ]
+            origins = {origin.name for each in held for origin in self.values.origins(each)}
+            if self.names.defined(node) in origins:
+                return frozenset(self.hooks.reachable(method))
+        return frozenset()
+
+    def _is_drawn_by_name(self, call: cst.Call) -> bool:
+        """Whether a generator of the module's is used under its name where samples are made."""
+        above = self.tree.parent(call)
+        name = self.names.key(above.targets[0].target) if isinstance(above, cst.Assign) else ""
+        if not name or "." in name or len(self.names.bindings.lookup_in(name, self.tree.module)) != 1:
+            return False
+        reads = {
+            function
+            for node in self.tree.all(cst.ClassDef)
+            if self.classes.is_a(node, DATASET)
+            for function in self._samples(node)
+        }
+        uses = [each for function in reads for each in self.tree.within(function.body, cst.Name) if each.value == name]
+        return any(binding.scope is self.tree.module for each in uses for binding in self.names.bindings.lookup(each))
+
     def _seeds_workers(self) -> bool:
         return any(name.value in _SEEDING for name in self.tree.all(cst.Name))
 
@@ -44,11 +87,17 @@ class DatasetRngSharedByWorkers(Check):
         """The attributes of `self` that hold the generator, itself or in what was made of it."""
         function = self.tree.function(call)
         above = self.tree.parent(call)
+        while isinstance(above, (cst.BooleanOperation, cst.IfExp)):
+            above = self.tree.parent(above)
         names: set[str] = set()
         if isinstance(above, cst.Assign) and len(above.targets) == 1:
             names.add(self.names.key(above.targets[0].target))
+        elif isinstance(above, cst.AnnAssign):
+            names.add(self.names.key(above.target))
+        if function is None:
+            return sorted(each for each in names if each and "." not in each)
         found = {name.removeprefix("self.") for name in names if name.startswith("self.")}
-        for assign in self.tree.own(function, cst.Assign) if function is not None else []:
+        for assign in self.tree.own(function, cst.Assign):
             key = self.names.key(assign.targets[0].target)
             held = any(
                 arg.value is call or self.names.key(arg.value) in names - {""}
@@ -66,13 +115,11 @@ class DatasetRngSharedByWorkers(Check):
         called = [self.names.call(each) or "" for each in self.tree.within(value, cst.Call)]
         return any(each.startswith(("torch.", "numpy.", "sklearn.")) and each not in _GENERATORS for each in called)
 
-    def _is_drawn(self, node: cst.ClassDef, attribute: str) -> bool:
+    def _is_drawn(self, node: cst.ClassDef, attribute: str, reads: frozenset[cst.FunctionDef]) -> bool:
         """Whether the attribute is used where samples are made, and not replaced there or elsewhere."""
         if len(self.classes.attribute_sources(node, attribute)) != 1:
             return False
-        starts = [method for each in _READS if (method := self.classes.methods(node).get(each)) is not None]
-        reached = {function for start in starts for function in self.hooks.reachable(start)}
         return any(
-            each.attr.value == attribute and self.classes.is_self(each.value) and self.tree.function(each) in reached
+            each.attr.value == attribute and self.classes.is_self(each.value) and self.tree.function(each) in reads
             for each in self.tree.within(node, cst.Attribute)
         )
