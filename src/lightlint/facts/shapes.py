@@ -119,7 +119,8 @@ class Shapes:
         if isinstance(call.func, cst.Attribute) and not name:
             before = call.func.value
             if method in {"view", "reshape"}:
-                return {(-1,): Layout.FLAT, (-1, 1): Layout.COLUMN}.get(tuple(sizes))  # type: ignore[arg-type]
+                given = sizes[0] if len(sizes) == 1 and isinstance(sizes[0], list) else sizes  # `view([-1, 1])`
+                return Layout.FLAT if given == [-1] else Layout.COLUMN if given == [-1, 1] else None
             if method in {"flatten", "ravel"} and not call.args:
                 return Layout.FLAT
             if method == "unsqueeze" and sizes in ([1], [-1]):
