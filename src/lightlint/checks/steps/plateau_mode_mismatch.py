@@ -24,7 +24,7 @@ class PlateauModeMismatch(Check):
         given = self.names.argument(origin.call, "mode", 1)
         mode = self.names.constant(given.value) if given is not None else "min"
         wanted = self._wanted(call.args[0].value)
-        if not wanted or mode not in {"min", "max"} or mode == wanted:
+        if not wanted or mode not in ("min", "max") or mode == wanted:
             return
         metric = self.code.text_of(call.args[0].value)
         draft = (

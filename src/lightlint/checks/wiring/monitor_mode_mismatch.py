@@ -39,7 +39,7 @@ class MonitorModeMismatch(Check):
     def _keeps_all(self, monitor: Monitor) -> bool:
         """Whether a checkpoint callback keeps every checkpoint, or none by metric."""
         kept = self.names.argument(monitor.call, "save_top_k", None)
-        return kept is not None and self.names.constant(kept.value) in {-1, 0}
+        return kept is not None and self.names.constant(kept.value) in (-1, 0)
 
     def _repair(self, monitor: Monitor, wanted: str) -> Repair | None:
         if monitor.mode_written is None:

@@ -124,7 +124,7 @@ class OptimizerCountMismatch(Check):
         if count != 1 or use is not call or not isinstance(above, cst.Subscript):
             return None
         index = above.slice[0].slice
-        if not isinstance(index, cst.Index) or self.names.constant(index.value) not in {0, -1}:
+        if not isinstance(index, cst.Index) or self.names.constant(index.value) not in (0, -1):
             return None
         return Repair("take it as it is", replace(self.code, above, self.code.text_of(call)))
 
