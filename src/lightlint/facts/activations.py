@@ -102,7 +102,7 @@ class Activations:
                 return Activation(method, call)
             if method in _KEEPING:
                 return self._of(call.func.value, depth + 1)
-        origins = self._facts.values.origins(call.func)
+        origins = self._facts.values.unwrapped(call.func)
         return _agreed([self._of_module(each.name, each.call, depth + 1) for each in origins])
 
     def _of_module(self, name: str, call: cst.Call | None, depth: int) -> Activation | None:

@@ -45,7 +45,7 @@ class Modes:
 
     def acts_by_mode(self, module: cst.CSTNode | None) -> bool | None:
         """Whether a module surely holds dropout or batch norm (True), surely holds neither (False), or None."""
-        found = {self._acts(origin.name, origin.call) for origin in self._facts.values.origins(module)}
+        found = {self._acts(origin.name, origin.call) for origin in self._facts.values.unwrapped(module)}
         return found.pop() if len(found) == 1 else None
 
     def _acts(self, name: str, call: cst.Call | None, depth: int = 0) -> bool | None:

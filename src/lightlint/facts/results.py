@@ -25,7 +25,7 @@ class Results:
         if callee is not None:
             return [callee]
         found: list[cst.FunctionDef] = []
-        for origin in facts.values.origins(call.func):
+        for origin in facts.values.unwrapped(call.func):
             node = facts.classes.local(origin.name)
             forward = facts.classes.method(node, "forward") if node is not None else None
             if node is None or forward is None or not facts.classes.is_a(node, _MODULE):

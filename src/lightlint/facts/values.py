@@ -30,6 +30,9 @@ _WRAPPERS |= {
     "tqdm",
 }
 
+_PARALLEL = {"torch.nn.DataParallel", "torch.nn.parallel.DataParallel", "torch.nn.parallel.DistributedDataParallel"}
+_PARALLEL |= {"torch.compile"}
+
 
 class Values:
     """Origins of the values of one file."""
@@ -50,6 +53,16 @@ class Values:
         """The one origin of a value, None if there are several or it is unknown."""
         found = self.origins(expression)
         return found[0] if len({origin.name for origin in found}) == 1 else None
+
+    def unwrapped(self, expression: cst.CSTNode | None, depth: int = 0) -> tuple[Origin, ...]:
+        """As `origins`, with the module in the place of what wraps it for several devices or compiles it."""
+        found = self.origins(expression)
+        plain = [origin for origin in found if origin.name not in _PARALLEL]
+        if plain or depth > 2:
+            return tuple(plain)  # `net = DataParallel(net)` adds nothing
+        calls = [origin.call for origin in found if origin.call is not None and origin.call.args]
+        inner = [self.unwrapped(call.args[0].value, depth + 1) for call in calls]
+        return tuple(each for one in inner for each in one) if all(inner) else ()
 
     def is_optimizer(self, expression: cst.CSTNode | None) -> bool:
         """Whether a value surely is a torch optimizer."""

@@ -79,12 +79,20 @@ class GradScalerProtocol(Check):
             each is not None and each.scaler is not None for each in updates
         )
 
+    def _is_other(self, receiver: cst.BaseExpression | None, scaler: cst.BaseExpression | None) -> bool:
+        """Whether a receiver surely is another object than the scaler: each is made by calls of its own."""
+        theirs = {each.call for each in self.values.origins(receiver)}
+        ours = {each.call for each in self.values.origins(scaler)}
+        return bool(theirs and ours) and None not in theirs | ours and not theirs & ours
+
     def _never_updates(self, update: Update) -> bool:
         """Whether nothing in the file can update the scaler: no `update()` at all, and it is handed to nobody."""
         repeated = bool(self.tree.loops(update.call)) or self.loops.per_batch(update.call) is not None
         for call in self.tree.all(cst.Call):
             receiver = call.func.value if isinstance(call.func, cst.Attribute) else None
             updates = self.names.method(call) == "update" and receiver is not None
+            if updates and self._is_other(receiver, update.scaler):
+                continue
             if updates and (self.values.is_scaler(receiver) or not call.args):
                 return False
             if self.hooks.callee(call) is None and any(self.values.is_scaler(arg.value) for arg in call.args):

@@ -83,12 +83,17 @@ class TensorAttributeNotBuffer(Check):
         if statement is None or self._may_be_moved(use):
             return False
         node: cst.CSTNode = use
-        while isinstance(above := self.tree.parent(node), cst.Attribute) and above.attr.value in _RESHAPING:
-            call = self.tree.parent(above)
-            if call is None:
-                return False
-            node = call
-        above = self.tree.parent(node)
+        while True:
+            above = self.tree.parent(node)
+            if isinstance(above, cst.Attribute) and above.attr.value in _RESHAPING:
+                call = self.tree.parent(above)
+                if call is None:
+                    return False
+                node = call
+            elif isinstance(above, cst.Subscript) and above.value is node and self._is_sliced(above):
+                node = above
+            else:
+                break
         if isinstance(above, cst.BinaryOperation):
             if self._is_moved_later(statement):
                 return False
@@ -97,6 +102,10 @@ class TensorAttributeNotBuffer(Check):
         if isinstance(above, cst.Assign) and len(above.targets) == 1 and isinstance(above.targets[0].target, cst.Name):
             return self._name_meets_others(above.targets[0].target)
         return self._is_joined(node) or self._is_paired(node)
+
+    def _is_sliced(self, part: cst.Subscript) -> bool:
+        """Whether a subscript only takes slices, so that every dimension stays."""
+        return all(isinstance(each.slice, cst.Slice) for each in part.slice)
 
     def _may_be_moved(self, use: cst.Attribute) -> bool:
         """Whether the statement of a read may move the tensor first."""

@@ -71,6 +71,12 @@ class LossRewrapped(Check):
                 name = self.names.of(value.func) or ""
                 if self.facts.criteria.of(value) is not None:
                     return True
+                if (
+                    name == "builtins.sum"
+                    and value.args
+                    and isinstance(value.args[0].value, (cst.GeneratorExp, cst.ListComp))
+                ):
+                    return self._is_computed(value.args[0].value.elt, depth + 1)
                 if name in {"builtins.float", "numpy.mean", "numpy.array"} and value.args:
                     return self._is_computed(value.args[0].value, depth + 1)
                 method = self.names.method(value)
