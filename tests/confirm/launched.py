@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,6 +17,8 @@ from typing import Any
 import pytest
 
 linux_only = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="processes are found by /proc")
+
+_PATH = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])  # `python` is the tests' own
 
 
 @dataclass(frozen=True)
@@ -35,7 +38,7 @@ class Place:
         return subprocess.Popen(
             [sys.executable, "-m", "lightlint", "confirm", *arguments],
             cwd=options.pop("cwd", self.project),
-            env={**os.environ, "TMPDIR": str(self.temporary), **options.pop("env", {})},
+            env={**os.environ, "TMPDIR": str(self.temporary), "PATH": _PATH},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -78,8 +81,9 @@ class Place:
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
-    for name in ("project", "temporary"):
-        (tmp_path / name).mkdir()
+def place(tmp_path: Path) -> Iterator[Place]:
+    """A place; its temporary folder is not pytest's, whose path is too long for the sockets of processes."""
+    (tmp_path / "project").mkdir()
     (tmp_path / "project" / "pyproject.toml").write_text("")
-    return Place(tmp_path / "project", tmp_path / "temporary")
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as temporary:
+        yield Place(tmp_path / "project", Path(temporary))

@@ -26,7 +26,7 @@ SITE = Path(__file__).parents[1] / "site"
 _POLL = 0.05  # seconds between two questions whether a run has ended
 _LOOK = 1.0  # seconds between two looks at what it does
 _AGAIN = 2.0  # seconds between the two looks at stacks that must be the same for a stall
-_LONGEST = 60  # characters of a temporary folder: a socket's path, which has two more names, may have 108
+_LONGEST = 70  # characters of a temporary folder: a socket's path, which has two more names, may have 108
 _STANDARD_ERROR = 2  # the run's output goes there; the report alone goes to standard output
 
 
