@@ -53,6 +53,9 @@ class MainGuardMissing(Check):
         if isinstance(node, cst.For):
             yield from self._loader(self.values.iterated(node.iter))
             return
+        if self.names.call(node) in {"builtins.iter", "builtins.list", "builtins.enumerate"} and node.args:
+            yield from self._loader(node.args[0].value)
+            return
         starter = self.facts.workers.starter(node)
         method = self.names.method(node)
         receiver = node.func.value if isinstance(node.func, cst.Attribute) else None
@@ -76,7 +79,7 @@ class MainGuardMissing(Check):
         for origin in self.values.origins(expression):
             if origin.call is None or self.facts.workers.starter(origin.call) is not Starter.LOADER:
                 continue
-            count = self.facts.workers.count(origin.call)
+            count = self.facts.datasets.workers(origin.call)
             if isinstance(count, int) and count > 0:
                 yield from _imports(self.facts.workers.method(origin.call))
 
