@@ -26,7 +26,13 @@ def install(session: Session) -> None:
         **held(),
         **{f"{name} peak": value for name, value in PEAKS.take("lines").items()},
         "gradients": round(_gradients(frame), 3),
+        "cuda started": _has_started(),
     }
+
+
+def _has_started() -> bool:
+    cuda = getattr(sys.modules.get("torch"), "cuda", None)
+    return cuda is not None and hasattr(cuda, "is_initialized") and bool(cuda.is_initialized())
 
 
 def held() -> dict[str, float]:
@@ -47,7 +53,7 @@ def _gpus() -> Iterator[tuple[int, Any]]:
     """The GPUs on which this process has a context: to ask about another one would make it."""
     torch = sys.modules.get("torch")
     cuda = getattr(torch, "cuda", None)
-    if torch is None or cuda is None or not cuda.is_available() or not cuda.is_initialized():
+    if torch is None or cuda is None or not _has_started():  # `is_available` would start the driver
         return
     has_context = getattr(torch._C, "_cuda_hasPrimaryContext", lambda device: device == cuda.current_device())
     for device in range(cuda.device_count()):

@@ -36,7 +36,7 @@ def states() -> dict[str, str]:
     torch = sys.modules.get("torch")
     if torch is not None and hasattr(torch, "get_rng_state"):
         found["torch"] = digest(torch.get_rng_state())
-        if torch.cuda.is_available() and torch.cuda.is_initialized():
+        if torch.cuda.is_initialized():  # `is_available` would start the driver
             found["cuda"] = digest(torch.cuda.get_rng_state())
     return found
 

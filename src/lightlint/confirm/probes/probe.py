@@ -61,3 +61,16 @@ def still_open(run: Run, reason: str, numbers: Sequence[Number] = ()) -> Verdict
 def not_observable(run: Run, reason: str, numbers: Sequence[Number] = ()) -> Verdict:
     """This run cannot show it."""
     return Verdict(Outcome.NOT_OBSERVABLE, reason, run.scope, tuple(numbers))
+
+
+def not_reached(run: Run) -> Verdict:
+    """The lines did not run: the run ended before, was cut before, or never came to them."""
+    errors = [event for _, event in run.each("exception")]
+    if run.ended not in {"finished", "cut"}:
+        how = f"raised {errors[0]['type']}" if run.ended == "raised" and errors else f"was {run.ended}"
+        return Verdict(Outcome.NOT_CHECKED, f"the run {how} before the line was reached", run.scope)
+    if any(event["reason"] == "cut" for _, event in run.each("end")) or any(
+        event["cut"] for _, event in run.each("pass-end")
+    ):
+        return Verdict(Outcome.BEYOND_CUT, "the run was cut before the line was reached", run.scope)
+    return Verdict(Outcome.NOT_REACHED, "the line was never executed", run.scope)
