@@ -19,6 +19,8 @@ _OPERATIONS = (
 _OPERATIONS += " gather_object broadcast_object_list scatter_object_list all_gather_into_tensor reduce_scatter_tensor"
 COLLECTIVES = {f"torch.distributed.{name}" for name in _OPERATIONS.split()}
 
+_ENDS = {"exit", "_exit", "abort", "quit"}
+
 
 def splits(tree: Tree, names: Names, guards: Guards, test: cst.BaseExpression) -> bool:
     """Whether a test surely is true on some ranks and false on others, as `rank == 0` and unlike `rank != -1`.
@@ -52,7 +54,19 @@ def on_some_ranks(facts: FileFacts, node: cst.CSTNode) -> bool:
     decorators = [facts.names.of(each.decorator) or "" for each in function.decorators] if function is not None else []
     if any(each.endswith(".rank_zero_only") for each in decorators):
         return True
-    return any(splits(facts.tree, facts.names, facts.guards, test) for test, _ in facts.conditions(node))
+    tests = [test for test, _ in facts.conditions(node) if splits(facts.tree, facts.names, facts.guards, test)]
+    return any(not _ends_run(facts, test, node) for test in tests)
+
+
+def _ends_run(facts: FileFacts, test: cst.CSTNode, node: cst.CSTNode) -> bool:
+    """Whether the ranks that a test keeps from a node end the run: one of them reports an error and exits, or raises."""
+    choice = next((each for each in facts.tree.ancestors(test) if isinstance(each, cst.If)), None)
+    if choice is None or facts.tree.contains(choice, node) or not choice.body.body:
+        return False
+    last = choice.body.body[-1]
+    small = last.body[-1] if isinstance(last, cst.SimpleStatementLine) and last.body else last
+    ended = isinstance(small, cst.Expr) and facts.names.method(small.value) in _ENDS
+    return ended or isinstance(small, cst.Raise)
 
 
 def other_ways(facts: FileFacts, node: cst.CSTNode) -> list[cst.Call]:
