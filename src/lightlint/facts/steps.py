@@ -23,6 +23,11 @@ _DEPTH = 4
 _HARMLESS = re.compile(r"sched|warmup|save|load|checkpoint|resume|print|log|unscale|^lr|_lr", re.IGNORECASE)
 _CLEARING = re.compile(r"zero_?grad|(?:clear|reset|clean)\w*grad|optimi[sz]e(?!rs?$)", re.IGNORECASE)
 _UPDATING = re.compile(r"step|update|optimi[sz]e(?!rs?$)|train(?!ing$|able$)|fit(?!ness)", re.IGNORECASE)
+_OF_MODULES = {
+    "clip_gradients",
+    "toggle_optimizer",
+    "untoggle_optimizer",
+}  # Lightning's, which leave gradients in place
 _HOOKED = {"register_step_post_hook", "register_step_pre_hook", "register_post_accumulate_grad_hook"}
 
 
@@ -161,6 +166,12 @@ class Steps:
             if method in _HOOKED:
                 return True
             if _HARMLESS.search(method) or self._is_library(call) or self.callee(call) is not None:
+                continue
+            if (
+                method in _OF_MODULES
+                and isinstance(call.func, cst.Attribute)
+                and self._classes.is_self(call.func.value)
+            ):
                 continue
             if not self._is_scaled(call) and any(self._is_same(each, optimizer) for each in _given(call)):
                 return True
