@@ -55,13 +55,24 @@ class CheckpointNonTensorPayload(Check):
         if isinstance(value, cst.Name):
             found = self.names.bindings.lookup(value)
             only = found[0] if len(found) == 1 and found[0].kind is Kind.ASSIGN and not found[0].path else None
-            if only is not None and isinstance(only.value, (cst.Dict, cst.Call)):
-                value = only.value if isinstance(only.value, cst.Dict) else value
+            if only is not None and (
+                isinstance(only.value, cst.Dict) or self.names.call(only.value) == "builtins.dict"
+            ):
+                return [*self._items(only.value), *self._added(value)]
         if isinstance(value, cst.Dict):
             return [each.value for each in value.elements if isinstance(each, cst.DictElement)]
         if isinstance(value, cst.Call) and self.names.call(value) == "builtins.dict":
             return [arg.value for arg in value.args if arg.keyword is not None]
         return [value]
+
+    def _added(self, name: cst.Name) -> list[cst.BaseExpression]:
+        """What `state["args"] = args` puts into a dict that is saved under its name."""
+        return [
+            assign.value
+            for assign in self.tree.own(self.tree.owner(name), cst.Assign)
+            for target in assign.targets
+            if isinstance(target.target, cst.Subscript) and self.names.key(target.target.value) == name.value
+        ]
 
     def _refused(self, value: cst.BaseExpression, depth: int = 0) -> str:
         """What a value surely is that the default of `torch.load` does not take, empty for what it may take."""
@@ -69,15 +80,17 @@ class CheckpointNonTensorPayload(Check):
             name = self.names.call(value) or ""
             if self.names.method(value) in _PARSERS:
                 return "an argparse Namespace"
-            if name in _NUMPY_NAMES:
+            if name in _NUMPY_NAMES or self._is_of_array(value):
                 return "a numpy value"
+            if name == "types.SimpleNamespace":
+                return "a SimpleNamespace"
             return "a path" if name in _PATHS and "Path" in name else "a defaultdict" if name in _PATHS else ""
         if self.values.is_module(value):
             return "a whole module"
         if not isinstance(value, cst.Name) or depth > 3:
             return ""
         kinds: set[str] = set()
-        for each in self.names.bindings.lookup(value):
+        for each in self.facts.reaching.bindings(value):
             if each.kind is Kind.PARAMETER and isinstance(each.scope, cst.FunctionDef):
                 function = each.scope
                 calls = self.hooks.calls_of.get(function, ())
@@ -85,9 +98,20 @@ class CheckpointNonTensorPayload(Check):
                 kinds |= {self._refused(one, depth + 1) if one is not None else "" for one in given}
             elif each.kind is Kind.ASSIGN and not each.path and isinstance(each.value, cst.Call):
                 kinds.add(self._called(each.value, depth))
+            elif each.kind is Kind.ASSIGN and not each.path and isinstance(each.value, cst.Name):
+                kinds.add(self._refused(each.value, depth + 1))
             else:
                 kinds.add("")
         return kinds.pop() if len(kinds) == 1 else ""
+
+    def _is_of_array(self, call: cst.Call) -> bool:
+        """Whether a call reduces what a numpy function gives: `np.array(losses).mean()`."""
+        func = call.func
+        return (
+            isinstance(func, cst.Attribute)
+            and func.attr.value in _NUMPY
+            and self.names.call(func.value) in _NUMPY_NAMES
+        )
 
     def _called(self, call: cst.Call, depth: int) -> str:
         callee = self.hooks.callee(call)
