@@ -12,6 +12,7 @@ from lightlint.facts.rank_tests import COLLECTIVES, on_some_ranks, other_ways
 
 _OUTPUT = re.compile(r"^(?:info|debug|warning|error|log|print|write|append|exit|format|rank_zero_\w+)$")
 _SAVING_WAITS = "2.1"  # the release that put a barrier into `Trainer.save_checkpoint`
+_ACCELERATE = {"wait_for_everyone", "gather", "gather_for_metrics", "reduce", "pad_across_processes"}
 _STRATEGY = {"barrier", "broadcast", "all_gather", "reduce", "all_reduce"}
 
 
@@ -42,6 +43,10 @@ class CollectiveInRankGuard(Check):
         room, _, last = spelled.rpartition(".")
         if last in _STRATEGY and room.endswith("trainer.strategy") and self._lightning(call):
             return f"trainer.strategy.{last}"
+        if last in _ACCELERATE and isinstance(call.func, cst.Attribute):
+            origin = self.values.constructor(call.func.value)
+            if origin is not None and origin.name == "accelerate.Accelerator":
+                return f"accelerator.{last}"
         if last == "save_checkpoint" and isinstance(call.func, cst.Attribute) and self._is_trainer(call.func.value):
             return "trainer.save_checkpoint" if self.facts.lightning.may_be_at_least(_SAVING_WAITS) else ""
         if last == "all_gather" and isinstance(call.func, cst.Attribute) and self.classes.is_self(call.func.value):
