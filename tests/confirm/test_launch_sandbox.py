@@ -65,3 +65,13 @@ def test_a_folder_with_mounts_below_is_not_covered(tmp_path: Path) -> None:
         sandbox.prepare(Path("/proc/sys").parent.parent / "dev", tmp_path, tmp_path / "home", tmp_path / "o")
         is sandbox.NONE
     )
+
+
+def test_files_of_others_are_not_covered_in_a_namespace_of_users(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "project").mkdir()
+    (tmp_path / "project" / "file").write_text("")
+    monkeypatch.setattr(sandbox, "_may_mount", lambda: False)
+    monkeypatch.setattr("os.getuid", lambda: 1)
+    assert sandbox.prepare(tmp_path / "project", tmp_path / "project", tmp_path / "h", tmp_path / "o") is sandbox.NONE

@@ -16,6 +16,8 @@ from pathlib import Path
 from lightlint.confirm.launch import enter
 
 _PROBE = 10  # seconds that making an overlay may take
+_MAY_MOUNT = 21  # CAP_SYS_ADMIN
+_MOST_FILES = 100_000  # of a project, whose owners are looked at in under a second
 _OWN_FILES = (".pyc", ".pyo")  # what Python itself writes beside the code
 
 
@@ -69,7 +71,31 @@ def _may_cover(folder: Path, home: Path) -> bool:
     user = Path.home()
     if folder in {Path("/"), user, home} or folder in user.parents or folder in home.parents:
         return False
-    return not any(folder in mounted.parents for mounted in _mounts())
+    return not any(folder in mounted.parents for mounted in _mounts()) and (_may_mount() or _is_own(folder))
+
+
+def _may_mount() -> bool:
+    """Whether this process may mount without a namespace of its own for users: root outside containers."""
+    try:
+        text = Path("/proc/self/status").read_text(encoding="utf-8")
+    except OSError:
+        return False
+    capabilities = next((line.split()[1] for line in text.splitlines() if line.startswith("CapEff:")), "0")
+    return bool(int(capabilities, 16) >> _MAY_MOUNT & 1)
+
+
+def _is_own(folder: Path) -> bool:
+    """Whether all below belongs to this user and group: others have no number in a user's namespace, and their files
+    cannot be changed there."""
+    own = os.getuid(), os.getgid()
+    seen = 0
+    for path, folders, files in os.walk(folder):
+        for name in (".", *folders, *files):
+            seen += 1
+            status = os.lstat(f"{path}/{name}")
+            if (status.st_uid, status.st_gid) != own or seen > _MOST_FILES:
+                return False
+    return True
 
 
 def _mounts() -> Iterator[Path]:
