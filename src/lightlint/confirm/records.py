@@ -30,6 +30,10 @@ Every event has `kind`, `time` (seconds of the host's monotonic clock) and `step
 | updated | gradients | right after one: optimizer, state |
 | grad | gradients | `torch.autograd.grad`: count, with_graph, findings |
 | precision | gradients | precision, scaler, strategy of a Trainer or a Fabric |
+| scheduler | rates | scheduler, type, optimizer, length, mode, rates it starts with, findings |
+| scheduler-step | rates | scheduler, type, rates: [before, after], bad: its bad epochs before and after, given, by_trainer, batches, findings |
+| schedulers | rates | held: what the Trainer holds of each, automatic, batches of an epoch |
+| epoch | rates | number: an epoch of Lightning's begins |
 | loader | loaders | loader, length, batch_size, workers, sampler, shuffle, dataset, dataset_length, places: where it was made |
 | pass | loaders | loader, number, indices (a sample of up to 20,000, None for iterable data), places: where it began |
 | batch | loaders | loader, pass, number, wait and told (seconds: drawing it, recording the one before), digest |

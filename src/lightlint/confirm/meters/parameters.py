@@ -62,16 +62,18 @@ class _Parameters:
         self._named: Numbers = Numbers()  # optimizers whose parameters have names
         self._seen: set[int] = set()
         self._idle = 0
+        self._stepped = False
 
     def before(self, optimizer: Any) -> None:
         self._tell("before", optimizer)
 
     def after(self, optimizer: Any) -> None:
+        self._stepped = self._stepped or bool(self._of(optimizer))  # Lightning's stand-in for none holds nothing
         self._tell("after", optimizer)
 
     def idle(self) -> None:
         """Behind a backward pass: what all trainable leaves hold, as long as no optimizer has stepped."""
-        if self._session.clock.steps or self._idle >= _MOST_IDLE:
+        if self._stepped or self._idle >= _MOST_IDLE:
             return
         self._idle += 1
         named = {name: each for name, each in _of_roots() if each.grad is not None}

@@ -61,7 +61,7 @@ def _tail(claim: Claim, run: Run) -> Verdict:
                 Number("backward passes behind the last step", left, rank=rank),
             ]
             length = lengths.get(events[0]["loader"])
-            whole = ended is not None and not ended["cut"]
+            whole = ended is not None and (not ended["cut"] or batches == length)
             if left and whole:
                 return confirmed(
                     run, f"{batches} batches, {steps} steps: the last {left} wait for a step that never comes", numbers
