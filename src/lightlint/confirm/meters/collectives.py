@@ -133,11 +133,16 @@ class _Collectives:
     def _told_sync(self, when: str, model: Any) -> None:
         if not any(each is model for each in self._models):
             self._models.append(model)
-        if when == "backward" or sys.modules["torch"].is_grad_enabled():
-            number = next(at for at, each in enumerate(self._models) if each is model)
-            self._session.record.emit(
-                "exchange", when=when, model=number, wanted=bool(model.require_backward_grad_sync), places=places()
-            )
+        number = next(at for at, each in enumerate(self._models) if each is model)
+        self._session.record.emit(
+            "exchange",
+            when=when,
+            model=number,
+            wanted=bool(model.require_backward_grad_sync),
+            grad=sys.modules["torch"].is_grad_enabled(),
+            buffers=bool(getattr(model, "will_sync_module_buffers", bool)()),
+            places=places(sys._getframe(2)),
+        )
 
 
 def _is_whole(group: Any) -> bool:

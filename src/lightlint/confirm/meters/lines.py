@@ -131,7 +131,8 @@ class _Watch:
             if target.first <= row <= target.last:
                 if key not in self._inside and self._hits.get(target.finding, 0) < MOST_HITS:
                     self._hits[target.finding] = self._hits.get(target.finding, 0) + 1
-                    self._inside[key] = _Entry(time.perf_counter(), self._look(frame))
+                    seen = self._look(frame)
+                    self._inside[key] = _Entry(time.perf_counter(), seen)
             elif key in self._inside:
                 self._tell(frame, target.finding, self._inside.pop(key), row)
 

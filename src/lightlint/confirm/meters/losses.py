@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import zlib
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -47,7 +48,16 @@ class _Losses:
         rise = {name: round(max(0.0, peak - self._held.get(name, peak)), 3) for name, peak in peaks.items()}
         graph, nodes = graph_of(roots)
         value = float(roots[0].detach()) if len(roots) == 1 and roots[0].numel() == 1 else None
-        self._session.record.emit("loss", number=self._number, value=value, graph=graph, nodes=nodes, rise=rise)
+        self._session.record.emit(
+            "loss",
+            number=self._number,
+            value=value,
+            graph=graph,
+            nodes=nodes,
+            rise=rise,
+            device=str(roots[0].device),
+            anomaly=bool(sys.modules["torch"].is_anomaly_enabled()),
+        )
         self._held = held()
 
 

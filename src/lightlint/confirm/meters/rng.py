@@ -110,7 +110,7 @@ class _Workers:
 
     def _told(self, when: str, worker: int, dataset: Any) -> None:
         found = {name: _state(each) for name, each in _generators(dataset, "dataset", 3)}
-        self._session.record.emit("worker", when=when, worker=worker, generators=found)
+        self._session.record.emit("worker", when=when, worker=worker, generators=found, states=states())
 
 
 def _generators(holder: Any, name: str, depth: int) -> Iterator[tuple[str, Any]]:

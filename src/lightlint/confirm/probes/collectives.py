@@ -12,7 +12,7 @@ _Sequences = Mapping[int, Sequence[Event]]
 
 
 def collectives_per_rank(claim: Claim, run: Run) -> Verdict:
-    """Whether the ranks' sequences of collectives part at the finding's line."""
+    """Whether the ranks' sequences of collectives part at the finding's line, or only some ranks come to it and they part."""
     called = {
         rank: [event for event in process.of("collective") if event["whole"]] for rank, process in run.ranks.items()
     }
@@ -27,8 +27,8 @@ def collectives_per_rank(claim: Claim, run: Run) -> Verdict:
         return still_open(run, "no collective of this line was seen, and those seen are the same on all ranks", numbers)
     have = {rank: events[at] for rank, events in called.items() if at < len(events)}
     rank, event = next(((r, e) for r, e in have.items() if through(e["places"], claim)), (None, None))
-    if rank is None and set(have) == reached != set(run.ranks):
-        rank, event = next(iter(have.items()))
+    if rank is None and reached and reached != set(run.ranks):  # Lightning reduces a log at the end of the epoch
+        rank, event = next(((each, have[each]) for each in sorted(reached) if each in have), (None, None))
     if rank is None or event is None:
         return still_open(run, f"the ranks part at collective {at + 1}, which does not come from this line", numbers)
     others = [each for each in run.ranks if each != rank]
@@ -65,13 +65,15 @@ def _next(own: Sequence[Event], at: int) -> str:
 
 def exchanges(claim: Claim, run: Run) -> Verdict:
     """Whether a backward pass inside `no_sync` follows a forward pass that had already decided to exchange gradients."""
+    if "never runs outside" in claim.message:
+        return _never_exchanged(run)
     lost = kept = 0
     for process in run.ranks.values():
         wanted: dict[int, bool] = {}
         for event in process.of("exchange"):
-            if event["when"] == "forward":
+            if event["when"] == "forward" and event["grad"]:
                 wanted[event["model"]] = event["wanted"]
-            elif not event["wanted"] and event["model"] in wanted:
+            elif event["when"] == "backward" and not event["wanted"] and event["model"] in wanted:
                 lost += wanted[event["model"]]
                 kept += not wanted[event["model"]]
     numbers = [Number("backward passes inside `no_sync`", lost + kept), Number("of them with an exchange", lost)]
@@ -82,7 +84,40 @@ def exchanges(claim: Claim, run: Run) -> Verdict:
     return still_open(run, "no backward pass ran inside `no_sync`")
 
 
+def _never_exchanged(run: Run) -> Verdict:
+    """Whether every forward pass that gradients come from ran inside `no_sync`."""
+    passes = [event["wanted"] for _, event in run.each("exchange") if event["when"] == "forward" and event["grad"]]
+    numbers = [Number("forward passes", len(passes)), Number("of them inside `no_sync`", passes.count(False))]
+    if any(passes):
+        return refuted(run, f"{sum(passes)} of {len(passes)} forward passes ran outside of `no_sync`", numbers)
+    if len(passes) > 1 and run.steps > 1:
+        return confirmed(run, f"all {len(passes)} forward passes ran inside `no_sync`: no step exchanged", numbers)
+    return still_open(run, "too few forward passes to tell", numbers)
+
+
+def forwards_per_rank(claim: Claim, run: Run) -> Verdict:
+    """Whether some ranks alone ran a DDP model from the finding's line, and whether that exchanges buffers."""
+    came: dict[int, list[Event]] = {}
+    for rank, event in run.each("exchange"):
+        if event["when"] == "forward" and through(event["places"], claim):
+            came.setdefault(rank, []).append(event)
+    numbers = [Number("forward passes of DDP from this line", len(came.get(rank, ())), rank=rank) for rank in run.ranks]
+    if not came:
+        return still_open(run, "no forward pass of a DDP model came from this line", numbers)
+    if set(came) == set(run.ranks):
+        return refuted(run, "all ranks ran the model from this line", numbers)
+    ranks = ", ".join(map(str, sorted(came)))
+    if any(event["buffers"] for events in came.values() for event in events):
+        return confirmed(
+            run, f"only rank {ranks} ran the model from this line, and DDP broadcasts its buffers", numbers
+        )
+    if not any(event["grad"] for events in came.values() for event in events):
+        return refuted(run, f"only rank {ranks} ran the model, which has no buffers to exchange", numbers)
+    return still_open(run, f"only rank {ranks} ran the model, which has no buffers to exchange", numbers)
+
+
 PROBES = {
+    "forwards-per-rank": Probe(forwards_per_rank, meters=("collectives",), ranks=2, needs_lines=False),
     "collectives-per-rank": Probe(collectives_per_rank, meters=("collectives",), ranks=2, needs_lines=False),
     "syncs-per-step": Probe(exchanges, meters=("collectives",), ranks=2),
 }

@@ -86,7 +86,9 @@ def _first_pass(process: Process, claim: Claim) -> Event | None:
     counts: dict[int, int] = {}
     for event in process.of("batch"):
         counts[event["loader"]] = counts.get(event["loader"], 0) + 1
-    own = {each["loader"] for each in process.of("loader") if through(each["places"], claim)}.intersection(counts)
+    own = {each["loader"] for each in process.of("loader", "pass") if through(each["places"], claim)}.intersection(
+        counts
+    )
     if not counts:
         return None
     loader = max(own or counts, key=lambda each: counts[each])
@@ -186,7 +188,7 @@ def first_draws(claim: Claim, run: Run) -> Verdict:
     ends = 0
     for process in run.processes:
         for event in process.of("worker"):
-            for name, state in event["generators"].items():
+            for name, state in _states(claim, event).items():
                 if event["when"] == "begin":
                     begun.setdefault(name, {}).setdefault(event["worker"], state)
                 elif begun.get(name, {}).get(event["worker"]) != state:
@@ -204,6 +206,13 @@ def first_draws(claim: Claim, run: Run) -> Verdict:
     return still_open(
         run, "the workers began in the same state, and none was seen to draw" if ends else "no worker ended"
     )
+
+
+def _states(claim: Claim, event: Event) -> Mapping[str, str]:
+    """The generators that a finding is about: those of the data set, or the global ones that its message names."""
+    if claim.name != "worker-init-constant-seed":
+        return dict(event["generators"])
+    return {name: state for name, state in event["states"].items() if name in claim.details.values()}
 
 
 def batches_per_pass(claim: Claim, run: Run) -> Verdict:

@@ -16,7 +16,9 @@ def on_foreign_gpu(claim: Claim, run: Run) -> Verdict:
     refused = [event for _, event in run.each("exception") if _is_refusal(event)]
     if refused:
         return confirmed(run, f"the run ended with {refused[0]['type']}: CUDA was in use before the ranks were made")
-    own = {rank: event["device"] for rank, event in run.each("trainer-start")}
+    own = {rank: event["device"] for rank, event in run.each("loss", "trainer-start")}
+    if claim.name == "missing-set-device":
+        return _one_device(run)
     moved = {(rank, device): mib for rank, event in hits(claim, run) for device, mib in _allocated(event).items()}
     if not moved:
         return not_observable(run, "the line allocated nothing on a GPU in this run")
@@ -31,12 +33,26 @@ def on_foreign_gpu(claim: Claim, run: Run) -> Verdict:
             run, f"rank {rank}, whose device is {own[rank]}, took {moved[foreign[0]]:.0f} MiB on {device} here", numbers
         )
     if not own:
-        return still_open(run, "no Trainer began, so that no rank had a device of its own", numbers)
+        return still_open(run, "no rank came to a step, which shows its own device", numbers)
     if run.world == 1:
         return refuted(
             run, f"the one device is the one that the Trainer uses, {moved and next(iter(moved))[1]}", numbers
         )
     return refuted(run, "each rank took memory on its own device only", numbers)
+
+
+def _one_device(run: Run) -> Verdict:
+    """Whether several ranks compute their losses on one GPU."""
+    devices = {rank: event["device"] for rank, event in run.each("loss")}
+    twice = [(rank, event) for rank, event in run.each("exception") if "Duplicate GPU" in event["message"]]
+    if twice:
+        return confirmed(run, f"rank {twice[0][0]} raised {twice[0][1]['type']}: several ranks use one GPU")
+    numbers = [Number("device of the loss", device, rank=rank) for rank, device in devices.items()]
+    if len(devices) < 2 or not all(device.startswith("cuda") for device in devices.values()):
+        return not_observable(run, "shows where each rank trains on a GPU", numbers)
+    if len(set(devices.values())) < len(devices):
+        return confirmed(run, "several ranks compute on one GPU", numbers)
+    return refuted(run, "each rank computes on a GPU of its own", numbers)
 
 
 def _is_refusal(event: Event) -> bool:
@@ -76,7 +92,7 @@ def gradients_stay(claim: Claim, run: Run) -> Verdict:
 
 
 PROBES = {
-    "memory-per-rank-and-gpu": Probe(on_foreign_gpu, meters=("memory",)),
-    "device-per-rank": Probe(on_foreign_gpu, meters=("memory",), ranks=2),
+    "memory-per-rank-and-gpu": Probe(on_foreign_gpu, meters=("memory", "losses")),
+    "device-per-rank": Probe(on_foreign_gpu, meters=("memory", "losses"), ranks=2),
     "memory-after-zero-grad": Probe(gradients_stay, meters=("memory",)),
 }

@@ -93,7 +93,10 @@ _EXPECTED = {
     "trainer-conflicting-args": Expected(_REFUSED, where="call", named=True),
     "trainer-invalid-value": Expected(_REFUSED, where="call", named=True),
     "trainer-removed-arg": Expected("TypeError", r"unexpected keyword argument", "call", named=True),
-    "twin-callbacks": Expected("RuntimeError", r"more than one|state[_ ]key|stateful callback", "run", by="trainer-start"),
+    "unpicklable-worker-callable": Expected("PicklingError|AttributeError|TypeError", r"pickle", "run"),
+    "twin-callbacks": Expected(
+        "RuntimeError", r"more than one|state[_ ]key|stateful callback", "run", by="trainer-start"
+    ),
 }
 
 
@@ -232,7 +235,19 @@ def visible_devices(claim: Claim, run: Run) -> Verdict:
     return not_observable(run, "torch had not used CUDA when the line ran")
 
 
+def spawned(claim: Claim, run: Run) -> Verdict:
+    """Whether a process that was spawned died while it imported the script."""
+    for process in run.processes:
+        for event in process.of("exception"):
+            if "bootstrapping phase" in event["message"]:
+                return confirmed(run, f"a spawned process raised {event['type']} when it ran the script again")
+    if any(process.start.get("spawned") for process in run.processes):
+        return still_open(run, "processes were spawned, and none of them failed for it")
+    return not_observable(run, "workers are forked here and do not import the script: spawn and forkserver do")
+
+
 PROBES = {
+    "spawn-run": Probe(spawned, needs_lines=False),
     "exception": Probe(exception, needs_lines=False),
     "warning": Probe(warning, meters=("warnings",), needs_lines=False),
     "checkpoint-loads": Probe(checkpoint_loads, meters=("checkpoints",), needs_lines=False),
