@@ -204,7 +204,8 @@ def _notes(seen: Run, ending: Ending, devices: int | None) -> list[str]:
         notes.append("the command wrote no record: another interpreter, or `python -I`, `-E` or `-S`")
     if ending.incomplete:
         notes.append(ending.incomplete)
-    if devices is not None and devices > 1 and len(seen.ranks) > 1 and seen.world == 1:
+    whole = ending.ended in {"finished", "cut"}
+    if whole and devices is not None and devices > 1 and len(seen.ranks) > 1 and seen.world == 1:
         notes.append(f"the script makes no process group: its {len(seen.ranks)} ranks trained alone")
     return notes
 

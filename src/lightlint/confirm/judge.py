@@ -40,7 +40,8 @@ def verdict(claim: Claim, run: Run, *, timed: Run | None = None, injected: Run |
     if injected is not None:
         found = _proven(_judged(claim, injected, injected, probe), injected)
         return replace(found, scope=f"{found.scope}, injected")
-    return _proven(_judged(claim, run, timed, probe), run)
+    found = _proven(_judged(claim, run, timed, probe), run)
+    return _proven(found, timed) if probe.timed and timed is not None else found
 
 
 def _proven(found: Verdict, run: Run) -> Verdict:
@@ -49,39 +50,46 @@ def _proven(found: Verdict, run: Run) -> Verdict:
         return found
     if run.incomplete:
         return _not_checked(run, run.incomplete)
-    return _not_checked(run, f"the run was {run.ended}".replace("was timed", "timed")) if run.ended in _EARLY else found
+    return _not_checked(run, f"the run {_how(run)}") if run.ended in _EARLY else found
 
 
 def _unstarted(run: Run) -> str:
     if run.incomplete:
         return run.incomplete
     if run.ended in _EARLY:
-        return f"the run was {run.ended} before it began".replace("was timed", "timed")
+        return f"the run {_how(run)} before it began"
     return "the command wrote no record: another interpreter, or `python -I`, `-E` or `-S`"
 
 
 def _judged(claim: Claim, run: Run, timed: Run | None, probe: Probe) -> Verdict:
     """The probe's verdict, where it can have one; a probe that measures time has it of the run without line tracing."""
-    failed = _failed_meter(probe, run)
+    seen = timed if probe.timed and timed is not None else run
+    failed = _failed_meter(probe, run) or _failed_meter(probe, seen)
     if failed:
         return _not_checked(run, failed)
     if run.world < probe.ranks:
-        return Verdict(Outcome.NOT_OBSERVABLE, _too_few(run, probe), run.scope)
+        return _too_few(run, probe)
     if probe.timed and timed is None:
         reason = "shows only in a run without line tracing: leave out `--no-timing`"
         return Verdict(Outcome.NOT_OBSERVABLE, reason, run.scope)
     try:
         if probe.needs_lines and not hits(claim, run):
             return _unreached(claim, run, probe)
-        return probe.judge(claim, timed if probe.timed and timed is not None else run)
+        return probe.judge(claim, seen)
     except Exception as error:
         return _not_checked(run, f"probe `{claim.probe}` failed: {type(error).__name__}: {error}")
 
 
-def _too_few(run: Run, probe: Probe) -> str:
-    if len(run.ranks) >= probe.ranks:
-        return f"its {len(run.ranks)} ranks trained alone: the script makes no process group"
-    return f"shows on {probe.ranks} ranks only: add `--devices {probe.ranks}`"
+def _too_few(run: Run, probe: Probe) -> Verdict:
+    """Why there were not as many ranks as the fault needs."""
+    if len(run.ranks) < probe.ranks:
+        return Verdict(
+            Outcome.NOT_OBSERVABLE, f"shows on {probe.ranks} ranks only: add `--devices {probe.ranks}`", run.scope
+        )
+    if run.ended not in {"finished", "cut"}:
+        return _not_checked(run, f"the run {_how(run)} before its ranks made a process group")
+    reason = f"its {len(run.ranks)} ranks trained alone: the script makes no process group"
+    return Verdict(Outcome.NOT_OBSERVABLE, reason, run.scope)
 
 
 def _unreached(claim: Claim, run: Run, probe: Probe) -> Verdict:
@@ -113,7 +121,7 @@ def _how(run: Run) -> str:
     errors = [event for _, event in run.each("exception")]
     if run.ended == "raised" and errors:
         return f"raised {errors[0]['type']}: {errors[0]['message'].splitlines()[0] if errors[0]['message'] else ''}".strip()
-    return run.ended
+    return f"was {run.ended}" if run.ended in {"interrupted", "killed"} else run.ended
 
 
 def _not_checked(run: Run, reason: str) -> Verdict:
