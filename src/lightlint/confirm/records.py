@@ -34,6 +34,13 @@ Every event has `kind`, `time` (seconds of the host's monotonic clock) and `step
 | scheduler-step | rates | scheduler, type, rates: [before, after], bad: its bad epochs before and after, given, by_trainer, batches, findings |
 | schedulers | rates | held: what the Trainer holds of each, automatic, batches of an epoch |
 | epoch | rates | number: an epoch of Lightning's begins |
+| forward | modes | module, type, training, acting: [names in training mode, in eval mode] of dropout and batch norm, grad, trainable, stage (Lightning's), backwards, findings |
+| frozen | modes | when (hook, or end), off: parameters without gradients, count, total |
+| optimized | modes | when, held: parameters that Lightning's optimizers have, missing: names of trained ones that they have not |
+| loss-call | functions | function, low, high, rows, log_rows (largest distance of a row's sum, of its logarithms', from 1), value, reduction, size, findings |
+| softmax | functions | function, dimensions, picked, findings: a call without `dim` |
+| compare | functions | shapes: [left, right, result], findings |
+| dropout | functions | function, p, training (as given), owner (the mode of the module that calls it), changed: share of values, findings |
 | loader | loaders | loader, length, batch_size, workers, sampler, shuffle, dataset, dataset_length, places: where it was made |
 | pass | loaders | loader, number, indices (a sample of up to 20,000, None for iterable data), places: where it began |
 | batch | loaders | loader, pass, number, wait and told (seconds: drawing it, recording the one before), digest |
