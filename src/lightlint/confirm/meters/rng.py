@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 import sys
 import zlib
 from collections.abc import Iterator, Mapping
@@ -93,24 +94,42 @@ class _Workers:
 
         def _worker_loop(dataset_kind: Any, dataset: Any, *rest: Any) -> None:
             arguments = list(rest)
-            initialise = arguments[place]
+            initialise, group = arguments[place], str(arguments[place - 1])  # the seed that the workers of a pass share
 
             def init_fn(worker: int) -> None:
                 if initialise is not None:
                     initialise(worker)
-                self._tell("begin", worker, dataset)
+                self._tell("begin", worker, dataset, group, initialise)
 
             arguments[place] = init_fn
             loop(dataset_kind, dataset, *arguments)
-            self._tell("end", arguments[place + 1], dataset)
+            self._tell("end", arguments[place + 1], dataset, group, initialise)
 
         # a spawned worker finds it by this name, where its own recording has put the like of it
         _worker_loop.__module__, _worker_loop.__qualname__ = loop.__module__, loop.__qualname__
         module._worker_loop = _worker_loop
 
-    def _told(self, when: str, worker: int, dataset: Any) -> None:
+    def _told(self, when: str, worker: int, dataset: Any, group: str, initialise: Any) -> None:
         found = {name: _state(each) for name, each in _generators(dataset, "dataset", 3)}
-        self._session.record.emit("worker", when=when, worker=worker, generators=found, states=states())
+        self._session.record.emit(
+            "worker",
+            when=when,
+            worker=worker,
+            group=group,
+            initialised=initialise is not None,
+            generators=found,
+            states=states(),
+            source=_source(type(dataset)),
+        )
+
+
+def _source(kind: type) -> list[Any] | None:
+    """File, first and last row of a class."""
+    try:
+        lines, first = inspect.getsourcelines(kind)
+        return [os.path.realpath(inspect.getfile(kind)), first, first + len(lines) - 1]
+    except (OSError, TypeError):
+        return None
 
 
 def _generators(holder: Any, name: str, depth: int) -> Iterator[tuple[str, Any]]:

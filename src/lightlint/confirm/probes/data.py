@@ -32,7 +32,7 @@ def sample_overlap(claim: Claim, run: Run) -> Verdict:
         return not_observable(run, "shows on 2 ranks only: add `--devices 2`")
     drawn = {rank: _first_pass(process, claim) for rank, process in run.ranks.items()}
     if any(each is None for each in drawn.values()):
-        return not_observable(run, "not every rank drew from a loader")
+        return not_observable(run, "not every rank drew from this loader")
     indices = {rank: set(each["indices"]) for rank, each in drawn.items() if each and each["indices"] is not None}
     loaders = {each["loader"] for each in drawn.values() if each}
     same, batches = _same_batches(run, loaders)
@@ -82,16 +82,18 @@ def _distinct(run: Run) -> int:
 
 
 def _first_pass(process: Process, claim: Claim) -> Event | None:
-    """The first pass over the claim's loader, else over the one that most batches came from: the training loader."""
+    """The first pass over the claim's loader; where the finding is about a data set, over iterable data."""
     counts: dict[int, int] = {}
     for event in process.of("batch"):
         counts[event["loader"]] = counts.get(event["loader"], 0) + 1
     own = {each["loader"] for each in process.of("loader", "pass") if through(each["places"], claim)}.intersection(
         counts
     )
-    if not counts:
+    if claim.name == "iterable-dataset-unsharded":
+        own = {each["loader"] for each in process.of("loader") if each["iterable"]}.intersection(counts)
+    if not own:
         return None
-    loader = max(own or counts, key=lambda each: counts[each])
+    loader = max(own, key=lambda each: counts[each])
     return next((event for event in process.of("pass") if event["loader"] == loader), None)
 
 
@@ -181,40 +183,6 @@ def data_wait(claim: Claim, run: Run) -> Verdict:
     return still_open(run, f"{said}, and {typical[rank]:.0%} of a typical one", numbers)
 
 
-def first_draws(claim: Claim, run: Run) -> Verdict:
-    """Whether the workers of a loader began with a generator in the same state, and drew from it."""
-    begun: dict[str, dict[int, str]] = {}
-    drawn: set[str] = set()
-    ends = 0
-    for process in run.processes:
-        for event in process.of("worker"):
-            for name, state in _states(claim, event).items():
-                if event["when"] == "begin":
-                    begun.setdefault(name, {}).setdefault(event["worker"], state)
-                elif begun.get(name, {}).get(event["worker"]) != state:
-                    drawn.add(name)
-            ends += event["when"] == "end"
-    several = {name: states for name, states in begun.items() if len(states) > 1}
-    if not several:
-        return not_observable(run, "no two workers held a random generator of their data set")
-    for name, states in several.items():
-        numbers = [Number(f"state of `{name}` in worker {worker}", state) for worker, state in sorted(states.items())]
-        if len(set(states.values())) == 1 and name in drawn:
-            return confirmed(run, f"{len(states)} workers drew from `{name}` beginning in the same state", numbers)
-    if all(len(set(states.values())) == len(states) for states in several.values()):
-        return refuted(run, "each worker began with its generator in a state of its own")
-    return still_open(
-        run, "the workers began in the same state, and none was seen to draw" if ends else "no worker ended"
-    )
-
-
-def _states(claim: Claim, event: Event) -> Mapping[str, str]:
-    """The generators that a finding is about: those of the data set, or the global ones that its message names."""
-    if claim.name != "worker-init-constant-seed":
-        return dict(event["generators"])
-    return {name: state for name, state in event["states"].items() if name in claim.details.values()}
-
-
 def batches_per_pass(claim: Claim, run: Run) -> Verdict:
     """How many batches came from each start of the loader on the finding's line."""
     started, drawn, steps = 0, 0, 0
@@ -238,21 +206,30 @@ def batches_per_pass(claim: Claim, run: Run) -> Verdict:
 
 def order_per_epoch(claim: Claim, run: Run) -> Verdict:
     """Whether two epochs draw their samples in the same shuffled order."""
+    same: list[Number] = []
+    different: list[Number] = []
     for rank, process in run.ranks.items():
         for loader in process.of("loader"):
-            passes = [each for each in process.of("pass") if each["loader"] == loader["loader"]]
-            orders = [each["indices"] for each in passes if each["indices"] is not None]
-            if not (loader["sampler"].endswith("Sampler") and loader["shuffle"]) or len(orders) < 2:
-                continue
-            if "set_epoch" in claim.message and loader["sampler"] == "RandomSampler":
-                continue
-            same = sum(order == orders[0] for order in orders)
-            numbers = [Number("epochs", len(orders), rank=rank), Number("epochs in the first one's order", same)]
-            if same == len(orders) and len(orders[0]) > 4:
-                return confirmed(run, f"{same} epochs drew their samples in the same shuffled order", numbers)
-            if same == 1:
-                return refuted(run, f"{len(orders)} epochs drew their samples in different orders", numbers)
-    return still_open(run, "no shuffled loader was drawn twice")
+            orders = _shuffled_orders(process, loader, claim)
+            if len(orders) > 1 and len(orders[0]) > 4:
+                equal = sum(order == orders[0] for order in orders)
+                number = Number("epochs in the first one's order", f"{equal} of {len(orders)}", rank=rank)
+                (same if equal == len(orders) else different).append(number)
+    if same and not different:
+        return confirmed(run, "the epochs drew their samples in the same shuffled order", same)
+    if different and not same:
+        return refuted(run, "the epochs drew their samples in different orders", different)
+    if same:
+        return still_open(run, "some loaders drew the same order each epoch, some did not", [*same, *different])
+    return still_open(run, "no such loader was drawn twice")
+
+
+def _shuffled_orders(process: Process, loader: Event, claim: Claim) -> list[list[int]]:
+    """The samples of each pass over a loader that shuffles."""
+    if not loader["shuffle"] or ("set_epoch" in claim.message and loader["sampler"] == "RandomSampler"):
+        return []
+    passes = [each for each in process.of("pass") if each["loader"] == loader["loader"]]
+    return [each["indices"] for each in passes if each["indices"] is not None]
 
 
 def random_state_repeats(claim: Claim, run: Run) -> Verdict:
@@ -281,7 +258,6 @@ PROBES = {
     "sample-overlap": Probe(sample_overlap, meters=("loaders",), needs_lines=False),
     "dataset-hash-per-rank": Probe(dataset_hash, meters=("rng",), ranks=2),
     "data-wait": Probe(data_wait, meters=("loaders",), needs_lines=False, timed=True),
-    "first-draws-per-worker": Probe(first_draws, meters=("rng", "loaders"), needs_lines=False),
     "batches-per-epoch": Probe(batches_per_pass, meters=("loaders",)),
     "order-per-epoch": Probe(order_per_epoch, meters=("loaders",), needs_lines=False),
     "random-state-repeats": Probe(random_state_repeats, meters=("rng",)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from lightlint.confirm.probes.probe import Probe, confirmed, hits, not_observable, refuted, through
+from lightlint.confirm.probes.probe import Probe, confirmed, hits, not_observable, refuted, still_open, through
 from lightlint.confirm.records import Event, Run
 from lightlint.confirm.verdict import Claim, Number, Verdict
 
@@ -46,6 +46,8 @@ def _judged(run: Run, written: Writers, how: str) -> Verdict:
         for path, by_rank in (shared or written).items()
         for rank, events in by_rank.items()
     ]
+    if not shared and run.ended not in {"finished", "cut"}:
+        return still_open(run, f"each path had one writer {how} until the run was {run.ended}", numbers)
     if not shared:
         names = ", ".join(sorted(Path(path).name for path in written))
         return refuted(run, f"each path had one writer {how}: {names}", numbers)

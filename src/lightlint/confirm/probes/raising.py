@@ -18,6 +18,7 @@ from lightlint.confirm.probes.probe import (
 from lightlint.confirm.records import Event, Run
 from lightlint.confirm.verdict import Claim, Number, Verdict
 
+_CALL = 20  # rows that a call may have before and behind one of its arguments
 _UNRELATED = {"OutOfMemoryError", "MemoryError", "ConnectionError", "DistBackendError", "TimeoutError"}
 
 
@@ -28,8 +29,8 @@ class Expected:
     Attributes:
         types: names of the exceptions, a pattern; any but those of the machine where empty.
         text: a pattern that its message holds.
-        where: where it is raised: on the finding's "line"; by the "call" that the line is an argument of; or somewhere
-            in the "run", where it is recognised by its text.
+        where: where it is raised: on the finding's "line"; "beside" it, by the call that the line is an argument of; or
+            anywhere in the "run", where its text tells it.
         named: whether its message must hold a name that the finding's message gives in backticks.
         by: the event that is recorded only where it was not raised: "step" for what stops a fit from starting.
         runs: how often the lines must have run without it to say that they do not raise.
@@ -60,18 +61,18 @@ _EXPECTED = {
     "fabric-not-launched": Expected("RuntimeError|TypeError", r"launch", "run"),
     "half-model-with-scaler": Expected("ValueError", r"unscale FP16", "run", gpu=True),
     "hook-removed-raises": Expected("NotImplementedError", r"has been removed", "run", named=True, by="step"),
-    "lightning-removed-arg": Expected("TypeError", r"argument", "call", named=True),
+    "lightning-removed-arg": Expected("TypeError", r"argument", "beside", named=True),
     "lightning-removed-attribute": Expected(_MISSING, named=True),
     "lightning-removed-import": Expected(_MISSING),
     "load-from-checkpoint-on-instance": Expected("TypeError", r"cannot be called on an instance"),
     "load-weights-only-unset": Expected("", r"[Ww]eights[ _]only"),
-    "log-in-forbidden-hook": Expected("MisconfigurationException", r"log"),
-    "log-invalid-level": Expected("MisconfigurationException", r"on_step|on_epoch|log"),
-    "log-twice-conflicting": Expected("MisconfigurationException", r"twice|different arguments"),
-    "log-unsupported-value": Expected("", r"cannot be logged|values"),
+    "log-in-forbidden-hook": Expected("MisconfigurationException", r"log", "beside"),
+    "log-invalid-level": Expected("MisconfigurationException", r"on_step|on_epoch|log", "beside"),
+    "log-twice-conflicting": Expected("MisconfigurationException", r"twice|different arguments", "beside"),
+    "log-unsupported-value": Expected("", r"cannot be logged|values", "beside"),
     "loss-target-mismatch": Expected("RuntimeError|ValueError"),
-    "lr-scheduler-removed-arg": Expected("TypeError", r"argument"),
-    "metric-not-registered": Expected("MisconfigurationException", r"attribute for the `?torchmetrics"),
+    "lr-scheduler-removed-arg": Expected("TypeError", r"argument", "beside"),
+    "metric-not-registered": Expected("MisconfigurationException", r"attribute for the `?torchmetrics", "beside"),
     "missing-super-init": Expected(
         "AttributeError|TypeError", r"before Module\.__init__|has no attribute", "run", by="step"
     ),
@@ -84,15 +85,15 @@ _EXPECTED = {
     "rank-zero-only-value-used": Expected("TypeError|AttributeError", r"NoneType", ranks=2),
     "reserved-attribute": Expected("AttributeError", r"setter|can't set"),
     "scalar-loss-indexed": Expected("IndexError"),
-    "stft-return-complex-unset": Expected("RuntimeError|ValueError", r"return_complex"),
+    "stft-return-complex-unset": Expected("RuntimeError|ValueError", r"return_complex", "beside"),
     "torch-removed-name": Expected(_MISSING),
     "train-dataloader-len-in-configure-optimizers": Expected(
         "TypeError|MisconfigurationException|AttributeError", r"NoneType|train_dataloader"
     ),
     "trainer-access-in-init": Expected("RuntimeError|AttributeError", r"attached|NoneType|Trainer"),
-    "trainer-conflicting-args": Expected(_REFUSED, where="call", named=True),
-    "trainer-invalid-value": Expected(_REFUSED, where="call", named=True),
-    "trainer-removed-arg": Expected("TypeError", r"unexpected keyword argument", "call", named=True),
+    "trainer-conflicting-args": Expected(_REFUSED, where="beside", named=True),
+    "trainer-invalid-value": Expected(_REFUSED, where="beside", named=True),
+    "trainer-removed-arg": Expected("TypeError", r"unexpected keyword argument", "beside", named=True),
     "unpicklable-worker-callable": Expected("PicklingError|AttributeError|TypeError", r"pickle", "run"),
     "twin-callbacks": Expected(
         "RuntimeError", r"more than one|state[_ ]key|stateful callback", "run", by="trainer-start"
@@ -137,11 +138,13 @@ def _belongs(event: Event, claim: Claim, expected: Expected) -> bool:
     """Whether an exception came through the lines, or through their file where other lines raise it."""
     if through(event["frames"], claim):
         return True
-    return expected.where == "run" or (expected.where == "call" and _in_file(event, claim))
+    return expected.where == "run" or (expected.where == "beside" and _is_near(event, claim))
 
 
-def _in_file(event: Event, claim: Claim) -> bool:
-    return any(file == claim.file for file, _, _ in event["frames"])
+def _is_near(event: Event, claim: Claim) -> bool:
+    """Whether it came through a line beside the finding's: an argument's row is not that of its call."""
+    rows = range(claim.first - _CALL, claim.last + _CALL)
+    return any(file == claim.file and row in rows for file, row, _ in event["frames"])
 
 
 def _raised(run: Run, rank: int, what: str, message: str) -> Verdict:
@@ -166,6 +169,8 @@ def _not_raised(claim: Claim, run: Run, expected: Expected, came: list[Event], e
         if expected.by and any(run.each(expected.by)):
             return refuted(run, "the line ran and training started all the same", numbers)
         return still_open(run, "the line ran, and nothing was raised in this run", numbers)
+    if not any(event["then"] is None or event["then"] > claim.last for event in came):
+        return still_open(run, "the line ran, and what comes behind it was not seen", numbers)
     if len(came) < expected.runs:
         return still_open(run, f"the line ran {len(came)} times and raised nothing: too seldom to tell", numbers)
     return refuted(run, f"the line ran {len(came)} times and raised nothing", numbers)
@@ -202,7 +207,9 @@ def warning(claim: Claim, run: Run) -> Verdict:
 def checkpoint_loads(claim: Claim, run: Run) -> Verdict:
     """Whether what the finding's file saved can be loaded with torch's defaults."""
     saved = [event for _, event in run.each("saved") if any(place[0] == claim.file for place in event["places"])]
-    exact = [event for event in saved if through(event["places"], claim)] or saved
+    exact = [event for event in saved if through(event["places"], claim)]
+    if not exact and len({tuple(event["places"][0]) for event in saved}) == 1:  # the payload is made on other lines
+        exact = saved
     refusing = [event for event in exact if event["error"]]
     if refusing:
         said = re.search(r"GLOBAL ([\w.]+)", refusing[0]["error"])

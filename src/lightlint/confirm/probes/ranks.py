@@ -41,8 +41,6 @@ def loss_per_rank(claim: Claim, run: Run) -> Verdict:
         return still_open(
             run, "the ranks take different branches, with the same operations behind their losses", numbers
         )
-    if len(branches) > 1 and len({row for rows in branches.values() for row in rows}) == 1:
-        return refuted(run, "all ranks take the same branch, by the same operations", numbers)
     return still_open(run, "the ranks' losses come from the same operations", numbers)
 
 
@@ -136,6 +134,8 @@ def metrics_per_rank(claim: Claim, run: Run) -> Verdict:
         if len({repr(value) for value in each.values()}) > 1:  # nan is not equal to itself
             numbers = [Number(f"`{name}`", "absent" if v is None else v, rank=rank) for rank, v in each.items()]
             return confirmed(run, f"the ranks hold different values of `{name}` at {when} of epoch {epoch}", numbers)
+    if len({repr(value) for each in present.values() for value in each.values()}) < 2:
+        return still_open(run, "the ranks hold the same one value, which a longer run may not")
     return refuted(run, f"the ranks hold the same values at {len(present)} points of the run")
 
 
@@ -166,18 +166,23 @@ def attributes_per_rank(claim: Claim, run: Run) -> Verdict:
 def shared_storage(claim: Claim, run: Run) -> Verdict:
     """Whether the places of a list are one tensor."""
     for rank, event in hits(claim, run):
-        for name, (_, after) in event["changes"].get("aliases", {}).items():
-            if after and after[1] < after[0]:
+        for name, after in _new_lists(event).items():
+            if after[1] < after[0]:
                 numbers = [Number(f"places of `{name}`", after[0], rank=rank), Number("tensors in them", after[1])]
                 return confirmed(run, f"the {after[0]} places of `{name}` hold {after[1]} tensor", numbers)
     for rank, event in run.each("collective"):
         if event["items"] > max(1, event["distinct"]) and any(_in(place, claim) for place in event["places"]):
             numbers = [Number("places", event["items"], rank=rank), Number("tensors in them", event["distinct"])]
             return confirmed(run, f"`{event['name']}` got {event['items']} places that are one tensor", numbers)
-    lists = [event for _, event in hits(claim, run) if event["changes"].get("aliases")]
-    if lists:
+    if any(_new_lists(event) for _, event in hits(claim, run)):
         return refuted(run, "each place of the list holds a tensor of its own")
     return still_open(run, "the list was not seen when the line ran")
+
+
+def _new_lists(event: Event) -> dict[str, list[int]]:
+    """The lists of tensors that the lines made: their places and the tensors in them."""
+    pairs = event["changes"].get("aliases", {})
+    return {name: after for name, (before, after) in pairs.items() if after and before != after}
 
 
 def _in(place: tuple[str, int, str], claim: Claim) -> bool:
