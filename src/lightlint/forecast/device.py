@@ -8,17 +8,26 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
+from lightlint.forecast.kernels import in_float32, stand_in
+
+_INSIDE = ("dropout", "linear", "scaled_dot_product_attention")  # what `multi_head_attention_forward` calls
+
 
 class OnCpu(TorchFunctionMode):  # type: ignore[misc]  # torch is no dependency, its classes have no type here
-    """Gives every function that is asked for a CUDA device the CPU."""
+    """Gives every function that is asked for a CUDA device the CPU and, while simulating, CUDA's share of memory."""
+
+    simulating = False
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         name = getattr(func, "__name__", "")
-        if name == "cuda":
+        if name in {"cuda", "pin_memory"}:
             return args[0]
-        if name == "pin_memory":
-            return args[0]
-        return func(*map(_there, args), **{key: _there(value) for key, value in (kwargs or {}).items()})
+        args, kwargs = tuple(map(_there, args)), {key: _there(value) for key, value in (kwargs or {}).items()}
+        if not self.simulating:
+            return func(*args, **kwargs)
+        other = stand_in(name)
+        args = tuple(in_float32(name, args))
+        return other(func, *args, **kwargs) if other is not None else func(*args, **kwargs)
 
 
 def _there(value: Any) -> Any:
@@ -29,33 +38,40 @@ def _there(value: Any) -> Any:
     return value
 
 
-def pretend() -> None:
-    """Switch it on for the rest of the process; autocast and scalers follow. Nothing is done where CUDA is there."""
+def pretend() -> OnCpu | None:
+    """Switch it on for the rest of the process; autocast follows. None where CUDA is there: nothing is to be done."""
     if torch.cuda.is_available():
-        return
+        return None
     torch.nn.Module.cuda = lambda self, device=None: self
-    _autocast()
-    OnCpu().__enter__()
-
-
-def _autocast() -> None:
-    """`autocast("cuda")` as the CPU's: the dtypes are the same, which is what memory depends on."""
     construct = torch.autocast.__init__
 
     @wraps(construct)
     def __init__(self: Any, device_type: str, dtype: Any = None, *args: Any, **kwargs: Any) -> None:
-        if device_type == "cuda":
+        if device_type == "cuda":  # the dtypes are the same, which is what memory depends on
             device_type, dtype = "cpu", dtype or torch.float16
         construct(self, device_type, dtype, *args, **kwargs)
 
     torch.autocast.__init__ = __init__
-    plain = torch.nn.functional.dropout
+    mode = OnCpu()
+    for name in _INSIDE:
+        setattr(torch.nn.functional, name, _patched(name, mode))
+    run_backward = torch.autograd._engine_run_backward
+
+    def backward(*args: Any, **kwargs: Any) -> Any:
+        with mode:  # off while `backward` is handled, and checkpointing runs forward again in there
+            return run_backward(*args, **kwargs)
+
+    torch.autograd._engine_run_backward = backward
+    mode.__enter__()
+    return mode
+
+
+def _patched(name: str, mode: OnCpu) -> Any:
+    """A function with its stand-in, also where the mode does not see it: it is off inside the functions it handles."""
+    plain, other = getattr(torch.nn.functional, name), stand_in(name)
 
     @wraps(plain)
-    def dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
-        """CUDA's dropout keeps a mask of one byte an element, the CPU's one of the input's own type."""
-        if training and 0 < p < 1 and not inplace and input.is_floating_point():
-            return torch.ops.aten.native_dropout(input, p, True)[0]
-        return plain(input, p, training, inplace)
+    def function(*args: Any, **kwargs: Any) -> Any:
+        return other(plain, *args, **kwargs) if mode.simulating and other is not None else plain(*args, **kwargs)
 
-    torch.nn.functional.dropout = dropout
+    return function

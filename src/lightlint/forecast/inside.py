@@ -71,6 +71,7 @@ class _Simulation:
         self._size: int | None = None
         self._gradients: dict[int, int] = {}
         self._began = 0.0
+        self._on_cpu: Any = None
 
     @property
     def running(self) -> bool:
@@ -82,7 +83,7 @@ class _Simulation:
 
         from lightlint.forecast.device import pretend
 
-        pretend()
+        self._on_cpu = pretend()
         register_optimizer_step_post_hook(lambda optimizer, _args, _kwargs: self._took_step(optimizer))
 
     def begin(self, batch: Any) -> Any:
@@ -124,6 +125,8 @@ class _Simulation:
             tracker.rename(self._tensors(list(optimizer.state.values())), Kind.OPTIMIZER)
         mode.__enter__()
         tracker.__enter__()
+        if self._on_cpu is not None:
+            self._on_cpu.simulating = True
         self._began = time.perf_counter()
         return self._next_phase()
 
