@@ -41,6 +41,8 @@ Every event has `kind`, `time` (seconds of the host's monotonic clock) and `step
 | softmax | functions | function, dimensions, picked, findings: a call without `dim` |
 | compare | functions | shapes: [left, right, result], findings |
 | dropout | functions | function, p, training (as given), owner (the mode of the module that calls it), changed: share of values, findings |
+| module | modules | type, findings, modules: {attribute: {held, missing, parameters, trained}} of plain containers, tensors: {attribute: {lost, follows}}, parameters |
+| kept | modules | name, changed: whether a state that shares memory with weights changed with the next step |
 | loader | loaders | loader, length, batch_size, workers, sampler, shuffle, dataset, dataset_length, places: where it was made |
 | pass | loaders | loader, number, indices (a sample of up to 20,000, None for iterable data), places: where it began |
 | batch | loaders | loader, pass, number, wait and told (seconds: drawing it, recording the one before), digest |

@@ -178,7 +178,7 @@ class _Functions:
             return
         owner = _owner()
         attention = name == "scaled_dot_product_attention"
-        given: Any = args[0] if args else kwargs.get("query" if attention else "input")
+        given: Any = args[0] if args else kwargs["query" if attention else "input"]
         position, key, default = (4, "dropout_p", 0.0) if attention else (1, "p", 0.5)
         training = (
             True
@@ -186,7 +186,7 @@ class _Functions:
             else (args[2] if len(args) > 2 else kwargs.get("training", not name.endswith("alpha_dropout")))
         )
         changed = None
-        if not attention and is_tensor(given) and given.shape == result.shape and not kwargs.get("inplace"):
+        if not attention and is_tensor(result) and given.shape == result.shape and not kwargs.get("inplace"):
             changed = float((given.detach() != result.detach()).float().mean())
         self._session.record.emit(
             "dropout",
