@@ -38,9 +38,8 @@ def loss_per_rank(claim: Claim, run: Run) -> Verdict:
                 f" where rank {least} takes {_rise(losses[least]):.0f}",
                 numbers,
             )
-        return still_open(
-            run, "the ranks take different branches, with the same operations behind their losses", numbers
-        )
+        rows = ", ".join(f"rank {rank} goes on at row {next(iter(each))}" for rank, each in branches.items())
+        return confirmed(run, f"{rows}, each time before a loss: what is averaged belongs to two functions", numbers)
     return still_open(run, "the ranks' losses come from the same operations", numbers)
 
 
