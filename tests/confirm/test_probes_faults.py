@@ -26,6 +26,7 @@ def error(message: str, *causes: str) -> Event:
 
 STEPS = [Event(kind="step", n=number) for number in (1, 2)]
 END = Event(kind="end", reason="finished")
+SKIPPED = [Event(kind="step", n=number, backwards=passes) for number, passes in ((1, 1), (2, 1), (3, 2))]
 PLAIN = run_of([*STEPS, END])
 
 
@@ -33,6 +34,11 @@ PLAIN = run_of([*STEPS, END])
     ("run", "outcome", "words"),
     [
         (run_of([INJECTED, *STEPS, END]), Outcome.CONFIRMED, "rank 0 took 2 steps"),
+        (
+            run_of([INJECTED, *SKIPPED, END]),
+            Outcome.CONFIRMED,
+            "rank 0 took 3 steps, 1 of them without a backward pass",
+        ),
         (run_of([INJECTED, error("injected by lightlint")]), Outcome.REFUTED, "came out as RuntimeError"),
         (run_of([INJECTED, error("wrapped", "ValueError: injected by lightlint")]), Outcome.REFUTED, "came out"),
         (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from textwrap import shorten
 
 from lightlint.confirm.probes.probe import Probe, confirmed, not_observable, refuted
@@ -39,7 +40,15 @@ def _became(process: Process, run: Run) -> str:
         return f"raised {errors[0]['type']}: {shorten(first, _LONGEST, placeholder=' ...')}"
     if run.ended == "stalled":
         return f"hung after {process.steps} steps"
-    return f"took {process.steps} steps" + ("" if process.of("end") else " and was ended")
+    idle = _idle(process)
+    without = f", {idle} of them without a backward pass" if idle else ""
+    return f"took {process.steps} steps{without}" + ("" if process.of("end") else " and was ended")
+
+
+def _idle(process: Process) -> int:
+    """Steps with no backward pass since the one before: Lightning steps for a batch that is skipped, too."""
+    passes = [0, *(event["backwards"] for event in process.of("step") if "backwards" in event)]
+    return sum(before == after for before, after in pairwise(passes))
 
 
 PROBES = {"injected-failure": Probe(injected_failure, needs_lines=False, inject=True)}
