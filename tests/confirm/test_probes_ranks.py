@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -45,7 +46,12 @@ def test_a_graph_that_differs_now_and_then_is_not_the_ranks() -> None:
 
 
 def steps(*batches: int) -> list[Event]:
-    return [event("step", n=number, batches=each) for number, each in enumerate(batches, start=1)]
+    """A step behind each of these numbers of batches."""
+    drawn = [event("batch", loader=0) for _ in range(max(batches))]
+    events: list[Event] = []
+    for number, (before, each) in enumerate(pairwise((0, *batches)), start=1):
+        events += [*drawn[before:each], event("step", n=number)]
+    return events
 
 
 END = event("end", reason="finished")
@@ -56,6 +62,11 @@ def test_batches_at_the_same_step() -> None:
     assert judged(EXIT, run([*steps(1, 2), END], [*steps(1, 2, 3), END]))[0] == "confirmed"
     assert judged(EXIT, run([*steps(1, 2)], [*steps(1, 2, 3)], ended="raised"))[0] == "open"
     assert judged(EXIT, run([*steps(1, 2), END], [*steps(1, 2), END]))[0] == "open"
+
+
+def test_a_rank_that_evaluates_alone_keeps_step() -> None:
+    evaluated = [event("batch", loader=1), event("batch", loader=1)]
+    assert judged(EXIT, run([*steps(1), *evaluated, *steps(1), END], [*steps(1), *steps(1), END]))[0] == "open"
 
 
 def test_a_stall_behind_a_line_of_one_rank() -> None:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 
 from lightlint.confirm.probes.probe import Probe, confirmed, hits, refuted, still_open
-from lightlint.confirm.records import Event, Run
+from lightlint.confirm.records import Event, Process, Run
 from lightlint.confirm.verdict import Claim, Number, Verdict
 
 _IMBALANCE = 16.0  # MiB that one rank's steps take more than another's, in every step
@@ -97,7 +97,7 @@ def steps_per_rank(claim: Claim, run: Run) -> Verdict:
     numbers += [Number("batches drawn", count, rank=rank) for rank, count in drawn.items()]
     if skipped:
         return confirmed(run, f"rank {skipped[0][0]} returned None, for which Lightning ended the run", numbers)
-    at = [{event["n"]: event["batches"] for event in process.of("step")} for process in run.ranks.values()]
+    at = [_drawn_for_steps(process) for process in run.ranks.values()]
     for step in sorted(set(at[0]).intersection(*at[1:])):
         if len({each[step] for each in at}) > 1:
             counts = ", ".join(f"rank {rank} {each[step]}" for rank, each in zip(run.ranks, at, strict=True))
@@ -115,6 +115,19 @@ def steps_per_rank(claim: Claim, run: Run) -> Verdict:
         ranks = ", ".join(str(rank) for rank in sorted(reached))
         return confirmed(run, f"only rank {ranks} came to this line, and another lost its connection to it", numbers)
     return still_open(run, "the ranks kept step in this run", numbers)
+
+
+def _drawn_for_steps(process: Process) -> dict[int, int]:
+    """For each step, the batches drawn so far from the loader that it took its own from: others are evaluated on."""
+    drawn: dict[int, int] = {}
+    last, at = None, {}
+    for event in process.of("batch", "step"):
+        if event.kind == "batch":
+            last = event["loader"]
+            drawn[last] = drawn.get(last, 0) + 1
+        elif last is not None:
+            at[event["n"]] = drawn[last]
+    return at
 
 
 def metrics_per_rank(claim: Claim, run: Run) -> Verdict:
