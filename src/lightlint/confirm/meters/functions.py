@@ -167,7 +167,7 @@ class _Functions:
         self._session.record.emit("softmax", function=name, dimensions=given.dim(), picked=picked, findings=findings)
 
     def _compare(self, _name: str, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> None:
-        right = args[1] if len(args) > 1 else kwargs.get("other")
+        right: Any = args[1] if len(args) > 1 else kwargs.get("other")
         if not is_tensor(right) or not is_tensor(result) or not (findings := self._here()):
             return
         shapes = [list(args[0].shape), list(right.shape), list(result.shape)]

@@ -97,7 +97,7 @@ def _places(run: Run, seen: list[dict[str, list[dict[str, int] | None]]]) -> Ver
         (name, after)
         for changes in seen
         for name, (before, after) in changes.items()
-        if before != after and after and after["places"] > 1
+        if before is None and after and after["places"] > 1
     ]
     for name, after in made:
         if after["distinct"] < after["places"]:
