@@ -55,10 +55,9 @@ class CheckpointNonTensorPayload(Check):
         if isinstance(value, cst.Name):
             found = self.names.bindings.lookup(value)
             only = found[0] if len(found) == 1 and found[0].kind is Kind.ASSIGN and not found[0].path else None
-            if only is not None and (
-                isinstance(only.value, cst.Dict) or self.names.call(only.value) == "builtins.dict"
-            ):
-                return [*self._items(only.value), *self._added(value)]
+            made = only.value if only is not None else None
+            if made is not None and (isinstance(made, cst.Dict) or self.names.call(made) == "builtins.dict"):
+                return [*self._items(made), *self._added(value)]
         if isinstance(value, cst.Dict):
             return [each.value for each in value.elements if isinstance(each, cst.DictElement)]
         if isinstance(value, cst.Call) and self.names.call(value) == "builtins.dict":
