@@ -61,7 +61,8 @@ class Simulation:
     seconds: float = 0.0
 
     def step(self, label: str) -> Step | None:
-        return next((step for step in self.steps if step.label == label), None)
+        """The last step of a label."""
+        return next((step for step in reversed(self.steps) if step.label == label), None)
 
 
 def read(raw: Mapping[str, Any]) -> Simulation:

@@ -43,18 +43,30 @@ class Slope:
         return self.fixed + self.each * size
 
 
-def slope(simulation: Simulation) -> Slope | None:
-    """The line through the two simulated batch sizes, None where there were not two."""
-    one, two = simulation.step("step"), simulation.step("double")
-    if one is None or two is None or not one.batch or not two.batch or one.batch == two.batch:
+def slope(simulation: Simulation, budget: int | None = None) -> Slope | None:
+    """The line through two simulated batch sizes, those around a budget where there are such; None where there are not two.
+
+    The peak is the larger of several lines: of the optimizer's step for small batches, of backward for large ones.
+    """
+    points = {step.batch: step.peak for step in simulation.steps if step.batch and step.label not in {"first", "bf16"}}
+    if len(points) < 2:
         return None
-    each = (two.peak - one.peak) / (two.batch - one.batch)
-    return Slope(one.peak - each * one.batch, each)
+    below = sorted(size for size, peak in points.items() if budget is None or peak <= budget)
+    above = sorted(points.keys() - set(below))
+    nearest = [below[-1], above[0]] if below and above else below[-2:] or above[:2]
+    one, two = sorted(nearest)
+    each = (points[two] - points[one]) / (two - one)
+    return Slope(points[one] - each * one, each)
 
 
 def largest(simulation: Simulation, budget: int) -> int | None:
     """The largest batch whose peak stays within `budget` bytes; 0 where none does, None where it cannot be told."""
-    line = slope(simulation)
+    line = slope(simulation, budget)
     if line is None or line.each <= 0:
         return None
     return max(0, int((budget - line.fixed) // line.each))
+
+
+def is_near(step: Step, budget: int) -> bool:
+    """Whether a simulated peak is near enough to a budget to call its batch the largest: 4 % below, nothing above."""
+    return 0.96 * budget <= step.peak <= budget

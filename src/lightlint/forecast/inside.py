@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 VARIABLE = "LIGHTLINT_FORECAST"  # environment variable: what to simulate, as JSON
 RESULT = "forecast.json"
 _MOST_DRAWS = 512  # batches without an optimizer step, before the program counts as one that never steps
+_MOST_CHECKS = 5  # steps to find the largest batch for a budget
 _OTHERS = 8  # batches in which every optimizer should have stepped
 _OURS = str(Path(__file__).parents[1])
 
@@ -210,17 +211,17 @@ class _Simulation:
             torch.set_autocast_enabled("cpu", False)
 
     def _add_checks(self) -> bool:
-        """Steps at the largest batch that should fit each budget, once the slope is known. False where there is none."""
-        from lightlint.forecast.fit import largest
+        """Steps at the largest batch that should fit each budget, again where one was not near. False where all are."""
+        from lightlint.forecast.fit import is_near, largest
 
         known = Simulation(tuple(self._steps), convolves=self._convolves)
-        checks = [
-            Phase(f"check {name}", size=size)
-            for name, budget in self._budgets.items()
-            if (size := largest(known, budget)) is not None and size > 0
-        ]
-        done = {phase.label for phase in self._phases}
-        self._phases += [check for check in checks if check.label not in done]
+        for name, budget in self._budgets.items():
+            label = f"check {name}"
+            before, size = known.step(label), largest(known, budget)
+            rounds = sum(phase.label == label for phase in self._phases)
+            settled = before is not None and (is_near(before, budget) or before.batch == size)
+            if size and not settled and rounds < _MOST_CHECKS:
+                self._phases.append(Phase(label, size=size))
         return len(self._phases) > self._at
 
     def _end(self, problem: str) -> None:

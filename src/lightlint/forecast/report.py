@@ -64,15 +64,16 @@ def as_dict(forecast: Forecast) -> dict[str, Any]:
 
 def _budget(forecast: Forecast, budget: Budget) -> dict[str, Any]:
     simulation, step = forecast.simulation, forecast.step
-    size = fit.largest(simulation, budget.tensors)
     checked = simulation.step(f"check {budget.name}")
+    near = checked is not None and fit.is_near(checked, budget.tensors)
+    size = checked.batch if checked and near else fit.largest(simulation, budget.tensors)
     return {
         "name": budget.name,
         "usable": budget.usable,
         "fits": step.peak <= budget.tensors if step else None,
         "largest_batch": size,
         "checked_peak": fit.allocated(checked, budget.gpu) if checked else None,
-        "checked": checked.peak <= budget.tensors * 1.02 if checked else None,
+        "checked": near,
         "source": budget.gpu.source if budget.gpu else None,
     }
 
@@ -136,7 +137,7 @@ def _fits(row: dict[str, Any]) -> Iterator[Span]:
     yield f"  {row['name']:10}", ""
     yield ("fits" if row["fits"] else "does not fit"), ("bold green" if row["fits"] else "bold red")
     if row["largest_batch"] is not None:
-        how = f", simulated at {_size(row['checked_peak'])}" if row["checked_peak"] is not None else ""
+        how = f", simulated at {_size(row['checked_peak'])}" if row["checked"] else ""
         yield f", largest batch about {row['largest_batch']}{how}", ""
     yield "\n", ""
 

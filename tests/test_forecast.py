@@ -1,0 +1,162 @@
+"""`lightlint forecast`: arithmetic on hand-made steps, and real programs simulated without a GPU."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+from checkout import ROOT, run
+
+from lightlint.forecast import fit
+from lightlint.forecast.breakdown import MIB, Simulation, Step
+from lightlint.forecast.gpus import BudgetError, all_gpus, find, parse_size
+
+needs_torch = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
+needs_lightning = pytest.mark.skipif(find_spec("lightning") is None, reason="Lightning is not installed")
+MODEL = """
+import torch
+from torch import nn
+
+
+def model():
+    return nn.Sequential(nn.Linear(1024, 4096), nn.ReLU(), nn.Linear(4096, 1024))
+
+
+def batch():
+    return torch.zeros(256, 1024)
+"""
+LOOP = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader
+
+model = nn.Linear(64, 1).to("cuda")
+optimizer = torch.optim.AdamW(model.parameters())
+for batch in DataLoader(torch.zeros(512, 64), batch_size=128):
+    loss = model(batch.cuda()).mean()
+{body}
+    optimizer.zero_grad()
+"""
+
+
+def forecast(cwd: Path, *words: str, status: int = 0) -> subprocess.CompletedProcess[str]:
+    ran = run([sys.executable, "-m", "lightlint", "forecast", *words], cwd, CUDA_VISIBLE_DEVICES="")
+    assert ran.returncode == status, ran.stderr
+    return ran
+
+
+def simulated(cwd: Path, text: str, *options: str, status: int = 0) -> Any:
+    (cwd / "train.py").write_text(text)
+    command = ("--", sys.executable, "train.py")
+    return json.loads(forecast(cwd, "--output-format", "json", *options, *command, status=status).stdout)
+
+
+def test_the_largest_batch_lies_on_the_line_through_two_forecasts() -> None:
+    steps = (Step("step", 8, 100 * MIB + 8 * MIB), Step("double", 16, 100 * MIB + 16 * MIB))
+    assert fit.largest(Simulation(steps), 150 * MIB) == 50
+    assert fit.largest(Simulation(steps), 99 * MIB) == 0
+
+
+def test_one_forecast_tells_no_largest_batch() -> None:
+    assert fit.largest(Simulation((Step("step", 8, 100 * MIB),)), 150 * MIB) is None
+
+
+@pytest.mark.parametrize(("text", "size"), [("15GiB", 15 * 2**30), ("16 GB", 16 * 10**9), ("1.5MiB", 3 * 2**19)])
+def test_sizes_are_read_as_written(text: str, size: int) -> None:
+    assert parse_size(text) == size
+
+
+@pytest.mark.parametrize("text", ["", "15", "much", "-1GiB"])
+def test_what_is_no_size_is_refused(text: str) -> None:
+    with pytest.raises(BudgetError, match="15GiB"):
+        parse_size(text)
+
+
+def test_every_gpu_has_memory_and_a_source() -> None:
+    assert all(gpu.memory_mib > 8_000 and "http" in gpu.source for gpu in all_gpus().values())
+    assert find("a100-40").memory_mib == 40_960
+    with pytest.raises(BudgetError, match="T4"):
+        find("Voodoo2")
+
+
+def test_a_command_or_a_model_must_be_given(tmp_path: Path) -> None:
+    ran = forecast(tmp_path, status=2)
+    assert ran.stderr.count("\n") == 1
+
+
+@needs_torch
+def test_parameters_gradients_and_state_are_counted_to_the_byte(tmp_path: Path) -> None:
+    (tmp_path / "models.py").write_text(MODEL)
+    words = ("--model", "models:model", "--batch", "models:batch", "--gpu", "T4", "--output-format", "json")
+    found = json.loads(forecast(tmp_path, *words).stdout)
+    assert found["problem"] == ""
+    step = found["step"]
+    size = 4 * (1024 * 4096 + 4096 + 4096 * 1024 + 1024)
+    assert step["kinds"]["parameters"] == size
+    assert step["gradients"] == size
+    assert step["kinds"]["optimizer state"] == pytest.approx(2 * size, rel=0.001)
+    assert step["kinds"]["batch"] == 256 * 1024 * 4
+    budget = found["budgets"][0]
+    assert budget["fits"]
+    assert budget["checked"]
+    assert budget["largest_batch"] > 100_000
+
+
+@needs_torch
+def test_a_step_that_does_not_fit_is_status_1(tmp_path: Path) -> None:
+    (tmp_path / "models.py").write_text(MODEL)
+    words = ("--model", "models:model", "--batch", "models:batch", "--budget", "100MiB")
+    ran = forecast(tmp_path, *words, status=1)
+    assert "does not fit" in ran.stdout
+
+
+@needs_torch
+def test_a_program_that_asks_for_cuda_is_simulated_without(tmp_path: Path) -> None:
+    found = simulated(tmp_path, LOOP.format(body="    loss.backward()\n    optimizer.step()\n    print(loss.item())"))
+    assert found["problem"] == ""
+    assert [step["batch"] for step in found["steps"]][:3] == [128, 128, 256]
+
+
+@needs_torch
+def test_accumulated_gradients_are_one_step(tmp_path: Path) -> None:
+    body = "    loss.backward()\n    count = globals().get('count', 0) + 1\n    if count % 2:\n        continue\n    optimizer.step()"
+    assert simulated(tmp_path, LOOP.format(body=body))["step"]["gradients"] == 65 * 4
+
+
+@needs_torch
+def test_what_cannot_be_simulated_is_told_with_its_line(tmp_path: Path) -> None:
+    text = LOOP.format(body="    print(loss.detach().numpy())\n    loss.backward()\n    optimizer.step()")
+    (tmp_path / "train.py").write_text(text)
+    ran = forecast(tmp_path, "--", sys.executable, "train.py", status=2)
+    row = text.splitlines().index("    print(loss.detach().numpy())") + 1
+    assert f"train.py:{row}" in ran.stdout
+
+
+@needs_torch
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("import torch\nmodel = torch.nn.Linear(2, 2)\n", "took no optimizer step"),
+        ("raise ValueError('no data here')\n", "ValueError: no data here"),
+    ],
+)
+def test_a_program_that_never_steps_is_one_clear_line(tmp_path: Path, text: str, words: str) -> None:
+    (tmp_path / "train.py").write_text(text)
+    ran = forecast(tmp_path, "--", sys.executable, "train.py", status=2)
+    assert words in ran.stdout
+    assert ran.stdout.count("\n") == 1
+
+
+@needs_torch
+@needs_lightning
+def test_the_seed_with_a_batch_of_5000_takes_19_mib(tmp_path: Path) -> None:
+    text = (ROOT / "fixtures" / "seeds" / "s02_batch_of_5000" / "one_device.py").read_text()
+    found = simulated(tmp_path, text, "--gpu", "T4")
+    assert found["step"]["kinds"]["batch"] // MIB == 19
+    assert found["step"]["peak"] // MIB == 19
+    assert found["budgets"][0]["fits"]
