@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from hashlib import blake2b
 from pathlib import Path
 
 from lightlint.facts.api import lightning_api
@@ -17,6 +18,7 @@ from lightlint.facts.canonical import canonical
 from lightlint.facts.summary import CallSummary
 from lightlint.facts.unknown import UNKNOWN
 from lightlint.facts.yaml_text import read_yaml
+from lightlint.sources.looked import looked
 
 _SUFFIXES = (".yaml", ".yml")
 _FOLDERS = {"conf", "confs", "config", "configs"}
@@ -49,6 +51,13 @@ class Configs:
         made = (self._read(path) for path in _yaml_files(self._root))
         return tuple(config for config in made if config.trainers or config.classes)
 
+    def state(self) -> str:
+        """A digest of all that is in them."""
+        digest = blake2b(digest_size=16)
+        for path in _yaml_files(self._root):
+            digest.update(os.fsencode(path) + b"\0" + self._bytes(path) + b"\0")
+        return digest.hexdigest()
+
     @cached_property
     def naming(self) -> Mapping[str, tuple[Config, ...]]:
         """The files that name a class, by its dotted name."""
@@ -75,11 +84,15 @@ class Configs:
             folder = folder.parent
         return folder
 
-    def _read(self, path: Path) -> Config:
+    def _bytes(self, path: Path) -> bytes:
+        looked(path)
         try:
-            data = path.read_bytes() if path.stat().st_size <= _MOST_BYTES else b""
+            return path.read_bytes() if path.stat().st_size <= _MOST_BYTES else b""
         except OSError:
-            data = b""
+            return b""
+
+    def _read(self, path: Path) -> Config:
+        data = self._bytes(path)
         content = read_yaml(data.decode("utf-8", "replace")) if b":" in data else UNKNOWN
         grouped = path.parent.name == "trainer" and isinstance(content, dict) and _sets_up_trainer(content, named=True)
         tables = [content] if grouped and isinstance(content, dict) else list(_trainer_tables(content))
@@ -94,6 +107,7 @@ def _trainers(configs: Iterable[Config]) -> tuple[CallSummary, ...]:
 def _yaml_files(root: Path) -> list[Path]:
     found: list[Path] = []
     for folder, folders, names in os.walk(root):
+        looked(folder)
         folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in _SKIPPED)
         found += [Path(folder, name) for name in sorted(names) if name.endswith(_SUFFIXES) and not name.startswith(".")]
         if len(found) > _MOST_FILES:

@@ -131,6 +131,7 @@ class FileFacts:
         if found is None:
             return None
         path = found[1]
+        self.project.asked.add(("text", str(path)))
         if path not in self._others:
             try:
                 source = load(path)
@@ -308,4 +309,6 @@ class FileFacts:
         from lightlint.facts.versions import target_of
 
         pip_lines = tuple(command for _, command in self.source.pip_lines)
+        if package not in self._target:
+            self.project.asked.add(("target", package, str(self.path.parent), *pip_lines))
         return target_of(package, self.path, self.project.root, setting=self._target.get(package), pip_lines=pip_lines)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from weakref import WeakKeyDictionary
 
 from lightlint.facts.project import Project
+from lightlint.sources.looked import looked
 from lightlint.sources.source import Source
 
 _ANSWERS: WeakKeyDictionary[Project, dict[str, bool]] = WeakKeyDictionary()
@@ -37,16 +39,23 @@ def _occurs(project: Project, source: Source, name: str, pattern: str) -> bool:
     """Whether a pattern is found in the file at hand or, as last written, in another of the project."""
     if re.search(pattern, source.text):
         return True
+    return occurs(project, name, pattern, Path(source.filename).absolute())
+
+
+def occurs(project: Project, name: str, pattern: str, aside: Path | None = None) -> bool:
+    """Whether a pattern with a name in it is found in a file of the project, one left aside."""
+    project.asked.add(("occurs", name, pattern))
     answers = _ANSWERS.setdefault(project, {})
     if pattern not in answers:
-        answers[pattern] = _in_files(project, name.encode(), re.compile(pattern.encode()), source)
+        answers[pattern] = _in_files(project, name.encode(), re.compile(pattern.encode()), aside)
     return answers[pattern]
 
 
-def _in_files(project: Project, word: bytes, pattern: re.Pattern[bytes], source: Source) -> bool:
+def _in_files(project: Project, word: bytes, pattern: re.Pattern[bytes], aside: Path | None) -> bool:
     for path in project.files:
-        if str(path) == source.filename or path.absolute().as_posix() == source.filename:
+        if path == aside:
             continue
+        looked(path)
         try:
             data = path.read_bytes()
         except OSError:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from lightlint.facts.requirements import Requirement, normalise, parse_pip_command, parse_requirement
+from lightlint.sources.looked import looked
 
 __all__ = ["Pin", "Requirement", "parse_pip_command", "pins_in"]
 
@@ -53,15 +54,18 @@ def pins_in(directory: Path) -> tuple[Pin, ...]:
 
 
 def _files(directory: Path) -> list[Path]:
+    inner = directory / "requirements"
+    looked(directory)
+    looked(inner)
     try:
         names = sorted(directory.iterdir())
-        inner = directory / "requirements"
         return names + (sorted(inner.iterdir()) if inner in names and inner.is_dir() else [])
     except OSError:
         return []
 
 
 def _read(reader: Callable[[Path, str], Iterable[Pin]], file: Path) -> list[Pin]:
+    looked(file)
     try:
         text = file.read_text("utf-8", errors="replace")
         relevant = reader is _requirements or "torch" in text or "lightning" in text.lower()
@@ -88,6 +92,7 @@ def _requirements(file: Path, text: str, seen: frozenset[Path] = frozenset()) ->
         line = re.sub(r"(^|\s)#.*", "", line).rstrip("\\").strip()
         if include := re.match(r"(?:-r|-c|--requirement|--constraint)[\s=]*(\S+)", line):
             other = (file.parent / include[1]).resolve()
+            looked(other)
             if other not in seen and other.is_file():
                 yield from _requirements(other, other.read_text("utf-8", errors="replace"), seen | {other})
         elif line and not line.startswith("-"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from functools import cache, cached_property
 from pathlib import Path
 
@@ -11,6 +11,7 @@ from lightlint.facts.configs import Configs
 from lightlint.facts.summary import CallSummary, ClassSummary, ModuleSummary, summarise
 from lightlint.sources.discover import discover
 from lightlint.sources.load import load
+from lightlint.sources.looked import looked
 from lightlint.sources.source import UnreadableError
 
 _MARKERS = ("pyproject.toml", "setup.py", "setup.cfg", ".git")
@@ -21,16 +22,24 @@ _HOPS = 8
 def root_of(directory: Path) -> Path:
     """The project a directory belongs to: the nearest one above with a project file, else where its packages start."""
     for candidate in (directory, *directory.parents):
-        if any((candidate / marker).exists() for marker in _MARKERS):
+        if any(_exists(candidate / marker) for marker in _MARKERS):
             return candidate
     top = directory
-    while (top / "__init__.py").exists() and top.parent != top:
+    while _exists(top / "__init__.py") and top.parent != top:
         top = top.parent
     return top
 
 
+def _exists(path: Path) -> bool:
+    there = path.exists()
+    looked(path / "HEAD" if there and path.is_dir() else path)  # git writes to its folder itself all the time
+    return there
+
+
 _IMPORT = re.compile(r"\b(?:from|import)[ \t]+[^\n(#]*(?:\([^)]*\))?")
 _WORD = re.compile(r"\w+|\*")
+Question = tuple[str, ...]
+"""What a file's findings asked of its project: a kind, then what `questions.Answers` takes for it."""
 
 
 class Projects:
@@ -46,23 +55,32 @@ class Projects:
             self._by_root[root] = Project(root)
         return self._by_root[root]
 
+    def asked(self) -> frozenset[Question]:
+        """What was asked of them since the last call."""
+        found = frozenset[Question]().union(*(project.asked for project in self._by_root.values()))
+        for project in self._by_root.values():
+            project.asked = set()
+        return found
+
 
 class Project:
     """Knows the modules under one root. Nothing is read before it is asked for, and nothing twice."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
+        self.asked: set[Question] = set()
         self._summaries: dict[Path, ModuleSummary] = {}
         self._modules: dict[tuple[str, Path], Path | None] = {}
         self._listings: dict[Path, frozenset[str]] = {}
         self._words: dict[Path, frozenset[str]] = {}
-        self._sources: dict[Path, frozenset[Path]] = {}
+        self._sources: dict[Path, tuple[frozenset[Path], frozenset[Question]]] = {}
 
     def module_name(self, path: Path) -> str:
         """The dotted name a file is imported under, counted from where its packages start."""
+        self.asked.add(("name", str(path)))
         parts = [] if path.stem == "__init__" else [path.stem]
         folder = path.parent
-        while (folder / "__init__.py").exists() and folder.parent != folder:
+        while "__init__.py" in self._listed(folder) and folder.parent != folder:
             parts.append(folder.name)
             folder = folder.parent
         return ".".join(reversed(parts))
@@ -74,6 +92,7 @@ class Project:
 
     def summary(self, path: Path) -> ModuleSummary:
         """What others may know of a file; empty for one that cannot be read."""
+        self.asked.add(("summary", str(path)))
         if path not in self._summaries:
             try:
                 text = load(path).text
@@ -84,6 +103,7 @@ class Project:
 
     def find_module(self, dotted: str, near: Path) -> Path | None:
         """The file of a module, as seen from the directory `near`; None for one outside the project."""
+        self.asked.add(("module", dotted, str(near)))
         key = (dotted, near)
         if key not in self._modules:
             self._modules[key] = next(self._candidates(dotted, near), None)
@@ -100,6 +120,7 @@ class Project:
             if self._listed(top).isdisjoint((parts[0], parts[0] + ".py")):
                 continue
             for candidate in (top / relative.with_suffix(".py"), top / relative / "__init__.py"):
+                looked(candidate)
                 if candidate.is_file():
                     yield candidate
 
@@ -107,14 +128,20 @@ class Project:
         """The text of the project's file that defines a class or function, empty for one that is not in sight."""
         known = self.find_class(dotted, near)
         path = known[1] if known else self.find_module(dotted.rpartition(".")[0], near) if "." in dotted else None
+        return self.text(path) if path is not None else ""
+
+    def text(self, path: Path) -> str:
+        """The text of a file, empty for one that cannot be read."""
+        self.asked.add(("text", str(path)))
         try:
-            return load(path).text if path is not None else ""
+            return load(path).text
         except UnreadableError:
             return ""
 
     def _listed(self, folder: Path) -> frozenset[str]:
         """The names in a folder: most imports name no file of the project, which one listing tells."""
         if folder not in self._listings:
+            looked(folder)
             try:
                 self._listings[folder] = frozenset(each.name for each in folder.iterdir())
             except OSError:
@@ -153,13 +180,22 @@ class Project:
         found, _ = discover([str(self.root)], exclude=())
         return tuple(found)
 
-    @cached_property
+    @property
     def configs(self) -> Configs:
         """The YAML files under the root."""
+        self.asked.add(("configs",))
+        return self._configs
+
+    @cached_property
+    def _configs(self) -> Configs:
         return Configs(self.root)
 
     def mentioning(self, *words: str) -> tuple[Path, ...]:
         """The project's files whose bytes hold one of some words: the cheap question before a summary."""
+        self.asked.update(("mentioning", word) for word in words)
+        return self._mentioning(words)
+
+    def _mentioning(self, words: Iterable[str]) -> tuple[Path, ...]:
         return tuple(dict.fromkeys(path for word in words for path in self._word_index[word]))
 
     @cached_property
@@ -171,6 +207,7 @@ class Project:
         )  # fmt: skip
         index: dict[str, list[Path]] = {word: [] for word in words}
         for path in self.files:
+            looked(path)
             try:
                 data = path.read_bytes()
             except OSError:
@@ -192,8 +229,13 @@ class Project:
     def users(self, path: Path, *words: str) -> tuple[Path, ...]:
         """The files that hold one of some words and import from the file at `path`, directly or through a re-export."""
         wanted = self._importable(path)
-        candidates = (each for each in self.mentioning(*words) if each != path and wanted & self._import_words(each))
+        candidates = [each for each in self.importing(words, wanted) if each != path]
         return tuple(each for each in candidates if path in self._imported_by(each))
+
+    def importing(self, words: Sequence[str], wanted: Set[str]) -> tuple[Path, ...]:
+        """The files that hold one of some words and import something called one of the wanted ones."""
+        self.asked.add(("importing", " ".join(words), " ".join(sorted(wanted))))
+        return tuple(each for each in self._mentioning(words) if not wanted.isdisjoint(self._import_words(each)))
 
     def _importable(self, path: Path) -> frozenset[str]:
         """The words one of which every import from a file, direct or through a re-export, has in it."""
@@ -217,14 +259,18 @@ class Project:
     def _imported_by(self, path: Path) -> frozenset[Path]:
         """The project's files whose modules or classes a file imports."""
         if path not in self._sources:
+            before, self.asked = self.asked, set()
             found: set[Path | None] = set()
             for name in self.summary(path).imported:
                 found.add(self.find_module(name, path.parent))
                 found.add(self.find_module(name.rpartition(".")[0], path.parent) if "." in name else None)
                 known = self.find_class(name, path.parent)
                 found.add(known[1] if known else None)
-            self._sources[path] = frozenset(each for each in found if each is not None)
-        return self._sources[path]
+            self._sources[path] = frozenset(each for each in found if each is not None), frozenset(self.asked)
+            self.asked = before
+        sources, asked = self._sources[path]
+        self.asked |= asked
+        return sources
 
     def calls(self, path: Path, *names: str) -> tuple[CallSummary, ...]:
         """The noted calls of some canonical names in one file."""

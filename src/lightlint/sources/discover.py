@@ -15,6 +15,7 @@ from pathlib import Path
 
 from lightlint.globs import absolute, compiled
 from lightlint.sources.gitignore import GitIgnore, parse_gitignore
+from lightlint.sources.looked import looked
 
 _SUFFIXES = (".py", ".pyw", ".ipynb")
 _ENVIRONMENT_MARKS = {"pyvenv.cfg", "conda-meta"}
@@ -100,13 +101,14 @@ def _walk(
     folder: str, excluded: Callable[[str], bool], ignores: _Ignores | None, problems: list[Problem]
 ) -> Iterator[str]:
     """Paths under a directory, depth first by name; `ignores` is None where git's patterns do not count."""
+    here = os.path.abspath(folder)
+    looked(here)
     try:
         with os.scandir(folder) as scanned:
             entries = sorted(scanned, key=lambda entry: entry.name)
     except OSError as error:
         problems.append(Problem(folder, f"cannot be listed: {error.strerror or error}"))
         return
-    here = os.path.abspath(folder)
     if ignores is not None:
         ignores = _joined(ignores, here)
     for entry in entries:
@@ -132,7 +134,7 @@ def _is_file(entry: os.DirEntry[str]) -> bool:
 
 def _above(folder: str) -> _Ignores:
     """What governs a directory from the repository's root down to its parent; nothing outside a repository."""
-    repository = next((above for above in _lineage(folder) if os.path.lexists(os.path.join(above, ".git"))), folder)
+    repository = next((above for above in _lineage(folder) if _is_repository(above)), folder)
     between = _lineage(folder)[1 : _lineage(folder).index(repository) + 1]
     ignores: _Ignores = ()
     for above in reversed(between):
@@ -142,14 +144,22 @@ def _above(folder: str) -> _Ignores:
 
 def _joined(ignores: _Ignores, folder: str) -> _Ignores:
     """`ignores` with a directory's own; a repository's root starts anew."""
-    found = [] if os.path.lexists(os.path.join(folder, ".git")) else list(ignores)
+    found = [] if _is_repository(folder) else list(ignores)
     for name in (os.path.join(".git", "info", "exclude"), ".gitignore"):
+        looked(os.path.join(folder, name))
         try:
             with open(os.path.join(folder, name), "rb") as file:
                 found.insert(0, (len(os.fsencode(folder).rstrip(b"/")) + 1, parse_gitignore(file.read())))
         except OSError:
             continue
     return tuple(found)
+
+
+def _is_repository(folder: str) -> bool:
+    mark = os.path.join(folder, ".git")
+    # git writes to the folder itself all the time
+    looked(os.path.join(mark, "HEAD") if os.path.isdir(mark) else mark)
+    return os.path.lexists(mark)
 
 
 def _ignored(ignores: _Ignores, path: str, is_directory: bool) -> bool:
@@ -159,6 +169,7 @@ def _ignored(ignores: _Ignores, path: str, is_directory: bool) -> bool:
 
 
 def _is_environment(path: str) -> bool:
+    looked(path)
     return any(os.path.lexists(os.path.join(path, mark)) for mark in _ENVIRONMENT_MARKS)
 
 

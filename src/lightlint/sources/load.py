@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from lightlint.sources.looked import looked
 from lightlint.sources.notebook import read_notebook
 from lightlint.sources.python import read_python
 from lightlint.sources.source import Source, UnreadableError
@@ -25,9 +26,18 @@ def load(path: str | Path) -> Source:
     Raises:
         UnreadableError: the file cannot be opened, or is not what its name promises.
     """
+    return read(os.fspath(path), bytes_of(path))
+
+
+def bytes_of(path: str | Path) -> bytes:
+    """What is in a file.
+
+    Raises:
+        UnreadableError: it cannot be opened.
+    """
+    looked(path)
     try:
-        data = Path(path).read_bytes()
+        return Path(path).read_bytes()
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else None
         raise UnreadableError(f"cannot be read: {reason or error}") from error
-    return read(os.fspath(path), data)
