@@ -7,7 +7,6 @@ from html import escape
 from lightlint.confirm.reports.pictures import pictures
 from lightlint.confirm.reports.report import Judged, Report
 from lightlint.confirm.verdict import Number, Outcome
-from lightlint.reports.place import place
 
 _COLOURS = {Outcome.CONFIRMED: "#b3261e", Outcome.REFUTED: "#1b7a3d", Outcome.OPEN: "#8a6100"}
 _STYLE = """
@@ -63,7 +62,7 @@ def _article(judged: Judged) -> str:
     rows = "".join(_row(number) for number in verdict.numbers)
     return f"""<article style="--tone: {tone}">
 <p><span class="verdict">{escape(verdict.outcome.value)}</span> {escape(finding.code)} {escape(finding.name)}
-<span class="dim">{escape(place(finding))}, {escape(finding.tier.value)}</span></p>
+<span class="dim">{escape(judged.place)}, {escape(finding.tier.value)}</span></p>
 <p class="dim">{escape(finding.message)}</p>
 <p>{escape(verdict.reason)} <span class="dim">{escape(verdict.scope)}</span></p>
 {f"<table>{rows}</table>" if rows else ""}

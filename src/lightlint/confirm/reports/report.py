@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 from lightlint.confirm.determinism import Determinism
 from lightlint.confirm.records import Run
 from lightlint.confirm.verdict import Verdict
 from lightlint.finding import Finding
+from lightlint.reports.place import place
 
 
 @dataclass(frozen=True)
@@ -16,6 +18,13 @@ class Judged:
 
     finding: Finding
     verdict: Verdict
+
+    @property
+    def place(self) -> str:
+        """Where the finding is, from the working directory where it lies below."""
+        path = Path(self.finding.filename)
+        below = path.is_absolute() and path.is_relative_to(Path.cwd())
+        return place(replace(self.finding, filename=str(path.relative_to(Path.cwd()))) if below else self.finding)
 
 
 @dataclass(frozen=True)

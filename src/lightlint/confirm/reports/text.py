@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from lightlint.confirm.reports.report import Judged, Report
 from lightlint.confirm.verdict import Number, Outcome
 from lightlint.reports.paint import TIER_STYLES, Span, draw, printable, wants_colour
-from lightlint.reports.place import place
 
 _STYLES = {
     Outcome.CONFIRMED: "bold red",
@@ -62,7 +61,7 @@ def _judged(judged: Judged) -> Iterator[Span]:
     finding, verdict = judged.finding, judged.verdict
     yield f"{verdict.outcome.value:15}", _STYLES.get(verdict.outcome, "dim")
     yield finding.code, TIER_STYLES[finding.tier]
-    yield f" [{finding.name}] {place(finding)}\n", ""
+    yield f" [{finding.name}] {judged.place}\n", ""
     yield f"  {printable(finding.message)}\n", "dim"
     yield f"  {printable(verdict.reason)}", ""
     yield f" ({verdict.scope})\n" if verdict.scope else "\n", "dim"
