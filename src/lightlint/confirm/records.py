@@ -19,6 +19,8 @@ Every event has `kind`, `time` (seconds of the host's monotonic clock) and `step
 | trainer-start, trainer-end | boot | stage, rank, world, device: a Lightning loop begins, ends |
 | metrics | trainer | when (the hook), values: {key: value} of `trainer.callback_metrics`, epoch |
 | callback | trainer | type, monitor, mode, best: what a checkpoint or early stopping callback keeps at the end |
+| hyperparameters | trainer | modules: keys of `hparams` that hold a module |
+| metric-counts | trainer | epoch, counts: {name: updates} of the metrics as a training epoch begins |
 | loop | trainer | epoch, batches, global_step at the end of a fit |
 | hook | trainer | name: Lightning came to this point of its loop, once for each name |
 | parameters | parameters | when: before, after (an update) or backward (no optimizer has stepped yet), optimizer, tensors: {name: checksum}, versions: {name: count} |

@@ -22,7 +22,7 @@ class _Trainer:
         self._record = session.record
         self._hooks: set[str] = set()
 
-    def look(self, hook: str, trainer: Any, _module: Any) -> None:
+    def look(self, hook: str, trainer: Any, module: Any) -> None:
         """Record what may have changed at this point."""
         if hook not in self._hooks:
             self._hooks.add(hook)
@@ -30,6 +30,14 @@ class _Trainer:
         if hook in {"on_validation_end", "on_train_epoch_end", "on_train_end"} and not trainer.sanity_checking:
             values = {str(key): _number(value) for key, value in trainer.callback_metrics.items()}
             self._record.emit("metrics", when=hook, values=values, epoch=trainer.current_epoch)
+        if hook == "on_train_start":
+            modules = sorted(str(key) for key, value in dict(module.hparams).items() if hasattr(value, "state_dict"))
+            self._record.emit("hyperparameters", modules=modules)
+        if hook == "on_train_epoch_start":
+            counts = {
+                name: each._update_count for name, each in module.named_modules() if hasattr(each, "_update_count")
+            }
+            self._record.emit("metric-counts", epoch=trainer.current_epoch, counts=counts)
         if hook == "on_train_end":
             self._record.emit(
                 "loop",

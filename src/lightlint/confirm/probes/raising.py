@@ -59,8 +59,11 @@ _EXPECTED = {
     "dataloader-hook-no-return": Expected("TypeError|MisconfigurationException", r"dataloader", "run", named=True),
     "dataloader-idx-mismatch": Expected("RuntimeError|MisconfigurationException|TypeError", r"dataloader_idx", "run"),
     "fabric-not-launched": Expected("RuntimeError|TypeError", r"launch", "run"),
+    "grad-in-eval-hook": Expected("RuntimeError", r"does not require grad|inference tensor|grad_fn"),
     "half-model-with-scaler": Expected("ValueError", r"unscale FP16", "run", gpu=True),
+    "hook-signature-mismatch": Expected("TypeError", r"argument", "run", named=True),
     "hook-removed-raises": Expected("NotImplementedError", r"has been removed", "run", named=True, by="step"),
+    "init-args-not-in-hparams": Expected("TypeError", r"missing \d+ required", "run"),
     "lightning-removed-arg": Expected("TypeError", r"argument", "beside", named=True),
     "lightning-removed-attribute": Expected(_MISSING, named=True),
     "lightning-removed-import": Expected(_MISSING),
@@ -72,6 +75,10 @@ _EXPECTED = {
     "log-unsupported-value": Expected("", r"cannot be logged|values", "beside"),
     "loss-target-mismatch": Expected("RuntimeError|ValueError"),
     "lr-scheduler-removed-arg": Expected("TypeError", r"argument", "beside"),
+    "manual-trainer-clip-accumulate": Expected(
+        "MisconfigurationException", r"[Aa]utomatic gradient (clipping|accumulation)", "run", by="step"
+    ),
+    "mixed-lightning-imports": Expected("TypeError|MisconfigurationException|ValueError", where="run", by="step"),
     "metric-not-registered": Expected("MisconfigurationException", r"attribute for the `?torchmetrics", "beside"),
     "missing-super-init": Expected(
         "AttributeError|TypeError", r"before Module\.__init__|has no attribute", "run", by="step"
@@ -87,6 +94,9 @@ _EXPECTED = {
     "scalar-loss-indexed": Expected("IndexError"),
     "stft-return-complex-unset": Expected("RuntimeError|ValueError", r"return_complex", "beside"),
     "torch-removed-name": Expected(_MISSING),
+    "test-best-without-checkpoint": Expected("ValueError|MisconfigurationException", r"best", "run"),
+    "training-step-bad-return": Expected("MisconfigurationException", r"training_step|must return", "run", by="step"),
+    "training-step-without-grad": Expected("RuntimeError", r"does not require grad", "run", by="step"),
     "train-dataloader-len-in-configure-optimizers": Expected(
         "TypeError|MisconfigurationException|AttributeError", r"NoneType|train_dataloader"
     ),

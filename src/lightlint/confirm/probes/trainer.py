@@ -103,7 +103,35 @@ def batches_per_fit(_claim: Claim, run: Run) -> Verdict:
     return not_observable(run, "the run came to one fit only")
 
 
+def hyperparameter_types(claim: Claim, run: Run) -> Verdict:
+    """Whether the saved hyperparameters hold a module that the finding names."""
+    told = [event["modules"] for _, event in run.each("hyperparameters")]
+    if not told:
+        return not_observable(run, "no fit began")
+    named = sorted({key for keys in told for key in keys} & set(claim.details.values()))
+    if named:
+        return confirmed(run, f"`hparams` holds the module{'s' if len(named) > 1 else ''} {', '.join(named)}")
+    return refuted(run, "no hyperparameter that the finding names is a module")
+
+
+def metric_update_count(claim: Claim, run: Run) -> Verdict:
+    """Whether a metric goes into its second epoch with the updates of the first."""
+    later = [event["counts"] for _, event in run.each("metric-counts") if event["epoch"] > 0]
+    if not later:
+        return not_observable(run, "the run came to one epoch only")
+    name = next((each.removeprefix("self.") for each in claim.details.values() if each.startswith("self.")), "")
+    counts = [counts[name] for counts in later if name in counts]
+    if not counts:
+        return not_observable(run, f"the module has no metric `{name}`")
+    numbers = [Number("updates as the second epoch begins", counts[0])]
+    if counts[0]:
+        return confirmed(run, f"`{name}` begins the second epoch with {counts[0]} updates", numbers)
+    return refuted(run, f"`{name}` begins the second epoch anew", numbers)
+
+
 PROBES = {
+    "hyperparameter-types": Probe(hyperparameter_types, meters=("trainer",), needs_lines=False),
+    "metric-update-count": Probe(metric_update_count, meters=("trainer",), needs_lines=False),
     "hook-calls": Probe(hook_calls, meters=("trainer",), needs_lines=False),
     "callback-metrics": Probe(callback_metrics, meters=("trainer",), needs_lines=False),
     "best-of-history": Probe(best_of_history, meters=("trainer",), needs_lines=False),
