@@ -29,9 +29,9 @@ def on_foreign_gpu(claim: Claim, run: Run) -> Verdict:
     foreign = [(rank, device) for rank, device in moved if own.get(rank, device) != device]
     if foreign:
         rank, device = foreign[0]
-        return confirmed(
-            run, f"rank {rank}, whose device is {own[rank]}, took {moved[foreign[0]]:.0f} MiB on {device} here", numbers
-        )
+        mib = moved[foreign[0]]
+        took = f"took {mib:.0f} MiB on {device}" if mib > _NOTHING else f"made a CUDA context on {device}"
+        return confirmed(run, f"rank {rank}, whose device is {own[rank]}, {took} here", numbers)
     if not own:
         return still_open(run, "no rank came to a step, which shows its own device", numbers)
     if run.world == 1:

@@ -54,7 +54,7 @@ def line_time(claim: Claim, run: Run) -> Verdict:
     if not any(name.startswith("cuda:") for event in seen for name in event["changes"].get("memory", {})):
         return not_observable(run, "no GPU in this run: nothing is copied")
     for rank, process in run.ranks.items():
-        steps = [after.time - before.time for before, after in pairwise(process.of("step")[1:])]
+        steps = [after.time - before.time for before, after in pairwise(process.of("step"))]
         taken = [event["seconds"] for each, event in hits(claim, run) if each == rank][1:]
         if len(steps) < _FEWEST or len(taken) < _FEWEST:
             continue
