@@ -12,6 +12,8 @@ import pytest
 from checkout import ROOT, run
 
 from lightlint.arguments import Parser, _parser
+from lightlint.confirm.command import _parser as confirm_parser
+from lightlint.confirm.verdict import Outcome
 from lightlint.options import _PARSERS, OUTPUT_FORMATS
 
 TEXT = (ROOT / "README.md").read_text("utf-8")
@@ -42,6 +44,20 @@ def test_options_are_all_named() -> None:
         and not any(re.search(rf"(?<![\w-]){option}(?![\w-])", TEXT) for option in action.option_strings)
     ]
     assert missing == [["-V", "--version"], ["--no-cache"]]
+
+
+def test_options_of_confirm_are_those_that_there_are() -> None:
+    section = TEXT.split("## Confirm findings at run time", 1)[1].split("\n## ", 1)[0]
+    table = section.split("| Option | |\n", 1)[1].split("\n\n", 1)[0]
+    named = {option for row in table.splitlines() for option in re.findall(r"`(--[\w-]+)", row.split("|")[1])}
+    options = {option for action in confirm_parser()._actions for option in action.option_strings}
+    assert named == options - {"-h", "--help"}
+    assert set(re.findall(r"(?<![\w-])--[a-z][\w-]*", section)) <= options
+
+
+def test_verdicts_are_all_explained() -> None:
+    table = TEXT.split("| Verdict | |\n", 1)[1].split("\n\n", 1)[0]
+    assert re.findall(r"^\| `([a-z ]+)` \|", table, re.MULTILINE) == [outcome.value for outcome in Outcome]
 
 
 def test_settings_are_all_named() -> None:
