@@ -122,3 +122,28 @@ def test_a_spawned_process_that_dies_of_the_script() -> None:
     dies = error("RuntimeError", "An attempt has been made to start a new process before the bootstrapping phase")
     assert judged(GUARD, run([line()], others=([dies],)))[0] == "confirmed"
     assert judged(GUARD, run([line()]))[0] == "not observable"
+
+
+@pytest.mark.parametrize(
+    ("name", "message", "kind", "said", "outcome"),
+    [
+        (
+            "missing-super-init",
+            "`__init__` of `Data`",
+            "AttributeError",
+            "'Data' object has no attribute 'x'",
+            "confirmed",
+        ),
+        ("missing-super-init", "`__init__` of `Data`", "AttributeError", "'Batch' object has no attribute 'x'", "open"),
+        ("plateau-without-monitor", "`ReduceLROnPlateau`", "MisconfigurationException", "no monitor `loss`", "open"),
+        ("model-assigned-from-load", "`model`", "TypeError", "'_IncompatibleKeys' object is not callable", "confirmed"),
+        ("model-assigned-from-load", "`model`", "TypeError", "'NoneType' object is not callable", "open"),
+    ],
+)
+def test_an_error_of_other_lines_is_known_by_its_text(
+    name: str, message: str, kind: str, said: str, outcome: str
+) -> None:
+    assert (
+        judged(claim(name, "exception", message), run([line(), error(kind, said, row=90)], ended="raised"))[0]
+        == outcome
+    )

@@ -28,7 +28,7 @@ class Expected:
 
     Attributes:
         types: names of the exceptions, a pattern; any but those of the machine where empty.
-        text: a pattern that its message holds.
+        text: a pattern that its message holds; NAMES stands for the identifiers of the finding.
         where: where it is raised: on the finding's "line"; "beside" it, by the call that the line is an argument of; or
             anywhere in the "run", where its text tells it.
         named: whether its message must hold a name that the finding's message gives in backticks.
@@ -56,13 +56,16 @@ _EXPECTED = {
     "bce-under-autocast": Expected("RuntimeError", r"autocast", gpu=True),
     "colab-only-import": Expected("ModuleNotFoundError|ImportError", r"google"),
     "configure-optimizers-return-shape": Expected("", r"Unknown configuration for model optimizers", "run", by="step"),
+    "cuda-in-dataloader-worker": Expected("RuntimeError", r"forked subprocess", "run", gpu=True),
+    "dataloader-arg-conflict": Expected("ValueError", where="beside", named=True),
     "dataloader-hook-no-return": Expected("TypeError|MisconfigurationException", r"dataloader", "run", named=True),
     "dataloader-idx-mismatch": Expected("RuntimeError|MisconfigurationException|TypeError", r"dataloader_idx", "run"),
+    "distributed-sampler-too-early": Expected("RuntimeError|ValueError", r"process group", "beside"),
     "fabric-not-launched": Expected("RuntimeError|TypeError", r"launch", "run"),
     "grad-in-eval-hook": Expected("RuntimeError", r"does not require grad|inference tensor|grad_fn"),
     "half-model-with-scaler": Expected("ValueError", r"unscale FP16", "run", gpu=True),
-    "hook-signature-mismatch": Expected("TypeError", r"argument", "run", named=True),
     "hook-removed-raises": Expected("NotImplementedError", r"has been removed", "run", named=True, by="step"),
+    "hook-signature-mismatch": Expected("TypeError", r"argument", "run", named=True),
     "init-args-not-in-hparams": Expected("TypeError", r"missing \d+ required", "run"),
     "lightning-removed-arg": Expected("TypeError", r"argument", "beside", named=True),
     "lightning-removed-attribute": Expected(_MISSING, named=True),
@@ -78,25 +81,27 @@ _EXPECTED = {
     "manual-trainer-clip-accumulate": Expected(
         "MisconfigurationException", r"[Aa]utomatic gradient (clipping|accumulation)", "run", by="step"
     ),
-    "mixed-lightning-imports": Expected("TypeError|MisconfigurationException|ValueError", where="run", by="step"),
     "metric-not-registered": Expected("MisconfigurationException", r"attribute for the `?torchmetrics", "beside"),
     "missing-super-init": Expected(
-        "AttributeError|TypeError", r"before Module\.__init__|has no attribute", "run", by="step"
+        "AttributeError|TypeError", r"before Module\.__init__|'(NAMES)' object has no attribute", "run", by="step"
     ),
+    "mixed-lightning-imports": Expected("TypeError|MisconfigurationException|ValueError", where="run", by="step"),
     "model-assigned-from-load": Expected(
-        "TypeError|AttributeError", r"_IncompatibleKeys|'NoneType' object (is not callable|has no attribute)", "run"
+        "TypeError|AttributeError",
+        r"_IncompatibleKeys|'NoneType' object has no attribute '(step|zero_grad|param_groups|state_dict)'",
+        "run",
     ),
     "multiple-optimizers-automatic": Expected("RuntimeError", r"multiple optimizers", "run", by="step"),
+    "nccl-cpu-tensor": Expected("RuntimeError|ValueError", r"[Bb]ackend|CUDA|device type cpu", gpu=True),
+    "optimizer-count-mismatch": Expected("TypeError|AttributeError|ValueError|IndexError"),
     "optimizer-idx-arg": Expected("RuntimeError", r"optimizer_idx", "run", by="step"),
-    "plateau-without-monitor": Expected("MisconfigurationException", r"ReduceLROnPlateau|monitor", "run", by="step"),
+    "plateau-without-monitor": Expected("MisconfigurationException", r"ReduceLROnPlateau", "run", by="step"),
     "rank-zero-only-value-used": Expected("TypeError|AttributeError", r"NoneType", ranks=2),
     "reserved-attribute": Expected("AttributeError", r"setter|can't set"),
     "scalar-loss-indexed": Expected("IndexError"),
     "stft-return-complex-unset": Expected("RuntimeError|ValueError", r"return_complex", "beside"),
-    "torch-removed-name": Expected(_MISSING),
     "test-best-without-checkpoint": Expected("ValueError|MisconfigurationException", r"best", "run"),
-    "training-step-bad-return": Expected("MisconfigurationException", r"training_step|must return", "run", by="step"),
-    "training-step-without-grad": Expected("RuntimeError", r"does not require grad", "run", by="step"),
+    "torch-removed-name": Expected(_MISSING),
     "train-dataloader-len-in-configure-optimizers": Expected(
         "TypeError|MisconfigurationException|AttributeError", r"NoneType|train_dataloader"
     ),
@@ -104,10 +109,13 @@ _EXPECTED = {
     "trainer-conflicting-args": Expected(_REFUSED, where="beside", named=True),
     "trainer-invalid-value": Expected(_REFUSED, where="beside", named=True),
     "trainer-removed-arg": Expected("TypeError", r"unexpected keyword argument", "beside", named=True),
-    "unpicklable-worker-callable": Expected("PicklingError|AttributeError|TypeError", r"pickle", "run"),
+    "training-step-bad-return": Expected("MisconfigurationException", r"training_step|must return", "run", by="step"),
+    "training-step-without-grad": Expected("RuntimeError", r"does not require grad", "run", by="step"),
     "twin-callbacks": Expected(
         "RuntimeError", r"more than one|state[_ ]key|stateful callback", "run", by="trainer-start"
     ),
+    "unpicklable-worker-callable": Expected("PicklingError|AttributeError|TypeError", r"pickle", "run"),
+    "wrapped-state-dict-prefix": Expected("RuntimeError", r"loading state_dict[\s\S]*(module|_orig_mod)\.", "run"),
 }
 
 
@@ -135,13 +143,14 @@ def _is(expected: Expected, claim: Claim, kind: str, message: str) -> bool:
         return False
     if not expected.types and kind in _UNRELATED:
         return False
-    return bool(re.search(expected.text, message)) and (not expected.named or _names(claim, message))
+    text = expected.text.replace("NAMES", "|".join(sorted(_names(claim))) or "no name")
+    named = not expected.named or bool(_names(claim) & set(re.findall(r"[A-Za-z_]\w+", message)))
+    return named and bool(re.search(text, message))
 
 
-def _names(claim: Claim, message: str) -> bool:
-    """Whether a message holds one of the identifiers that the finding gives in backticks."""
-    words = {word for each in claim.details.values() for word in re.findall(r"[A-Za-z_]\w+", each)}
-    return bool(words & set(re.findall(r"[A-Za-z_]\w+", message)))
+def _names(claim: Claim) -> set[str]:
+    """The identifiers that the finding gives in backticks."""
+    return {word for each in claim.details.values() for word in re.findall(r"[A-Za-z_]\w+", each)}
 
 
 def _belongs(event: Event, claim: Claim, expected: Expected) -> bool:
