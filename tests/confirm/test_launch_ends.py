@@ -25,6 +25,7 @@ WAITS = """
         ("print('done')", "finished", 0),
         ("raise SystemExit(3)", "raised", 3),
         ("1 / 0", "raised", 1),
+        ("import os; os._exit(5)", "raised", 5),
         ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", "killed", -9),
     ],
 )

@@ -26,6 +26,7 @@ from lightlint.confirm.reports.report import Judged, Report
 from lightlint.facts.project import root_of
 from lightlint.settings import Settings
 
+_TIMED_BATCHES = 12  # of each pass of the run that measures time: the first few warm up
 _RUNS, _TIMED, _INJECTED, _SEEDED = "runs", "timed", "injected-", "seeded-"
 _SEED = 20_240_229
 _SCHEDULED_ELSEWHERE = {"srun", "mpirun"}  # their ranks do not inherit what the launcher sees
@@ -129,32 +130,36 @@ def confirm(command: Command, options: Options, settings: Settings, home: Home, 
         OSError: there is no room for what the run needs.
     """
     rehearsal = _prepared(command, options, settings, home)
-    found, folder = rehearsal.found, home.folder / _RUNS
-    text = shlex.join(command.words)
+    folder, text = home.folder / _RUNS, shlex.join(command.words)
     seen, ending = rehearsal.run()
-    kept.save(found, text, folder)
-    wanted = [each.claim for each in found if each.claim.probe in all_probes()]
-    if options.timing and not ending.number and seen.started and any(all_probes()[each.probe].timed for each in wanted):
-        meters = {
-            meter for each in wanted if all_probes()[each.probe].timed for meter in all_probes()[each.probe].meters
-        }
-        _, ending = rehearsal.run(_TIMED, trace=False, meters=tuple(sorted(meters | {"loaders"})))
-    if options.inject:
-        for each in wanted:
-            target = injection.place(each) if all_probes()[each.probe].inject and not ending.number else None
-            if target is not None:
-                meters = {*all_probes()[each.probe].meters, "loaders", "inject"} - {"lines"}
-                changes = {"trace": False, "targets": (target,), "meters": tuple(sorted(meters))}
-                at = min(1, seen.world - 1)
-                _, ending = rehearsal.run(f"{_INJECTED}{each.index}", inject=each.index, inject_rank=at, **changes)
-    if options.determinism and not ending.number:
-        for number in (1, 2, 3):
-            changes = {"trace": False, "targets": (), "meters": ("loaders", "parameters")}
-            if not ending.number:
-                _, ending = rehearsal.run(f"{_SEEDED}{number}", seed=_SEED, deterministic=number == 3, **changes)
+    kept.save(rehearsal.found, text, folder)
+    further = _further(rehearsal.found, options, seen) if seen.started else {}
+    for name, changes in further.items():
+        if not ending.number:
+            _, ending = rehearsal.run(name, **changes)
     if options.keep:
         _keep(folder, options.keep)
-    return _judged(text, line, found, (folder,)), ending.number
+    return _judged(text, line, rehearsal.found, (folder,)), ending.number
+
+
+def _further(found: Sequence[Suspicion], options: Options, seen: Run) -> dict[str, dict[str, Any]]:
+    """The runs behind the first one that saw `seen`: by name, what their plans have instead."""
+    probes = [(each.claim, all_probes()[each.claim.probe]) for each in found if each.claim.probe in all_probes()]
+    runs: dict[str, dict[str, Any]] = {}
+    timed = {meter for _, probe in probes if probe.timed for meter in ("loaders", *probe.meters)}
+    if timed and options.timing:
+        limits = Limits(options.epochs, max(options.batches, _TIMED_BATCHES))
+        runs[_TIMED] = {"meters": tuple(sorted(timed)), "limits": limits}
+    for claim, probe in probes:
+        target = injection.place(claim) if probe.inject and options.inject else None
+        if target is not None:
+            meters = {"loaders", "inject", *probe.meters} - {"lines"}
+            where = {"inject": claim.index, "inject_rank": min(1, seen.world - 1), "targets": (target,)}
+            runs[f"{_INJECTED}{claim.index}"] = {"meters": tuple(sorted(meters)), **where}
+    for number in (1, 2, 3) if options.determinism else ():
+        seed = {"seed": _SEED, "deterministic": number == 3, "targets": ()}
+        runs[f"{_SEEDED}{number}"] = {"meters": ("loaders", "parameters"), **seed}
+    return {name: {"trace": False, **changes} for name, changes in runs.items()}
 
 
 def again(folders: Sequence[Path], line: str) -> Report:

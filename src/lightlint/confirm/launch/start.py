@@ -27,6 +27,7 @@ _POLL = 0.05  # seconds between two questions whether a run has ended
 _LOOK = 1.0  # seconds between two looks at what it does
 _AGAIN = 2.0  # seconds between the two looks at stacks that must be the same for a stall
 _LONGEST = 70  # characters of a temporary folder: a socket's path, which has two more names, may have 108
+_NOT_STARTED = (126, 127)  # exit statuses of shells and of `enter` for a program that cannot run
 _STANDARD_ERROR = 2  # the run's output goes there; the report alone goes to standard output
 
 
@@ -175,17 +176,18 @@ def _ended(status: int, folder: Path) -> Ending:
     ends = [event["reason"] for process in run.processes for event in process.of("end")]
     if status == 0:
         ended = "cut" if "cut" in ends else "finished"
-    elif status < 0 or (run.started and _was_killed(run)):
+    elif status < 0 or _was_killed(run):
         ended = "killed"
     else:
-        ended = "raised" if run.started else "failed to start"
+        ended = "failed to start" if status in _NOT_STARTED and not run.started else "raised"
     return Ending(ended, status, incomplete=_incomplete(folder))
 
 
 def _was_killed(run: records.Run) -> bool:
-    """Whether a training process went without a word: no exception anywhere, and no end."""
+    """Whether a rank under a launcher went without a word: no exception anywhere, and no end."""
+    launched = any(process.start.get("agent") for process in run.processes)
     told = any(process.of("exception") for process in run.processes)
-    return not told and any(process.trains and not process.of("end") for process in run.processes)
+    return launched and not told and any(process.trains and not process.of("end") for process in run.processes)
 
 
 def _incomplete(folder: Path) -> str:
