@@ -56,6 +56,7 @@ def test_an_interpreter_that_cannot_be_watched_is_told(place: Place) -> None:
     [
         (("no-such-python", "train.py"), "no-such-python: no such program"),
         (("python", "missing.py"), "missing.py: no such file"),
+        (("python", "missing.py", "--epochs", "3"), "missing.py: no such file"),
         (("ls",), "no Python script found in `ls`"),
         ((), "no command given: write it behind `--`, as in `lightlint confirm -- python train.py`"),
     ],

@@ -50,6 +50,11 @@ def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             " --nproc-per-node 9",
         ),
         (
+            "python -m accelerate.commands.launch --multi_gpu --num_processes=4 train.py",
+            RAW,
+            "python -m accelerate.commands.launch --num_processes 2 --num_machines 1 --multi_gpu train.py",
+        ),
+        (
             "accelerate launch --num_processes 4 --mixed_precision no train.py",
             RAW,
             "accelerate launch --num_processes 2 --num_machines 1 --mixed_precision no train.py",

@@ -30,11 +30,13 @@ _TORCHRUN = _Launcher(
     ("--node-rank", "--master-addr", "--master-port", "--rdzv-backend", "--rdzv-endpoint", "--rdzv-id", "--rdzv-conf"),
     ("--standalone",),
 )
+_ACCELERATE = _Launcher("--num_processes", {"--num_machines": "1"}, ("--machine_rank", "--main_process_ip"))
 _LAUNCHERS = {
     "torchrun": _TORCHRUN,
     "torch.distributed.run": _TORCHRUN,
     "torch.distributed.launch": _TORCHRUN,
-    "accelerate": _Launcher("--num_processes", {"--num_machines": "1"}, ("--machine_rank", "--main_process_ip")),
+    "accelerate": _ACCELERATE,
+    "accelerate.commands.launch": _ACCELERATE,
     "deepspeed": _Launcher("--num_gpus", {"--num_nodes": "1"}, ("--hostfile", "--include", "--exclude")),
 }
 

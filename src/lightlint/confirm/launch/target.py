@@ -13,6 +13,7 @@ _LAUNCHERS = {
     "torch.distributed.run",
     "torch.distributed.launch",
     "accelerate",
+    "accelerate.commands.launch",
     "srun",
     "mpirun",
     "deepspeed",
@@ -62,8 +63,9 @@ def parse(words: Sequence[str]) -> Command:
             return Command(tuple(words), at, Path(word), launcher=launcher)
         if word == "-m" and at + 1 < len(words) and words[at + 1] not in _LAUNCHERS:
             return Command(tuple(words), at + 1, _module_file(words[at + 1]), True, launcher)
-        if word.endswith((".py", ".ipynb")) and at == len(words) - 1:
-            raise CommandError(f"{word}: no such file")
+    missing = next((word for word in words if word.endswith((".py", ".ipynb"))), None)
+    if missing is not None:
+        raise CommandError(f"{missing}: no such file")
     raise CommandError(f"no Python script found in `{' '.join(words)}`")
 
 
