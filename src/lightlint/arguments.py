@@ -9,11 +9,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
+from lightlint.cache.folder import NAME as CACHE
 from lightlint.options import OUTPUT_FORMATS
 
 _EPILOG = """commands:
   lightlint rule CODE|NAME   explain a rule
   lightlint rule --all       list all rules
+  lightlint confirm -- CMD   run a training command for a few steps: which findings are real?
+  lightlint forecast -- CMD  say how much GPU memory its training step takes
+  lightlint env diff A B     say why code runs in one environment and not in another
+  lightlint clean            remove the cache
 
 exit status: 0 nothing found, 1 errors or warnings found, 2 lightlint failed or was used wrongly"""
 
@@ -106,7 +111,19 @@ def _parser() -> Parser:
     group.add_argument("--config", type=Path, metavar="FILE", help="a settings file to use for all paths")
     group.add_argument("--isolated", action="store_true", help="read no settings file")
     group.add_argument("--no-cache", action="store_true", help="read and write no cache")
+    group.add_argument(
+        "--cache-dir", type=Path, metavar="DIR", help=f"the cache (default: {CACHE} beside the settings)"
+    )
+
+    group = parser.add_argument_group("speed")
+    group.add_argument("-j", "--jobs", type=_count, metavar="N", help="processes to lint in (default: by the work)")
     return parser
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or not int(text):
+        raise argparse.ArgumentTypeError(f"expected a number from 1, found {text!r}")
+    return int(text)
 
 
 def _comma_list(text: str) -> list[str]:
