@@ -17,11 +17,13 @@ from lightlint.settings import load as load_settings
 if TYPE_CHECKING:
     from argparse import Namespace
 
+    from lightlint.cache.store import Cache
     from lightlint.run import Result
 
 CLEAN, FOUND, FAILED, INTERRUPTED = 0, 1, 2, 130
 
 _COMMANDS = {
+    "clean": "lightlint.cache.command",
     "confirm": "lightlint.confirm.command",
     "env": "lightlint.environment.command",
     "forecast": "lightlint.forecast.command",
@@ -90,10 +92,27 @@ def _paths(options: Namespace, settings: Settings) -> int:
                 progress=progress,
             )
         else:
-            result = run.check(options.paths, settings, progress=progress)
+            cache = _cache(options, settings)
+            result = run.check(options.paths, settings, cache=cache, jobs=options.jobs, progress=progress)
     if not result.files and not result.problems and not options.quiet:
         _say(f"no Python files found under {', '.join(options.paths)}")
     return _report(result, options, settings, sys.stdout)
+
+
+def _cache(options: Namespace, settings: Settings) -> Cache | None:
+    if options.no_cache:
+        return None
+    from lightlint.cache.folder import folder_of, prepare
+    from lightlint.cache.store import Cache
+
+    where = folder_of(options.cache_dir, settings)
+    try:
+        prepare(where)
+    except OSError as error:
+        if options.cache_dir is not None:
+            raise SettingsError(f"--cache-dir: {where} cannot be written: {error.strerror}") from error
+        return None
+    return Cache(where, settings)
 
 
 def _stdin(options: Namespace, settings: Settings) -> int:

@@ -16,7 +16,6 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from lightlint.facts.project import Projects
 from lightlint.finding import Applicability, Finding, Fix
 from lightlint.pages import Page, all_pages, find
 from lightlint.settings import Settings
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
 
     from lightlint.check import Check
     from lightlint.facts.file import FileFacts
+    from lightlint.facts.project import Projects
 
 SYNTAX, CRASH, UNUSED, UNFIXED = "LL000", "LL001", "LL002", "LL003"
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")

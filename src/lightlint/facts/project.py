@@ -50,7 +50,10 @@ class Projects:
 
     def of(self, path: Path) -> Project:
         """The project a file belongs to."""
-        root = root_of(path.parent)
+        return self.at(root_of(path.parent))
+
+    def at(self, root: Path) -> Project:
+        """The project at a root."""
         if root not in self._by_root:
             self._by_root[root] = Project(root)
         return self._by_root[root]

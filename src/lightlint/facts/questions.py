@@ -4,25 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Set
 from dataclasses import fields, is_dataclass
-from hashlib import blake2b
 from pathlib import Path
 
+from lightlint.digest import digest
 from lightlint.facts.mentions import occurs
-from lightlint.facts.project import Project, Question, root_of
+from lightlint.facts.project import Project, Question
 from lightlint.sources.load import bytes_of
 from lightlint.sources.source import UnreadableError
 
 
-def digest(data: bytes) -> str:
-    """A short name for some bytes that no others have."""
-    return blake2b(data, digest_size=16).hexdigest()
-
-
 class Answers:
-    """What one project answers now. Each question is asked once."""
+    """What one project answers now. Each question is asked once.
 
-    def __init__(self, project: Project) -> None:
+    Args:
+        project: whom to ask.
+        summaries: of files by path a digest of the content and, for that content, the answer.
+    """
+
+    def __init__(self, project: Project, summaries: dict[str, tuple[str, str]]) -> None:
         self._project = project
+        self._summaries = summaries
         self._known: dict[Question, str] = {}
         self._kinds: dict[str, Callable[..., str]] = {
             "summary": self._summary,
@@ -37,14 +38,19 @@ class Answers:
         }
 
     def __call__(self, question: Question) -> str:
-        """The answer to a question; one of a kind that is not known has none that could have been given before."""
+        """The answer to a question."""
         if question not in self._known:
             kind, *arguments = question
             self._known[question] = self._kinds[kind](*arguments)
         return self._known[question]
 
     def _summary(self, path: str) -> str:
-        return digest(_canonical(self._project.summary(Path(path))).encode("utf-8", "surrogatepass"))
+        content = self._text(path)
+        known = self._summaries.get(path)
+        if known is None or known[0] != content:
+            known = content, digest(_canonical(self._project.summary(Path(path))))
+            self._summaries[path] = known
+        return known[1]
 
     def _text(self, path: str) -> str:
         try:
@@ -58,13 +64,8 @@ class Answers:
         return repr(target_of(package, Path(folder) / "_", self._project.root, pip_lines=pip_lines))
 
 
-def root(path: Path) -> str:
-    """The root of a file's project."""
-    return str(root_of(path.parent))
-
-
 def _listed(paths: tuple[Path, ...]) -> str:
-    return digest("\0".join(map(str, paths)).encode("utf-8", "surrogatepass"))
+    return digest("\0".join(map(str, paths)))
 
 
 def _canonical(value: object) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, reduce
@@ -10,6 +11,7 @@ from operator import and_, or_
 from pathlib import Path
 
 from lightlint.facts.pins import Pin, parse_pip_command, pins_in
+from lightlint.sources.looked import looked
 
 # Distributions that hold a package, the one that decides first.
 _DISTRIBUTIONS = {
@@ -282,6 +284,8 @@ def installed(package: str) -> Version | None:
     """The version of a package in the environment lightlint runs in; the package is not imported."""
     from importlib.metadata import PackageNotFoundError, version
 
+    for folder in sys.path:
+        looked(folder or ".")
     for name in _DISTRIBUTIONS[package]:
         try:
             return Version(version(name))

@@ -1,0 +1,115 @@
+"""One file after another through the checks, and with `fix` to new files."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from lightlint.digest import digest
+from lightlint.facts.project import Projects, Question
+from lightlint.finding import Finding
+from lightlint.fixes.apply import Fixed, fix_source
+from lightlint.lint import Crash, Linted, lint, no_collection, parses, unreadable
+from lightlint.results import Changed, Problem, Result
+from lightlint.settings import Settings
+from lightlint.sources.load import bytes_of, read
+from lightlint.sources.source import ForeignError, Source, UnreadableError, UnwritableError
+from lightlint.sources.write import write
+
+_WASTE = 600_000  # bytes of source whose facts may wait for the collector; a tree is a hundred times its text
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of one file; `content` is a digest of its text, `asked` what its findings hang on at a project's root."""
+
+    result: Result
+    content: str = ""
+    root: str = ""
+    asked: frozenset[Question] = frozenset()
+
+
+One = Callable[[Source, Settings, Projects], Result]
+
+
+def outcomes(files: Sequence[Path], settings: Settings, one: One, projects: Projects) -> Iterator[Outcome]:
+    """Take files one after another; the memory of their trees is given back now and then."""
+    waste = 0
+    with no_collection():
+        gc.freeze()  # what was imported stays: no collection below looks at it
+        for path in files:
+            data, outcome = _outcome(path, settings.for_path(path), one, projects)
+            yield outcome
+            waste += len(data)
+            if waste > _WASTE:
+                gc.collect()
+                waste = 0
+
+
+def _outcome(path: Path, settings: Settings, one: One, projects: Projects) -> tuple[bytes, Outcome]:
+    try:
+        data = bytes_of(path)
+    except UnreadableError as error:
+        return b"", Outcome(unread(str(path), error, settings))
+    projects.asked()  # what others asked is not this file's
+    try:
+        result = one(read(str(path), data), settings, projects)
+    except UnreadableError as error:
+        result = unread(str(path), error, settings)
+    project = projects.of(path.absolute())
+    return data, Outcome(result, digest(data), str(project.root), projects.asked())
+
+
+def checked(source: Source, settings: Settings, projects: Projects) -> Result:
+    """Lint a source."""
+    linted = lint(source, settings, projects)
+    return Result(linted.findings, tuple(map(_crashed, linted.crashes)), files=1)
+
+
+def fixer(*, unsafe: bool, write_files: bool) -> One:
+    """What repairs a source, and its file; `write_files` False only says what would change."""
+
+    def one(source: Source, settings: Settings, projects: Projects) -> Result:
+        result, fixed = fixed_text(source, settings, projects, unsafe=unsafe)
+        if write_files and fixed.source is not source:
+            try:
+                write(source.filename, fixed.source.render())
+            except UnwritableError as error:
+                before = checked(source, settings, projects)
+                return Result(before.findings, (*result.problems, Problem(source.filename, str(error))), (), 1)
+        return result
+
+    return one
+
+
+def fixed_text(source: Source, settings: Settings, projects: Projects, *, unsafe: bool) -> tuple[Result, Fixed]:
+    """Lint and repair a source."""
+    crashes: list[Crash] = []
+
+    def once(text: Source) -> Sequence[Finding]:
+        linted: Linted = lint(text, settings, projects)
+        crashes.extend(linted.crashes)
+        return [finding if settings.shows(finding) else replace(finding, fix=None) for finding in linted.findings]
+
+    fixed = fix_source(source, once, unsafe=unsafe, parses=parses)
+    changed: tuple[Changed, ...] = ()
+    if fixed.source is not source:
+        codes = tuple(finding.code for finding in fixed.applied)
+        changed = (Changed(source.filename, source.text, fixed.source.text, codes),)
+    active = settings.rules_for(source.filename)
+    failed = (finding for finding in fixed.problems if finding.name in active)
+    return Result((*fixed.left, *failed), tuple(map(_crashed, dict.fromkeys(crashes))), changed, 1), fixed
+
+
+def unread(filename: str, error: UnreadableError, settings: Settings) -> Result:
+    """What is said of a file that cannot be read."""
+    if isinstance(error, ForeignError):
+        return Result(problems=(Problem(filename, str(error), fatal=False),), files=1)
+    finding = unreadable(filename, str(error))
+    return Result((finding,) if finding.name in settings.rules_for(filename) else (), files=1)
+
+
+def _crashed(crash: Crash) -> Problem:
+    return Problem(crash.filename, f"the check of `{crash.rule}` failed", details=crash.traceback)

@@ -1,0 +1,51 @@
+"""What a run found and did, as plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from lightlint.finding import Finding
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something lightlint could not do; `fatal` ones make the exit status 2."""
+
+    filename: str
+    message: str
+    fatal: bool = True
+    details: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """A file that fixes changed, or would change: its text before and after and the codes of what was repaired."""
+
+    filename: str
+    before: str
+    after: str
+    fixed: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a run found and did."""
+
+    findings: tuple[Finding, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    changed: tuple[Changed, ...] = ()
+    files: int = 0
+
+
+def merged(results: Iterable[Result]) -> Result:
+    """Results of several files as one, in their order."""
+    each = tuple(results)
+    return Result(
+        tuple(finding for result in each for finding in result.findings),
+        tuple(problem for result in each for problem in result.problems),
+        tuple(change for result in each for change in result.changed),
+        sum(result.files for result in each),
+    )
