@@ -25,7 +25,7 @@ def install(session: Session) -> None:
     session.snapshots["memory"] = lambda frame: {
         **held(),
         **{f"{name} peak": value for name, value in PEAKS.take("lines").items()},
-        "gradients": round(_gradients(frame), 3),
+        "gradients": round(_gradients(frame), 6),
         "cuda started": _has_started(),
     }
 
