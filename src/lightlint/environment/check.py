@@ -35,7 +35,7 @@ def _imports(side: Side, usage: Usage) -> Iterator[Row]:
         names = distributions(module, side)
         if names and side.version(*names) is None:
             why = f"`import {module}` raises ModuleNotFoundError"
-            yield Row(BREAKS, names[0], "not installed", "", why, (str(usage.imports[module]),))
+            yield Row(BREAKS, names[0], "not installed", None, why, (str(usage.imports[module]),))
 
 
 def _pins(side: Side, paths: Sequence[str]) -> Iterator[Row]:
@@ -56,7 +56,7 @@ def _api(side: Side, usage: Usage, paths: Sequence[str], settings: Settings) -> 
     for finding in rules.findings(paths, usage, side, settings):
         if finding.counts and finding.code.startswith(_VERSIONED):
             weight = BREAKS if finding.tier is Tier.ERROR else SLOWS
-            yield Row(weight, finding.name, "", "", f"{finding.message} ({finding.code})", (place(finding),))
+            yield Row(weight, finding.name, "", None, f"{finding.message} ({finding.code})", (place(finding),))
 
 
 def _devices(side: Side, usage: Usage) -> Iterator[Row]:
@@ -64,7 +64,7 @@ def _devices(side: Side, usage: Usage) -> Iterator[Row]:
         return
     gpus = side.machine.get("gpus") or []
     if usage.gpu and not gpus:
-        yield Row(FAILS, "gpus", "none", "", "the code asks for CUDA", (str(usage.gpu),))
+        yield Row(FAILS, "gpus", "none", None, "the code asks for CUDA", (str(usage.gpu),))
     if usage.devices and gpus and usage.devices[0] > len(gpus):
         yield Row(
             FAILS,

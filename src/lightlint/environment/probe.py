@@ -80,9 +80,9 @@ def torch() -> dict[str, Any] | None:
     try:
         import torch as module
     except ImportError as error:
-        return None if isinstance(error, ModuleNotFoundError) and error.name == "torch" else {"error": str(error)}
+        return None if isinstance(error, ModuleNotFoundError) and error.name == "torch" else {"error": pathless(error)}
     except Exception as error:
-        return {"error": f"{type(error).__name__}: {error}"}
+        return {"error": pathless(error)}
     version, backends = module.version, module.backends
     return {
         "version": module.__version__,
@@ -104,6 +104,12 @@ def torch() -> dict[str, Any] | None:
         "deterministic_algorithms": attempt(module.are_deterministic_algorithms_enabled),
         "threads": attempt(module.get_num_threads),
     }
+
+
+def pathless(error: Exception) -> str:
+    """An error in one line, without the paths in it: they name users."""
+    line = (str(error).splitlines() or [""])[0]
+    return re.sub(r"\[?'?[^\s'\"]*/[^,\]]*[,\]]?", "...", f"{type(error).__name__}: {line}")[:200]
 
 
 def attempt(ask: Callable[[], Any]) -> Any:

@@ -40,10 +40,6 @@ def _spans(rows: Sequence[Row], most: int) -> Iterator[Span]:
 
 
 def _values(row: Row) -> str:
-    if not row.first and not row.second:
-        return ""
-    return (
-        f": {printable(row.first) or '-'} | {printable(row.second) or '-'}"
-        if row.second or not row.why
-        else f": {printable(row.first)}"
-    )
+    if row.second is None:
+        return f": {printable(row.first)}" if row.first else ""
+    return f": {printable(row.first) or '-'} | {printable(row.second) or '-'}"

@@ -16,7 +16,7 @@ class Row:
         weight: how much it matters; rows are shown in this order.
         subject: what differs: a package, a machine's part, a variable.
         first: its value in the first environment, empty where it has none.
-        second: its value in the second.
+        second: its value in the second, None where only one is looked at.
         why: why it can matter to this code, one clause; empty where nothing is known.
         places: where in the code.
     """
@@ -24,7 +24,7 @@ class Row:
     weight: int
     subject: str
     first: str
-    second: str
+    second: str | None
     why: str = ""
     places: tuple[str, ...] = ()
 

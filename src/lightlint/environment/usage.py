@@ -89,7 +89,8 @@ class Usage:
         """
         major, minor = map(int, python.split(".")[:2])
         for source in self.sources:
-            if _parse(source.text) and (error := _error(source.text, (major, minor))):
+            known = _parse(source.text) is not None or (major, minor) <= sys.version_info[:2]
+            if known and (error := _error(source.text, (major, minor))):
                 return Place(source.filename, error)
         return None
 
