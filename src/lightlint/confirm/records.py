@@ -48,6 +48,15 @@ Every event has `kind`, `time` (seconds of the host's monotonic clock) and `step
 | loader | loaders | loader, length, batch_size, workers, sampler, shuffle, dataset, dataset_length, places: where it was made |
 | pass | loaders | loader, number, indices (a sample of up to 20,000, None for iterable data), places: where it began |
 | batch | loaders | loader, pass, number, wait and told (seconds: drawing it, recording the one before), digest |
+| worker | rng | when: begin or end of a loader's worker, worker, group: its pass, initialised, generators and states: {name: checksum}, source: where its data set's class stands |
+| loss | losses | number, value, graph (checksum of the operations behind it), nodes, rise: {device: MiB since the pass before}, device, anomaly |
+| collective | collectives | number, name, shape, whole: of all ranks, items and distinct tensors of a list, places |
+| exchange | collectives | when: forward or backward, model, wanted: whether DDP is to exchange gradients, grad, buffers: whether it broadcasts some, places |
+| attributes | holders | module, data_module: names of their attributes when training starts |
+| warning | warnings | category, message, places |
+| saved | checkpoints | path, error: why `weights_only=True` refuses it, places |
+| loaded | checkpoints | missing, unexpected: keys that `load_state_dict` passed over, places |
+| timed-call | times | number, skipped, seconds, since (seconds from the call before), behind_skipped, peak: {device: MiB}, places |
 | injected | inject | finding, row, type: an error was raised there |
 | nondeterministic | seed | operation, file, line: torch says that it is not deterministic |
 | pass-end | loaders | loader, pass, batches, cut |
