@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from lightlint.confirm.boot import ranks
+from lightlint.confirm.boot.logger import make_logger
 
 if TYPE_CHECKING:
     from lightlint.confirm.boot.session import Session
@@ -72,11 +73,13 @@ def limit_loops(trainer: Any, session: Session) -> None:
         if hasattr(callback, "dirpath") and hasattr(callback, "save_top_k"):
             callback.dirpath = f"{session.plan.scratch}/checkpoints"
     trainer._default_root_dir = session.plan.scratch
-    if trainer.loggers:
-        import importlib
+    trainer.loggers = [make_logger(_package(trainer), session.plan.scratch) for _ in trainer.loggers]
 
-        package = type(trainer).__module__.partition(".trainer")[0]
-        trainer.loggers = [importlib.import_module(f"{package}.loggers.logger").DummyLogger()]
+
+def _package(trainer: Any) -> str:
+    """The Lightning that a Trainer is of: its class may be the program's own."""
+    modules = (kind.__module__.partition(".trainer.trainer") for kind in type(trainer).__mro__)
+    return next(package for package, found, _ in modules if found)
 
 
 def enter() -> None:
