@@ -49,7 +49,7 @@ class Program:
     Attributes:
         seed: its folder.
         words: the command.
-        ended: how the run ends.
+        ended: how the run ends; empty where that depends on what is installed.
         options: of `lightlint confirm`.
         moved: a program of the same folder, a rule and a line of this one: there that rule's first finding is judged.
         determinism: a part of what is said of two seeded runs.
@@ -82,18 +82,24 @@ _SAME_SAMPLES = Said(
 _OWN_SAMPLES = Said(
     "refuted", ("0% overlap",), ("all: samples drawn by all ranks together / distinct = 1.0", "0: samples drawn = 32")
 )
-_NO_SECOND_GPU = "not observable"
+_NO_GPU = "not observable"
 _MUTATED = ("0: weights changed", "0: weights after step 4", "1: weights after step 4", "all: first `head.weight`")
 PROGRAMS = (
     Program(
         "s01_model_moved",
         ("python", "one_process.py"),
-        {"model-moved-before-fit": Said(_NO_SECOND_GPU, gpu="refuted")},
+        {"model-moved-before-fit": Said("not reached", gpu="refuted")},
     ),
     Program(
         "s01_model_moved",
         ("python", "two_ranks.py"),
-        {"model-moved-before-fit": Said(_NO_SECOND_GPU, gpu="confirmed")},
+        {"model-moved-before-fit": Said(_NO_GPU, gpu="confirmed")},
+        ranks=2,
+    ),
+    Program(
+        "s01_model_moved",
+        ("python", "forked.ipynb"),
+        {"model-moved-before-fit": Said("not reached", gpu="confirmed")},
         ranks=2,
     ),
     Program("s02_batch_of_5000", ("python", "one_device.py")),
@@ -123,39 +129,44 @@ PROGRAMS = (
         ended="raised",
     ),
     Program("s03_lightning_upgraded/either", ("python", "train.py")),
-    Program("s04_keras", ("python", "cnn.py"), ended="failed to start"),
+    Program("s04_keras", ("python", "cnn.py"), ended=""),
     Program(
         "s05_full_batch", ("python", "train.py"), ended="cut", options=("--determinism",), determinism="bit for bit"
     ),
     Program(
         "s06_pool_lambda",
         ("python", "load.py"),
-        {"unpicklable-worker-callable": Said("confirmed", ("PicklingError",))},
+        {"unpicklable-worker-callable": Said("confirmed", ("pickle",))},
         ended="raised",
     ),
     Program(
         "s06_pool_lambda",
         ("python", "load.ipynb"),
-        {"unpicklable-worker-callable": Said("confirmed", ("PicklingError",))},
+        {"unpicklable-worker-callable": Said("confirmed", ("pickle",))},
         ended="raised",
     ),
-    Program("s07_batch_of_128", ("python", "train.py"), {}, options=("--batches", "20")),
+    Program(
+        "s07_batch_of_128",
+        ("python", "train.py"),
+        {"loader-without-workers": Said("confirmed", numbers=("0: share of a step spent waiting",))},
+        options=("--batches", "20"),
+    ),
     Program(
         "s08_empty_cache",
         ("python", "emptied.py"),
-        {"empty-cache-in-loop": Said(_NO_SECOND_GPU, ("no GPU",), gpu="confirmed")},
+        {"empty-cache-in-loop": Said(_NO_GPU, ("no GPU",), gpu="confirmed")},
     ),
     Program("s08_empty_cache", ("python", "plain.py")),
     Program(
         "s09_accumulation",
         ("python", "train.py"),
-        {"accumulation-index-unbound": Said("confirmed", ("NameError",))},
+        {"accumulation-index-unbound": Said("confirmed", ("NameError",), ("0: steps taken = 0",))},
         ended="raised",
     ),
     Program(
         "s09_accumulation",
         ("python", "train.ipynb"),
-        {"accumulation-index-unbound": Said("confirmed")},
+        {"accumulation-index-unbound": Said("confirmed", ("26 batches, 26 steps",), ("0: steps taken = 26",))},
         options=("--batches", "20"),
     ),
     Program(
@@ -247,7 +258,8 @@ PROGRAMS = (
         {
             "rank-dependent-forward": Said(
                 "confirmed",
-                numbers=("0: memory from a step's begin to its loss", "1: memory from a step's begin to its loss"),
+                ("rank 0 takes 64 MiB to its loss where rank 1 takes 0",),
+                ("0: memory from a step's begin to its loss", "1: memory from a step's begin to its loss"),
             )
         },
         ranks=2,
@@ -258,7 +270,8 @@ PROGRAMS = (
         {
             "rank-dependent-forward": Said(
                 "confirmed",
-                numbers=(
+                ("two functions",),
+                (
                     "0: losses",
                     "1: losses",
                     "all: steps after which all ranks held the same parameters = 4 of 4",
@@ -273,7 +286,7 @@ PROGRAMS = (
 def broken(program: Program, report: dict[str, Any], *, gpus: bool = False) -> Iterator[str]:
     """Where a report says something else than it must."""
     run = report["run"]
-    if (run["ended"], run["ranks"]) != (program.ended, program.ranks):
+    if (run["ended"], run["ranks"]) != (program.ended or run["ended"], program.ranks):
         yield f"the run {run['ended']} on {run['ranks']} ranks"
     if program.determinism not in ((report["determinism"] or {}).get("sentence") or ""):
         yield f"two seeded runs: {report['determinism']}"
