@@ -5,8 +5,9 @@ the fault of the bad one is. Both are run under `lightlint confirm` in folders o
 makes a process group or the label is about ranks. What asks for a GPU is moved to the CPU, and what only defines classes
 gets a few lines behind it that train them; no line moves.
 
-What must hold: a labelled fault is never refuted, and nothing is confirmed in a good program that is not confirmed in
-the bad one as well, beside its label. Prints a row for each case; status 1 if a promise was broken. Needs torch and Lightning.
+The good program is asked for more than what is found in it: the findings at the bad one's label are judged there, too,
+where their lines are the same, as if the linter had been wrong. What must hold: a labelled fault is never refuted, and in
+the good program neither a warning nor a moved finding is confirmed. Prints a row for each case; status 1 if a promise was broken. Needs torch and Lightning.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import tempfile
 import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Any
 
@@ -56,13 +58,14 @@ class Label:
 
 @dataclass(frozen=True)
 class Row:
-    """What was said of a case: rule, verdict and reason for the labelled lines, and the confirmed of both programs."""
+    """What was said of a case: rule, verdict and reason at the label, the same of the good program, and its confirmed."""
 
     case: str
     kind: str
     labelled: tuple[tuple[str, str, str], ...]
     ended: tuple[str, str]
     good: tuple[tuple[str, str], ...]
+    moved: tuple[tuple[str, str, str], ...]
 
     @property
     def broken(self) -> str:
@@ -77,9 +80,13 @@ class Row:
         return any(verdict == "confirmed" for _, verdict, _ in self.labelled)
 
     def __str__(self) -> str:
-        said = "; ".join(f"{rule}: {verdict} ({reason})" for rule, verdict, reason in self.labelled) or "no finding"
+        said, moved = (
+            "; ".join(f"{rule}: {verdict} ({reason})" for rule, verdict, reason in each) or "-"
+            for each in (self.labelled, self.moved)
+        )
         good = ", ".join(f"{rule} ({tier})" for rule, tier in self.good) or "-"
-        return f"| {self.case} | {self.kind} | {said} | {self.ended[0]} | {good} | {self.ended[1]} | {self.broken} |"
+        ended = " / ".join(self.ended)
+        return f"| {self.case} | {self.kind} | {said} | {moved} | {good} | {ended} | {self.broken} |"
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -88,7 +95,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("cases", nargs="*", help="names of cases (default: all that can run)")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="keep the reports in DIR")
     options = parser.parse_args(arguments)
-    print("| case | kind | the labelled fault | bad ended | confirmed in good | good ended | wrong |")
+    print("| case | kind | the labelled fault | the same in good | confirmed in good | ended | wrong |")
     print("|---|---|---|---|---|---|---|")
     broken = False
     for name in options.cases or sorted(_runnable(options.directory)):
@@ -112,7 +119,8 @@ def _row(case: Path, keep: Path | None) -> Row:
         frozenset({raw["line"], *raw.get("also_ok_lines", ())}),
         raw.get("cell"),
     )
-    bad, good = (_report(case, variant, keep) for variant in ("bad", "good"))
+    bad = _report(case, "bad", label, keep)
+    good = _report(case, "good", label, keep)
     found = [each for each in bad.get("verdicts", ()) if label.is_at(each["finding"])]
     return Row(
         case.name,
@@ -124,6 +132,11 @@ def _row(case: Path, keep: Path | None) -> Row:
             for each in good.get("verdicts", ())
             if each["verdict"] == "confirmed"
         ),
+        tuple(
+            (each["finding"]["name"], each["verdict"], each["reason"])
+            for each in good.get("verdicts", ())
+            if each["finding"]["name"] in {one["finding"]["name"] for one in found}
+        ),
     )
 
 
@@ -131,22 +144,20 @@ def _ended(report: dict[str, Any]) -> str:
     return str(report["run"]["ended"]) if "run" in report else report["error"]
 
 
-def _report(case: Path, variant: str, keep: Path | None) -> dict[str, Any]:
+def _report(case: Path, variant: str, label: Label, keep: Path | None) -> dict[str, Any]:
     """The JSON report of one program, or {"error": text}."""
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as other:
         script = _project(case, variant, Path(folder))
         options = ["--devices", "2"] if _is_ranked(script) else []
-        words = ["python", script.name, *ARGUMENTS.get(case.name, ())]
+        if variant == "good":
+            twin = _project(case, "bad", Path(other))
+            findings = [*_found(script.parent), *_moved(twin.parent, script.parent, label)]
+            written = Path(other) / "findings.json"
+            written.write_text(json.dumps(findings), encoding="utf-8")
+            options += ["--findings", str(written)]
+        words = ["--", "python", script.name, *ARGUMENTS.get(case.name, ())]
         limits = ("--stall", "15", "--timeout", "240")
-        done = subprocess.run(
-            [sys.executable, "-m", "lightlint", "confirm", "--output-format", "json", *limits, *options, "--", *words],
-            cwd=folder,
-            env={**os.environ, "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        done = _lightlint("confirm", "--output-format", "json", *limits, *options, *words, cwd=script.parent)
     if keep is not None:
         keep.mkdir(parents=True, exist_ok=True)
         (keep / f"{case.name}-{variant}.json").write_text(done.stdout)
@@ -156,6 +167,46 @@ def _report(case: Path, variant: str, keep: Path | None) -> dict[str, Any]:
     except ValueError:
         return {"error": (done.stderr.strip().splitlines() or ["no report"])[-1]}
     return report
+
+
+def _found(folder: Path) -> list[dict[str, Any]]:
+    """What is found in a program, notes included."""
+    done = _lightlint("--output-format", "json", "--notes", "--exit-zero", ".", cwd=folder)
+    found: list[dict[str, Any]] = json.loads(done.stdout)
+    return [{**each, "filename": str(folder / each["filename"])} for each in found]
+
+
+def _moved(bad: Path, good: Path, label: Label) -> Iterator[dict[str, Any]]:
+    """The findings at the label of the bad program whose lines are in the good one, too, as findings of that."""
+    for finding in _found(bad):
+        name = Path(finding["filename"]).name
+        target = good / name.replace("bad", "good")
+        if not label.is_at(finding) or not target.exists():
+            continue
+        texts = ((bad / name).read_text(encoding="utf-8"), target.read_text(encoding="utf-8"))
+        rows = _same_rows(*(text.splitlines() for text in texts))
+        first, last = (finding[end]["row"] for end in ("location", "end_location"))
+        if first in rows and last in rows:
+            places = {end: {**finding[end], "row": rows[finding[end]["row"]]} for end in ("location", "end_location")}
+            yield {**finding, **places, "filename": str(target)}
+
+
+def _same_rows(one: Sequence[str], two: Sequence[str]) -> dict[int, int]:
+    """The rows of a text that another one has as well, with their numbers there."""
+    blocks = SequenceMatcher(None, one, two, autojunk=False).get_matching_blocks()
+    return {block.a + at + 1: block.b + at + 1 for block in blocks for at in range(block.size)}
+
+
+def _lightlint(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "lightlint", *words],
+        cwd=cwd,
+        env={**os.environ, "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
 
 def _is_ranked(script: Path) -> bool:
