@@ -78,9 +78,9 @@ def targets(found: Sequence[Suspicion]) -> tuple[Target, ...]:
 
 
 def meters(found: Sequence[Suspicion]) -> tuple[str, ...]:
-    """The meters that the findings' probes read; lines and loaders are always watched."""
+    """The meters that the findings' probes read; lines, loaders and memory are always watched."""
     probes = [all_probes()[each.claim.probe] for each in found if each.claim.probe in all_probes()]
-    return tuple(sorted({"lines", "loaders", *(meter for probe in probes for meter in probe.meters)}))
+    return tuple(sorted({"lines", "loaders", "usage", *(meter for probe in probes for meter in probe.meters)}))
 
 
 def _claim(number: int, finding: Finding, script: Path, ran: Path | None) -> Claim:

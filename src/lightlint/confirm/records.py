@@ -15,6 +15,7 @@ Every event has `kind`, `time` (seconds of the host's monotonic clock) and `step
 | cost | any | meter, seconds |
 | step | steps | optimizer, n (this optimizer's steps), rates, backwards, batches, closure (how often its closure ran, None without), automatic (inside Lightning) |
 | line | lines | finding, hit, seconds, changes: {snapshot: {name: value}} from before to after, then: the row behind them (None: the function ended), raised |
+| memory | usage | rss, allocated: bytes in use after an optimizer step, None where not known |
 | call | lines | finding, function, number: the finding's own function was called |
 | trainer-start, trainer-end | boot | stage, rank, world, device: a Lightning loop begins, ends |
 | metrics | trainer | when (the hook), values: {key: value} of `trainer.callback_metrics`, epoch |

@@ -28,6 +28,7 @@ def render(report: Report) -> str:
     stacks = "".join(
         f"<h2>{escape(who)} stood in</h2><pre>{escape(text)}</pre>" for who, text in (run.stacks or {}).items()
     )
+    notes = "".join(f"<p>Note: {escape(note)}</p>" for note in run.notes)
     written = "".join(f"<li><code>{escape(path)}</code></li>" for path in run.written)
     return f"""<!DOCTYPE html>
 <html lang="en">
@@ -40,6 +41,7 @@ def render(report: Report) -> str:
 <body>
 <h1><code>{escape(report.command)}</code></h1>
 <p>{escape(run.ended)}, {escape(run.scope)}. {_counts(judged)}</p>
+{notes}{_determinism(report)}
 {"".join(map(_article, judged)) or "<p>Nothing to confirm.</p>"}
 {pictures(run)}
 {stacks}
@@ -49,6 +51,15 @@ def render(report: Report) -> str:
 </body>
 </html>
 """
+
+
+def _determinism(report: Report) -> str:
+    """What the comparison of two seeded runs gave."""
+    if report.determinism is None:
+        return ""
+    operations = "".join(f"<li><code>{escape(each)}</code></li>" for each in report.determinism.operations)
+    listed = f"<p>Not deterministic:</p><ul>{operations}</ul>" if operations else ""
+    return f"<h2>Two runs with one seed</h2><p>{escape(report.determinism.sentence)}</p>{listed}"
 
 
 def _counts(judged: list[Judged]) -> str:
