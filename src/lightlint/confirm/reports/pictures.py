@@ -47,6 +47,7 @@ def _memory(run: Run) -> Any:
             figure.add_scatter(
                 x=[x for x, _ in points], y=[y for _, y in points], name=f"rank {rank}", mode="lines+markers"
             )
+    figure.update_yaxes(rangemode="tozero")
     return _with_axes(figure, "optimizer step", "MiB") if figure.data else None
 
 
