@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Set
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -32,21 +33,32 @@ class PageError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """Identifiers without which a rule's fault cannot occur: `backward & (step | closure)`."""
+    """Identifiers without which a rule's fault cannot occur: `backward & (step | closure)`. Parsed when first asked."""
 
+    text: str = "*"
+
+    def met(self, words: Set[str]) -> bool:
+        """Whether a text that holds `words` can hold the fault."""
+        return _expression(self.text).met(words)
+
+    def words(self) -> frozenset[str]:
+        """Every identifier the expression names."""
+        return _expression(self.text).words()
+
+
+@dataclass(frozen=True, slots=True)
+class _Expression:
     word: str = ""
     operator: str = ""
-    parts: tuple[Needs, ...] = ()
+    parts: tuple[_Expression, ...] = ()
 
-    def met(self, words: set[str]) -> bool:
-        """Whether a text that holds `words` can hold the fault."""
+    def met(self, words: Set[str]) -> bool:
         if not self.operator:
             return not self.word or self.word in words
         test = all if self.operator == "&" else any
         return test(part.met(words) for part in self.parts)
 
     def words(self) -> frozenset[str]:
-        """Every identifier the expression names."""
         if not self.operator:
             return frozenset([self.word] if self.word else [])
         return frozenset[str]().union(*(part.words() for part in self.parts))
@@ -84,6 +96,12 @@ def parse_needs(text: str) -> Needs:
     Raises:
         PageError: the expression does not parse.
     """
+    _expression(text)
+    return Needs(text)
+
+
+@cache
+def _expression(text: str) -> _Expression:
     tokens: list[str] = re.findall(r"\w+|[&|()*]|\S", text)
     position = 0
 
@@ -95,14 +113,14 @@ def parse_needs(text: str) -> Needs:
         position += 1
         return tokens[position - 1]
 
-    def chain(operator: str) -> Needs:
+    def chain(operator: str) -> _Expression:
         parts = [chain("&") if operator == "|" else atom()]
         while peek() == operator:
             take()
             parts.append(chain("&") if operator == "|" else atom())
-        return parts[0] if len(parts) == 1 else Needs(operator=operator, parts=tuple(parts))
+        return parts[0] if len(parts) == 1 else _Expression(operator=operator, parts=tuple(parts))
 
-    def atom() -> Needs:
+    def atom() -> _Expression:
         token = take() if peek() else ""
         if token == "(":
             inner = chain("|")
@@ -111,10 +129,10 @@ def parse_needs(text: str) -> Needs:
             take()
             return inner
         if token == "*":
-            return Needs()
+            return _Expression()
         if not re.fullmatch(r"\w+", token):
             raise PageError(f"needs: unexpected {token or 'end'!r} in {text!r}")
-        return Needs(word=token)
+        return _Expression(word=token)
 
     needs = chain("|")
     if position != len(tokens):
@@ -146,20 +164,23 @@ def parse_page(path: Path, text: str) -> Page:
         tier=tier,
         fix=fix,
         confirm=None if values["confirm"] == "none" else values["confirm"],
-        needs=parse_needs(values["needs"]),
+        needs=Needs(values["needs"]),
         since=values["since"],
         family=path.parent.name,
         path=path,
         title=_claim(body),
         applies=values.get("applies", ""),
-        aliases=tuple(re.findall(r"[\w-]+", values.get("aliases", ""))),
+        aliases=tuple(re.findall(r"[\w-]+", values["aliases"])) if "aliases" in values else (),
     )
 
 
 def _claim(body: str) -> str:
     """The one-sentence claim: the first paragraph behind the heading."""
-    paragraphs = [part.strip() for part in body.split("\n\n")]
-    return next((" ".join(part.split()) for part in paragraphs if part and not part.startswith("#")), "")
+    paragraph, rest = "", body
+    while rest and (not paragraph or paragraph.startswith("#")):
+        paragraph, _, rest = rest.partition("\n\n")
+        paragraph = paragraph.strip()
+    return " ".join(paragraph.split()) if not paragraph.startswith("#") else ""
 
 
 def folder() -> Path:

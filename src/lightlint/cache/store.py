@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from lightlint.facts.project import Projects, Question
     from lightlint.facts.questions import Answers
 
-_SLACK = 2_000_000_000  # nanoseconds: in some file systems a later change can have the same time
+_COARSE = 2_000_000_000  # nanoseconds in which a later change can have the same time, in some file systems
+_FINE = 20_000_000  # the same for the time that nobody can set
 _NEVER = [-1]
 _OF_FILE = 3  # the stamp of a file has its size, too
 Stamp = list[int] | None
@@ -164,8 +165,7 @@ class Cache:
         stamps = {path: _stamp(path) for path in sorted(paths) if not path.startswith(inside)}
         if any(stamp and len(stamp) == _OF_FILE and max(stamp[:2]) >= self._start for stamp in stamps.values()):
             return
-        recent = self._start - _SLACK
-        stamps = {path: _NEVER if stamp and max(stamp[:2]) >= recent else stamp for path, stamp in stamps.items()}
+        stamps = {path: _NEVER if stamp and self._is_recent(stamp) else stamp for path, stamp in stamps.items()}
         if self._unchanged:
             stamps = self._state.stamps | stamps
         entries = self._entries_to_write()
@@ -178,6 +178,9 @@ class Cache:
             json.dumps(first, **compact).encode(),  # type: ignore[arg-type]
             json.dumps(second, **compact).encode(),  # type: ignore[arg-type]
         )
+
+    def _is_recent(self, stamp: list[int]) -> bool:
+        return stamp[0] >= self._start - _COARSE or stamp[1] >= self._start - _FINE
 
     def _entries_to_write(self) -> dict[str, _Entry]:
         kept: dict[str, _Entry] = {}
