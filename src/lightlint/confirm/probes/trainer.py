@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from math import inf, isfinite
 
 from lightlint.confirm.probes.probe import Probe, confirmed, not_observable, refuted, still_open
-from lightlint.confirm.records import Run
+from lightlint.confirm.records import Event, Run
 from lightlint.confirm.verdict import Claim, Number, Verdict
 
 _POINTS = (
@@ -63,12 +64,7 @@ def callback_metrics(claim: Claim, run: Run) -> Verdict:
 
 def best_of_history(claim: Claim, run: Run) -> Verdict:
     """Whether the score a callback keeps as its best is the worst by the metric's own direction."""
-    for _, kept in run.each("callback"):
-        values = [
-            event["values"][kept["monitor"]]
-            for _, event in run.each("metrics")
-            if event["when"] == "on_validation_end" and kept["monitor"] in event["values"]
-        ]
+    for kept, values in _kept_of(run):
         named = kept["monitor"] in claim.details.values() and f"'{kept['mode']}'" in claim.message
         if not named or not isfinite(inf if kept["best"] is None else kept["best"]) or len(set(values)) < 2:
             continue
@@ -79,8 +75,22 @@ def best_of_history(claim: Claim, run: Run) -> Verdict:
         worst = max(values) if kept["mode"] == "max" else min(values)
         if abs(kept["best"] - worst) <= 1e-6 * max(1.0, abs(worst)):
             return confirmed(run, f"mode `{kept['mode']}` keeps {kept['best']:.4g} of `{kept['monitor']}`", numbers)
-        return refuted(run, f"mode `{kept['mode']}` keeps {kept['best']:.4g} of `{kept['monitor']}`", numbers)
+        return still_open(
+            run, f"`{kept['monitor']}` is kept as {kept['best']:.4g}, which is no end of its values", numbers
+        )
     return still_open(run, "the monitored value did not change in this run, or no callback kept one")
+
+
+def _kept_of(run: Run) -> Iterator[tuple[Event, list[float]]]:
+    """What callbacks kept, with the values of what they watch up to then: a later `validate` is not theirs."""
+    for process in run.ranks.values():
+        seen: list[Event] = []
+        for event in process.of("metrics", "callback"):
+            if event.kind == "metrics":
+                seen.append(event)
+                continue
+            values = [each["values"].get(event["monitor"]) for each in seen if each["when"] == "on_validation_end"]
+            yield event, [value for value in values if value is not None]
 
 
 def batches_per_fit(_claim: Claim, run: Run) -> Verdict:
