@@ -18,6 +18,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from importlib.metadata import version
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -374,16 +375,19 @@ def main(arguments: Sequence[str]) -> int:
     reports: dict[str, dict[str, Any]] = {}
     failed = False
     alone = [program for program in PROGRAMS if program.seed in _ALONE]
+    together = [program for program in PROGRAMS if program.seed not in _ALONE]
     with ThreadPoolExecutor(options.at_once) as pool:
-        together = [program for program in PROGRAMS if program.seed not in _ALONE]
-        done = [*map(_reported, alone), *pool.map(_reported, together)]
-    for program, report in zip([*alone, *together], done, strict=True):
-        reports[program.name] = report
-        wrong = list(broken(program, report, gpus=gpus))
-        print(f"{program.name}: {'; '.join(wrong) or 'as told'}", flush=True)
-        failed = failed or bool(wrong)
-    told = {"machine": machine, "programs": {name: _told(report) for name, report in reports.items()}}
-    options.file.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+        for program, report in zip(
+            [*alone, *together], chain(map(_reported, alone), pool.map(_reported, together)), strict=True
+        ):
+            reports[program.name] = _told(report)
+            wrong = list(broken(program, report, gpus=gpus))
+            print(f"{program.name}: {'; '.join(wrong) or 'as told'}", flush=True)
+            failed = failed or bool(wrong)
+            told = {"machine": machine, "programs": reports}
+            options.file.write_text(
+                json.dumps(told, indent=1) + "\n", encoding="utf-8"
+            )  # what a later hang cannot take
     return int(failed)
 
 
