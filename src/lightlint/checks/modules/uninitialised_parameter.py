@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+import libcst as cst
+
+from lightlint.check import Check
+from lightlint.facts.classes import NN_MODULE
+
+_EMPTY = {"torch.empty", "torch.Tensor", "torch.FloatTensor", "torch.cuda.FloatTensor", "torch.empty_like"}
+# what fills parameters without naming them
+_FILLING = {
+    "parameters",
+    "named_parameters",
+    "apply",
+    "modules",
+    "__dict__",
+    "load_state_dict",
+    "post_init",
+    "init_weights",
+}
+_READING = {"device", "dtype", "shape", "size", "dim", "t", "T", "numel", "transpose", "unsqueeze", "expand", "repeat"}
+
+
+class UninitialisedParameter(Check):
+    def visit_Assign(self, assign: cst.Assign) -> None:
+        target = assign.targets[0].target if len(assign.targets) == 1 else None
+        node = self.classes.self_class(target.value) if isinstance(target, cst.Attribute) else None
+        made = self._memory(assign.value)
+        if (
+            node is None
+            or made is None
+            or not isinstance(target, cst.Attribute)
+            or not self.classes.is_a(node, NN_MODULE)
+        ):
+            return
+        name = target.attr.value
+        alone = self.classes.complete(node) and not self.tree.within(node, cst.Yield)
+        if alone and self._is_read(node, name) and not self._may_be_filled(node, name, assign):
+            self.report(
+                assign.value, f"`self.{name}` keeps whatever was in memory: nothing in sight gives it a first value"
+            )
+
+    def _memory(self, value: cst.BaseExpression) -> cst.Call | None:
+        """The call in `Parameter(torch.empty(n, m))` that takes memory as it is."""
+        if self.names.call(value) != "torch.nn.Parameter" or not isinstance(value, cst.Call) or not value.args:
+            return None
+        given = value.args[0].value
+        if not isinstance(given, cst.Call) or self.names.call(given) not in _EMPTY:
+            return None
+        if self.names.call(given) not in {"torch.empty", "torch.empty_like"} and self._holds_data(given):
+            return None
+        return given
+
+    def _holds_data(self, call: cst.Call) -> bool:
+        """Whether `torch.Tensor(x)` may be given data and not sizes."""
+        first = call.args[0].value if call.args else None
+        return len(call.args) < 2 and not isinstance(first, cst.Integer)
+
+    def _is_read(self, node: cst.ClassDef, name: str) -> bool:
+        """Whether a method other than the constructor computes with the parameter."""
+        functions = [each for key, each in self.classes.methods(node).items() if key == "forward"]
+        return any(
+            self.classes.is_self(each.value) and each.attr.value == name
+            for function in functions
+            for each in self.tree.within(function, cst.Attribute)
+        )
+
+    def _may_be_filled(self, node: cst.ClassDef, name: str, assign: cst.Assign) -> bool:
+        """Whether anything may write the parameter: a mention outside of `forward`, or code for all parameters at once."""
+        words = {each.value for each in self.tree.all(cst.Name)}
+        if any(word.startswith(("init_", "_init", "reset_", "from_pretrained")) for word in words) or words & {
+            "post_init"
+        }:
+            return True
+        for each in self.tree.all(cst.Attribute):
+            outside = not self.tree.contains(assign, each)
+            if each.attr.value == name and outside and self._writes(each):
+                return True
+            own = each.attr.value in _FILLING - {"parameters", "named_parameters"}
+            if own or (each.attr.value in {"parameters", "named_parameters"} and self._is_looped(each)):
+                return True
+        texts = {self.names.constant(each) for each in self.tree.all(cst.SimpleString)}
+        return name in texts
+
+    def _is_looped(self, attribute: cst.Attribute) -> bool:
+        """Whether a loop goes over parameters, which may give them values."""
+        return any(isinstance(above, (cst.For, cst.CompFor)) for above in self.tree.ancestors(attribute))
+
+    def _writes(self, attribute: cst.Attribute) -> bool:
+        """Whether a mention may give the parameter a value: anything outside of `forward` but a plain look at its shape."""
+        function, above = self.tree.function(attribute), self.tree.parent(attribute)
+        if isinstance(above, cst.Attribute):
+            return above.attr.value not in _READING
+        if isinstance(above, (cst.AssignTarget, cst.AugAssign, cst.Subscript)):
+            return True
+        if isinstance(above, cst.Arg):
+            call = self.tree.parent(above)
+            name = self.names.call(call) or ""
+            return ".init." in name or not name.startswith("torch.") or self.names.method(call).endswith("_")
+        return function is None or function.name.value != "forward"

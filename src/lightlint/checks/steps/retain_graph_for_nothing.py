@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+import libcst as cst
+
+from lightlint.check import Check, Repair
+from lightlint.facts.bindings import Kind
+from lightlint.facts.loops import LoopKind
+from lightlint.finding import Applicability
+from lightlint.fixes.edits import remove_argument
+
+_AGAIN = {"backward", "manual_backward", "grad", "register_hook", "hessian", "jacobian", "vjp", "jvp"}
+
+
+class RetainGraphForNothing(Check):
+    def visit_Call(self, call: cst.Call) -> None:
+        kept = self.names.argument(call, "retain_graph", 1)
+        loops = self.tree.loops(call)
+        if not self.loops.is_backward(call) or kept is None or self.names.constant(kept.value) is not True or not loops:
+            return
+        if self.names.argument(call, "create_graph") is not None or self.loops.kind(loops[0]) is not LoopKind.BATCH:
+            return
+        others = [each for each in self.tree.all(cst.Call) if each is not call and self.names.method(each) in _AGAIN]
+        if not others and self._is_made_here(call, loops[0]):
+            self.report(
+                call,
+                "keeps what the forward pass saved, and nothing goes back over it again",
+                repair=Repair("free the graph", remove_argument(self.code, call, kept), Applicability.UNSAFE),
+            )
+
+    def _is_made_here(self, backward: cst.Call, loop: cst.CSTNode) -> bool:
+        """Whether each iteration computes its loss anew, of nothing that the one before left behind."""
+        receiver = backward.func.value if isinstance(backward.func, cst.Attribute) else None
+        if not isinstance(receiver, cst.Name):
+            return False
+        pending: list[cst.CSTNode] = [receiver]
+        inside = {
+            name.value
+            for target in self.tree.own(loop, cst.AssignTarget)
+            for name in self.tree.within(target.target, cst.Name)
+        }
+        seen: set[str] = set()
+        while pending:
+            for name in self.tree.within(pending.pop(), cst.Name):
+                if name.value in seen or name.value not in inside:
+                    continue
+                seen.add(name.value)
+                for each in self.facts.reaching.bindings(name):
+                    site = self.tree.statement(each.site)
+                    if each.kind is Kind.AUGMENT or (site is not None and not self.tree.contains(loop, site)):
+                        return False  # carried over from before the iteration
+                    if each.value is not None:
+                        pending.append(each.value)
+        return receiver.value in seen and not self._writes_state(loop)
+
+    def _writes_state(self, loop: cst.CSTNode) -> bool:
+        """Whether functions of this file keep something in attributes that may carry a graph into the next iteration."""
+        bodies = self.facts.steps.bodies(loop)
+        forwards = [each.body for each in self.tree.all(cst.FunctionDef) if each.name.value == "forward"]
+        targets = [t.target for body in (*bodies, *forwards) for t in self.tree.within(body, cst.AssignTarget)]
+        return any(isinstance(each, (cst.Attribute, cst.Subscript)) for each in targets)
