@@ -28,8 +28,78 @@ def keywords(tree: Tree, names: Names, call: cst.Call) -> list[Keyword]:
         if arg.keyword is not None:
             found.append(Keyword(arg.keyword.value, arg, arg.value))
         elif arg.star == "**":
-            found.extend(_of_dict(tree, names, arg.value, call))
+            found.extend(entries(tree, names, arg.value, call))
     return found
+
+
+def entries(tree: Tree, names: Names, value: cst.BaseExpression, call: cst.Call) -> Iterator[Keyword]:
+    """The keys that a dict surely has when it gets to a call, also one that an attribute or a dataclass of this file holds."""
+    if isinstance(value, cst.Attribute) and value.attr.value != "__dict__":
+        yield from _of_attribute(tree, names, value, call)
+    elif _instance(names, value) is not None:
+        yield from _of_dataclass(tree, names, _instance(names, value))
+    else:
+        yield from _of_dict(tree, names, value, call)
+
+
+def _of_attribute(tree: Tree, names: Names, value: cst.Attribute, call: cst.Call) -> Iterator[Keyword]:
+    """What `self.options` holds, which the class assigns once, with the keys that its methods add."""
+    key, around = names.key(value), tree.enclosing_class(call)
+    if around is None or not key.startswith("self.") or key.count(".") != 1:
+        return
+    assigns = tree.within(around, cst.Assign)
+    made = [each for each in assigns if any(_is_of(tree, names, t.target, key, around) for t in each.targets)]
+    calls = tree.within(around, cst.Call)
+    taken = any(
+        isinstance(each.func, cst.Attribute)
+        and each.func.attr.value in {"pop", "clear", "popitem", "update"}
+        and names.key(each.func.value) == key
+        for each in calls
+    )
+    deleted = any(names.key(each.value) == key for each in _deleted(tree, around))
+    if len(made) != 1 or taken or deleted or not isinstance(made[0].value, (cst.Dict, cst.Call)):
+        return
+    yield from _of_dict(tree, names, made[0].value, call)
+    for assign in assigns:
+        for target in assign.targets:
+            place = target.target
+            if isinstance(place, cst.Subscript) and names.key(place.value) == key:
+                index = place.slice[0].slice
+                word = names.constant(index.value) if isinstance(index, cst.Index) else None
+                if isinstance(word, str):
+                    yield Keyword(word, place, assign.value)
+
+
+def _is_of(tree: Tree, names: Names, target: cst.BaseExpression, key: str, around: cst.ClassDef) -> bool:
+    """Whether a target is an attribute of `self`, or the name in the body of the class that stands for it."""
+    in_body = isinstance(target, cst.Name) and tree.class_of(target) is around
+    return names.key(target) == key or (in_body and f"self.{names.key(target)}" == key)
+
+
+def _instance(names: Names, value: cst.BaseExpression) -> cst.Call | None:
+    """The call that makes the object of `asdict(config)`, `vars(config)` and `config.__dict__`."""
+    held: cst.BaseExpression | None = None
+    if isinstance(value, cst.Call) and names.of(value.func) in {"dataclasses.asdict", "builtins.vars"} and value.args:
+        held = value.args[0].value
+    elif isinstance(value, cst.Attribute) and value.attr.value == "__dict__":
+        held = value.value
+    if isinstance(held, cst.Name):
+        bound = names.bindings.lookup(held)
+        held = bound[0].value if len(bound) == 1 and bound[0].kind is Kind.ASSIGN and not bound[0].path else None
+    return held if isinstance(held, cst.Call) else None
+
+
+def _of_dataclass(tree: Tree, names: Names, made: cst.Call | None) -> Iterator[Keyword]:
+    """The fields of a dataclass of this file without bases, and what they are by default."""
+    name = names.call(made)
+    for node in tree.all(cst.ClassDef):
+        spelled = [each.decorator for each in node.decorators]
+        marked = {names.of(each.func if isinstance(each, cst.Call) else each) for each in spelled}
+        if names.defined(node) != name or node.bases or "dataclasses.dataclass" not in marked:
+            continue
+        for field in tree.own(node.body, cst.AnnAssign):
+            if isinstance(field.target, cst.Name) and field.value is not None:
+                yield Keyword(field.target.value, field.target, field.value)
 
 
 def _of_dict(tree: Tree, names: Names, value: cst.BaseExpression, call: cst.Call) -> Iterator[Keyword]:
@@ -38,14 +108,29 @@ def _of_dict(tree: Tree, names: Names, value: cst.BaseExpression, call: cst.Call
             key = names.constant(element.key) if isinstance(element, cst.DictElement) else None
             if isinstance(element, cst.DictElement) and isinstance(key, str):
                 yield Keyword(key, element.key, element.value)
+            elif isinstance(element, cst.StarredDictElement):
+                yield from _of_dict(tree, names, element.value, call)
     elif isinstance(value, cst.Call) and names.of(value.func) == "builtins.dict":
         yield from (Keyword(a.keyword.value, a, a.value) for a in value.args if a.keyword is not None)
     elif isinstance(value, cst.Name):
         bound = names.bindings.lookup(value)
         if len(bound) == 1 and bound[0].kind is Kind.ASSIGN and bound[0].value is not None and not bound[0].path:
             scope = bound[0].scope
-            if scope is tree.owner(call) and isinstance(scope, (cst.FunctionDef, cst.Module)):
+            known = scope is tree.owner(call) or (
+                isinstance(scope, cst.Module) and isinstance(bound[0].value, cst.Dict)
+            )
+            if known and isinstance(scope, (cst.FunctionDef, cst.Module)) and not _is_taken(tree, names, value.value):
                 yield from _of_name(tree, names, value.value, bound[0].value, scope, call)
+
+
+def _is_taken(tree: Tree, names: Names, name: str) -> bool:
+    """Whether a function of the file takes keys out of a dict of the module."""
+    return any(
+        isinstance(each.func, cst.Attribute)
+        and each.func.attr.value in {"pop", "clear", "popitem"}
+        and names.key(each.func.value) == name
+        for each in tree.all(cst.Call)
+    )
 
 
 def _of_name(

@@ -5,11 +5,12 @@ import libcst as cst
 from lightlint.check import Check, Repair
 from lightlint.facts.api import RemovedName, lightning_api
 from lightlint.facts.compat import is_versioned, removal_tier
-from lightlint.facts.keywords import keywords
+from lightlint.facts.keywords import entries, keywords
 from lightlint.facts.world import TRAINER
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import Draft, insert_argument, join, remove_argument, replace, replace_argument_name
 
+_CLI = "lightning.cli.LightningCLI"
 _BOOLEANS = {"True", "False"}
 
 
@@ -25,10 +26,15 @@ class TrainerRemovedArg(Check):
             self.report(arg, message, tier=tier, repair=self._repair(call, arg, name, removed))
 
     def _arguments(self, call: cst.Call) -> list[tuple[cst.CSTNode, str]]:
-        """The keywords a call gives the Trainer: its own and those of `functools.partial(Trainer, ...)`."""
+        """The keywords a call gives the Trainer: its own and those of `functools.partial(Trainer, ...)`, and the
+        defaults that a LightningCLI gives it."""
         callee = self.names.of(call.func)
         if callee == "functools.partial" and call.args:
             callee = self.names.of(call.args[0].value)
+        if callee is not None and self.classes.name_is_a(callee, _CLI):
+            given = self.names.argument(call, "trainer_defaults")
+            travelling = entries(self.tree, self.names, given.value, call) if given is not None else ()
+            return [(each.node, each.name) for each in travelling]
         if callee != TRAINER:
             return []
         return [(keyword.node, keyword.name) for keyword in keywords(self.tree, self.names, call)]

@@ -3,10 +3,13 @@ from __future__ import annotations
 import libcst as cst
 
 from lightlint.check import Check, Repair
+from lightlint.facts.keywords import keywords
 from lightlint.facts.updates import Update
+from lightlint.facts.world import TRAINER
 from lightlint.fixes.edits import Draft, insert_before
 from lightlint.fixes.moves import block_of
 
+_SCALED = (16, "16", "16-mixed")
 Owner = cst.FunctionDef | cst.Module
 
 
@@ -16,6 +19,12 @@ class ClipBeforeUnscale(Check):
         if not facts.clips(call):
             return
         owner = self.tree.owner(call)
+        if isinstance(owner, cst.FunctionDef) and self._runs_before_unscaling(owner):
+            self.report(
+                call,
+                "clips in `on_after_backward`, before Lightning divides the gradients by the scale of `16-mixed`: next to nothing is left of them",
+            )
+            return
         scaled = [
             each for each in facts.own(owner) if self.loops.is_backward(each) and facts.scaler_of(each) is not None
         ]
@@ -33,6 +42,22 @@ class ClipBeforeUnscale(Check):
             f"clips gradients that `{scaler}` has multiplied by its scale, 65536 at first: next to nothing is left of them",
             repair=Repair("unscale the gradients first", self._draft(call, used[0], steps)),
         )
+
+    def _runs_before_unscaling(self, function: cst.FunctionDef) -> bool:
+        """Whether Lightning calls a function behind the backward pass, and each Trainer in sight trains in 16-bit mixed precision."""
+        hook = self.hooks.of(function)
+        if hook is None or hook.name != "on_after_backward" or "unscale_" in self.facts.source.text:
+            return False
+        trainers = [each for each in self.tree.all(cst.Call) if self.names.call(each) == TRAINER]
+        given = [
+            [
+                self.names.constant(word.value)
+                for word in keywords(self.tree, self.names, each)
+                if word.name == "precision"
+            ]
+            for each in trainers
+        ]
+        return bool(given) and all(len(each) == 1 and each[0] in _SCALED for each in given)
 
     def _may_unscale(self, owner: Owner) -> bool:
         """Whether something in a function, or in a helper it calls or hands its scaler to, may unscale."""

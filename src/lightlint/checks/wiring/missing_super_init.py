@@ -3,7 +3,7 @@ from __future__ import annotations
 import libcst as cst
 
 from lightlint.check import Check, Repair
-from lightlint.facts.classes import DATA_MODULE, MODULE
+from lightlint.facts.classes import DATA_MODULE, MODULE, NN_MODULE
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import Draft, insert_after, insert_before
 
@@ -13,6 +13,8 @@ _DATACLASS = {"dataclasses.dataclass", "pydantic.dataclasses.dataclass"}
 class MissingSuperInit(Check):
     def visit_ClassDef(self, node: cst.ClassDef) -> None:
         if not self.classes.is_a(node, MODULE, DATA_MODULE):
+            if self.classes.is_a(node, NN_MODULE):
+                self._judge_plain(node)
             return
         init = self.classes.methods(node).get("__init__")
         if init is not None:
@@ -25,6 +27,21 @@ class MissingSuperInit(Check):
                 f"the `__init__` that `dataclass` makes of `{node.name.value}` does not call that of {base}",
                 repair=Repair("call it from `__post_init__`", self._post_init(fields), Applicability.UNSAFE),
             )
+
+    def _judge_plain(self, node: cst.ClassDef) -> None:
+        """A module of torch that assigns modules or parameters, which raises before the initialiser above has run."""
+        init = self.classes.methods(node).get("__init__")
+        calls = self.tree.within(init, cst.Call) if init is not None else []
+        if init is None or any(map(self._initialises, calls)) or not self.classes.complete(node):
+            return
+        for assign in self.tree.own(init.body, cst.Assign):
+            target = assign.targets[0].target
+            own = isinstance(target, cst.Attribute) and self.classes.is_self(target.value)
+            made = self.names.call(assign.value) or ""
+            if own and (made == "torch.nn.Parameter" or self.classes.name_is_a(made, NN_MODULE)):
+                message = f"`__init__` of `{node.name.value}` does not call that of Module, which has to run before `self` gets modules"
+                self.report(init.name, message, repair=Repair("call it first", self._first(init)))
+                return
 
     def _judge(self, node: cst.ClassDef, init: cst.FunctionDef) -> None:
         calls = self.tree.within(init, cst.Call)

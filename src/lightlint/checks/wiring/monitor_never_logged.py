@@ -1,17 +1,20 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from difflib import get_close_matches
 
 import libcst as cst
 
 from lightlint.check import Check, Repair
 from lightlint.facts.file import FileFacts
+from lightlint.facts.keywords import entries
 from lightlint.facts.monitors import Monitor
 from lightlint.facts.training import Run
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import replace
 
+_CLI = "lightning.cli.LightningCLI"
 _DERIVED = re.compile(r"(?:/dataloader_idx_\d+|_step|_epoch)$")
 _AFTER = ("test_", "on_test_", "predict_", "on_predict_")
 _SHOWN = 6
@@ -26,7 +29,30 @@ class MonitorNeverLogged(Check):
             for monitor in self._monitors(run):
                 if monitor.written not in seen:
                     seen.add(monitor.written)
-                    self._look_at(run, monitor)
+                    self._look_at(run.module or "", monitor)
+        for trained, monitor in self._of_cli():
+            self._look_at(trained, monitor)
+
+    def _of_cli(self) -> Iterator[tuple[str, Monitor]]:
+        """The class that a LightningCLI trains, with what the callbacks among its Trainer's defaults watch."""
+        for call in self.tree.all(cst.Call):
+            defaults = self.names.argument(call, "trainer_defaults")
+            model = self.names.argument(call, "model_class", 0)
+            derived = self.names.argument(call, "subclass_mode_model")
+            if self.names.call(call) != _CLI or defaults is None or model is None or derived is not None:
+                continue
+            for entry in entries(self.tree, self.names, defaults.value, call):
+                listed = entry.value.elements if isinstance(entry.value, (cst.List, cst.Tuple)) else ()
+                values = [each.value for each in listed] or [entry.value]
+                made = [source for each in values for source in self.facts.reaching.sources(each)]
+                calls = [each for each in made if isinstance(each, cst.Call)]
+                known = len(calls) == len(made) and all(
+                    (self.names.call(each) or "").startswith("lightning.callbacks.") for each in calls
+                )
+                for each in calls if entry.name == "callbacks" and known else ():
+                    monitor = self.facts.monitors.of_callback(each)
+                    if monitor is not None:
+                        yield self.names.of(model.value) or "", monitor
 
     def _monitors(self, run: Run) -> list[Monitor]:
         """What is watched in a run whose callbacks are all in sight and are Lightning's or this file's."""
@@ -40,8 +66,8 @@ class MonitorNeverLogged(Check):
         local = self.classes.local(run.module)
         return found + (list(self.facts.monitors.of_schedulers(local)) if local is not None else [])
 
-    def _look_at(self, run: Run, monitor: Monitor) -> None:
-        found = self.facts.of_class(run.module or "")
+    def _look_at(self, module: str, monitor: Monitor) -> None:
+        found = self.facts.of_class(module)
         if found is None or monitor.key is None or monitor.key.startswith("lr-"):
             return
         logged = _logged(*found)
