@@ -32,6 +32,7 @@ _KEEPING = {
     "clone", "contiguous", "cpu", "cuda", "detach", "double", "flatten", "float", "half", "permute", "reshape",
     "squeeze", "to", "transpose", "type", "unsqueeze", "view",
 }  # fmt: skip
+_RUN_BY_CALL = {"forward", "__call__"}
 _SEQUENTIAL = "torch.nn.Sequential"
 _MODULE = "torch.nn.Module"
 _DEPTH = 9
@@ -64,6 +65,8 @@ class Activations:
                 return self._of_call(expression, depth)
             case cst.IfExp():
                 return _agreed([self._of(expression.body, depth + 1), self._of(expression.orelse, depth + 1)])
+            case cst.Subscript(value=cst.Name() as whole):
+                return self._of_name(whole, depth + 1)  # rows that a mask or an index takes
             case cst.Name():
                 return self._of_name(expression, depth)
         return None
@@ -87,7 +90,25 @@ class Activations:
         calls = self._facts.hooks.calls_of.get(function, ())
         if self._facts.hooks.of(function) or depth > 3:
             return None
-        return _agreed([self._of(self._facts.values.given(function, call, name), depth + 1) for call in calls])
+        given = [self._facts.values.given(function, call, name) for call in calls]
+        if not calls and function.name.value in _RUN_BY_CALL:
+            given = self._given_to_instances(function, name)
+        return _agreed([self._of(each, depth + 1) for each in given])
+
+    def _given_to_instances(self, function: cst.FunctionDef, name: str) -> list[cst.BaseExpression | None]:
+        """What every call of an object of this file gives for a parameter of its `forward` or `__call__`."""
+        node = self._facts.tree.class_of(function)
+        plain = [each.name.value for each in function.params.params][1:]
+        if node is None or name not in plain:
+            return []
+        made = self._names.defined(node)
+        found: list[cst.BaseExpression | None] = []
+        for call in self._facts.tree.all(cst.Call):
+            origins = self._facts.values.origins(call.func) if isinstance(call.func, (cst.Name, cst.Attribute)) else ()
+            if any(each.name == made for each in origins) and self._facts.classes.local(self._names.call(call)) is None:
+                arg = self._names.argument(call, name, plain.index(name))
+                found.append(arg.value if arg is not None and not arg.star else None)
+        return found
 
     def _of_call(self, call: cst.Call, depth: int) -> Activation | None:
         name = self._names.of(call.func)

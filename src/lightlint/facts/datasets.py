@@ -57,7 +57,19 @@ class Datasets:
         given = self._names.argument(loader, "num_workers", 5)
         if count is not UNKNOWN or given is None:
             return count
-        return option_default(self._facts.tree, self._names, given.value)
+        default = option_default(self._facts.tree, self._names, given.value)
+        return default if default is not UNKNOWN else self._by_default(given.value)
+
+    def _by_default(self, value: cst.BaseExpression) -> object:
+        """The default of the parameter that a value is, where no call in sight gives it."""
+        found = self._names.bindings.lookup(value) if isinstance(value, cst.Name) else []
+        if len(found) != 1 or found[0].kind is not Kind.PARAMETER or not isinstance(found[0].scope, cst.FunctionDef):
+            return UNKNOWN
+        function = found[0].scope
+        calls = self._facts.hooks.calls_of.get(function, ())
+        given = [self._facts.values.given(function, call, found[0].name) for call in calls]
+        silent = bool(calls) and all(each is None for each in given) and not any(map(self._names.has_star, calls))
+        return self._names.constant(found[0].value) if silent else UNKNOWN
 
     def read_in(self, node: cst.ClassDef) -> frozenset[cst.FunctionDef]:
         """The functions of this file that make a data set's samples, in the workers where there are any."""

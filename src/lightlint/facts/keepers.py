@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import libcst as cst
 
 from lightlint.facts.bindings import Kind
+from lightlint.facts.calls import given
 from lightlint.facts.classes import Classes
 from lightlint.facts.flow import Flow
 from lightlint.facts.loops import LoopKind, Loops
@@ -97,6 +98,8 @@ class Keepers:
     def _outlives(self, node: cst.CSTNode, name: cst.Name, loop: Loop) -> bool:
         """Whether what a name holds at a node is still there when a later iteration comes to the node."""
         found = self._names.bindings.lookup(name)
+        if found and all(each.kind is Kind.PARAMETER for each in found):
+            return not isinstance(node, cst.AugAssign | cst.Assign) or self._names.key(name) != self._changed(node)
         if not found or any(each.kind not in {Kind.ASSIGN, Kind.AUGMENT} for each in found):
             return False
         anew = [
@@ -109,11 +112,24 @@ class Keepers:
         flow = self._flow(self._tree.owner(node))
         return before and flow.reaches_in_later_iteration(loop, node, [node], avoiding=anew)
 
-    def _is_list(self, target: cst.BaseExpression) -> bool:
-        """Whether what is appended to surely is a list: it is only ever assigned list displays, or is an item of a dict."""
+    def _changed(self, node: cst.AugAssign | cst.Assign) -> str:
+        """The key of what a statement changes."""
+        return self._names.key(node.target if isinstance(node, cst.AugAssign) else node.targets[0].target)
+
+    def _is_list(self, target: cst.BaseExpression, depth: int = 0) -> bool:
+        """Whether what is appended to surely is a list: it is only ever assigned list displays, or is an item of a dict.
+
+        A parameter is what every call in sight gives for it.
+        """
         while isinstance(target, cst.Subscript):
             target = target.value
         if isinstance(target, cst.Name):
+            found = self._names.bindings.lookup(target)
+            if len(found) == 1 and found[0].kind is Kind.PARAMETER and isinstance(found[0].scope, cst.FunctionDef):
+                function = found[0].scope
+                calls = self._steps.calls_of.get(function, ()) if depth < 3 else ()
+                passed = [given(self._names, self._classes, function, call, target.value) for call in calls]
+                return bool(passed) and all(each is not None and self._is_list(each, depth + 1) for each in passed)
             values = [each.value for each in self._names.bindings.lookup(target) if each.kind is not Kind.AUGMENT]
         elif isinstance(target, cst.Attribute):
             around = self._tree.enclosing_class(target)

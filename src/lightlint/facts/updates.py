@@ -148,6 +148,9 @@ class Updates:
             return False
         if name.startswith(_PREFIXES) or self._names.method(call) in _QUIET:
             return True
+        origins = self._facts.values.origins(call.func)
+        if origins and all(origin.name.startswith("torch.nn.") for origin in origins):
+            return True
         helper = self._facts.hooks.callee(call)
         return helper is not None and not self._facts.steps.leads(call, self._facts.loops.is_backward)
 

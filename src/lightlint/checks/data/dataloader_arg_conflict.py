@@ -5,6 +5,7 @@ import libcst as cst
 from lightlint.check import Check, Repair
 from lightlint.facts.bindings import Kind
 from lightlint.facts.classes import ITERABLE_DATASET
+from lightlint.facts.keywords import keywords
 from lightlint.facts.names import UNKNOWN
 from lightlint.facts.options import option_default
 from lightlint.facts.workers import LOADER
@@ -28,6 +29,12 @@ class DataloaderArgConflict(Check):
             if rivals:
                 self.report(call.func, f"`batch_sampler` excludes `{rivals[0]}`: the constructor raises ValueError")
             return
+        if shuffle is None and self._is_made(self._given(call, "sampler")):
+            travelling = [each for each in keywords(self.tree, self.names, call) if each.name == "shuffle"]
+            if travelling and self.names.constant(travelling[0].value) is True:
+                self.report(
+                    call, "`sampler` excludes `shuffle=True`, which comes in a dict: the constructor raises ValueError"
+                )
         if not shuffles or shuffle is None:
             return
         if self._is_made(self._given(call, "sampler")):

@@ -14,7 +14,7 @@ class BceUnderAutocast(Check):
         loss = self.facts.criteria.of(call)
         if loss is None or loss.name != "BCELoss":
             return
-        context = self._autocast(call)
+        context = self._autocast(call) or self._around_calls(call)
         tier = self._tier(context) if context is not None else None
         if tier is not None:
             self.report(call, "binary cross entropy of probabilities under autocast raises on CUDA", tier=tier)
@@ -29,6 +29,18 @@ class BceUnderAutocast(Check):
                     if isinstance(item.item, cst.Call) and self.names.call(item.item) in {_AUTOCAST, _OLD}:
                         return item.item
         return None
+
+    def _around_calls(self, call: cst.Call) -> cst.Call | None:
+        """The autocast around a call of the function that computes the loss, of `forward` through an instance."""
+        function, node = self.tree.function(call), self.tree.enclosing_class(call)
+        if function is None:
+            return None
+        calls = list(self.hooks.calls_of.get(function, ()))
+        if node is not None and function.name.value in {"forward", "__call__"}:
+            made = self.names.defined(node)
+            called = [each for each in self.tree.all(cst.Call) if isinstance(each.func, (cst.Name, cst.Attribute))]
+            calls += [each for each in called if any(o.name == made for o in self.values.origins(each.func))]
+        return next((found for each in calls if (found := self._autocast(each))), None)
 
     def _tier(self, context: cst.Call) -> Tier | None:
         """How sure it is that the context is on and for CUDA; None where it is not."""

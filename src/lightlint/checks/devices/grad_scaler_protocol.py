@@ -15,6 +15,11 @@ class GradScalerProtocol(Check):
             return
         if update.scaler is None:
             self._judge_plain(update)
+        elif self.values.is_scaler(update.scaler) and self._never_scales(update):
+            self.report(
+                call,
+                f"`{self.code.text_of(update.scaler)}` scales no loss in this file: its step raises, as no gradients were scaled",
+            )
         elif self.values.is_scaler(update.scaler) and self._never_updates(update):
             self.report(
                 call, f"`{self.code.text_of(update.scaler)}` is never told to `update()`: its second step raises"
@@ -84,6 +89,18 @@ class GradScalerProtocol(Check):
         theirs = {each.call for each in self.values.origins(receiver)}
         ours = {each.call for each in self.values.origins(scaler)}
         return bool(theirs and ours) and None not in theirs | ours and not theirs & ours
+
+    def _never_scales(self, update: Update) -> bool:
+        """Whether a scaler that surely is enabled steps behind a plain backward pass of the function, and nothing scales."""
+        made = [each.call for each in self.values.origins(update.scaler)]
+        enabled = [self.names.argument(each, "enabled") for each in made if each is not None]
+        if len(enabled) != len(made) or any(each is not None for each in enabled):
+            return False
+        owner = self.tree.owner(update.call)
+        plain = [each for each in self.facts.updates.own(owner) if self.names.method(each) == "backward"]
+        reaches = self.facts.flow(owner).reaches
+        words = {each.attr.value for each in self.tree.all(cst.Attribute)}
+        return "scale" not in words and any(reaches(each, [update.call]) for each in plain)
 
     def _never_updates(self, update: Update) -> bool:
         """Whether nothing in the file can update the scaler: no `update()` at all, and it is handed to nobody."""

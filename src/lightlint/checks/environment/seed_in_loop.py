@@ -14,19 +14,38 @@ _RESTORES = {"torch.set_rng_state", "torch.random.fork_rng", "torch.random.set_r
 
 class SeedInLoop(Check):
     def visit_Call(self, call: cst.Call) -> None:
-        if self.names.call(call) not in _SEEDS or not call.args or not self.tree.loops(call):
+        loops = self.tree.loops(call) or self._outside(call)
+        if not loops or not self._seeds(call):
             return
-        loop = self.tree.loops(call)[0]
-        if (
-            self.names.constant(call.args[0].value) is UNKNOWN
-            or not self._is_training(loop)
-            or self._is_rare(call, loop)
-        ):
+        loop = loops[0]
+        if not self._is_training(loop) or self._is_rare(call, loop):
             return
         restored = any(self.names.call(each) in _RESTORES for each in self.tree.all(cst.Call))
         if not restored:
             what = "step" if self.loops.kind(loop) is LoopKind.BATCH else "epoch"
             self.report(call, f"each {what} draws the same random numbers as the one before")
+
+    def _seeds(self, call: cst.Call) -> bool:
+        """Whether a call seeds torch with a constant, itself or in a helper of this file."""
+        if self.names.call(call) in _SEEDS and call.args:
+            return self.names.constant(call.args[0].value) is not UNKNOWN
+        helper = self.hooks.callee(call)
+        for seed in self.tree.own(helper.body, cst.Call) if helper is not None else []:
+            if self.names.call(seed) not in _SEEDS or not seed.args or self.facts.conditions(seed) or helper is None:
+                continue
+            given: cst.BaseExpression | None = seed.args[0].value
+            if isinstance(given, cst.Name) and any(each.name.value == given.value for each in helper.params.params):
+                given = self.values.given(helper, call, given.value)
+            if self.names.constant(given) is not UNKNOWN:
+                return not self.facts.steps.leads(call, self.loops.is_backward)
+        return False
+
+    def _outside(self, call: cst.Call) -> list[Loop]:
+        """The loops around the one call of the training function that seeds before it draws."""
+        function = self.tree.function(call)
+        calls = self.hooks.calls_of.get(function, ()) if function is not None else ()
+        trains = function is not None and bool(self.facts.steps.runs(function.body, self.loops.is_backward))
+        return self.tree.loops(calls[0]) if len(calls) == 1 and trains and not self.facts.conditions(call) else []
 
     def _is_training(self, loop: Loop) -> bool:
         """Whether the iterations of a loop train one model further: they update it, and make no optimizer."""

@@ -60,13 +60,18 @@ class BestStateAliased(Check):
         loads = [
             call
             for call in self.tree.all(cst.Call)
-            if self.names.method(call) == "load_state_dict" and self.tree.function(call) is not method
+            if self.names.method(call) == "load_state_dict" and not self._follows(call, assign)
             if any(each.attr.value == attribute for arg in call.args for each in self.tree.within(arg, cst.Attribute))
         ]
         same = [
             call for call in loads if isinstance(call.func, cst.Attribute) and self.names.key(call.func.value) == model
         ]
         return bool(compared and loads) or (model.startswith("self.") and bool(same))
+
+    def _follows(self, call: cst.Call, assign: cst.Assign) -> bool:
+        """Whether a call runs behind an assignment within one run of the method that holds both."""
+        owner = self.tree.owner(assign)
+        return self.tree.owner(call) is owner and self.facts.flow(owner).reaches(assign, [call])
 
     def _sets(self, owner: cst.CSTNode, key: str) -> Iterator[cst.CSTNode]:
         """The statements that give a name another object."""

@@ -25,6 +25,8 @@ _NUMPY = {
     "zeros",
 }
 _NUMPY_NAMES = {f"numpy.{name}" for name in _NUMPY} | {"numpy.random.get_state"}
+_SCALARS = {f"numpy.{name}" for name in ("mean", "std", "median", "average", "array", "asarray")}
+_DEPTH = 2
 _PATHS = {"pathlib.Path", "pathlib.PosixPath", "collections.defaultdict"}
 
 
@@ -50,7 +52,7 @@ class CheckpointNonTensorPayload(Check):
                     repair=self._repair(item, what),
                 )
 
-    def _items(self, value: cst.BaseExpression) -> list[cst.BaseExpression]:
+    def _items(self, value: cst.BaseExpression, depth: int = 0) -> list[cst.BaseExpression]:
         """What a checkpoint holds: the values of a dict, or the one thing that is saved."""
         if isinstance(value, cst.Name):
             found = self.names.bindings.lookup(value)
@@ -58,6 +60,11 @@ class CheckpointNonTensorPayload(Check):
             made = only.value if only is not None else None
             if made is not None and (isinstance(made, cst.Dict) or self.names.call(made) == "builtins.dict"):
                 return [*self._items(made), *self._added(value)]
+            if len(found) == 1 and found[0].kind is Kind.PARAMETER and isinstance(found[0].scope, cst.FunctionDef):
+                function = found[0].scope
+                calls = self.hooks.calls_of.get(function, ()) if depth < _DEPTH else ()
+                given = [self.values.given(function, call, value.value) for call in calls]
+                return [item for each in given if each is not None for item in self._items(each, depth + 1)]
         if isinstance(value, cst.Dict):
             return [each.value for each in value.elements if isinstance(each, cst.DictElement)]
         if isinstance(value, cst.Call) and self.names.call(value) == "builtins.dict":
@@ -88,6 +95,8 @@ class CheckpointNonTensorPayload(Check):
             return "a whole module"
         if not isinstance(value, cst.Name) or depth > 3:
             return ""
+        if self._is_list_of_arrays(value):
+            return "a list of numpy values"
         kinds: set[str] = set()
         for each in self.facts.reaching.bindings(value):
             if each.kind is Kind.PARAMETER and isinstance(each.scope, cst.FunctionDef):
@@ -102,6 +111,19 @@ class CheckpointNonTensorPayload(Check):
             else:
                 kinds.add("")
         return kinds.pop() if len(kinds) == 1 else ""
+
+    def _is_list_of_arrays(self, name: cst.Name) -> bool:
+        """Whether a name holds a list that numpy values are appended to."""
+        bound = self.names.bindings.lookup(name)
+        if len(bound) != 1 or not isinstance(bound[0].value, cst.List) or bound[0].path:
+            return False
+        return any(
+            self.names.method(call) == "append"
+            and isinstance(call.func, cst.Attribute)
+            and self.names.key(call.func.value) == name.value
+            and self.names.call(call.args[0].value if call.args else None) in _SCALARS
+            for call in self.tree.own(self.tree.owner(name), cst.Call)
+        )
 
     def _is_of_array(self, call: cst.Call) -> bool:
         """Whether a call reduces what a numpy function gives: `np.array(losses).mean()`."""

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import libcst as cst
 
 from lightlint.check import Check, Repair
-from lightlint.facts.bindings import Kind
+from lightlint.facts.bindings import Binding, Kind
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import Draft, RawEdit
 
@@ -51,17 +53,24 @@ class DiscardedTensorResult(Check):
             return False
         for each in found:
             if each.kind is Kind.LOOP:
-                loop = next((a for a in self.tree.ancestors(each.site) if isinstance(a, cst.For)), None)
-                if (
-                    not each.path
-                    or loop is None
-                    or not isinstance(loop.target, cst.Tuple)
-                    or not self.values.is_loader(loop.iter)
-                ):
+                if not self._is_item(each):
+                    return False
+            elif each.kind is Kind.ASSIGN and each.path and isinstance(each.value, cst.Name):
+                drawn = self.names.bindings.lookup(each.value)  # `x, y = batch`
+                if len(drawn) != 1 or not self._is_item(replace(drawn[0], path=(*drawn[0].path, *each.path))):
                     return False
             elif each.kind is not Kind.ASSIGN or not self._is_made(each.value, each.path):
                 return False
         return True
+
+    def _is_item(self, drawn: Binding) -> bool:
+        """Whether a loop draws an item of a loader's batch, which it or `enumerate` counts."""
+        if drawn.kind is not Kind.LOOP or drawn.value is None:
+            return False
+        source, path = drawn.value, drawn.path
+        if self.names.call(source) == "builtins.enumerate" and isinstance(source, cst.Call) and path[:1] == (1,):
+            source, path = source.args[0].value, path[1:]
+        return bool(path) and self.values.is_loader(source)
 
     def _is_computed(self, name: cst.Name) -> bool:
         """Whether a name holds what a call or a batch gave, and no object of a class in sight with methods of its own."""

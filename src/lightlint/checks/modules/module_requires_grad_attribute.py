@@ -35,9 +35,13 @@ class ModuleRequiresGradAttribute(Check):
         if isinstance(value, cst.Attribute):
             return value.attr.value in _PARTS and self._is_vision(value.value)
         found = self.facts.reaching.bindings(value) if isinstance(value, cst.Name) else []
-        return bool(found) and all(
-            each.kind is Kind.LOOP and each.path == _CHILDREN.get(self.names.method(each.value)) for each in found
-        )
+        return bool(found) and all(each.kind is Kind.LOOP and self._is_child(each.value, each.path) for each in found)
+
+    def _is_child(self, drawn: cst.BaseExpression | None, path: tuple[int, ...]) -> bool:
+        """Whether a loop draws modules at a place: `child` of `enumerate(net.children())` and of `net.named_children()`."""
+        if self.names.call(drawn) == "builtins.enumerate" and isinstance(drawn, cst.Call) and path[:1] == (1,):
+            drawn, path = drawn.args[0].value, path[1:]
+        return path == _CHILDREN.get(self.names.method(drawn))
 
     def _is_vision(self, value: cst.BaseExpression) -> bool:
         origins = self.values.origins(value)

@@ -4,7 +4,7 @@ import libcst as cst
 
 from lightlint.check import Check, Repair
 from lightlint.facts.bindings import dotted_name
-from lightlint.facts.classes import NN_MODULE
+from lightlint.facts.classes import NN_MODULE, OPTIMIZER
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import replace
 
@@ -51,6 +51,27 @@ class ParameterLostByTo(Check):
                 return
         message = f"`self.{target.attr.value}` is no parameter: {how}, which no optimizer gets and no checkpoint holds"
         self.report(assign.value, message, repair=repair)
+
+    def visit_Call(self, call: cst.Call) -> None:
+        """`Adam([torch.zeros(n, requires_grad=True).to(device)])`: an optimizer takes leaves only."""
+        if not self.classes.name_is_a(self.names.call(call), OPTIMIZER):
+            return
+        params = self.names.argument(call, "params", 0)
+        items = params.value.elements if params is not None and isinstance(params.value, (cst.List, cst.Tuple)) else ()
+        for item in items:
+            for source in self.facts.reaching.sources(item.value):
+                match source:
+                    case cst.Call(func=cst.Attribute(value=cst.Call() as made, attr=cst.Name(value=method))):
+                        if method in _MOVING and self._is_leaf(made) and not self._changes_nothing(source, method):
+                            self.report(
+                                source,
+                                f"`.{method}()` returns another tensor, which is no leaf: the optimizer raises where it moves",
+                            )
+
+    def _is_leaf(self, made: cst.Call) -> bool:
+        flag = self.names.argument(made, "requires_grad")
+        factory = (self.names.call(made) or "").startswith("torch.")
+        return self._is_parameter(made) or (factory and flag is not None and self.names.constant(flag.value) is True)
 
     def _is_parameter(self, node: cst.CSTNode) -> bool:
         return isinstance(node, cst.Call) and self.names.call(node) == "torch.nn.Parameter"

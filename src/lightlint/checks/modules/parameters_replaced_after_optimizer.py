@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+import re
+
 import libcst as cst
 
 from lightlint.check import Check
 from lightlint.facts.updates import Owner, body_of, parameters_of
 
+# layers that take numbers only
+_SIZED = re.compile(r"torch\.nn\.(?:Linear|Conv\w+|Embedding|BatchNorm\w+|LayerNorm|LSTM|GRU)$")
 _CARRYING = {"load_state_dict", "add_param_group"}
 
 
@@ -58,6 +62,8 @@ class ParametersReplacedAfterOptimizer(Check):
         node: cst.CSTNode = name
         while isinstance(above := self.tree.parent(node), (cst.Attribute, cst.Subscript)):
             node = above
+        if isinstance(above, cst.Arg) and _SIZED.match(self.names.call(self.tree.parent(above)) or ""):
+            return isinstance(node, cst.Attribute)
         return isinstance(node, cst.Attribute) and node.attr.value.startswith(
             ("in_", "out_", "num_", "embedding_", "hidden_")
         )

@@ -7,6 +7,7 @@ import libcst as cst
 from lightlint.check import Check, Repair
 from lightlint.facts.bindings import Kind
 from lightlint.facts.classes import NN_MODULE
+from lightlint.facts.keywords import keywords
 from lightlint.facts.names import UNKNOWN
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import replace
@@ -19,7 +20,9 @@ class SdpaDropoutInEval(Check):
     def visit_Call(self, call: cst.Call) -> None:
         if self.names.call(call) != _ATTENTION:
             return
-        given = self.names.argument(call, "dropout_p", 4)
+        hidden = (each for each in keywords(self.tree, self.names, call) if each.name == "dropout_p")
+        at = self.names.argument(call, "dropout_p", 4)
+        given = at or next(hidden, None)
         node = self.tree.enclosing_class(call)
         if given is None or node is None or not self.classes.is_a(node, NN_MODULE):
             return
@@ -27,7 +30,7 @@ class SdpaDropoutInEval(Check):
             return
         text = self.facts.source.text[slice(*self.facts.span(given.value))]
         self.report(
-            given,
+            at or given.value,
             f"`dropout_p={text}` is applied in `eval()` too",
             repair=Repair(
                 "drop in training only",

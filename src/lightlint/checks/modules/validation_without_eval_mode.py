@@ -29,6 +29,21 @@ class ValidationWithoutEvalMode(Check):
                     call, f"`{key}` is evaluated in training mode: dropout drops, batch norm learns from this data"
                 )
                 return
+            inner = self._run_in_helper(call)
+            if inner is not None and not self._may_be_in_eval(call, self._makers(inner)):
+                key = self.names.key(inner.func)
+                self.report(
+                    call, f"`{key}` is evaluated in training mode: dropout drops, batch norm learns from this data"
+                )
+                return
+
+    def _run_in_helper(self, call: cst.Call) -> cst.Call | None:
+        """The call of a model that acts by its mode in the helper of this file that a call runs, which sets no mode."""
+        helper = self.hooks.callee(call)
+        calls = self.tree.own(helper.body, cst.Call) if helper is not None else []
+        if any(map(self._may_set_mode, calls)) or any(map(self.loops.is_backward, calls)):
+            return None
+        return next((each for each in calls if self.facts.modes.acts_by_mode(each.func)), None)
 
     def _draws_batches(self, loop: cst.For) -> bool:
         """Whether a loop draws batches, by what it iterates or by its name."""

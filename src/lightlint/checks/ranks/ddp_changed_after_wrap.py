@@ -55,9 +55,10 @@ class DdpChangedAfterWrap(Check):
                 named = any(name.value == value.value for name in self.tree.within(loop.target, cst.Name))
                 items = self.names.method(drawn) == "parameters"
                 if named and items and isinstance(drawn, cst.Call) and isinstance(drawn.func, cst.Attribute):
-                    return self._part(drawn.func.value) if isinstance(drawn.func.value, cst.Attribute) else None
+                    whole = isinstance(drawn.func.value, (cst.Attribute, cst.Subscript))
+                    return self._part(drawn.func.value) if whole else None
             return None
-        inner = isinstance(value, cst.Attribute) and self._inner(value.value)
+        inner = isinstance(value, (cst.Attribute, cst.Subscript)) and self._inner(value.value)
         return value if inner and not self.facts.data_parallel.is_of_wrapped(value) else None
 
     def _inner(self, value: cst.BaseExpression) -> bool:

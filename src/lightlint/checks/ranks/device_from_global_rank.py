@@ -30,12 +30,17 @@ class DeviceFromGlobalRank(Check):
                 call, "index" if name == "torch.device" else "device", 1 if name == "torch.device" else 0
             )
             if arg is None and name == "torch.device" and call.args:
-                return self._formatted(call.args[0].value)
-            return self._formatted(arg.value) or arg.value if arg is not None else None
+                return self._text(call.args[0].value)
+            return self._text(arg.value) or arg.value if arg is not None else None
         if self.names.method(call) in {"cuda", "to"} and isinstance(call.func, cst.Attribute) and len(call.args) == 1:
             value = call.args[0].value
-            return self._formatted(value) or (value if self.names.method(call) == "cuda" else None)
+            return self._text(value) or (value if self.names.method(call) == "cuda" else None)
         return None
+
+    def _text(self, value: cst.BaseExpression) -> cst.BaseExpression | None:
+        """The index in a device's name, through the local name that holds it."""
+        sources = self.facts.reaching.sources(value)
+        return self._formatted(sources[0]) if len(sources) == 1 else None
 
     def _formatted(self, value: cst.BaseExpression) -> cst.BaseExpression | None:
         """The index in `f"cuda:{index}"`."""

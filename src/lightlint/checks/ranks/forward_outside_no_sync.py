@@ -10,7 +10,10 @@ class ForwardOutsideNoSync(Check):
         for item in block.items:
             context = self._context(item.item)
             model = self._model(context) if context is not None else ""
-            if context is None or not model or not self.facts.steps.runs(block.body, self.loops.is_backward):
+            if context is None or not model:
+                continue
+            if not self.facts.steps.runs(block.body, self.loops.is_backward):
+                self._judge_backward(block, item.item, model)
                 continue
             before = [each for each in self.tree.own(self.tree.owner(block), cst.Call) if self._runs(each, model)]
             inside = any(self._may_run(each, model) for each in self.tree.within(block.body, cst.Call))
@@ -18,6 +21,22 @@ class ForwardOutsideNoSync(Check):
                 self.report(
                     item.item, f"`{model}` ran forward before this: gradients are exchanged in each step all the same"
                 )
+
+    def _judge_backward(self, block: cst.With, context: cst.BaseExpression, model: str) -> None:
+        """A forward pass inside whose backward pass stands behind the block, where every iteration comes to it."""
+        owner, loops = self.tree.owner(block), self.tree.loops(block)
+        runs = [each for each in self.tree.within(block.body, cst.Call) if self.names.key(each.func) == model]
+        behind = [
+            each
+            for each in self.tree.own(owner, cst.Call)
+            if self.loops.is_backward(each) and self.tree.loops(each)[:1] == loops[:1] and loops
+        ]
+        behind = [each for each in behind if self.facts.flow(owner).reaches_in_same_iteration(loops[0], block, [each])]
+        if runs and behind and not self.facts.gradients.may_be_off(runs[0]):
+            self.report(
+                context,
+                f"`{model}` ran forward here and backward outside: such gradients are never exchanged, and the ranks part",
+            )
 
     def _context(self, value: cst.BaseExpression) -> cst.Call | None:
         """The call of `no_sync` that a context is, or is where it is chosen: `nullcontext() if last else model.no_sync()`."""

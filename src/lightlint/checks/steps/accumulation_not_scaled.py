@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import re
+
 import libcst as cst
 
 from lightlint.check import Check, Repair
@@ -8,8 +10,38 @@ from lightlint.facts.tree import Loop
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import wrap
 
+_WINDOW = re.compile(r"accum|micro", re.IGNORECASE)
+
 
 class AccumulationNotScaled(Check):
+    def visit_For(self, loop: cst.For) -> None:
+        """The batches of a window in a loop of their own: `for micro in range(n): ...; loss.backward()`."""
+        size = loop.iter.args[0].value if self._counts(loop) and isinstance(loop.iter, cst.Call) else None
+        if size is None or not _WINDOW.search(dotted_name(size)) or self._is_scaled_elsewhere(size):
+            return
+        owner, facts = self.tree.owner(loop), self.facts.updates
+        backwards = [each for each in facts.own(owner) if self.loops.is_backward(each)]
+        inside = [each for each in backwards if self.tree.loops(each)[:1] == [loop]]
+        updates = [each.call for each in facts.updates(owner)]
+        if len(inside) != 1 or len(backwards) != 1 or not updates or facts.handles_gradients(owner):
+            return
+        if any(self.tree.contains(loop, each) for each in (*updates, *facts.clears(owner))):
+            return
+        loss = self._loss(inside[0])
+        if (
+            loss is not None
+            and self.facts.criteria.is_mean(loss)
+            and self.facts.flow(owner).reaches(inside[0], updates)
+        ):
+            self._tell(inside[0], loss, size)
+
+    def _counts(self, loop: cst.For) -> bool:
+        return (
+            isinstance(loop.iter, cst.Call)
+            and self.names.call(loop.iter) == "builtins.range"
+            and len(loop.iter.args) == 1
+        )
+
     def visit_Call(self, call: cst.Call) -> None:
         update = self.facts.updates.update(call)
         loop = self.tree.loops(call)[0] if self.tree.loops(call) else None
@@ -25,9 +57,12 @@ class AccumulationNotScaled(Check):
         loss = self._loss(backwards[0])
         if loss is None or not self.facts.criteria.is_mean(loss):
             return
+        self._tell(backwards[0], loss, number)
+
+    def _tell(self, backward: cst.Call, loss: cst.BaseExpression, number: cst.BaseExpression) -> None:
         size = self.code.text_of(number)
         self.report(
-            backwards[0],
+            backward,
             f"adds up the gradients of `{size}` mean losses without dividing them, which makes the step as much larger",
             repair=Repair(
                 f"divide the loss by `{size}`", wrap(self.code, loss, "", f" / {size}"), Applicability.UNSAFE

@@ -3,6 +3,7 @@ from __future__ import annotations
 import libcst as cst
 
 from lightlint.check import Check, Repair
+from lightlint.facts.bindings import Kind
 from lightlint.facts.hooks import TRAINING_STEP
 from lightlint.facts.keepers import Keeper
 from lightlint.finding import Applicability, Tier
@@ -19,6 +20,39 @@ class GraphKeptByAccumulation(Check):
     def visit_Call(self, call: cst.Call) -> None:
         if isinstance(self.tree.parent(call), cst.Expr):
             self._check(call)
+            self._check_meter(call)
+
+    def _check_meter(self, call: cst.Call) -> None:
+        """An object of this file that adds what it is given to a sum of its own: `losses.update(loss, n)`."""
+        callee = self.facts.steps.callee(call)
+        if callee is None or self.tree.class_of(callee) is None or self.loops.per_batch(call) is None:
+            return
+        if not isinstance(call.func, cst.Attribute) or self.classes.is_self(call.func.value):
+            return
+        for statement in self.tree.own(callee.body, cst.AugAssign):
+            keeper = self.facts.keepers.of(statement)
+            if keeper is None or any(map(self.facts.keepers.cuts, keeper.values)):
+                continue
+            if self.facts.gradients.may_be_off(statement) or any(self.facts.keepers.reaches(keeper)):
+                continue
+            words = [word for value in keeper.values for word in self.tree.within(value, cst.Name)]
+            for word in words:
+                bound = self.facts.reaching.bindings(word)
+                if len(bound) != 1 or bound[0].kind is not Kind.PARAMETER:
+                    continue
+                given = self.values.given(callee, call, word.value)
+                graphs = self.facts.gradients.graphs(given) if given is not None else []
+                if graphs and given is not None:
+                    self.report(
+                        call,
+                        f"`{self.code.text_of(call.func)}` keeps the autograd graph of every `{self.code.text_of(given)}`",
+                        repair=Repair(
+                            "detach what is kept",
+                            join(*(wrap(self.code, graph.node, "", ".detach()") for graph in graphs)),
+                            Applicability.SAFE if all(graph.tensor for graph in graphs) else Applicability.UNSAFE,
+                        ),
+                    )
+                    return
 
     def _check(self, node: cst.CSTNode) -> None:
         keeper = self.facts.keepers.of(node)

@@ -16,7 +16,10 @@ class LossAverageDenominator(Check):
             self._judge(node, node.target, node.value)
 
     def _judge(self, node: cst.CSTNode, total: cst.Name, number: cst.BaseExpression) -> None:
-        if not any(self._counts_examples(each) for each in self.facts.reaching.sources(number)):
+        sources = self.facts.reaching.sources(number)
+        if any(map(self._counts_batches, sources)):
+            self._judge_weighted(node, total)
+        if not any(map(self._counts_examples, sources)):
             return
         bound = [each for each in self.names.bindings.lookup(total) if each.site is not total]
         added = [each for each in bound if each.kind is Kind.AUGMENT and self._is_sum(each.site)]
@@ -27,6 +30,46 @@ class LossAverageDenominator(Check):
                 node,
                 f"`{total.value}` adds up means over batches and is divided by the number of examples, not of batches",
             )
+
+    def _judge_weighted(self, node: cst.CSTNode, total: cst.Name) -> None:
+        """Sums over batches that were weighted by their sizes, divided by the number of batches."""
+        bound = [each for each in self.names.bindings.lookup(total) if each.site is not total]
+        added = [each for each in bound if each.kind is Kind.AUGMENT and self._is_sum(each.site)]
+        zeros = all(self.names.constant(each.value) == 0 for each in bound if each not in added)
+        if added and zeros and all(each.value and self._is_weighted(each.value) for each in added):
+            self.report(
+                node,
+                f"`{total.value}` adds up sums over examples and is divided by the number of batches, not of examples",
+            )
+
+    def _counts_batches(self, number: cst.BaseExpression) -> bool:
+        """`len(loader)`, of what a loop of the function draws from."""
+        if self.names.call(number) != "builtins.len" or not isinstance(number, cst.Call) or not number.args:
+            return False
+        key = self.names.key(number.args[0].value)
+        loops = self.tree.own(self.tree.owner(number), cst.For)
+        return bool(key) and any(self.names.key(self.values.iterated(each.iter)) == key for each in loops)
+
+    def _is_weighted(self, value: cst.BaseExpression) -> bool:
+        """Whether a value surely is the mean loss of a batch times its size: `loss.item() * x.size(0)`."""
+        match value:
+            case cst.BinaryOperation(operator=cst.Multiply()):
+                return any(
+                    self._is_batch_mean(mean) and self._is_size(size)
+                    for mean, size in ((value.left, value.right), (value.right, value.left))
+                )
+        return False
+
+    def _is_size(self, value: cst.BaseExpression) -> bool:
+        match value:
+            case cst.Call(func=cst.Attribute(attr=cst.Name(value="size")), args=[only]):
+                return self.names.constant(only.value) == 0
+            case cst.Call(args=[_]):
+                return self.names.call(value) == "builtins.len"
+            case cst.Subscript(value=cst.Attribute(attr=cst.Name(value="shape")), slice=[part]):
+                index = part.slice
+                return isinstance(index, cst.Index) and self.names.constant(index.value) == 0
+        return False
 
     def _is_sum(self, site: cst.CSTNode) -> bool:
         above = self.tree.parent(site)

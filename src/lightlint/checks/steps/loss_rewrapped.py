@@ -63,6 +63,8 @@ class LossRewrapped(Check):
                 return any(self._is_computed(each, depth + 1) for each in self._gathered(value)) or any(
                     self._is_computed(each.value, depth + 1) for each in elements
                 )
+            case cst.ListComp(elt=each) | cst.GeneratorExp(elt=each):
+                return self._is_computed(each, depth + 1)
             case cst.Attribute(value=inner, attr=cst.Name(value="data")):
                 return self._is_computed(inner, depth + 1)
             case cst.BinaryOperation():
@@ -131,7 +133,7 @@ class LossRewrapped(Check):
         itself = isinstance(given, cst.Name) and [self.names.key(each.target) for each in targets] == [given.value]
         if itself and isinstance(statement, cst.Assign):
             return drop_statement(self.code, statement)
-        if any(isinstance(each, cst.List) for each in self.facts.reaching.sources(given)):
+        if any(isinstance(each, (cst.List, cst.ListComp)) for each in self.facts.reaching.sources(given)):
             stacks = self.code.text_of(wrap.func) == "torch.tensor"
             return replace(self.code, wrap, f"torch.stack({self.code.text_of(given)})") if stacks else None
         loss = isinstance(given, cst.Call) and self.facts.criteria.of(given) is not None

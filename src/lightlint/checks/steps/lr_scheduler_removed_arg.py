@@ -3,6 +3,7 @@ from __future__ import annotations
 import libcst as cst
 
 from lightlint.check import Check, Repair
+from lightlint.facts.keywords import keywords
 from lightlint.facts.updates import SCHEDULER
 from lightlint.finding import Tier
 from lightlint.fixes.edits import remove_argument
@@ -24,6 +25,14 @@ class LrSchedulerRemovedArg(Check):
                 given,
                 f"`{called}` takes no `verbose` since torch {_SINCE}: a TypeError",
                 repair=Repair("remove `verbose`", remove_argument(self.code, call, given)),
+                tier=tier,
+            )
+            return
+        hidden = [each for each in keywords(self.tree, self.names, call) if each.name == "verbose"]
+        if hidden and name.startswith(_ROOM):
+            self.report(
+                hidden[0].node,
+                f"`{name.rpartition('.')[2]}` takes no `verbose` since torch {_SINCE}: a TypeError",
                 tier=tier,
             )
         elif self._is_base_init(call) and len(call.args) == 3 and not any(arg.keyword or arg.star for arg in call.args):

@@ -42,7 +42,17 @@ class SchedulerBeforeOptimizer(Check):
     def _is_tested(self, call: cst.Call) -> bool:
         """Whether a test of the same iteration decides about the call, as `if epoch > 0` does."""
         loops = self.tree.loops(call)
-        return any(not loops or self.tree.contains(loops[0].body, test) for test, _ in self.facts.conditions(call))
+        tests = [test for test, _ in self.facts.conditions(call) if not self._names_phase(test)]
+        return any(not loops or self.tree.contains(loops[0].body, test) for test in tests)
+
+    def _names_phase(self, test: cst.BaseExpression) -> bool:
+        """Whether a test only asks which phase a loop is in: `phase == "train"`."""
+        match test:
+            case cst.Comparison(left=cst.Name() as name, comparisons=[cst.ComparisonTarget(cst.Equal(), value)]):
+                bound = self.names.bindings.lookup(name)
+                looped = bool(bound) and all(each.kind is Kind.LOOP for each in bound)
+                return looped and isinstance(self.names.constant(value), str)
+        return False
 
     def _later_step(self, node: cst.Call, depth: int) -> cst.Call | None:
         """The optimizer step that comes behind a node in its iteration, if none can come before the node."""

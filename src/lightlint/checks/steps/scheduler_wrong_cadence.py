@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+import re
+
 import libcst as cst
 
 from lightlint.check import Check
 from lightlint.facts.bindings import Kind, dotted_name
 from lightlint.facts.loops import LoopKind
+from lightlint.facts.tree import Loop
 
 _ROOM = "torch.optim.lr_scheduler."
 _LENGTHS = {
@@ -14,6 +17,10 @@ _LENGTHS = {
     "PolynomialLR": (("total_iters", 1),),
 }
 
+_WARMUP = (("num_training_steps", 2),)
+_WITH_WARMUP = re.compile(r"transformers\.(?:optimization\.)?get_(?:linear|cosine|polynomial)\w*_with_warmup$")
+_PLAIN_STEPS = 3
+
 
 class SchedulerWrongCadence(Check):
     def visit_Call(self, call: cst.Call) -> None:
@@ -21,12 +28,12 @@ class SchedulerWrongCadence(Check):
             return
         origin = self.values.constructor(call.func.value)
         name = origin.name.removeprefix(_ROOM) if origin is not None else ""
-        loops = self.tree.loops(call)
-        if origin is None or origin.call is None or name not in _LENGTHS or not loops:
+        lengths = _WARMUP if _WITH_WARMUP.match(name) else _LENGTHS.get(name, ())
+        name = name.rpartition(".")[2]
+        loops = self.tree.loops(call) or self._outside(call)
+        if origin is None or origin.call is None or not loops:
             return
-        length = next(
-            (arg.value for kw, at in _LENGTHS[name] if (arg := self.names.argument(origin.call, kw, at))), None
-        )
+        length = next((arg.value for kw, at in lengths if (arg := self.names.argument(origin.call, kw, at))), None)
         if length is None:
             return
         kind = self.loops.kind(loops[0])
@@ -41,6 +48,14 @@ class SchedulerWrongCadence(Check):
                 call,
                 f"steps `{name}` once a batch, although its length counts epochs: it is through after a few batches",
             )
+
+    def _outside(self, call: cst.Call, depth: int = 0) -> list[Loop]:
+        """The loops around the one call of the helper that steps a scheduler on every way through it."""
+        function = self.tree.function(call)
+        calls = self.hooks.calls_of.get(function, ()) if function is not None else ()
+        if len(calls) != 1 or self.facts.conditions(call) or depth > _PLAIN_STEPS:
+            return []
+        return self.tree.loops(calls[0]) or self._outside(calls[0], depth + 1)
 
     def _draws_batches(self, loop: cst.CSTNode) -> bool:
         """Whether a loop over batches stands in the body of a loop."""
@@ -76,6 +91,20 @@ class SchedulerWrongCadence(Check):
             return False
         assert isinstance(loop.iter, cst.Call)
         bounds = [arg.value for arg in loop.iter.args[:2]]
-        key = self.names.key(length)
+        key, bound = self.names.key(length), bounds[-1] if bounds else None
         same = self.tree.owner(length) is self.tree.owner(loop) or "." in key
-        return bool(key) and same and key == self.names.key(bounds[-1] if bounds else None)
+        if isinstance(length, cst.Name) and isinstance(bound, cst.Attribute) and self.classes.is_self(bound.value):
+            node = self.tree.enclosing_class(loop)
+            kept = self.classes.attribute_sources(node, bound.attr.value) if node is not None else []
+            values = [_part(value, path) for value, path in kept]
+            return len(values) == 1 and self.names.key(values[0]) == key and self._stand_together(values[0], length)
+        return bool(key) and same and key == self.names.key(bound)
+
+    def _stand_together(self, value: cst.CSTNode | None, length: cst.BaseExpression) -> bool:
+        return value is not None and self.tree.owner(value) is self.tree.owner(length)
+
+
+def _part(value: cst.BaseExpression | None, path: tuple[int, ...]) -> cst.BaseExpression | None:
+    for place in path:
+        value = value.elements[place].value if isinstance(value, (cst.Tuple, cst.List)) else None
+    return value

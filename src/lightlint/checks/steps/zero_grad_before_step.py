@@ -16,6 +16,11 @@ class ZeroGradBeforeStep(Check):
         if update is None or clear is None:
             return
         name = self.code.text_of(update.optimizer)
+        if self._backward_behind(update) is not None and self._computes_between(clear, call):
+            self.report(
+                call, f"steps `{name}` on gradients that were cleared, ahead of the backward pass: it changes nothing"
+            )
+            return
         self.report(
             clear,
             f"clears the gradients between the backward pass and the step of `{name}`, which then changes nothing",
@@ -43,6 +48,18 @@ class ZeroGradBeforeStep(Check):
             if all(facts.is_quiet(call) for call in on_the_way):
                 return each
         return None
+
+    def _backward_behind(self, update: Update) -> cst.Call | None:
+        """The one backward pass of a loop, where it stands behind the step."""
+        owner, loops = self.tree.owner(update.call), self.tree.loops(update.call)
+        backwards = self.facts.updates.backwards(owner)
+        behind = [each for each in backwards if self.tree.order(each) > self.tree.order(update.call)]
+        return behind[0] if len(behind) == len(backwards) == 1 and loops[:1] == self.tree.loops(behind[0])[:1] else None
+
+    def _computes_between(self, clear: cst.Call, step: cst.Call) -> bool:
+        """Whether calls stand between two others."""
+        first, last = self.tree.order(clear), self.tree.order(step)
+        return any(first < self.tree.order(each) < last for each in self.tree.own(self.tree.owner(step), cst.Call))
 
     def _draft(self, clear: cst.Call) -> Draft | None:
         statement = self.tree.statement(clear)
