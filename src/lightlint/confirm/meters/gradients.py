@@ -175,14 +175,15 @@ class _Gradients:
     def update(self, optimizer: Any) -> None:
         """Right before an optimizer changes its parameters."""
         tensors = _parameters(optimizer)
+        count, whole = measured(tensors)
         self._session.record.emit(
             "update",
             optimizer=OPTIMIZERS.of(optimizer),
             findings=self._lines.now(),
-            held=held(tensors),
+            held=count,
             none=sum(each.grad is None for each in tensors),
             total=len(tensors),
-            norm=norm(tensors),
+            norm=whole,
             state=sum(bool(optimizer.state.get(each)) for each in tensors),
             backwards=self._session.clock.backwards,
             scaler=self._scaler(optimizer),
@@ -225,8 +226,7 @@ class _Gradients:
         """For each optimizer: parameters that hold a gradient, and the norm of all."""
         found = {}
         for number, optimizer in OPTIMIZERS.living():
-            tensors = _parameters(optimizer)
-            found[str(number)] = [held(tensors), norm(tensors)]
+            found[str(number)] = list(measured(_parameters(optimizer)))
         return found
 
     def _tell_zero(self, tensors: Sequence[Any], by: str) -> None:
@@ -240,14 +240,14 @@ class _Gradients:
             "zero-grad",
             by=by,
             optimizers=whole,
-            held=held(tensors),
+            held=measured(tensors)[0],
             total=len(tensors),
             findings=self._lines.now(),
             backwards=self._session.clock.backwards,
         )
 
     def _measure_before(self, seen: dict[str, Any], tensors: Sequence[Any]) -> None:
-        seen["before"] = norm(tensors)
+        seen["before"] = measured(tensors)[1]
 
     def _tell_clip(self, function: str, tensors: Sequence[Any], limit: Any, seen: dict[str, Any]) -> None:
         these = {id(each) for each in tensors}
@@ -257,15 +257,16 @@ class _Gradients:
             if any(id(each) in these for each in _parameters(optimizer))
         ]
         scalers = [self._scaler(optimizer) for _, optimizer in touched]
+        count, whole = measured(tensors)
         self._session.record.emit(
             "clip",
             function=function,
             findings=self._lines.now(),
             limit=float(limit),
             parameters=len(tensors),
-            held=held(tensors),
+            held=count,
             before=seen.get("before"),
-            after=norm(tensors),
+            after=whole,
             optimizers=[number for number, _ in touched],
             scaler=next((each for each in scalers if each), None),
             backwards=self._session.clock.backwards,
@@ -289,24 +290,18 @@ def _gradients(tensors: Iterable[Any]) -> list[Any]:
     return [each.grad.detach() for each in tensors if each.grad is not None]
 
 
-def norm(tensors: Iterable[Any]) -> float:
-    """The norm of all gradients together, 0 where there are none."""
-    norms = [each.float().norm() for each in (_dense(grad) for grad in _gradients(tensors))]
-    return _total(norms) if norms else 0.0
+def measured(tensors: Iterable[Any]) -> tuple[int, float]:
+    """How many of the tensors have a gradient that is not all zero, and the norm of all gradients together.
 
-
-def _total(norms: Sequence[Any]) -> float:
+    One look at each gradient: a norm that is not 0 says both.
+    """
     import torch
 
-    return float(torch.stack([each.to(norms[0].device) for each in norms]).norm())
-
-
-def held(tensors: Iterable[Any]) -> int:
-    """How many of the tensors have a gradient that is not all zero."""
-    import torch
-
-    flags = [_dense(grad).any() for grad in _gradients(tensors)]
-    return int(torch.stack([flag.to(flags[0].device) for flag in flags]).sum()) if flags else 0
+    norms = [_dense(grad).float().norm() for grad in _gradients(tensors)]
+    if not norms:
+        return 0, 0.0
+    every = torch.stack([each.to(norms[0].device) for each in norms])
+    return int(every.ne(0).sum()), float(every.norm())
 
 
 def _dense(gradient: Any) -> Any:
