@@ -11,13 +11,14 @@ import os
 import sys
 import time
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import ModuleType, TracebackType
 from typing import TYPE_CHECKING, Any
 
 from lightlint.forecast.breakdown import Kind, Simulation, Step
+from lightlint.forecast.watch import watch_loaders, watch_trainers
 
 if TYPE_CHECKING:
     from lightlint.confirm.boot.session import Session
@@ -45,9 +46,9 @@ def install(session: Session) -> None:
     asked = json.loads(os.environ.get(VARIABLE, "{}"))
     simulation = _Simulation(Path(session.plan.records), asked)
     session.on_import("forecast", "torch", lambda torch: simulation.watch(torch))
-    session.on_import("forecast", "torch.utils.data.dataloader", lambda module: _watch_loaders(module, simulation))
+    session.on_import("forecast", "torch.utils.data.dataloader", lambda module: watch_loaders(module, simulation))
     for package in ("pytorch_lightning", "lightning.pytorch"):
-        session.on_import("forecast", f"{package}.trainer.trainer", _watch_trainers)
+        session.on_import("forecast", f"{package}.trainer.trainer", watch_trainers)
     shown = sys.excepthook
 
     def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
@@ -72,6 +73,7 @@ class _Simulation:
         self._size: int | None = None
         self._gradients: dict[int, int] = {}
         self._began = 0.0
+        self.draws_from_loader = False
         self._on_cpu: Any = None
 
     @property
@@ -156,7 +158,7 @@ class _Simulation:
 
     def _took_step(self, optimizer: Any) -> None:
         if not self.running:
-            if not _loaders_seen:  # the loop draws from no loader: go on from here, with the batch it has
+            if not self.draws_from_loader:  # the loop draws from no loader: go on from here, with the batch it has
                 self.begin(None)
             return
         self._stepped.add(id(optimizer))
@@ -234,77 +236,6 @@ class _Simulation:
         seconds = time.perf_counter() - self._began if self._began else 0.0
         simulation = Simulation(tuple(self._steps), problem, self._convolves, round(seconds, 2))
         self._file.write_text(json.dumps(asdict(simulation)), encoding="utf-8")
-
-
-_loaders_seen: list[bool] = []
-
-
-def _watch_loaders(module: ModuleType, simulation: _Simulation) -> None:
-    iterate = module.DataLoader.__iter__
-
-    def __iter__(loader: Any) -> Iterator[Any]:
-        _loaders_seen.append(True)
-        return _feed(loader, iterate, simulation)
-
-    module.DataLoader.__iter__ = __iter__
-
-
-def _feed(loader: Any, iterate: Any, simulation: _Simulation) -> Iterator[Any]:
-    import torch
-
-    from lightlint.forecast.faking import alive
-
-    while simulation.running:
-        yield simulation.draw()
-    for batch in iterate(loader):
-        if not simulation.running and alive(torch.optim.Optimizer) and torch.is_grad_enabled():
-            yield simulation.begin(batch)
-            while True:
-                yield simulation.draw()
-        yield batch
-
-
-_SHORTEST = {
-    "logger": False,
-    "enable_checkpointing": False,
-    "enable_progress_bar": False,
-    "enable_model_summary": False,
-    "num_sanity_val_steps": 0,
-    "limit_val_batches": 0,
-    "max_epochs": -1,
-    "max_steps": -1,
-    "devices": 1,
-    "num_nodes": 1,
-    "strategy": "auto",
-}
-
-
-def _kept(callbacks: Any) -> list[Any]:
-    """The callbacks that can take memory: the user's own, and Lightning's averages of weights."""
-    given = callbacks if isinstance(callbacks, list) else [callbacks] if callbacks is not None else []
-    ours = ("lightning.", "pytorch_lightning.")
-    return [
-        each
-        for each in given
-        if not type(each).__module__.startswith(ours) or type(each).__name__.endswith("Averaging")
-    ]
-
-
-def _watch_trainers(module: ModuleType) -> None:
-    """A Trainer that goes the shortest way to its first training batch, without a device."""
-    import torch
-
-    construct = module.Trainer.__init__
-
-    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
-        kwargs.update(_SHORTEST, callbacks=_kept(kwargs.get("callbacks")))
-        if not torch.cuda.is_available():
-            kwargs["accelerator"] = "cpu"
-            if str(kwargs.get("precision", "")).startswith("16"):
-                kwargs["precision"] = "bf16-mixed"  # as many bytes; the CPU has no float16 training
-        construct(self, *args, **kwargs)
-
-    module.Trainer.__init__ = __init__
 
 
 def _first(error: BaseException) -> BaseException:
