@@ -99,6 +99,7 @@ class Bindings:
     def __init__(self, tree: Tree, package: str = "") -> None:
         self._tree = tree
         self._package = package
+        self._found: dict[tuple[str, int], list[Binding]] = {}
 
     @cached_property
     def stars(self) -> list[str]:
@@ -120,6 +121,13 @@ class Bindings:
 
     def lookup_in(self, name: str, scope: Scope) -> list[Binding]:
         """As `lookup`, for a name written in a given scope."""
+        key = (name, id(scope))
+        found = self._found.get(key)
+        if found is None:
+            found = self._found[key] = self._look(name, scope)
+        return found
+
+    def _look(self, name: str, scope: Scope) -> list[Binding]:
         home = self.home(name, scope)
         return self.by_scope[home][name] if home is not None else []
 

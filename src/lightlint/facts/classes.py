@@ -74,6 +74,8 @@ class Classes:
         self._project = project
         self._path = path
         self._ancestors: dict[cst.ClassDef, tuple[_Seen, ...]] = {}
+        self._lineages: dict[str, tuple[str, ...]] = {}
+        self._methods: dict[cst.ClassDef, dict[str, cst.FunctionDef]] = {}
 
     @cached_property
     def by_name(self) -> dict[str, cst.ClassDef]:
@@ -144,7 +146,9 @@ class Classes:
         """As `is_a`, for a class known by canonical name, of this file, the project or a library."""
         if not name:
             return False
-        return any(each in names for each, _ in self._lineage(name, self._path.parent, ()))
+        if name not in self._lineages:
+            self._lineages[name] = tuple(each for each, _ in self._lineage(name, self._path.parent, ()))
+        return any(each in names for each in self._lineages[name])
 
     def complete(self, node: cst.ClassDef) -> bool:
         """Whether every class above is in sight, so that what is not found is not there."""
@@ -152,9 +156,10 @@ class Classes:
 
     def methods(self, node: cst.ClassDef) -> dict[str, cst.FunctionDef]:
         """The methods a class itself defines; of several with one name the last, as Python does."""
-        return {
-            each.name.value: each for each in self._tree.own(node, cst.FunctionDef) if self._tree.class_of(each) is node
-        }
+        if node not in self._methods:
+            own = self._tree.own(node, cst.FunctionDef)
+            self._methods[node] = {each.name.value: each for each in own if self._tree.class_of(each) is node}
+        return self._methods[node]
 
     def method(self, node: cst.ClassDef, name: str) -> cst.FunctionDef | None:
         """A method as an instance sees it, as far as its definition lies in this file."""

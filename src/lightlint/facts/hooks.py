@@ -6,6 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
+from typing import cast
 
 import libcst as cst
 
@@ -28,6 +29,7 @@ TRAINING_STEP = "training_step"
 STEPS = {"training_step", "validation_step", "test_step", "predict_step"}
 LOADERS = {"train_dataloader", "val_dataloader", "test_dataloader", "predict_dataloader"}
 ONCE_PER_NODE = {"prepare_data"}  # called on one rank of each node only: LightningDataModule.prepare_data
+_NOT_ASKED = object()
 _EVERYWHERE = {"setup", "teardown", "state_dict", "load_state_dict"}
 _OF_MODULES = {"configure_optimizers", "configure_model", "configure_sharded_model", "configure_callbacks", "forward"}
 _OF_MODULES |= {"backward", "optimizer_step", "optimizer_zero_grad", "lr_scheduler_step", "configure_gradient_clipping"}
@@ -65,6 +67,7 @@ class Hooks:
         self._names = names
         self._classes = classes
         self._reached: dict[cst.FunctionDef, frozenset[Hook]] = {}
+        self._callees: dict[int, object] = {}  # by `id`, which costs less than libcst's hash of a node
 
     def owner(self, node: cst.ClassDef | None) -> Owner | None:
         """Whether a class is a LightningModule, a data module or a callback."""
@@ -121,6 +124,12 @@ class Hooks:
 
         Of a method that subclasses override it is the one that the class around the call sees; see `callees`.
         """
+        known = self._callees.get(id(call), _NOT_ASKED)
+        if known is _NOT_ASKED:
+            known = self._callees[id(call)] = self._callee(call)
+        return cast("cst.FunctionDef | None", known)
+
+    def _callee(self, call: cst.Call) -> cst.FunctionDef | None:
         func = call.func
         if isinstance(func, cst.Name):
             found = self._names.bindings.lookup(func)

@@ -6,6 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from functools import cached_property
+from typing import cast
 
 import libcst as cst
 
@@ -19,6 +20,7 @@ from lightlint.facts.tree import Loop, Tree
 from lightlint.facts.values import Values
 
 _DEPTH = 4
+_NOT_ASKED = object()
 # out of sight, but by their names nothing that clears gradients although it is given the optimizer
 _HARMLESS = re.compile(r"sched|warmup|save|load|checkpoint|resume|print|log|unscale|^lr|_lr", re.IGNORECASE)
 _CLEARING = re.compile(r"zero_?grad|(?:clear|reset|clean)\w*grad|optimi[sz]e(?!rs?$)", re.IGNORECASE)
@@ -51,9 +53,16 @@ class Steps:
         self._values = values
         self._loops = loops
         self._flow = flow
+        self._callees: dict[int, object] = {}
 
     def callee(self, call: cst.Call) -> cst.FunctionDef | None:
         """As `hooks.callee`, and methods of this file's classes called on their instances: `agent.update()`."""
+        known = self._callees.get(id(call), _NOT_ASKED)
+        if known is _NOT_ASKED:
+            known = self._callees[id(call)] = self._callee(call)
+        return cast("cst.FunctionDef | None", known)
+
+    def _callee(self, call: cst.Call) -> cst.FunctionDef | None:
         found = self._hooks.callee(call)
         if found is not None or not isinstance(call.func, cst.Attribute) or call.func.attr.value not in self._methods:
             return found

@@ -93,31 +93,37 @@ class Tree:
     def __init__(self, module: cst.Module) -> None:
         self.module = module
         self.nodes: list[cst.CSTNode] = []
-        self._index: dict[cst.CSTNode, int] = {}
+        self._index: dict[int, int] = {}  # by `id`: libcst hashes nodes in Python; they live as long as the list does
         self._parents: list[int] = []
         self._by_type: dict[type, list[int]] = defaultdict(list)
         self._frames: list[int] = []  # of each node the nearest function, lambda or class around it
         self._scopes: list[int] = []  # likewise the nearest node that has names of its own
+        self._scope_of: dict[int, Scope] = {}
         self._walk(module)
         self._last = self._subtree_ends()
 
     def _walk(self, module: cst.Module) -> None:
+        nodes, parents, frames, scopes = self.nodes, self._parents, self._frames, self._scopes
+        positions, by_type = self._index, self._by_type
         stack: list[tuple[cst.CSTNode, int, int, int]] = [(module, -1, -1, -1)]
         while stack:
             node, parent, frame, scope = stack.pop()
-            index = len(self.nodes)
+            index = len(nodes)
             kind = type(node)
-            self.nodes.append(node)
-            self._parents.append(parent)
-            self._frames.append(frame)
-            self._scopes.append(scope)
-            self._index[node] = index
-            self._by_type[kind].append(index)
+            nodes.append(node)
+            parents.append(parent)
+            frames.append(frame)
+            scopes.append(scope)
+            positions[id(node)] = index
+            by_type[kind].append(index)
             if kind in _FRAMES:
                 frame = index
             if kind in _SCOPES:
                 scope = index
-            stack.extend((child, index, frame, scope) for child in reversed(children(node)))
+            below = children(node)
+            below.reverse()
+            for child in below:
+                stack.append((child, index, frame, scope))
 
     def _subtree_ends(self) -> list[int]:
         last = list(range(len(self.nodes)))
@@ -128,24 +134,24 @@ class Tree:
 
     def parent(self, node: cst.CSTNode) -> cst.CSTNode | None:
         """The node directly above, None for the module."""
-        above = self._parents[self._index[node]]
+        above = self._parents[self._index[id(node)]]
         return None if above < 0 else self.nodes[above]
 
     def ancestors(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
         """The nodes above a node, nearest first."""
-        index = self._parents[self._index[node]]
+        index = self._parents[self._index[id(node)]]
         while index >= 0:
             yield self.nodes[index]
             index = self._parents[index]
 
     def order(self, node: cst.CSTNode) -> int:
         """Position in source order: a smaller number stands earlier."""
-        return self._index[node]
+        return self._index[id(node)]
 
     def contains(self, outer: cst.CSTNode, inner: cst.CSTNode) -> bool:
         """Whether `inner` is `outer` or lies below it."""
-        start = self._index[outer]
-        return start <= self._index[inner] <= self._last[start]
+        start = self._index[id(outer)]
+        return start <= self._index[id(inner)] <= self._last[start]
 
     @overload
     def all(self, kind: type[Node], /) -> list[Node]: ...
@@ -168,7 +174,7 @@ class Tree:
         return self._select(outer, kinds)
 
     def _select(self, outer: cst.CSTNode, kinds: tuple[type[cst.CSTNode], ...]) -> list[Any]:
-        low, high = self._index[outer], self._last[self._index[outer]]
+        low, high = self._index[id(outer)], self._last[self._index[id(outer)]]
         found: list[int] = []
         for kind in kinds:
             indices = self._by_type.get(kind, [])
@@ -186,18 +192,25 @@ class Tree:
         return [node for node in self._select(scope, kinds) if self._belongs(node, scope)]
 
     def _belongs(self, node: cst.CSTNode, scope: cst.CSTNode) -> bool:
-        start = self._index[scope]
+        start = self._index[id(scope)]
         frame = start if type(scope) in _FRAMES else self._frames[start]
-        return node is not scope and self._frames[self._index[node]] == frame
+        return node is not scope and self._frames[self._index[id(node)]] == frame
 
     def _around(self, node: cst.CSTNode, table: list[int]) -> Iterator[cst.CSTNode]:
-        index = table[self._index[node]]
+        index = table[self._index[id(node)]]
         while index >= 0:
             yield self.nodes[index]
             index = table[index]
 
     def scope(self, node: cst.CSTNode) -> Scope:
         """The scope in which a node is evaluated: defaults, decorators and bases belong to the scope outside."""
+        index = self._index[id(node)]
+        known = self._scope_of.get(index)
+        if known is None:
+            known = self._scope_of[index] = self._find_scope(node)
+        return known
+
+    def _find_scope(self, node: cst.CSTNode) -> Scope:
         for above in self._around(node, self._scopes):
             if isinstance(above, (cst.FunctionDef, cst.Lambda)):
                 in_head = self.contains(above.params, node) and not self._outside_parameters(node, above)
