@@ -66,6 +66,16 @@ def test_one_forecast_tells_no_largest_batch() -> None:
     assert fit.largest(Simulation((Step("step", 8, 100 * MIB),)), 150 * MIB) is None
 
 
+def test_checkpointing_leaves_each_layers_result_and_one_layer_at_a_time() -> None:
+    modules = {f"net.layers.{layer}.mlp": 100 for layer in range(4)} | {f"net.layers.{layer}": 10 for layer in range(4)}
+    found = fit.checkpointed(Step("step", 8, 500, modules={**modules, "net.head": 60}))
+    assert found == fit.Blocks("net.layers", 4, 440 - 110 - 40)
+
+
+def test_no_list_of_layers_nothing_to_checkpoint() -> None:
+    assert fit.checkpointed(Step("step", 8, 500, modules={"net.0": 100, "net.1": 100, "head": 60})) is None
+
+
 @pytest.mark.parametrize(("text", "size"), [("15GiB", 15 * 2**30), ("16 GB", 16 * 10**9), ("1.5MiB", 3 * 2**19)])
 def test_sizes_are_read_as_written(text: str, size: int) -> None:
     assert parse_size(text) == size

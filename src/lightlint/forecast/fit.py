@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from dataclasses import dataclass
 
 from lightlint.forecast.breakdown import MIB, Simulation, Step
@@ -13,6 +15,8 @@ RESERVED = (
 )  # reserved by the allocator / allocated: 13 of 15 programs on H200, torch 2.11; two of convolutions had 1.66 and 1.76
 _HOPPER_WORKSPACE = 66 * MIB  # measured on H200: two cuBLAS handles, one for each direction, 32 MiB each
 _WORKSPACE = 17 * MIB  # before Hopper: 2 x 8,519,680 bytes, cuBLAS's documented default `:4096:2:16:8`
+_LAYERS = 3  # layers that make a list worth checkpointing
+_IN_LIST = re.compile(r"(?P<path>(?:\w+\.)*?[A-Za-z_]\w*)\.(?P<layer>\d+|\w*[A-Za-z_]\d+)(?P<rest>\..+)?$")
 _DDP = 1.0  # times the gradients: the reducer's buckets, gone with gradient_as_bucket_view=True
 
 
@@ -73,3 +77,35 @@ def largest(simulation: Simulation, budget: int) -> int | None:
 def is_near(step: Step, budget: int) -> bool:
     """Whether a simulated peak is near enough to a budget to call its batch the largest: 4 % below, nothing above."""
     return 0.96 * budget <= step.peak <= budget
+
+
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """Layers of one list: its path, how many there are, and the bytes that checkpointing each of them would save."""
+
+    path: str
+    count: int
+    saved: int
+
+
+def checkpointed(step: Step) -> Blocks | None:
+    """What checkpointing the layers of the list with most activations saves; None where no list has three.
+
+    What stays is each layer's own result, which the next one begins with, and the activations of one layer at a time.
+    """
+    inside: Counter[str] = Counter()
+    results: Counter[str] = Counter()
+    layers: dict[str, set[str]] = {}
+    for module, size in step.modules.items():
+        found = _IN_LIST.match(module)
+        if found is not None:
+            path = found["path"]
+            inside[path] += size
+            layers.setdefault(path, set()).add(found["layer"])
+            results[path] += 0 if found["rest"] else size
+    path = max((path for path in layers if len(layers[path]) >= _LAYERS), key=lambda path: inside[path], default=None)
+    if path is None:
+        return None
+    count = len(layers[path])
+    saved = inside[path] - inside[path] // count - results[path]
+    return Blocks(path, count, saved) if saved > 0 else None

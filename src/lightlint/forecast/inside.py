@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 VARIABLE = "LIGHTLINT_FORECAST"  # environment variable: what to simulate, as JSON
 RESULT = "forecast.json"
 _MOST_DRAWS = 512  # batches without an optimizer step, before the program counts as one that never steps
+_MOST_MODULES = 1000  # told of a step
 _MOST_CHECKS = 5  # steps to find the largest batch for a budget
 _OTHERS = 8  # batches in which every optimizer should have stepped
 _OURS = str(Path(__file__).parents[1])
@@ -203,7 +204,7 @@ class _Simulation:
         """Record the phase that ends here."""
         phase, tracker = self._phases[self._at], self.tracker
         size = phase.size or (int(self._size * phase.times) if self._size else None)
-        modules = dict(list(tracker.modules().items())[:50])
+        modules = dict(list(tracker.modules().items())[:_MOST_MODULES])
         self._steps.append(
             Step(phase.label, size, tracker.peak, tracker.kinds(), modules, sum(self._gradients.values()))
         )

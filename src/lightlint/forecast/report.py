@@ -87,6 +87,9 @@ def _savings(forecast: Forecast) -> dict[str, int]:
     half = simulation.step("bf16")
     if half is not None:
         found["autocast to bfloat16"] = step.peak - half.peak
+    blocks = fit.checkpointed(step)
+    if blocks is not None:
+        found[f"checkpointing the {blocks.count} layers of `{blocks.path}`, about"] = blocks.saved
     line = fit.slope(simulation)
     if line is not None and step.batch and step.batch > 1:
         found[f"two micro-batches of {step.batch // 2} accumulated"] = int(line.each * (step.batch - step.batch // 2))
