@@ -86,7 +86,7 @@ _OWN_SAMPLES = Said(
     "refuted", ("0% overlap",), ("all: samples drawn by all ranks together / distinct = 1.0", "0: samples drawn = 32")
 )
 _NO_GPU = "not observable"
-_MUTATED = ("0: weights changed", "0: weights after step 4", "1: weights after step 4", "all: first `head.weight`")
+_MUTATED = ("0: weights changed", "0: weights after step 4", "1: weights after step 4", "all: first = `head.weight`")
 PROGRAMS = (
     Program(
         "s01_model_moved",
