@@ -11,6 +11,11 @@ from lightlint.facts.processes import DATA_PARALLEL
 from lightlint.facts.rank_tests import COLLECTIVES, on_some_ranks, other_ways
 
 _OUTPUT = re.compile(r"^(?:info|debug|warning|error|log|print|write|append|exit|format|rank_zero_\w+)$")
+# tests that tell a run of several processes from one of a single process
+_SEVERAL = re.compile(
+    r"^(?:not )?[\w.]*(?:is_initialized|is_available|is_distributed|get_world_size|world_size)\b[^,]*$"
+)
+_DEPTH = 3
 _SAVING_WAITS = "2.1"  # the release that put a barrier into `Trainer.save_checkpoint`
 _ACCELERATE = {"wait_for_everyone", "gather", "gather_for_metrics", "reduce", "pad_across_processes"}
 _STRATEGY = {"barrier", "broadcast", "all_gather", "reduce", "all_reduce"}
@@ -21,6 +26,29 @@ class CollectiveInRankGuard(Check):
         name = self._collective(call)
         if name and on_some_ranks(self.facts, call) and not self._is_balanced(call, name):
             self.report(call, f"`{name}` waits for all ranks, and only some of them get here")
+            return
+        led = "" if name else self._led_to(call, 0)
+        if led and on_some_ranks(self.facts, call) and not self._is_met(call):
+            shown = self.names.method(call)
+            self.report(call, f"`{shown}` leads to `{led}`, which waits for all ranks, and only some of them get here")
+
+    def _is_met(self, call: cst.Call) -> bool:
+        """Whether the other ranks may join what a helper waits for, in a branch or under a rank test of their own."""
+        if any(map(self._may_join, other_ways(self.facts, call))):
+            return True
+        others = [each for each in self.tree.own(self.tree.owner(call), cst.Call) if each is not call]
+        waiting = [each for each in others if self._collective(each) or self._led_to(each, 0)]
+        return any(self.guards.may_be_test(test) for each in waiting for test, _ in self.facts.conditions(each))
+
+    def _led_to(self, call: cst.Call, depth: int) -> str:
+        """The collective that a helper of this file surely comes to where there is more than one process."""
+        helper = self.hooks.callee(call) if depth < _DEPTH else None
+        for inner in self.tree.own(helper.body, cst.Call) if helper is not None else []:
+            if all(_SEVERAL.search(self.code.text_of(test)) for test, _ in self.facts.conditions(inner)):
+                found = self._collective(inner) or self._led_to(inner, depth + 1)
+                if found:
+                    return found
+        return ""
 
     def visit_Attribute(self, attribute: cst.Attribute) -> None:
         if (

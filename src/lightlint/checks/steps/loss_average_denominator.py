@@ -21,7 +21,9 @@ class LossAverageDenominator(Check):
             self._judge_weighted(node, total)
         if not any(map(self._counts_examples, sources)):
             return
-        bound = [each for each in self.names.bindings.lookup(total) if each.site is not total]
+        bound = [
+            each for each in self.names.bindings.lookup(total) if each.site is not total and each.value is not node
+        ]
         added = [each for each in bound if each.kind is Kind.AUGMENT and self._is_sum(each.site)]
         others = [each for each in bound if each not in added]
         zeros = all(self.names.constant(each.value) == 0 for each in others)
@@ -33,7 +35,9 @@ class LossAverageDenominator(Check):
 
     def _judge_weighted(self, node: cst.CSTNode, total: cst.Name) -> None:
         """Sums over batches that were weighted by their sizes, divided by the number of batches."""
-        bound = [each for each in self.names.bindings.lookup(total) if each.site is not total]
+        bound = [
+            each for each in self.names.bindings.lookup(total) if each.site is not total and each.value is not node
+        ]
         added = [each for each in bound if each.kind is Kind.AUGMENT and self._is_sum(each.site)]
         zeros = all(self.names.constant(each.value) == 0 for each in bound if each not in added)
         if added and zeros and all(each.value and self._is_weighted(each.value) for each in added):

@@ -4,7 +4,7 @@ import libcst as cst
 
 from lightlint.check import Check, Repair
 from lightlint.finding import Applicability
-from lightlint.fixes.edits import Draft, replace
+from lightlint.fixes.logits import bare_logits
 
 
 class SigmoidBeforeBceWithLogits(Check):
@@ -17,16 +17,9 @@ class SigmoidBeforeBceWithLogits(Check):
             self.report(
                 call,
                 f"the loss applies sigmoid itself and is given what went through {activation.name} before",
-                repair=Repair("hand over the logits", self._draft(loss.input, activation.node), Applicability.UNSAFE),
+                repair=Repair(
+                    "hand over the logits",
+                    bare_logits(self.code, self.names, loss.input, activation.node),
+                    Applicability.UNSAFE,
+                ),
             )
-
-    def _draft(self, given: cst.BaseExpression, applied: cst.CSTNode) -> Draft | None:
-        """The logits in the place of a sigmoid that stands in the call itself."""
-        if applied is not given or not isinstance(applied, cst.Call):
-            return None
-        if (self.names.of(applied.func) or "").startswith("torch."):
-            logits = self.names.argument(applied, "input", 0)
-            return replace(self.code, given, self.code.text_of(logits.value)) if logits and not logits.star else None
-        if isinstance(applied.func, cst.Attribute):
-            return replace(self.code, given, self.code.text_of(applied.func.value))
-        return None

@@ -1,0 +1,22 @@
+"""Taking an activation off the logits that a call is given."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from lightlint.facts.names import Names
+from lightlint.fixes.code import Code
+from lightlint.fixes.draft import Draft
+from lightlint.fixes.expressions import replace
+
+
+def bare_logits(code: Code, names: Names, given: cst.BaseExpression, applied: cst.CSTNode) -> Draft | None:
+    """The logits in the place of an activation, `torch.sigmoid(x)` or `x.sigmoid()`, that stands in the call itself."""
+    if applied is not given or not isinstance(applied, cst.Call):
+        return None
+    if (names.of(applied.func) or "").startswith("torch."):
+        logits = names.argument(applied, "input", 0)
+        return replace(code, given, code.text_of(logits.value)) if logits and not logits.star else None
+    if isinstance(applied.func, cst.Attribute):
+        return replace(code, given, code.text_of(applied.func.value))
+    return None
