@@ -43,7 +43,7 @@ def test_options_are_all_named() -> None:
         and not isinstance(action, argparse._HelpAction)
         and not any(re.search(rf"(?<![\w-]){option}(?![\w-])", TEXT) for option in action.option_strings)
     ]
-    assert missing == [["-V", "--version"], ["--no-cache"]]
+    assert missing == [["-V", "--version"]]
 
 
 def test_options_of_confirm_are_those_that_there_are() -> None:
