@@ -199,7 +199,7 @@ PROGRAMS = (
     Program(
         "s11_same_data_on_every_rank",
         ("python", "fabric.py"),
-        {"loader-without-distributed-sampler": _SAME_SAMPLES, "fabric-loader-not-set-up": _SAME_SAMPLES},
+        {"loader-without-distributed-sampler": _SAME_SAMPLES},
         ranks=2,
     ),
     Program(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import libcst as cst
 
-from lightlint.facts.bindings import Kind
+from lightlint.facts.bindings import Binding, Kind
 from lightlint.facts.classes import Classes
 from lightlint.facts.hooks import Hooks
 from lightlint.facts.names import Names
@@ -114,6 +114,25 @@ class Processes:
             self._project.text_defining(name, self._path.parent) for name in names if name and not name.startswith(own)
         ]
         return any(_SHARE.search(text) for text in texts)
+
+    def is_in_sight(self, data: cst.BaseExpression) -> bool:
+        """Whether all that makes a value is known: no parameter that a caller elsewhere gives, spawned ones aside."""
+        for part in self.made_from(data):
+            above = self._tree.enclosing_class(part)
+            if isinstance(part, cst.Attribute):
+                own = above is not None and self._classes.is_self(part.value)
+                if above is None or not own or not self._classes.attribute_values(above, part.attr.value):
+                    return False
+            if isinstance(part, cst.Name) and any(map(self._is_from_outside, self._names.bindings.lookup(part))):
+                return False
+        return True
+
+    def _is_from_outside(self, binding: Binding) -> bool:
+        function = binding.scope
+        if binding.kind is not Kind.PARAMETER or not isinstance(function, cst.FunctionDef):
+            return False
+        called = self._hooks.calls_of.get(function) or self._hooks.constructions.get(function)
+        return not called and not self.is_spawned(function)
 
     def may_share_in(self, node: cst.ClassDef, call: cst.Call) -> bool:
         """Whether a class may give each rank its share of what a call in it gets: a word for that in the methods that make

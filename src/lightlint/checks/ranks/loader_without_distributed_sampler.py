@@ -5,7 +5,6 @@ import re
 import libcst as cst
 
 from lightlint.check import Check
-from lightlint.facts.bindings import Binding, Kind
 from lightlint.facts.loading import Driver
 from lightlint.facts.names import UNKNOWN
 from lightlint.facts.world import FABRIC, Ranks
@@ -96,7 +95,7 @@ class LoaderWithoutDistributedSampler(Check):
         if driver is Driver.LIGHTNING:
             above = self.tree.enclosing_class(call)
             return above is not None and self.facts.processes.may_share_in(above, call)
-        return not self._is_in_sight(data)
+        return not self.facts.processes.is_in_sight(data)
 
     def _is_alone(self, node: cst.CSTNode, depth: int = 0) -> bool:
         """Whether tests around a node, or around every call of its function, ask for the number of processes."""
@@ -106,22 +105,3 @@ class LoaderWithoutDistributedSampler(Check):
         function = self.tree.function(node)
         calls = self.hooks.calls_of.get(function, ()) if function is not None else ()
         return bool(calls) and depth < 4 and all(self._is_alone(each, depth + 1) for each in calls)
-
-    def _is_in_sight(self, data: cst.BaseExpression) -> bool:
-        """Whether all that makes a data set is known: no parameter that a caller elsewhere gives, spawned ones aside."""
-        for part in self.facts.processes.made_from(data):
-            above = self.tree.enclosing_class(part)
-            if isinstance(part, cst.Attribute):
-                own = above is not None and self.classes.is_self(part.value)
-                if above is None or not own or not self.classes.attribute_values(above, part.attr.value):
-                    return False
-            if isinstance(part, cst.Name) and any(map(self._is_from_outside, self.facts.bindings.lookup(part))):
-                return False
-        return True
-
-    def _is_from_outside(self, binding: Binding) -> bool:
-        function = binding.scope
-        if binding.kind is not Kind.PARAMETER or not isinstance(function, cst.FunctionDef):
-            return False
-        called = self.hooks.calls_of.get(function) or self.hooks.constructions.get(function)
-        return not called and not self.facts.processes.is_spawned(function)

@@ -3,11 +3,8 @@ from __future__ import annotations
 import libcst as cst
 
 from lightlint.check import Check
-from lightlint.facts.classes import DATASET, ITERABLE_DATASET
 from lightlint.facts.world import Ranks
 from lightlint.finding import Tier
-
-_SPLITS = ("sampler", "batch_sampler")
 
 
 class FabricLoaderNotSetUp(Check):
@@ -16,8 +13,10 @@ class FabricLoaderNotSetUp(Check):
         origin = self.values.constructor(drawn)
         if origin is None or origin.call is None or not self.values.is_loader(drawn) or not self._trains(loop):
             return
-        ranks = self.facts.world.lightning
-        if ranks is Ranks.ONE or not self._is_whole(origin.call):
+        ranks, loading = self.facts.world.lightning, self.facts.loading
+        if ranks is Ranks.ONE or loading.is_sampled(origin.call) or not loading.is_map_style(origin.call):
+            return
+        if self._is_told(origin.call, ranks):
             return
         self.report(
             loop.iter,
@@ -38,14 +37,7 @@ class FabricLoaderNotSetUp(Check):
                 return True
         return False
 
-    def _is_whole(self, loader: cst.Call) -> bool:
-        """Whether a DataLoader surely draws from a whole map-style data set."""
-        if self.names.has_star(loader) or any(self.names.argument(loader, each) for each in _SPLITS):
-            return False
-        shuffled = self.names.argument(loader, "shuffle", 2)
-        if shuffled is not None and self.names.constant(shuffled.value) is True:
-            return True  # which an IterableDataset refuses
-        given = self.names.argument(loader, "dataset", 0)
-        origin = self.values.constructor(given.value) if given is not None else None
-        known = origin is not None and self.classes.name_is_a(origin.name, DATASET)
-        return origin is not None and known and not self.classes.name_is_a(origin.name, ITERABLE_DATASET)
+    def _is_told(self, loader: cst.Call, ranks: Ranks) -> bool:
+        """Whether loader-without-distributed-sampler speaks of it: it knows where the data comes from."""
+        data = self.facts.loading.dataset(loader)
+        return ranks is Ranks.MANY and data is not None and self.facts.processes.is_in_sight(data)
