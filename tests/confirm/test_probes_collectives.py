@@ -11,7 +11,7 @@ from lightlint.confirm.records import Event
 
 GUARDED = claim("collective-in-rank-guard", "collectives-per-rank", "only some ranks call `all_reduce`")
 OUTSIDE = claim("forward-outside-no-sync", "syncs-per-step", "`model` ran forward before this", tier="warning")
-NEVER = claim("no-sync-in-every-step", "syncs-per-step", "`model` never runs outside of `no_sync`")
+NEVER = claim("gradients-never-exchanged", "syncs-per-step", "`model` never runs outside of `no_sync`")
 ALONE = claim("ddp-forward-on-one-rank", "forwards-per-rank", "`evaluate` runs a DDP model on some ranks only")
 
 
