@@ -79,8 +79,8 @@ class _Rehearsal:
             self.options.stall,
         )
         ending = run(start, plans.write(plan), scratch, self.home)
-        ending = replace(ending, written=(*ending.written, *self._written_outside(folder, start.sandbox)))
         seen = records.read(folder)
+        ending = replace(ending, written=(*ending.written, *self._written_outside(seen, start.sandbox)))
         notes = (*self.notes, *_notes(seen, ending, self.options.devices))
         ending.write(folder, notes)
         return records.read(folder), ending
@@ -101,12 +101,12 @@ class _Rehearsal:
             return sandbox.NONE
         return sandbox.prepare(self.project, self.folder, self.home.folder, scratch / "overlay")
 
-    def _written_outside(self, folder: Path, covered: sandbox.Sandbox) -> list[str]:
+    def _written_outside(self, seen: Run, covered: sandbox.Sandbox) -> list[str]:
         """Files that the run opened to be written where no overlay kept them off."""
         inside = [self.home.folder, *(covering for covering, _ in covered.overlays)]
         paths = {
             Path(event["path"])
-            for each in records.read(folder).processes
+            for each in seen.processes
             for event in each.of("write")
             if event["what"] == "file" and Path(event["path"]).exists()
         }

@@ -66,6 +66,7 @@ Every event has `kind`, `time` (seconds of the host's monotonic clock) and `step
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -132,6 +133,16 @@ class Process:
     def steps(self) -> int:
         """Optimizer steps taken, those of the busiest optimizer."""
         return max((event["n"] for event in self.of("step")), default=0)
+
+    @cached_property
+    def batches(self) -> Mapping[int, int]:
+        """Batches drawn, by loader."""
+        return Counter(event["loader"] for event in self.of("batch"))
+
+    @cached_property
+    def busiest_loader(self) -> int | None:
+        """The loader that most batches came from: the training loader."""
+        return max(self.batches, key=lambda loader: self.batches[loader], default=None)
 
     @cached_property
     def _by_kind(self) -> Mapping[str, list[Event]]:

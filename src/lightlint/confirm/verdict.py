@@ -28,6 +28,12 @@ class Number:
     unit: str = ""
     rank: int | None = None
 
+    @property
+    def shown(self) -> str:
+        """The value as reports print it, with its unit."""
+        value = f"{self.value:.4g}" if isinstance(self.value, float) else str(self.value)
+        return f"{value} {self.unit}".rstrip()
+
 
 @dataclass(frozen=True, slots=True)
 class Claim:

@@ -9,7 +9,7 @@ from lightlint import run
 from lightlint.environment.side import Side
 from lightlint.environment.usage import Usage
 from lightlint.finding import Finding
-from lightlint.settings import Settings, Target, forget
+from lightlint.settings import Settings, Target
 
 
 def lightning_of(usage: Usage, side: Side) -> tuple[str, str | None]:
@@ -27,7 +27,6 @@ def findings(paths: Sequence[str], usage: Usage, side: Side, settings: Settings)
     """The findings with the versions of `side`; those of rules that ask for no version are the same for all sides."""
     _, lightning = lightning_of(usage, side)
     target = Target(torch=_plain(side.version("torch")), lightning=_plain(lightning))
-    forget()
     return run.check(paths, replace(settings, target=target, nested=False)).findings
 
 

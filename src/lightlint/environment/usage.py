@@ -8,7 +8,7 @@ import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 
 from lightlint.settings import Settings
@@ -138,6 +138,7 @@ def _required(source: Source) -> Iterator[str]:
             yield node.module.partition(".")[0]
 
 
+@lru_cache(maxsize=256)
 def _parse(text: str) -> ast.Module | None:
     try:
         with warnings.catch_warnings():

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
 MIB = 2**20
+VARIABLE = "LIGHTLINT_FORECAST"  # environment variable: what to simulate, as JSON
+RESULT = "forecast.json"  # the file beside the records that the simulation writes
 
 
 class Kind(StrEnum):
@@ -41,9 +43,6 @@ class Step:
     modules: Mapping[str, int] = field(default_factory=dict)
     gradients: int = 0
 
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
 
 @dataclass(frozen=True, slots=True)
 class Simulation:
@@ -51,13 +50,11 @@ class Simulation:
 
     Attributes:
         problem: what could not be simulated, with the user's line; empty where all went well.
-        convolves: whether the model holds convolutions, which ask cuDNN for workspace.
         seconds: time the simulated steps took.
     """
 
     steps: tuple[Step, ...]
     problem: str = ""
-    convolves: bool = False
     seconds: float = 0.0
 
     def step(self, label: str) -> Step | None:
@@ -67,4 +64,4 @@ class Simulation:
 
 def read(raw: Mapping[str, Any]) -> Simulation:
     """A simulation as `as_dict` wrote it."""
-    return Simulation(tuple(Step(**step) for step in raw["steps"]), raw["problem"], raw["convolves"], raw["seconds"])
+    return Simulation(tuple(Step(**step) for step in raw["steps"]), raw["problem"], raw["seconds"])

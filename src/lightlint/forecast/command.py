@@ -18,13 +18,12 @@ from lightlint.confirm.launch.signals import Interrupted, interruptible
 from lightlint.confirm.launch.start import Start
 from lightlint.confirm.launch.target import CommandError, parse
 from lightlint.forecast import report
-from lightlint.forecast.breakdown import Simulation, read
+from lightlint.forecast.breakdown import RESULT, VARIABLE, Simulation, read
 from lightlint.forecast.gpus import BudgetError, find, parse_size
 from lightlint.forecast.report import Budget, Forecast
 from lightlint.reports.paint import wants_colour
 
 FITS, DOES_NOT_FIT, FAILED = 0, 1, 2
-VARIABLE, RESULT = "LIGHTLINT_FORECAST", "forecast.json"
 
 
 def main(arguments: Sequence[str]) -> int:

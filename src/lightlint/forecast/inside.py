@@ -17,14 +17,12 @@ from pathlib import Path
 from types import ModuleType, TracebackType
 from typing import TYPE_CHECKING, Any
 
-from lightlint.forecast.breakdown import Kind, Simulation, Step
+from lightlint.forecast.breakdown import RESULT, VARIABLE, Kind, Simulation, Step
 from lightlint.forecast.watch import watch_loaders, watch_trainers
 
 if TYPE_CHECKING:
     from lightlint.confirm.boot.session import Session
 
-VARIABLE = "LIGHTLINT_FORECAST"  # environment variable: what to simulate, as JSON
-RESULT = "forecast.json"
 _MOST_DRAWS = 512  # batches without an optimizer step, before the program counts as one that never steps
 _MOST_MODULES = 1000  # told of a step
 _MOST_CHECKS = 5  # steps to find the largest batch for a budget
@@ -70,7 +68,6 @@ class _Simulation:
         self._steps: list[Step] = []
         self._stepped: set[int] = set()
         self._draws = 0
-        self._convolves = self._autocasts = False
         self._size: int | None = None
         self._gradients: dict[int, int] = {}
         self._began = 0.0
@@ -92,7 +89,6 @@ class _Simulation:
 
     def begin(self, batch: Any) -> Any:
         """Make everything fake; the first simulated batch."""
-        import torch
 
         from lightlint.forecast.faking import Faker, fake_mode, samples, tensors, watch_modules
         from lightlint.forecast.tracker import Tracker
@@ -112,7 +108,6 @@ class _Simulation:
         for parameter in {id(each): each for module in modules for each in module.parameters(recurse=False)}.values():
             if parameter.requires_grad:
                 parameter.register_post_accumulate_grad_hook(self._accumulated)
-        self._convolves = any(isinstance(module, torch.nn.modules.conv._ConvNd) for module in modules)
         inside: list[str] = []
 
         def enter(name: str) -> None:
@@ -183,7 +178,7 @@ class _Simulation:
         if phase.bf16:
             import torch
 
-            if torch.is_autocast_enabled("cpu") or self._autocasts:
+            if torch.is_autocast_enabled("cpu"):
                 return self._next_phase()
             torch.autocast("cpu", torch.bfloat16).__enter__()
         self._stepped, self._draws = set(), 0
@@ -217,7 +212,7 @@ class _Simulation:
         """Steps at the largest batch that should fit each budget, again where one was not near. False where all are."""
         from lightlint.forecast.fit import is_near, largest
 
-        known = Simulation(tuple(self._steps), convolves=self._convolves)
+        known = Simulation(tuple(self._steps))
         for name, budget in self._budgets.items():
             label = f"check {name}"
             before, size = known.step(label), largest(known, budget)
@@ -235,7 +230,7 @@ class _Simulation:
 
     def _write(self, problem: str) -> None:
         seconds = time.perf_counter() - self._began if self._began else 0.0
-        simulation = Simulation(tuple(self._steps), problem, self._convolves, round(seconds, 2))
+        simulation = Simulation(tuple(self._steps), problem, round(seconds, 2))
         self._file.write_text(json.dumps(asdict(simulation)), encoding="utf-8")
 
 

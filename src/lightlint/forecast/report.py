@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from html import escape
 from typing import Any
 
@@ -51,14 +51,14 @@ def as_dict(forecast: Forecast) -> dict[str, Any]:
         "command": forecast.command,
         "problem": simulation.problem,
         "seconds": simulation.seconds,
-        "step": step.as_dict() if step else None,
+        "step": asdict(step) if step else None,
         "allocated": fit.allocated(step, None) if step else None,
         "reserved": [int(factor * fit.allocated(step, None)) for factor in fit.RESERVED] if step else None,
         "workspace": fit.workspace(None),
         "ddp_extra": fit.reducer(step) if step else None,
         "budgets": [_budget(forecast, budget) for budget in forecast.budgets],
         "savings": _savings(forecast),
-        "steps": [each.as_dict() for each in simulation.steps],
+        "steps": [asdict(each) for each in simulation.steps],
     }
 
 

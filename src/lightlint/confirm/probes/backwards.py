@@ -84,13 +84,9 @@ def _tail(claim: Claim, run: Run) -> Verdict:
 
 def _passes(process: Process) -> list[list[Event]]:
     """For each pass over the loader that most batches come from: its events up to the first of the next pass."""
-    counts: dict[int, int] = {}
-    for event in process.of("batch"):
-        counts[event["loader"]] = counts.get(event["loader"], 0) + 1
-    busiest = max(counts, key=lambda loader: counts[loader], default=None)
     passes: list[list[Event]] = []
     for event in process.of("pass", "batch", "step", "backward", "pass-end"):
-        if event.kind in {"pass", "batch", "pass-end"} and event["loader"] != busiest:
+        if event.kind in {"pass", "batch", "pass-end"} and event["loader"] != process.busiest_loader:
             continue
         if event.kind == "pass":
             passes.append([])

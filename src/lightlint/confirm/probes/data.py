@@ -83,17 +83,14 @@ def _distinct(run: Run) -> int:
 
 def _first_pass(process: Process, claim: Claim) -> Event | None:
     """The first pass over the claim's loader; where the finding is about a data set, over iterable data."""
-    counts: dict[int, int] = {}
-    for event in process.of("batch"):
-        counts[event["loader"]] = counts.get(event["loader"], 0) + 1
     own = {each["loader"] for each in process.of("loader", "pass") if through(each["places"], claim)}.intersection(
-        counts
+        process.batches
     )
     if claim.name == "iterable-dataset-unsharded":
-        own = {each["loader"] for each in process.of("loader") if each["iterable"]}.intersection(counts)
+        own = {each["loader"] for each in process.of("loader") if each["iterable"]}.intersection(process.batches)
     if not own:
         return None
-    loader = max(own, key=lambda each: counts[each])
+    loader = max(own, key=lambda each: process.batches[each])
     return next((event for event in process.of("pass") if event["loader"] == loader), None)
 
 

@@ -116,11 +116,7 @@ def _cadence(claim: Claim, run: Run) -> Verdict:
 
 
 def _epoch_length(process: Process) -> int | None:
-    counts: dict[int, int] = {}
-    for event in process.of("batch"):
-        counts[event["loader"]] = counts.get(event["loader"], 0) + 1
-    busiest = max(counts, key=lambda loader: counts[loader], default=None)
-    lengths = [event["length"] for event in process.of("loader") if event["loader"] == busiest]
+    lengths = [event["length"] for event in process.of("loader") if event["loader"] == process.busiest_loader]
     return lengths[0] if lengths else None
 
 

@@ -82,6 +82,5 @@ def _article(judged: Judged) -> str:
 
 
 def _row(number: Number) -> str:
-    value = f"{number.value:.4g}" if isinstance(number.value, float) else str(number.value)
     who = f"rank {number.rank}" if number.rank is not None else ""
-    return f"<tr><td>{who}</td><td>{escape(number.what)}</td><td>{escape(value)} {escape(number.unit)}</td></tr>"
+    return f"<tr><td>{who}</td><td>{escape(number.what)}</td><td>{escape(number.shown)}</td></tr>"

@@ -64,11 +64,7 @@ def _samples(run: Run) -> Any:
 
 
 def _training_passes(process: Process) -> Iterator[Event]:
-    counts: dict[int, int] = {}
-    for event in process.of("batch"):
-        counts[event["loader"]] = counts.get(event["loader"], 0) + 1
-    busiest = max(counts, key=lambda loader: counts[loader], default=None)
-    return (event for event in process.of("pass") if event["loader"] == busiest)
+    return (event for event in process.of("pass") if event["loader"] == process.busiest_loader)
 
 
 def _times(run: Run) -> Any:

@@ -71,9 +71,8 @@ def _judged(judged: Judged) -> Iterator[Span]:
 
 
 def _number(number: Number) -> str:
-    value = f"{number.value:.4g}" if isinstance(number.value, float) else str(number.value)
     where = f"rank {number.rank}: " if number.rank is not None else ""
-    return f"{where}{number.what} {value}{f' {number.unit}' if number.unit else ''}"
+    return f"{where}{number.what} {number.shown}"
 
 
 def printable_lines(text: str) -> str:
