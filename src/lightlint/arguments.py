@@ -116,14 +116,42 @@ def _parser() -> Parser:
     )
 
     group = parser.add_argument_group("speed")
-    group.add_argument("-j", "--jobs", type=_count, metavar="N", help="processes to lint in (default: by the work)")
+    group.add_argument("-j", "--jobs", type=count, metavar="N", help="processes to lint in (default: by the work)")
     return parser
 
 
-def _count(text: str) -> int:
+def count(text: str) -> int:
+    """The value of an option that counts something.
+
+    Raises:
+        argparse.ArgumentTypeError: it is no whole number above nought.
+    """
     if not text.isdecimal() or not int(text):
         raise argparse.ArgumentTypeError(f"expected a number from 1, found {text!r}")
     return int(text)
+
+
+def seconds(text: str) -> float:
+    """The value of an option that is a time.
+
+    Raises:
+        argparse.ArgumentTypeError: it is no number of seconds above nought.
+    """
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"`{text}` is not a number of seconds above 0")
+    return value
+
+
+def before_command(arguments: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
+    """A subcommand's own arguments, and those behind the first `--`: the command line that it runs."""
+    if "--" not in arguments:
+        return arguments, ()
+    at = arguments.index("--")
+    return arguments[:at], arguments[at + 1 :]
 
 
 def _comma_list(text: str) -> list[str]:

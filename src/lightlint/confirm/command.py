@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from lightlint.arguments import Parser
+from lightlint.arguments import Parser, before_command, count, seconds
 from lightlint.confirm import flow
 from lightlint.confirm.launch.home import home
 from lightlint.confirm.launch.signals import Interrupted, interruptible
@@ -29,7 +29,7 @@ def main(arguments: Sequence[str]) -> int:
         1 where a finding is confirmed, 0 where none is, 2 where lightlint failed or was used wrongly, 128 and the
         signal's number where it was told to end.
     """
-    ours, words = _split(arguments)
+    ours, words = before_command(arguments)
     options = _parser().parse_args(ours)
     line = shlex.join(["lightlint", "confirm", *arguments])
     try:
@@ -71,13 +71,6 @@ def _failed(message: str) -> int:
     return FAILED
 
 
-def _split(arguments: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
-    if "--" not in arguments:
-        return arguments, ()
-    at = arguments.index("--")
-    return arguments[:at], arguments[at + 1 :]
-
-
 def _parser() -> Parser:
     parser = Parser(
         prog="lightlint confirm",
@@ -88,13 +81,13 @@ def _parser() -> Parser:
         allow_abbrev=False,
     )
     add = parser.add_argument_group("the run").add_argument
-    add("--devices", type=_count, metavar="N", help="run on N ranks of this machine")
-    add("--epochs", type=_count, default=2, metavar="N", help="passes over the training data (default: 2)")
-    add("--batches", type=_count, default=4, metavar="N", help="steps in each pass (default: 4)")
-    add("--timeout", type=_seconds, default=600, metavar="S", help="end the run after S seconds (default: 600)")
+    add("--devices", type=count, metavar="N", help="run on N ranks of this machine")
+    add("--epochs", type=count, default=2, metavar="N", help="passes over the training data (default: 2)")
+    add("--batches", type=count, default=4, metavar="N", help="steps in each pass (default: 4)")
+    add("--timeout", type=seconds, default=600, metavar="S", help="end the run after S seconds (default: 600)")
     add(
         "--stall",
-        type=_seconds,
+        type=seconds,
         default=30,
         metavar="S",
         help="seconds without progress that are a stall (default: 30)",
@@ -112,19 +105,3 @@ def _parser() -> Parser:
     add("--keep", type=Path, metavar="DIR", help="keep the records in DIR")
     add("--judge", type=Path, nargs="+", metavar="DIR", help="judge kept records anew, those of several hosts together")
     return parser
-
-
-def _count(text: str) -> int:
-    if not text.isdigit() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"`{text}` is not a whole number above 0")
-    return int(text)
-
-
-def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = 0.0
-    if not 0 < seconds < float("inf"):
-        raise argparse.ArgumentTypeError(f"`{text}` is not a number of seconds above 0")
-    return seconds

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from lightlint.arguments import Parser
+from lightlint.arguments import Parser, before_command, seconds
 from lightlint.confirm import plan as plans
 from lightlint.confirm.launch import start
 from lightlint.confirm.launch.home import Home, home
@@ -32,11 +32,11 @@ def main(arguments: Sequence[str]) -> int:
     Returns:
         0, or 1 where the step does not fit a GPU or budget that was asked for, 2 where there is no forecast.
     """
-    at = list(arguments).index("--") if "--" in arguments else len(arguments)
-    options = _parser().parse_args(arguments[:at])
+    ours, words = before_command(arguments)
+    options = _parser().parse_args(ours)
     try:
         with interruptible():
-            forecast = _forecast(options, list(arguments[at + 1 :]))
+            forecast = _forecast(options, list(words))
             sys.stdout.write(_shown(forecast, options.output_format))
     except (CommandError, BudgetError) as error:
         sys.stderr.write(f"lightlint: {error}\n")
@@ -74,7 +74,7 @@ def _parser() -> Parser:
         help="GPUs to fit, such as T4,A100-40,H100",
     )
     add("--budget", default=[], action="append", metavar="SIZE", help="memory to fit, such as 15GiB")
-    add("--timeout", type=float, default=600, metavar="S", help="give up after S seconds (default: 600)")
+    add("--timeout", type=seconds, default=600, metavar="S", help="give up after S seconds (default: 600)")
     add("--output-format", choices=("text", "json", "html"), default="text", help="text, json or html (default: text)")
     return parser
 

@@ -11,6 +11,11 @@ from lightlint.confirm.boot import lightning
 if TYPE_CHECKING:
     from lightlint.confirm.boot.session import Session
 
+_POINTS = (
+    *("on_train_start", "on_train_epoch_start", "on_train_batch_end", "on_train_epoch_end", "on_train_end"),
+    *("on_validation_epoch_end", "on_validation_end", "on_test_epoch_end", "on_predict_epoch_end"),
+)  # hooks at which the session looks at the Trainer
+
 
 @cache
 def make_callback(package: str) -> Any:
@@ -41,33 +46,6 @@ def make_callback(package: str) -> Any:
             lightning.leave()
             self._told("trainer-end", trainer, stage=stage)
 
-        def on_train_start(self, trainer: Any, pl_module: Any) -> None:
-            self._come_to("on_train_start", trainer, pl_module)
-
-        def on_train_epoch_start(self, trainer: Any, pl_module: Any) -> None:
-            self._come_to("on_train_epoch_start", trainer, pl_module)
-
-        def on_train_batch_end(self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:
-            self._come_to("on_train_batch_end", trainer, pl_module)
-
-        def on_train_epoch_end(self, trainer: Any, pl_module: Any) -> None:
-            self._come_to("on_train_epoch_end", trainer, pl_module)
-
-        def on_train_end(self, trainer: Any, pl_module: Any) -> None:
-            self._come_to("on_train_end", trainer, pl_module)
-
-        def on_validation_epoch_end(self, trainer: Any, pl_module: Any) -> None:
-            self._come_to("on_validation_epoch_end", trainer, pl_module)
-
-        def on_validation_end(self, trainer: Any, pl_module: Any) -> None:
-            self._come_to("on_validation_end", trainer, pl_module)
-
-        def on_test_epoch_end(self, trainer: Any, pl_module: Any) -> None:
-            self._come_to("on_test_epoch_end", trainer, pl_module)
-
-        def on_predict_epoch_end(self, trainer: Any, pl_module: Any) -> None:
-            self._come_to("on_predict_epoch_end", trainer, pl_module)
-
         def on_exception(self, trainer: Any, pl_module: Any, exception: BaseException) -> None:
             lightning.leave()
             if self._session:
@@ -85,7 +63,16 @@ def make_callback(package: str) -> Any:
                     **fields,
                 )
 
+    for point in _POINTS:
+        setattr(Recording, point, _at(point))
     return Recording
+
+
+def _at(point: str) -> Any:
+    def come_to(self: Any, trainer: Any, pl_module: Any, *_args: Any, **_kwargs: Any) -> None:
+        self._come_to(point, trainer, pl_module)
+
+    return come_to
 
 
 def _remake(package: str) -> Any:
