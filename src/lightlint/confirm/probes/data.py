@@ -114,9 +114,7 @@ def dataset_hash(claim: Claim, run: Run) -> Verdict:
         first.setdefault(rank, event)
     if len(first) < 2:
         return not_observable(run, "only one rank came to the line")
-    left = [_changed(event, "values", 1) for event in first.values()]
-    names = set(left[0]).intersection(*left[1:])
-    different = sorted(name for name in names if len({each[name] for each in left}) > 1)
+    names, different = _compared(first, "values", 1)
     if different:
         numbers = [
             Number(f"checksum of {different[0]}", event["changes"]["values"][different[0]][1], rank=rank)
@@ -129,11 +127,16 @@ def dataset_hash(claim: Claim, run: Run) -> Verdict:
     return verdict
 
 
+def _compared(first: Mapping[int, Event], snapshot: str, at: int) -> tuple[set[str], list[str]]:
+    """What every rank has in a snapshot that its line changed, before it (0) or behind (1), and which of it differs."""
+    seen = [_changed(event, snapshot, at) for event in first.values()]
+    names = set(seen[0]).intersection(*seen[1:])
+    return names, sorted(name for name in names if len({each[name] for each in seen}) > 1)
+
+
 def _by_generators(run: Run, first: Mapping[int, Event]) -> Verdict:
     """By the state of the generators that the line drew from: the same state gives the same numbers."""
-    before = [_changed(event, "rng", 0) for event in first.values()]
-    drawn = set(before[0]).intersection(*before[1:])
-    different = sorted(name for name in drawn if len({each[name] for each in before}) > 1)
+    drawn, different = _compared(first, "rng", 0)
     if different:
         numbers = [
             Number(f"state of {different[0]}'s generator", event["changes"]["rng"][different[0]][0], rank=rank)
