@@ -26,6 +26,7 @@ from lightlint.facts.guards import Guards
 from lightlint.facts.hooks import Hooks
 from lightlint.facts.keepers import Keepers
 from lightlint.facts.loading import Loading
+from lightlint.facts.logged_keys import LoggedKeys
 from lightlint.facts.logs import Logs
 from lightlint.facts.loops import Loops
 from lightlint.facts.modes import Modes
@@ -229,6 +230,11 @@ class FileFacts:
             return here or bool(near)
 
         return Configured(self.tree, self.names, self.classes, self.hooks, self.values, self.reaching, runs_by_hand)
+
+    @cached_property
+    def logged_keys(self) -> LoggedKeys:
+        """Which keys modules and the classes beside them log."""
+        return LoggedKeys(self)
 
     @cached_property
     def monitors(self) -> Monitors:

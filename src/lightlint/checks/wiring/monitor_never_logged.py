@@ -70,8 +70,8 @@ class MonitorNeverLogged(Check):
         found = self.facts.of_class(module)
         if found is None or monitor.key is None or monitor.key.startswith("lr-"):
             return
-        logged = _logged(*found)
-        own = _logged_beside(self.facts)
+        logged = found[0].logged_keys.of_class(found[1])
+        own = self.facts.logged_keys.beside
         if logged is None or own is None:
             return
         keys = logged | own
@@ -99,20 +99,6 @@ class MonitorNeverLogged(Check):
         )
 
 
-def _logged(facts: FileFacts, node: cst.ClassDef) -> frozenset[str] | None:
-    """Every key that a module logs; None where one may be out of sight."""
-    above = facts.classes.ancestors(node)
-    in_sight = all(
-        facts.classes.local(name) or name.startswith(("lightning.", "torch.", "builtins.", "abc.")) for name in above
-    )
-    if not in_sight or facts.classes.has_method(node, "log") or facts.classes.has_method(node, "log_dict"):
-        return None
-    bodies = [node, *filter(None, map(facts.classes.local, above))]
-    if any(_leaves_sight(facts, body) for body in bodies):
-        return None
-    return _joined([call.keys for call in facts.logs.of_class(node)], _logged_beside(facts))
-
-
 def _only_elsewhere(facts: FileFacts, node: cst.ClassDef, spellings: set[str]) -> str:
     """Where a module logs a key, if that is nowhere from where callbacks of a fit get it; else empty."""
     calls = [call for call in facts.logs.of_class(node) if call.keys and call.keys & spellings]
@@ -125,40 +111,3 @@ def _only_elsewhere(facts: FileFacts, node: cst.ClassDef, spellings: set[str]) -
     if steps and all(facts.logs.argument(call.call, "on_epoch") is False for call in calls):
         return "for single batches of the validation only (`on_epoch=False`)"
     return ""
-
-
-def _logged_beside(facts: FileFacts) -> frozenset[str] | None:
-    """Every key that other classes of a file log, such as callbacks; None where one may be out of sight."""
-    text = facts.source.text
-    if "callback_metrics" in text or "logged_metrics" in text:
-        return None
-    calls = [call for call in facts.tree.all(cst.Call) if facts.names.method(call) in {"log", "log_dict"}]
-    through_modules = [
-        call
-        for call in calls
-        if facts.logs.is_log(call)
-        and isinstance(call.func, cst.Attribute)
-        and not facts.classes.is_self(call.func.value)
-    ]
-    return _joined([facts.logs.keys(call) for call in through_modules], frozenset())
-
-
-def _leaves_sight(facts: FileFacts, body: cst.ClassDef) -> bool:
-    """Whether a class hands itself, or its log methods, to code that may log for it."""
-    for name in facts.tree.within(body, cst.Name):
-        above = facts.tree.parent(name)
-        if isinstance(above, cst.Arg) and above.value is name and facts.classes.is_self(name):
-            call = facts.tree.parent(above)
-            if not (isinstance(call, cst.Call) and facts.names.call(call) == "builtins.super"):
-                return True
-    for each in facts.tree.within(body, cst.Attribute):
-        if each.attr.value in {"log", "log_dict"} and facts.classes.is_self(each.value):
-            above = facts.tree.parent(each)
-            if not (isinstance(above, cst.Call) and above.func is each):
-                return True
-    return False
-
-
-def _joined(parts: list[frozenset[str] | None], more: frozenset[str] | None) -> frozenset[str] | None:
-    known = [part for part in [*parts, more] if part is not None]
-    return frozenset[str]().union(*known) if len(known) == len(parts) + 1 else None
