@@ -24,6 +24,7 @@ TRAINER = "lightning.Trainer"
 FABRIC = "lightning.fabric.Fabric"
 _SEVERAL = ("ddp", "fsdp", "deepspeed", "hpu_parallel", "xla", "horovod", "bagua", "colossalai", "ddp2", "tpu_spawn")
 _RAW = {"torch.distributed.init_process_group", "torch.nn.parallel.DistributedDataParallel"}
+_COPYING = ("spawn", "fork", "notebook")  # strategies that start the ranks inside `fit`, with a copy of what is there
 _INSTANTIATE = {"hydra.utils.instantiate", "hydra.utils.call"}
 
 
@@ -107,6 +108,12 @@ class World:
     def is_untold(self) -> bool:
         """Whether no setting and no Trainer in sight says how many ranks run Lightning code: no more than a note then."""
         return self.lightning is Ranks.MAYBE and not self._visible
+
+    @property
+    def is_copied(self) -> bool:
+        """Whether a Trainer in sight starts its ranks inside `fit`: the script around it runs once, each rank gets a copy."""
+        strategies = [str(call.arguments.get("strategy")) for call in self.trainers]
+        return any(word in strategy for strategy in strategies for word in _COPYING)
 
     @cached_property
     def raw(self) -> Ranks:

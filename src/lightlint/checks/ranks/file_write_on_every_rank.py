@@ -26,7 +26,6 @@ _RUNS = {
     "wandb.init",
     *(f"mlflow.{name}" for name in ("start_run", "log_metric", "log_metrics", "log_param", "log_params")),
 }
-_SPAWNING = ("spawn", "fork", "notebook")
 
 
 class FileWriteOnEveryRank(Check):
@@ -59,8 +58,7 @@ class FileWriteOnEveryRank(Check):
             return
         world = self.facts.world
         scripted = [each for each in self.tree.all(cst.Call) if self.names.call(each) == "lightning.Trainer"]
-        spawned = any(word in str(each.arguments.get("strategy")) for each in world.trainers for word in _SPAWNING)
-        if world.lightning is Ranks.MANY and not spawned and (scripted or self._hook(call)):
+        if world.lightning is Ranks.MANY and not world.is_copied and (scripted or self._hook(call)):
             self.report(call, f"`{name}` starts a run on every rank")
 
     def _is_chosen(self, call: cst.Call) -> bool:

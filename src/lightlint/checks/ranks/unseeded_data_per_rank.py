@@ -7,6 +7,7 @@ from lightlint.facts.bindings import Kind
 from lightlint.facts.classes import DATASET
 from lightlint.facts.hooks import LOADERS, ONCE_PER_NODE, Owner
 from lightlint.facts.loading import LOADER
+from lightlint.facts.seeds import Seeds
 from lightlint.facts.world import TRAINER, Ranks
 from lightlint.finding import Tier
 from lightlint.fixes.edits import insert_argument
@@ -16,11 +17,6 @@ _DRAWS = {f"torch.{name}" for name in ("randn", "rand", "randint", "normal", "ra
 _DRAWS |= {f"numpy.random.{name}" for name in ("rand", "randn", "randint", "random", "normal", "uniform")}
 _DRAWS |= {f"numpy.random.{name}" for name in ("choice", "permutation", "standard_normal")}
 _ORDERS = {"torch.randperm", "numpy.random.permutation", "numpy.random.shuffle", "random.shuffle"}
-_ONE_PROCESS = (
-    "spawn",
-    "fork",
-    "notebook",
-)  # strategies that start the ranks inside `fit`, with a copy of what is there
 
 
 class UnseededDataPerRank(Check):
@@ -45,7 +41,7 @@ class UnseededDataPerRank(Check):
         tier = self._tier(call)
         if tier is None:
             return
-        offset = seed == "generator" and self._is_seeded_by_rank()
+        offset = seed == "generator" and Seeds(self.facts).are_from_rank
         why = "follows a seed that each rank sets differently" if offset else f"without `{seed}` differs on every rank"
         self.report(call, f"`{short}` {why}", tier=tier, repair=self._repair(call, seed))
 
@@ -75,7 +71,7 @@ class UnseededDataPerRank(Check):
     def _judge_sampler(self, call: cst.Call) -> None:
         seed = self.names.argument(call, "seed", 4)
         several = self.facts.world.raw is Ranks.MANY or self.facts.world.lightning is not Ranks.ONE
-        if seed is not None and several and self._is_from_rank(seed.value):
+        if seed is not None and several and Seeds(self.facts).is_from_rank(seed.value):
             self.report(seed.value, "this `DistributedSampler` has another seed on every rank")
 
     def _judge_data(self, call: cst.Call, name: str) -> None:
@@ -96,8 +92,8 @@ class UnseededDataPerRank(Check):
 
     def _tier(self, call: cst.Call) -> Tier | None:
         """How sure it is that several ranks run an unseeded call; None where they do not, or a seed is set."""
-        world = self.facts.world
-        if self.guards.guarded(call) or (self._is_seeded() and not self._is_seeded_by_rank()):
+        world, seeds = self.facts.world, Seeds(self.facts)
+        if self.guards.guarded(call) or (seeds.are_set and not seeds.are_from_rank):
             return None
         if self.facts.processes.per_rank(call) and world.raw is Ranks.MANY:
             return Tier.WARNING
@@ -115,47 +111,14 @@ class UnseededDataPerRank(Check):
         if hooks & {"setup", *LOADERS}:
             return True
         owner = self.hooks.owner(self.tree.class_of(function))
-        return (
-            function.name.value == "__init__" and owner in {Owner.MODULE, Owner.DATA_MODULE} and not self._is_copied()
-        )
+        is_constructor = function.name.value == "__init__" and owner in {Owner.MODULE, Owner.DATA_MODULE}
+        return is_constructor and not self.facts.world.is_copied
 
     def _is_in_script(self, call: cst.Call) -> bool:
         """Whether a call stands beside the Trainer it is for: with DDP every rank runs the script from its top."""
         owner = self.tree.owner(call)
         trainers = [each for each in self.tree.all(cst.Call) if self.names.call(each) == TRAINER]
-        return any(self.tree.owner(each) is owner for each in trainers) and not self._is_copied()
-
-    def _is_copied(self) -> bool:
-        strategies = [str(each.arguments.get("strategy")) for each in self.facts.world.trainers]
-        return any(word in strategy for strategy in strategies for word in _ONE_PROCESS)
-
-    def _is_seeded(self) -> bool:
-        """Whether anything that sets a seed is called, here or in the files that run this one."""
-        called = self.facts.world.called_by_users
-        elsewhere = any("seed" in name.rpartition(".")[2].lower() or name.endswith("LightningCLI") for name in called)
-        return elsewhere or bool(self._seeds())
-
-    def _seeds(self) -> list[cst.Call]:
-        """The calls of this file that seed the process, not one generator."""
-        calls = [call for call in self.tree.all(cst.Call) if "seed" in self.names.method(call).lower()]
-        return [call for call in calls if not self._is_generators(call)]
-
-    def _is_generators(self, call: cst.Call) -> bool:
-        origin = self.values.constructor(call.func.value) if isinstance(call.func, cst.Attribute) else None
-        return origin is not None and origin.name == "torch.Generator"
-
-    def _is_seeded_by_rank(self) -> bool:
-        seeds = self._seeds()
-        return bool(seeds) and all(any(self._is_from_rank(arg.value) for arg in call.args) for call in seeds)
-
-    def _is_from_rank(self, value: cst.BaseExpression) -> bool:
-        """Whether a value surely is made with a rank."""
-        parts = [each for each in self.facts.processes.made_from(value) if isinstance(each, cst.BaseExpression)]
-        return any(
-            self.guards.is_rank(each)
-            for part in parts
-            for each in (*self.tree.within(part, cst.Attribute, cst.Call), *self.tree.within(part, cst.Name))
-        )
+        return any(self.tree.owner(each) is owner for each in trainers) and not self.facts.world.is_copied
 
     def _repair(self, call: cst.Call, seed: str) -> Repair | None:
         if seed == "random_state":

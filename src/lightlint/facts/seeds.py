@@ -1,0 +1,52 @@
+"""Whether the draws of a file follow a seed, and whether that seed is another one on every rank."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+if TYPE_CHECKING:
+    from lightlint.facts.file import FileFacts
+
+
+class Seeds:
+    """The seeds that the calls of one file set."""
+
+    def __init__(self, facts: FileFacts) -> None:
+        self._facts = facts
+
+    @cached_property
+    def are_set(self) -> bool:
+        """Whether anything that sets a seed is called, here or in the files that run this one."""
+        called = self._facts.world.called_by_users
+        elsewhere = any("seed" in name.rpartition(".")[2].lower() or name.endswith("LightningCLI") for name in called)
+        return elsewhere or bool(self._calls)
+
+    @cached_property
+    def are_from_rank(self) -> bool:
+        """Whether every call of this file that seeds the process is given what surely is made with a rank."""
+        return bool(self._calls) and all(any(self.is_from_rank(arg.value) for arg in call.args) for call in self._calls)
+
+    def is_from_rank(self, value: cst.BaseExpression) -> bool:
+        """Whether a value surely is made with a rank."""
+        tree, processes = self._facts.tree, self._facts.processes
+        parts = [each for each in processes.made_from(value) if isinstance(each, cst.BaseExpression)]
+        return any(
+            self._facts.guards.is_rank(each)
+            for part in parts
+            for each in (*tree.within(part, cst.Attribute, cst.Call), *tree.within(part, cst.Name))
+        )
+
+    @cached_property
+    def _calls(self) -> list[cst.Call]:
+        """The calls of this file that seed the process, not one generator."""
+        names = self._facts.names
+        calls = [call for call in self._facts.tree.all(cst.Call) if "seed" in names.method(call).lower()]
+        return [call for call in calls if not self._is_generators(call)]
+
+    def _is_generators(self, call: cst.Call) -> bool:
+        receiver = call.func.value if isinstance(call.func, cst.Attribute) else None
+        origin = self._facts.values.constructor(receiver) if receiver is not None else None
+        return origin is not None and origin.name == "torch.Generator"
