@@ -5,23 +5,18 @@ import re
 import libcst as cst
 
 from lightlint.check import Check, Repair
-from lightlint.facts.hooks import ONCE_PER_NODE, Hook, Owner
+from lightlint.facts.hooks import ONCE_PER_NODE, Hook
 from lightlint.facts.processes import FULLY_SHARDED
 from lightlint.facts.world import Ranks
 from lightlint.facts.writes import What, Write
 from lightlint.finding import Applicability, Tier
-from lightlint.fixes.edits import insert_argument, wrap_statements
+from lightlint.fixes.edits import insert_argument
+from lightlint.fixes.rank_zero import on_rank_zero
 
 _ONE_RANK = re.compile(
     r"world_size|num_(?:devices|nodes|gpus|processes)|n_gpus?|fast_dev_run|distributed|is_initialized"
 )
 _SHARDED = {"torch.distributed.checkpoint", "deepspeed", "accelerate", "megatron"}
-_REDUCING = {"callback_metrics", "logged_metrics", "progress_bar_metrics", "log_dir", "compute", "all_gather"}
-_PURE = {"write", "writelines", "writerow", "writerows", "join", "format", "item", "cpu", "detach", "tolist", "numpy"}
-_PURE |= {"isoformat", "items", "keys", "values", "strip", "mean", "sum"}
-_PURE_CALLS = {"json.dump", "json.dumps", "yaml.dump", "pickle.dump", "csv.writer", "csv.DictWriter", "os.path.join"}
-_PURE_CALLS |= {"pathlib.Path", "datetime.datetime.now", "time.time"}
-_PURE_BUILTINS = {"str", "int", "float", "len", "round", "repr", "sorted", "list", "dict", "tuple", "print", "range"}
 _RUNS = {
     "wandb.init",
     *(f"mlflow.{name}" for name in ("start_run", "log_metric", "log_metrics", "log_param", "log_params")),
@@ -111,71 +106,11 @@ class FileWriteOnEveryRank(Check):
         if write.what is What.DIRECTORY:
             draft = insert_argument(self.code, call, "exist_ok=True") if write.name != "os.mkdir" else None
             return Repair("let the directory exist", draft)
-        statement = self._whole_statement(call)
-        test = self._zero_test(call)
-        if statement is None or test is None or self._reads(statement, _REDUCING):
+        guarded = on_rank_zero(self.facts, call, write)
+        if guarded is None:
             return None
-        in_hook = "get_rank" not in test
-        pure = in_hook and self._is_pure(statement, call) and not self._is_needed(statement, write)
-        draft = wrap_statements(self.code, [statement], f"if {test}:")
-        return Repair("write on rank zero only", draft, Applicability.SAFE if pure else Applicability.UNSAFE)
-
-    def _whole_statement(self, call: cst.Call) -> cst.SimpleStatementLine | cst.With | None:
-        """The statement that does nothing but the write: the call alone, or the `with` that opens the file."""
-        parent = self.tree.parent(call)
-        above = self.tree.parent(parent) if parent is not None else None
-        if isinstance(parent, cst.WithItem) and isinstance(above, cst.With) and len(above.items) == 1:
-            return above
-        alone = isinstance(parent, cst.Expr) and isinstance(above, cst.SimpleStatementLine) and len(above.body) == 1
-        return above if alone and isinstance(above, cst.SimpleStatementLine) else None
-
-    def _zero_test(self, call: cst.Call) -> str | None:
-        """What is true on rank zero only, as code at this place can ask for it."""
-        function = self.tree.function(call)
-        above = self.tree.class_of(function) if function is not None else None
-        if function is not None and above is not None:
-            hook = self.hooks.of(function)
-            parameters = [each.name.value for each in function.params.params]
-            owner = self.hooks.owner(above)
-            if owner is Owner.CALLBACK and hook is not None and len(parameters) > 1:
-                return f"{parameters[1]}.is_global_zero"
-            if owner in {Owner.MODULE, Owner.DATA_MODULE} and parameters:
-                return f"{parameters[0]}.trainer.is_global_zero"
-            if owner is not None:
-                return None
-        for binding in (b for found in self.facts.bindings.by_scope[self.tree.module].values() for b in found):
-            if binding.dotted == "torch.distributed":
-                return f"{binding.name}.get_rank() == 0"
-        return None
-
-    def _reads(self, statement: cst.CSTNode, words: set[str]) -> bool:
-        return any(name.value in words for name in self.tree.within(statement, cst.Name))
-
-    def _is_pure(self, statement: cst.CSTNode, write: cst.Call) -> bool:
-        """Whether a statement does nothing but write: no name bound for later, no call that others may wait for."""
-        binds = [*self.tree.within(statement, cst.Assign, cst.AugAssign), *self.tree.within(statement, cst.NamedExpr)]
-        if binds:
-            return False
-        return all(each is write or self._is_pure_call(each) for each in self.tree.within(statement, cst.Call))
-
-    def _is_needed(self, statement: cst.CSTNode, write: Write) -> bool:
-        """Whether other ranks may miss the write: the file is named again behind it, or holds what each rank has of a batch."""
-        function = self.tree.function(statement)
-        if function is None or function.name.value == "setup" or self.facts.processes.follows_data(statement):
-            return True
-        spelled = self.code.text_of(write.path)
-        behind = [
-            each
-            for each in self.tree.within(function, type(write.path))
-            if self.tree.order(each) > self.tree.order(statement) and not self.tree.contains(statement, each)
-        ]
-        return any(self.code.text_of(each) == spelled for each in behind)
-
-    def _is_pure_call(self, call: cst.Call) -> bool:
-        name = self.names.call(call) or ""
-        if isinstance(call.func, cst.Attribute) and call.func.attr.value in _PURE:
-            return True
-        return name in _PURE_CALLS or name.removeprefix("builtins.") in _PURE_BUILTINS
+        applicability = Applicability.SAFE if guarded.is_safe else Applicability.UNSAFE
+        return Repair("write on rank zero only", guarded.draft, applicability)
 
 
 def _plain(condition: tuple[cst.BaseExpression, bool]) -> tuple[cst.BaseExpression, bool]:
