@@ -1,22 +1,14 @@
 from __future__ import annotations
 
-import re
-
 import libcst as cst
 
 from lightlint.check import Check
 from lightlint.facts.bindings import Binding, Kind
+from lightlint.facts.carried_graphs import CarriedGraphs, cuts
 from lightlint.facts.tree import Loop
 from lightlint.facts.updates import Owner
 
-_KEEPING = {
-    "abs", "clamp", "clone", "contiguous", "exp", "flatten", "float", "log", "mean", "pow", "reshape", "sigmoid", "softmax",
-    "sqrt", "squeeze", "sum", "to", "transpose", "permute", "unsqueeze", "view", "scale", "cuda",
-}  # fmt: skip
-_LOSS = re.compile(r"crit|loss|bce|mse|(?:^|_)ce(?:$|_)", re.IGNORECASE)
 _RECURRENT = {"torch.nn.RNN", "torch.nn.LSTM", "torch.nn.GRU"}
-_CUTTING = {"detach", "detach_", "data", "no_grad", "repackage_hidden"}
-_DEPTH = 8
 
 
 class BackwardOverFreedGraph(Check):
@@ -30,7 +22,7 @@ class BackwardOverFreedGraph(Check):
                 call, f"`{carried}` carries the graph of the iteration before, which is freed: the second pass raises"
             )
             return
-        for binding in self._graphs(call.func, 0):
+        for binding in CarriedGraphs(self.facts).of(call.func):
             freed = self._freed_by(call, binding, owner)
             if freed is not None:
                 what = "the call in the iteration before" if freed is call else f"`{self.code.text_of(freed.func)}()`"
@@ -58,82 +50,17 @@ class BackwardOverFreedGraph(Check):
 
     def _freed_by(self, call: cst.Call, binding: Binding, owner: Owner) -> cst.Call | None:
         """The backward pass that surely has freed the graph of a binding when `call` runs through it."""
-        flow = self.facts.flow(owner)
+        flow, graphs = self.facts.flow(owner), CarriedGraphs(self.facts)
         tests = {id(test) for test, _ in self.facts.conditions(call)}
         for other in self.tree.own(owner, cst.Call):
             if not self._is_plain_backward(other) or not self._frees(other):
                 continue
-            if binding.site not in {each.site for each in self._graphs(other.func, 0)}:
+            if binding.site not in {each.site for each in graphs.of(other.func)}:
                 continue
             theirs = {id(test) for test, _ in self.facts.conditions(other)}
             if (theirs <= tests or tests <= theirs) and flow.reaches(other, [call], avoiding=[binding.site]):
                 return other
         return None
-
-    def _graphs(self, expression: cst.BaseExpression, depth: int) -> list[Binding]:
-        """The names with the results of modules that a value's graph surely runs through."""
-        match expression:
-            case _ if depth > _DEPTH:
-                return []
-            case cst.Attribute(attr=cst.Name(value="backward")):
-                return self._graphs(expression.value, depth)
-            case cst.Name():
-                found = self.facts.reaching.bindings(expression)
-                only = found[0] if len(found) == 1 and found[0].kind is Kind.ASSIGN and not found[0].path else None
-                if only is None or only.value is None or self.tree.owner(expression) is not self.tree.owner(only.site):
-                    return []
-                inner = self._graphs(only.value, depth + 1)
-                return [only, *inner] if self._is_recorded(only.value) else inner
-            case cst.BinaryOperation():
-                return [*self._graphs(expression.left, depth + 1), *self._graphs(expression.right, depth + 1)]
-            case cst.UnaryOperation():
-                return self._graphs(expression.expression, depth + 1)
-            case cst.Call():
-                parts = self._carried(expression)
-                return [each for part in parts for each in self._graphs(part, depth + 1)]
-        return []
-
-    def _carried(self, call: cst.Call) -> list[cst.BaseExpression]:
-        """The parts of a call whose graph its result surely hangs on."""
-        given = [arg.value for arg in call.args]
-        name = self.names.of(call.func) or ""
-        if name.startswith(("torch.nn.functional.", "torch.mean", "torch.sum", "torch.log")):
-            return given[:1] if name.startswith("torch.nn.functional.") else given
-        method = self.names.method(call)
-        if isinstance(call.func, cst.Attribute) and method in _KEEPING and not name:
-            return [call.func.value, *(given if method == "scale" else [])]
-        if self.facts.steps.callee(call) is not None or name.startswith(("torch.", "builtins.", "numpy.")):
-            return []
-        if self._is_recorded(call):
-            node = self.classes.local(origin.name) if (origin := self.values.constructor(call.func)) else None
-            return [] if node is not None and self._cuts(node) else given
-        is_loss = self.facts.criteria.of(call) is not None or bool(_LOSS.search(method))
-        return given[:1] if is_loss else []
-
-    def _is_recorded(self, value: cst.CSTNode | None) -> bool:
-        """Whether a value surely is what a module with parameters that are trained gives."""
-        if not isinstance(value, cst.Call) or self.facts.gradients.may_be_off(value):
-            return False
-        graphs = self.facts.gradients.graphs(value)
-        if any(graph.node is value for graph in graphs):
-            return True
-        key = self.names.key(value.func)
-        return bool(key) and key in self._optimized()
-
-    def _optimized(self) -> set[str]:
-        """The keys of modules whose parameters an optimizer is given, none where the file may freeze parameters."""
-        words = {name.value for name in self.tree.all(cst.Name)}
-        if any(re.search("requires_grad|freeze", word) for word in words):
-            return set()
-        found = set[str]()
-        for call in self.tree.all(cst.Call):
-            if self.classes.name_is_a(self.names.call(call), "torch.optim.Optimizer"):
-                inner = [each for each in self.tree.within(call, cst.Call) if self.names.method(each) == "parameters"]
-                found |= {self.names.key(each.func.value) for each in inner if isinstance(each.func, cst.Attribute)}
-        return found - {""}
-
-    def _cuts(self, node: cst.CSTNode) -> bool:
-        return bool(_CUTTING & {name.value for name in self.tree.within(node, cst.Name)})
 
     def _carried_state(self, call: cst.Call) -> str | None:
         """The recurrent state that a backward pass in a loop runs back through to the iteration before."""
@@ -177,7 +104,7 @@ class BackwardOverFreedGraph(Check):
         if origin.name in _RECURRENT:
             return True
         node = self.classes.local(origin.name)
-        if node is None or self._cuts(node) or not self.values.is_module(call.func):
+        if node is None or cuts(self.tree, node) or not self.values.is_module(call.func):
             return False
         return any(self.names.call(each) in _RECURRENT for each in self.tree.within(node, cst.Call))
 
