@@ -7,8 +7,9 @@ import libcst as cst
 from lightlint.check import Check, Repair
 from lightlint.facts.bindings import Binding, Kind
 from lightlint.facts.classes import NN_MODULE
+from lightlint.facts.displays import Display, added_to, items
 from lightlint.finding import Applicability
-from lightlint.fixes.edits import Draft, join, replace, wrap
+from lightlint.fixes.containers import as_container, container_for
 
 _PARAMETRIC = re.compile(
     r"torch\.nn\.(?:Lazy)?(?:Linear|Bilinear|Conv\w+|Embedding\w*|LSTM|GRU|RNN|\w+Cell|\w+Norm\w*|Transformer\w*|Multihead\w+"
@@ -17,8 +18,6 @@ _PARAMETRIC = re.compile(
 _CONTAINER = re.compile(r"torch\.nn\.(?:ModuleList|ModuleDict|Sequential)$")
 _REGISTERING = {"add_module", "register_module", "setattr", "__setattr__"}
 _OVERRIDES = {"parameters", "named_parameters", "state_dict", "_apply", "to", "modules", "named_modules", "children"}
-_GROWING = {"append": 0, "insert": 1, "extend": 0}
-_Display = cst.List | cst.Tuple | cst.Dict | cst.ListComp | cst.DictComp
 
 
 class ModuleListNotRegistered(Check):
@@ -36,10 +35,10 @@ class ModuleListNotRegistered(Check):
         held = self._display(value)
         if held is None or self._is_registered(node, name, value):
             return
-        items = [*_items(held), *self._added(node, f"self.{name}")]
+        held_items = [*items(held), *added_to(self.tree, self.names, node, f"self.{name}")]
         if isinstance(value, cst.Name):
-            items += self._added(self.tree.owner(value), value.value)
-        if not any(map(self._has_parameters, items)):
+            held_items += added_to(self.tree, self.names, self.tree.owner(value), value.value)
+        if not any(map(self._has_parameters, held_items)):
             return
         kind = (
             "dict" if isinstance(held, (cst.Dict, cst.DictComp)) else "tuple" if isinstance(held, cst.Tuple) else "list"
@@ -50,7 +49,7 @@ class ModuleListNotRegistered(Check):
             repair=self._repair(value, held),
         )
 
-    def _display(self, value: cst.BaseExpression) -> _Display | None:
+    def _display(self, value: cst.BaseExpression) -> Display | None:
         """The display that a value is, or that the one name it is was made of."""
         if isinstance(value, cst.Name):
             found = [each for each in self.names.bindings.lookup(value) if not self._extends(each)]
@@ -69,12 +68,12 @@ class ModuleListNotRegistered(Check):
             and not value.args
         ):
             return cst.List([]) if self.names.call(value) == "builtins.list" else cst.Dict([])
-        return value if isinstance(value, (cst.List, cst.Tuple, cst.Dict, cst.ListComp, cst.DictComp)) else None
+        return value if isinstance(value, Display) else None
 
     def _extends(self, binding: Binding) -> bool:
         """Whether a binding is `blocks += [...]`."""
         above = self.tree.parent(binding.site)
-        return binding.kind is Kind.AUGMENT and isinstance(above, cst.AugAssign) and isinstance(above.value, _Display)
+        return binding.kind is Kind.AUGMENT and isinstance(above, cst.AugAssign) and isinstance(above.value, Display)
 
     def _is_registered(self, node: cst.ClassDef, name: str, value: cst.BaseExpression) -> bool:
         """Whether the class may take care of the modules in its own way, or replaces the container by a registered one."""
@@ -97,24 +96,6 @@ class ModuleListNotRegistered(Check):
         name = self.names.call(call) or ""
         return bool(_CONTAINER.match(name)) or (bool(name) and self.classes.name_is_a(name, NN_MODULE))
 
-    def _added(self, room: cst.CSTNode, key: str) -> list[cst.BaseExpression]:
-        """What code in a class or function puts into a container."""
-        found: list[cst.BaseExpression] = []
-        for call in self.tree.within(room, cst.Call):
-            func = call.func
-            if isinstance(func, cst.Attribute) and func.attr.value in _GROWING and self.names.key(func.value) == key:
-                place = _GROWING[func.attr.value]
-                given = call.args[place].value if len(call.args) > place else None
-                found += _items(given) if isinstance(given, _Display) else [given] if given is not None else []
-        for assign in self.tree.within(room, cst.Assign):
-            held = assign.targets[0].target
-            if isinstance(held, cst.Subscript) and self.names.key(held.value) == key:
-                found.append(assign.value)
-        for grown in self.tree.within(room, cst.AugAssign):
-            if self.names.key(grown.target) == key and isinstance(grown.value, _Display):
-                found += _items(grown.value)
-        return found
-
     def _has_parameters(self, item: cst.BaseExpression) -> bool:
         """Whether an item surely is a module made for this container that has parameters, or state of a metric."""
         if isinstance(item, cst.Call) and self.names.method(item) in {"to", "cuda", "double", "half"}:
@@ -134,30 +115,9 @@ class ModuleListNotRegistered(Check):
         made = {self.names.call(call) or "" for call in self.tree.within(local, cst.Call)}
         return any(_PARAMETRIC.match(each) or each == "torch.nn.Parameter" for each in made)
 
-    def _repair(self, value: cst.BaseExpression, held: _Display) -> Repair | None:
-        is_list = isinstance(held, (cst.List, cst.ListComp))
-        if not is_list and not (
-            isinstance(held, cst.Dict)
-            and all(isinstance(e, cst.DictElement) and isinstance(e.key, cst.SimpleString) for e in held.elements)
-        ):
+    def _repair(self, value: cst.BaseExpression, held: Display) -> Repair | None:
+        container = container_for(held)
+        if container is None:
             return None
-        last = "ModuleList" if is_list else "ModuleDict"
-        scope = self.tree.scope(value)
-        room = next((r for r in ("nn", "torch.nn") if self.names.written_in(r, scope) == "torch.nn"), None)
-        if room is None:
-            return None
-        empty = isinstance(value, cst.Call) or (isinstance(value, (cst.List, cst.Dict)) and not value.elements)
-        draft: Draft | None
-        draft = (
-            replace(self.code, value, f"{room}.{last}()") if empty else wrap(self.code, value, f"{room}.{last}(", ")")
-        )
-        return Repair(f"make it an `{last}`", join(draft), Applicability.UNSAFE)
-
-
-def _items(display: _Display) -> list[cst.BaseExpression]:
-    match display:
-        case cst.ListComp():
-            return [display.elt]
-        case cst.DictComp():
-            return [display.value]
-    return [each.value for each in display.elements]
+        draft = as_container(self.facts, value, container)
+        return Repair(f"make it an `{container}`", draft, Applicability.UNSAFE) if draft is not None else None
