@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from lightlint.facts.classes import OPTIMIZER, Classes
-from lightlint.facts.hooks import Hook, Hooks, Owner
-from lightlint.facts.names import Names
-from lightlint.facts.reaching import Reaching
-from lightlint.facts.tree import Tree
-from lightlint.facts.values import Origin, Values
+from lightlint.facts.classes import OPTIMIZER
+from lightlint.facts.contents import Contents, Entries
+from lightlint.facts.hooks import Hook, Owner
+from lightlint.facts.values import Origin
+from lightlint.facts.world import FABRIC
+
+if TYPE_CHECKING:
+    from lightlint.facts.file import FileFacts
 
 CONFIGURE = Hook(Owner.MODULE, "configure_optimizers")
 SCHEDULERS = "torch.optim.lr_scheduler."
@@ -33,20 +35,6 @@ class Part(StrEnum):
     LIST = "list"
     TUPLE = "tuple"
     UNKNOWN = "unknown"
-
-
-@dataclass(frozen=True, slots=True)
-class Entries:
-    """A dict display, or `dict(...)`: values and key nodes by key. `closed` says that it has no other keys."""
-
-    node: cst.Dict | cst.Call
-    values: dict[str, cst.BaseExpression]
-    keys: dict[str, cst.CSTNode]
-    closed: bool
-
-    def lacks(self, key: str) -> bool:
-        """Whether the dict surely has no such key."""
-        return self.closed and key not in self.values
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,27 +67,15 @@ class Returned:
 class Configured:
     """The return values of the `configure_optimizers` methods of one file."""
 
-    def __init__(
-        self,
-        tree: Tree,
-        names: Names,
-        classes: Classes,
-        hooks: Hooks,
-        values: Values,
-        reaching: Reaching,
-        runs_by_hand: Callable[[], bool],
-    ) -> None:
-        self._tree = tree
-        self._names = names
-        self._classes = classes
-        self._hooks = hooks
-        self._values = values
-        self._reaching = reaching
-        self._runs_by_hand = runs_by_hand
+    def __init__(self, facts: FileFacts) -> None:
+        self._facts = facts
+        self._tree = facts.tree
+        self._names = facts.names
+        self._contents = Contents(facts.tree, facts.names)
 
     def of_class(self, node: cst.ClassDef) -> tuple[Returned, ...]:
         """What the method that a class has or inherits in this file returns."""
-        method = self._classes.method(node, CONFIGURE.name)
+        method = self._facts.classes.method(node, CONFIGURE.name)
         return self.of(method) if method is not None else ()
 
     def of(self, method: cst.FunctionDef) -> tuple[Returned, ...]:
@@ -114,31 +90,40 @@ class Configured:
     def methods(self) -> tuple[tuple[cst.ClassDef, cst.FunctionDef], ...]:
         """The `configure_optimizers` methods of this file with their classes."""
         pairs = [(self._tree.class_of(each), each) for each in self._tree.all(cst.FunctionDef)]
-        return tuple((node, each) for node, each in pairs if node is not None and self._hooks.of(each) == CONFIGURE)
+        return tuple(
+            (node, each) for node, each in pairs if node is not None and self._facts.hooks.of(each) == CONFIGURE
+        )
 
     @cached_property
     def is_free(self) -> bool:
         """Whether others than the Trainer may take what is returned: a call in this file, a subclass's, or Fabric's loop."""
         calls = any(self._names.method(call) == CONFIGURE.name for call in self._tree.all(cst.Call))
-        return calls or self._runs_by_hand()
+        return calls or self._runs_by_hand
 
     @cached_property
     def is_looped(self) -> bool:
         """Whether a loop of others' may take what is returned: a call on an object in this file, or Fabric's."""
         calls = [call for call in self._tree.all(cst.Call) if self._names.method(call) == CONFIGURE.name]
         receivers = [call.func.value for call in calls if isinstance(call.func, cst.Attribute)]
-        own = (self._classes.is_self(each) or self._names.call(each) == "builtins.super" for each in receivers)
-        return not all(own) or self._runs_by_hand()
+        own = (self._facts.classes.is_self(each) or self._names.call(each) == "builtins.super" for each in receivers)
+        return not all(own) or self._runs_by_hand
+
+    @cached_property
+    def _runs_by_hand(self) -> bool:
+        """Whether a Fabric, whose loop calls the hooks itself, may run this file's modules."""
+        here = any(self._names.call(call) == FABRIC for call in self._tree.all(cst.Call))
+        project, path = self._facts.project, self._facts.path
+        return here or bool(project.users(path, "Fabric") or project.imports_one_with(path, "Fabric"))
 
     def is_scheduler(self, name: str) -> bool:
         """Whether a canonical name is that of a torch scheduler, or of a class made from one."""
         last = name.removeprefix(SCHEDULERS)
         is_torch = name.startswith(SCHEDULERS) and last[:1].isupper() and name not in _NOT_SCHEDULERS
-        return is_torch or self._classes.name_is_a(name, *_BASES)
+        return is_torch or self._facts.classes.name_is_a(name, *_BASES)
 
     def is_plateau(self, origin: Origin) -> bool:
         """Whether a scheduler is a `ReduceLROnPlateau`."""
-        return self._classes.name_is_a(origin.name, PLATEAU)
+        return self._facts.classes.name_is_a(origin.name, PLATEAU)
 
     def part(self, expression: cst.BaseExpression) -> Part:
         """What an expression is; unknown unless all it can be is of one kind."""
@@ -155,18 +140,18 @@ class Configured:
                 return Part.TUPLE
             case cst.Call() if self._names.call(source) == "builtins.dict":
                 return Part.DICT
-        origins = self._values.origins(source)
-        if origins and all(self._classes.name_is_a(each.name, OPTIMIZER) for each in origins):
+        origins = self._facts.values.origins(source)
+        if origins and all(self._facts.classes.name_is_a(each.name, OPTIMIZER) for each in origins):
             return Part.OPTIMIZER
         return Part.SCHEDULER if origins and all(self.is_scheduler(each.name) for each in origins) else Part.UNKNOWN
 
     def _sources(self, expression: cst.BaseExpression, depth: int = 0) -> list[cst.BaseExpression]:
         """Where a value comes from, through local names and helper methods that are not hooks."""
         found: list[cst.BaseExpression] = []
-        for source in self._reaching.sources(expression):
-            callee = self._hooks.callee(source) if isinstance(source, cst.Call) else None
+        for source in self._facts.reaching.sources(expression):
+            callee = self._facts.hooks.callee(source) if isinstance(source, cst.Call) else None
             returns = self._tree.own(callee, cst.Return) if callee is not None and depth < _DEPTH else []
-            if callee is not None and returns and self._hooks.of(callee) is None:
+            if callee is not None and returns and self._facts.hooks.of(callee) is None:
                 for each in returns:
                     found.extend(self._sources(each.value, depth + 1) if each.value else [source])
             else:
@@ -175,7 +160,7 @@ class Configured:
 
     def _read(self, statement: cst.Return, value: cst.BaseExpression) -> Returned:
         part = self._part_of(value)
-        items = self._items(value) if part in {Part.LIST, Part.TUPLE} else None
+        items = self._contents.items(value) if part in {Part.LIST, Part.TUPLE} else None
         parts = tuple(map(self.part, items)) if items is not None else ()
         optimizers: list[cst.BaseExpression] | None = None
         schedulers: list[tuple[cst.BaseExpression, Entries | None]] = []
@@ -219,7 +204,7 @@ class Configured:
             if self._part_of(source) is not Part.DICT:
                 plain.append(source)
                 continue
-            for entries in self._entries(source):
+            for entries in self._contents.entries(source):
                 configs.append(entries)
                 if "scheduler" in entries.values:
                     inner = entries.values["scheduler"]
@@ -229,96 +214,11 @@ class Configured:
         return found, configs
 
     def _origins(self, sources: list[cst.BaseExpression]) -> tuple[Origin, ...]:
-        return tuple(origin for each in sources for origin in self._values.origins(each) or [Origin("")])
+        return tuple(origin for each in sources for origin in self._facts.values.origins(each) or [Origin("")])
 
     def _items_of(self, expression: cst.BaseExpression) -> list[cst.BaseExpression] | None:
-        found = [self._items(source) for source in self._sources(expression)]
+        found = [self._contents.items(source) for source in self._sources(expression)]
         return found[0] if len(found) == 1 else None
 
-    def _items(self, display: cst.BaseExpression) -> list[cst.BaseExpression] | None:
-        """The items of a list or tuple, with those appended later; None where some are out of sight."""
-        if not isinstance(display, (cst.List, cst.Tuple)):
-            return None
-        if any(isinstance(each, cst.StarredElement) for each in display.elements):
-            return None
-        items = [each.value for each in display.elements]
-        for use in self._other_uses(display):
-            call = self._method_call(use)
-            if call is None or self._names.method(call) != "append" or len(call.args) != 1:
-                return None
-            items.append(call.args[0].value)
-        return items
-
     def _all_entries(self, expression: cst.BaseExpression) -> list[Entries]:
-        return [entries for source in self._sources(expression) for entries in self._entries(source)]
-
-    def _entries(self, source: cst.BaseExpression) -> list[Entries]:
-        values: dict[str, cst.BaseExpression] = {}
-        keys: dict[str, cst.CSTNode] = {}
-        closed = True
-        if isinstance(source, cst.Dict):
-            for element in source.elements:
-                key = self._names.constant(element.key) if isinstance(element, cst.DictElement) else None
-                if isinstance(element, cst.DictElement) and isinstance(key, str):
-                    values[key], keys[key] = element.value, element.key
-                else:
-                    closed = False
-        elif isinstance(source, cst.Call) and self._names.call(source) == "builtins.dict":
-            for arg in source.args:
-                if arg.keyword is not None:
-                    values[arg.keyword.value], keys[arg.keyword.value] = arg.value, arg.keyword
-                else:
-                    closed = False
-        else:
-            return []
-        for use in self._other_uses(source):
-            closed = self._add_later(use, values, keys) and closed
-        return [Entries(source, values, keys, closed)]
-
-    def _add_later(self, use: cst.Name, values: dict[str, cst.BaseExpression], keys: dict[str, cst.CSTNode]) -> bool:
-        """Add what a use of a dict's name puts into it; whether that is all it can put there."""
-        place = self._tree.parent(use)
-        target = self._tree.parent(place) if place is not None else None
-        statement = self._tree.parent(target) if target is not None else None
-        if isinstance(place, cst.Subscript) and isinstance(target, cst.AssignTarget):
-            index = place.slice[0].slice
-            key = self._names.constant(index.value) if isinstance(index, cst.Index) else None
-            if isinstance(key, str) and isinstance(statement, cst.Assign):
-                values[key], keys[key] = statement.value, index
-                return True
-        return False
-
-    def _other_uses(self, display: cst.BaseExpression) -> list[cst.Name]:
-        """The uses of the names a display is bound to that may change it: all but reading it and handing it on."""
-        target = self._tree.parent(display)
-        names = (
-            [each.target for each in target.targets]
-            if isinstance(target, cst.Assign)
-            else [target.target]
-            if isinstance(target, cst.AnnAssign)
-            else []
-        )
-        owner = self._tree.owner(display)
-        uses: list[cst.Name] = []
-        for name in names:
-            if isinstance(name, cst.Name):
-                uses.extend(
-                    use
-                    for use in self._tree.within(owner, cst.Name)
-                    if use.value == name.value and use is not name and self._may_change(use)
-                )
-        return uses
-
-    def _may_change(self, use: cst.Name) -> bool:
-        above = self._tree.parent(use)
-        if isinstance(above, cst.Subscript) and above.value is use:
-            return isinstance(self._tree.parent(above), (cst.AssignTarget, cst.AugAssign, cst.Del))
-        if isinstance(above, cst.Attribute):
-            return above.value is use
-        return isinstance(above, (cst.Arg, cst.AugAssign))
-
-    def _method_call(self, use: cst.Name) -> cst.Call | None:
-        """The call `use.method(...)` that a use stands in."""
-        attribute = self._tree.parent(use)
-        call = self._tree.parent(attribute) if isinstance(attribute, cst.Attribute) else None
-        return call if isinstance(call, cst.Call) and call.func is attribute else None
+        return [entries for source in self._sources(expression) for entries in self._contents.entries(source)]

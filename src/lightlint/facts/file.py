@@ -9,32 +9,23 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from lightlint.facts.accumulation import Accumulation
 from lightlint.facts.activations import Activations
-from lightlint.facts.bindings import Bindings
+from lightlint.facts.basis import Basis
 from lightlint.facts.checkpoints import Checkpoints
-from lightlint.facts.classes import Classes
 from lightlint.facts.configured import Configured
 from lightlint.facts.criteria import Criteria
 from lightlint.facts.data_parallel import DataParallel
 from lightlint.facts.datasets import Datasets
 from lightlint.facts.fabric import Fabrics
-from lightlint.facts.flow import Flow
 from lightlint.facts.forwards import Forwards
 from lightlint.facts.gradients import Gradients
-from lightlint.facts.guards import Guards
-from lightlint.facts.hooks import Hooks
 from lightlint.facts.keepers import Keepers
 from lightlint.facts.loading import Loading
 from lightlint.facts.logged_keys import LoggedKeys
-from lightlint.facts.logs import Logs
-from lightlint.facts.loops import Loops
 from lightlint.facts.modes import Modes
 from lightlint.facts.monitors import Monitors
-from lightlint.facts.names import Names
 from lightlint.facts.optimization import Optimization
 from lightlint.facts.pickling import Pickling
-from lightlint.facts.positions import Positions
 from lightlint.facts.prefixes import Prefixes
 from lightlint.facts.processes import Processes
 from lightlint.facts.project import Project
@@ -43,15 +34,11 @@ from lightlint.facts.rescues import Rescues
 from lightlint.facts.results import Results
 from lightlint.facts.shapes import Shapes
 from lightlint.facts.steps import Steps
-from lightlint.facts.strings import Strings
 from lightlint.facts.summary import summarise
 from lightlint.facts.tensors import Tensors
-from lightlint.facts.training import Training
-from lightlint.facts.tree import Tree
 from lightlint.facts.updates import Updates
-from lightlint.facts.values import Values
 from lightlint.facts.workers import Workers
-from lightlint.facts.world import FABRIC, World
+from lightlint.facts.world import World
 from lightlint.facts.writes import Writes
 from lightlint.sources.load import load
 from lightlint.sources.source import Source, UnreadableError
@@ -60,7 +47,7 @@ if TYPE_CHECKING:
     from lightlint.facts.versions import Target
 
 
-class FileFacts:
+class FileFacts(Basis):
     """The facts of one source.
 
     Args:
@@ -80,45 +67,10 @@ class FileFacts:
         distributed: bool | None = None,
         target: Mapping[str, str] | None = None,
     ) -> None:
-        self.source = source
-        self.project = project
-        self.path = Path(source.filename).absolute()
+        super().__init__(source, module, project)
         self._distributed = distributed
         self._target = target or {}
-        self.tree = Tree(module)
-        self.module_name = project.module_name(self.path)
-        self.bindings = Bindings(self.tree, project.package_name(self.path))
-        self.names = Names(self.tree, self.bindings, self.module_name)
-        self.classes = Classes(self.tree, self.names, project, self.path)
-        self.hooks = Hooks(self.tree, self.names, self.classes)
-        self.values = Values(self.tree, self.names, self.classes, self.hooks)
-        self.strings = Strings(self.names, self.hooks, self.values)
-        self.logs = Logs(self.tree, self.names, self.classes, self.hooks, self.strings, self.conditions)
-        self.training = Training(self.tree, self.names, self.classes, self.hooks, self.values)
-        self.loops = Loops(self.tree, self.names, self.hooks, self.values, self.conditions)
-        self.guards = Guards(self.tree, self.names, self.hooks, self.conditions)
-        self.accumulation = Accumulation(self.tree, self.names, self.hooks, self.values, self.conditions)
-        self.positions = Positions(module, source)
-        self._flows: dict[cst.CSTNode, Flow] = {}
         self._others: dict[Path, FileFacts] = {}
-
-    def span(self, node: cst.CSTNode) -> tuple[int, int]:
-        """Character offsets `[start, end)` of a node in the source's text."""
-        return self.positions.span(node)
-
-    def parent(self, node: cst.CSTNode) -> cst.CSTNode | None:
-        """The node directly above, None for the module."""
-        return self.tree.parent(node)
-
-    def flow(self, owner: cst.FunctionDef | cst.Module) -> Flow:
-        """The control flow of a function's or the module's own statements."""
-        if owner not in self._flows:
-            self._flows[owner] = Flow(owner)
-        return self._flows[owner]
-
-    def conditions(self, node: cst.CSTNode) -> list[tuple[cst.BaseExpression, bool]]:
-        """The tests inside a node's function that must have come out one way whenever the node runs."""
-        return list(self.flow(self.tree.owner(node)).conditions(node))
 
     def of_class(self, name: str) -> tuple[FileFacts, cst.ClassDef] | None:
         """A class of the project by canonical name, with the facts of its file; None for one out of sight.
@@ -195,9 +147,7 @@ class FileFacts:
     @cached_property
     def gradients(self) -> Gradients:
         """Where autograd records, and which values carry a graph."""
-        return Gradients(
-            self.tree, self.names, self.classes, self.hooks, self.values, self.loops, self.steps, self.flow
-        )
+        return Gradients(self)
 
     @cached_property
     def fabrics(self) -> Fabrics:
@@ -212,7 +162,7 @@ class FileFacts:
     @cached_property
     def keepers(self) -> Keepers:
         """What gathers something in every iteration."""
-        return Keepers(self.tree, self.names, self.classes, self.loops, self.steps, self.flow)
+        return Keepers(self)
 
     @cached_property
     def reaching(self) -> Reaching:
@@ -222,14 +172,7 @@ class FileFacts:
     @cached_property
     def configured(self) -> Configured:
         """What `configure_optimizers` returns."""
-
-        def runs_by_hand() -> bool:
-            """Whether a Fabric, whose loop calls the hooks itself, may run this file's modules."""
-            here = any(self.names.call(call) == FABRIC for call in self.tree.all(cst.Call))
-            near = self.project.users(self.path, "Fabric") or self.project.imports_one_with(self.path, "Fabric")
-            return here or bool(near)
-
-        return Configured(self.tree, self.names, self.classes, self.hooks, self.values, self.reaching, runs_by_hand)
+        return Configured(self)
 
     @cached_property
     def logged_keys(self) -> LoggedKeys:
@@ -244,12 +187,12 @@ class FileFacts:
     @cached_property
     def rescues(self) -> Rescues:
         """Handlers that let training go on without the step that failed."""
-        return Rescues(self.tree, self.names, self.hooks, self.values, self.loops, self.steps, self.flow)
+        return Rescues(self)
 
     @cached_property
     def steps(self) -> Steps:
         """What one training step does."""
-        return Steps(self.tree, self.names, self.classes, self.hooks, self.values, self.loops, self.flow)
+        return Steps(self)
 
     @cached_property
     def updates(self) -> Updates:

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from lightlint.facts.bindings import Binding, Kind, dotted_name
-from lightlint.facts.classes import Classes
-from lightlint.facts.flow import Flow
-from lightlint.facts.hooks import TRAINING_STEP, Hook, Hooks, Owner
-from lightlint.facts.loops import Loops
-from lightlint.facts.names import Names
-from lightlint.facts.steps import Steps
-from lightlint.facts.tree import Tree
-from lightlint.facts.values import Values
+from lightlint.facts.hooks import TRAINING_STEP, Hook, Owner
+
+if TYPE_CHECKING:
+    from lightlint.facts.file import FileFacts
 
 _DEPTH = 6
 _SWITCHES = {"torch.no_grad", "torch.inference_mode", "torch.set_grad_enabled"}
@@ -52,25 +49,10 @@ class Graph:
 class Gradients:
     """Gradients of one file."""
 
-    def __init__(
-        self,
-        tree: Tree,
-        names: Names,
-        classes: Classes,
-        hooks: Hooks,
-        values: Values,
-        loops: Loops,
-        steps: Steps,
-        flow: Callable[[cst.FunctionDef | cst.Module], Flow],
-    ) -> None:
-        self._tree = tree
-        self._names = names
-        self._classes = classes
-        self._hooks = hooks
-        self._values = values
-        self._loops = loops
-        self._steps = steps
-        self._flow = flow
+    def __init__(self, facts: FileFacts) -> None:
+        self._facts = facts
+        self._tree = facts.tree
+        self._names = facts.names
 
     def may_be_off(self, node: cst.CSTNode, depth: int = 0) -> bool:
         """Whether autograd may not record at a node: by a context manager, a decorator, a hook, or at some call of it.
@@ -83,9 +65,9 @@ class Gradients:
             if isinstance(above, cst.FunctionDef):
                 if any(self._switches(each.decorator) for each in above.decorators):
                     return True
-                if any(hook.name.startswith(_WITHOUT_GRAD) for hook in self._hooks.reached(above)):
+                if any(hook.name.startswith(_WITHOUT_GRAD) for hook in self._facts.hooks.reached(above)):
                     return True
-                calls = self._steps.calls_of.get(above, ())
+                calls = self._facts.steps.calls_of.get(above, ())
                 if depth < _DEPTH and any(self.may_be_off(call, depth + 1) for call in calls):
                     return True
         return self._is_switched_for_good
@@ -133,7 +115,7 @@ class Gradients:
     def _of_name(self, name: cst.Name, depth: int) -> Graph | None:
         """What every assignment that may have given a name its value agrees on."""
         sites = [(each, self._tree.statement(each.site)) for each in self._names.bindings.lookup(name)]
-        flow = self._flow(self._tree.owner(name))
+        flow = self._facts.flow(self._tree.owner(name))
         found = []
         for binding, site in sites:
             others = [other for _, other in sites if other is not None and other is not site]
@@ -159,7 +141,7 @@ class Gradients:
         if isinstance(value, cst.Tuple) and len(path) == 1 and path[0] < len(value.elements):
             found = self.graphs(value.elements[path[0]].value, depth)
             return found[0] if found else None
-        callee = self._steps.callee(value) if isinstance(value, cst.Call) else None
+        callee = self._facts.steps.callee(value) if isinstance(value, cst.Call) else None
         return self._returned(callee, path, depth) if callee is not None else None
 
     def _returned(self, function: cst.FunctionDef, path: tuple[int, ...], depth: int) -> Graph | None:
@@ -173,12 +155,12 @@ class Gradients:
         return Graph(found[0].node, all(g.freed for g in found), all(g.tensor for g in found)) if found else None
 
     def _of_call(self, call: cst.Call, depth: int) -> Graph | None:
-        callee = self._steps.callee(call)
+        callee = self._facts.steps.callee(call)
         if callee is not None:
             found = self._returned(callee, (), depth)
             return Graph(call, found.freed, found.tensor) if found else None
-        origin = self._values.constructor(call.func)
-        is_loss = origin is not None and origin.name.startswith("torch.nn.") and self._values.is_module(call.func)
+        origin = self._facts.values.constructor(call.func)
+        is_loss = origin is not None and origin.name.startswith("torch.nn.") and self._facts.values.is_module(call.func)
         if origin is not None and self._has_parameters(origin.name, origin.call):
             plain = origin.name.startswith("torch.nn.") and not origin.name.startswith(
                 ("torch.nn.LSTM", "torch.nn.GRU")
@@ -209,8 +191,8 @@ class Gradients:
         if name in {"torch.nn.Sequential", "torch.nn.DataParallel"} and call is not None:
             inner = self._tree.within(call, cst.Call)
             return any(_PARAMETRIC.match(self._names.call(each) or "") for each in inner)
-        node = self._classes.local(name)
-        if node is None or not self._classes.name_is_a(name, "torch.nn.Module"):
+        node = self._facts.classes.local(name)
+        if node is None or not self._facts.classes.name_is_a(name, "torch.nn.Module"):
             return False
         return any(_PARAMETRIC.match(self._names.call(each) or "") for each in self._tree.within(node, cst.Call))
 
@@ -223,7 +205,7 @@ class Gradients:
     def _backward_over(self, node: cst.BaseExpression) -> cst.Call | None:
         """The backward pass of the same iteration that runs over a value: it starts from it, or from a sum that holds it."""
         key, owner = self._names.key(node), self._tree.owner(node)
-        flow, loops = self._flow(owner), self._tree.loops(node)
+        flow, loops = self._facts.flow(owner), self._tree.loops(node)
         sites = (
             [self._tree.statement(each.site) for each in self._names.bindings.lookup(node)]
             if isinstance(node, cst.Name)
@@ -231,7 +213,7 @@ class Gradients:
         )
         rebound = [site for site in sites if site is not None and not self._tree.contains(site, node)]
         for call in self._tree.own(owner, cst.Call):
-            if not self._loops.is_backward(call) or self.may_be_off(call) or key not in self._keys(call):
+            if not self._facts.loops.is_backward(call) or self.may_be_off(call) or key not in self._keys(call):
                 continue
             for start, goal in ((call, node), (node, call)):
                 if loops and self._tree.loops(call)[:1] == loops[:1]:
@@ -269,10 +251,10 @@ class Gradients:
     def _is_returned_loss(self, node: cst.BaseExpression) -> bool:
         """Whether a name is what `training_step` returns for Lightning to run the backward pass over."""
         function = self._tree.function(node)
-        if function is None or self._hooks.of(function) != Hook(Owner.MODULE, TRAINING_STEP):
+        if function is None or self._facts.hooks.of(function) != Hook(Owner.MODULE, TRAINING_STEP):
             return False
         around = self._tree.class_of(function)
-        if around is None or self._classes.constant(around, "automatic_optimization", True) is not True:
+        if around is None or self._facts.classes.constant(around, "automatic_optimization", True) is not True:
             return False
         returns = self._tree.own(function, cst.Return)
         return bool(returns) and all(self._names.key(each.value) == self._names.key(node) for each in returns)

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from lightlint.facts.bindings import Kind
 from lightlint.facts.calls import given
-from lightlint.facts.classes import Classes
-from lightlint.facts.flow import Flow
-from lightlint.facts.loops import LoopKind, Loops
-from lightlint.facts.names import Names
-from lightlint.facts.steps import Steps
-from lightlint.facts.tree import Loop, Tree
+from lightlint.facts.loops import LoopKind
+from lightlint.facts.tree import Loop
+
+if TYPE_CHECKING:
+    from lightlint.facts.file import FileFacts
 
 _SHRINKING = {"pop", "clear", "popleft", "remove"}
 _CUTTING = {"item", "detach", "tolist", "numpy", "float", "int", "detach_"}
@@ -40,21 +39,10 @@ class Keeper:
 class Keepers:
     """The keepers of one file."""
 
-    def __init__(
-        self,
-        tree: Tree,
-        names: Names,
-        classes: Classes,
-        loops: Loops,
-        steps: Steps,
-        flow: Callable[[cst.FunctionDef | cst.Module], Flow],
-    ) -> None:
-        self._tree = tree
-        self._names = names
-        self._classes = classes
-        self._loops = loops
-        self._steps = steps
-        self._flow = flow
+    def __init__(self, facts: FileFacts) -> None:
+        self._facts = facts
+        self._tree = facts.tree
+        self._names = facts.names
 
     def of(self, node: cst.CSTNode) -> Keeper | None:
         """The keeper that a statement or call is: `a += b`, `a = c * a + d * b`, `a.append(b)`."""
@@ -79,7 +67,9 @@ class Keepers:
         if not key or (loop is not None and not self._trains_or_draws(loop)):
             return None
         on_self = (
-            root is not None and self._classes.is_self(root) and isinstance(target, (cst.Attribute, cst.Subscript))
+            root is not None
+            and self._facts.classes.is_self(root)
+            and isinstance(target, (cst.Attribute, cst.Subscript))
         )
         if not on_self and (loop is None or root is None or not self._outlives(node, root, loop)):
             return None
@@ -90,9 +80,9 @@ class Keepers:
         return Keeper(node, key, tuple(values), loop, is_list)
 
     def _trains_or_draws(self, loop: Loop) -> bool:
-        kind = self._loops.kind(loop)
+        kind = self._facts.loops.kind(loop)
         return kind is LoopKind.BATCH or (
-            kind is LoopKind.OTHER and bool(self._steps.runs(loop.body, self._loops.is_backward))
+            kind is LoopKind.OTHER and bool(self._facts.steps.runs(loop.body, self._facts.loops.is_backward))
         )
 
     def _outlives(self, node: cst.CSTNode, name: cst.Name, loop: Loop) -> bool:
@@ -109,7 +99,7 @@ class Keepers:
             if each.value is None or self.cuts(each.value) or not self._holds(each.value, {name.value})
         ]
         before = any(not self._tree.contains(loop, each) for each in anew)
-        flow = self._flow(self._tree.owner(node))
+        flow = self._facts.flow(self._tree.owner(node))
         return before and flow.reaches_in_later_iteration(loop, node, [node], avoiding=anew)
 
     def _changed(self, node: cst.AugAssign | cst.Assign) -> str:
@@ -127,13 +117,13 @@ class Keepers:
             found = self._names.bindings.lookup(target)
             if len(found) == 1 and found[0].kind is Kind.PARAMETER and isinstance(found[0].scope, cst.FunctionDef):
                 function = found[0].scope
-                calls = self._steps.calls_of.get(function, ()) if depth < 3 else ()
-                passed = [given(self._names, self._classes, function, call, target.value) for call in calls]
+                calls = self._facts.steps.calls_of.get(function, ()) if depth < 3 else ()
+                passed = [given(self._names, self._facts.classes, function, call, target.value) for call in calls]
                 return bool(passed) and all(each is not None and self._is_list(each, depth + 1) for each in passed)
             values = [each.value for each in self._names.bindings.lookup(target) if each.kind is not Kind.AUGMENT]
         elif isinstance(target, cst.Attribute):
             around = self._tree.enclosing_class(target)
-            values = list(self._classes.attribute_values(around, target.attr.value)) if around is not None else []
+            values = list(self._facts.classes.attribute_values(around, target.attr.value)) if around is not None else []
         else:
             return False
         return bool(values) and all(
@@ -145,7 +135,7 @@ class Keepers:
     def _shrinks(self, key: str, node: cst.CSTNode) -> bool:
         """Whether the keeper's function takes something out again, or cuts the graph of what it holds, behind the node."""
         owner = self._tree.owner(node)
-        flow = self._flow(owner)
+        flow = self._facts.flow(owner)
         ways: list[cst.CSTNode] = [
             call
             for call in self._tree.own(owner, cst.Call)
@@ -203,9 +193,9 @@ class Keepers:
         held = self._followed(room, keeper)
         trained = leaves = False
         for call in self._tree.within(room, cst.Call):
-            callee = self._steps.callee(call)
-            trains = self._loops.is_backward(call) or (
-                callee is not None and bool(self._steps.runs(callee.body, self._loops.is_backward))
+            callee = self._facts.steps.callee(call)
+            trains = self._facts.loops.is_backward(call) or (
+                callee is not None and bool(self._facts.steps.runs(callee.body, self._facts.loops.is_backward))
             )
             trains |= callee is None and bool(_TRAINING.search(self._names.method(call)))
             if trains and call is not keeper.node and self._holds(call, held):

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from lightlint.facts.bindings import Kind
-from lightlint.facts.flow import Flow
-from lightlint.facts.hooks import TRAINING_STEP, Hook, Hooks, Owner
-from lightlint.facts.loops import Loops
-from lightlint.facts.names import UNKNOWN, Names
-from lightlint.facts.steps import Steps
-from lightlint.facts.tree import Loop, Tree
-from lightlint.facts.values import Values
+from lightlint.facts.hooks import TRAINING_STEP, Hook, Owner
+from lightlint.facts.names import UNKNOWN
+from lightlint.facts.tree import Loop
+
+if TYPE_CHECKING:
+    from lightlint.facts.file import FileFacts
 
 # `torch.cuda.OutOfMemoryError` and the error of a failed collective are RuntimeErrors: measured on torch 2.13
 OUT_OF_MEMORY = {"torch.cuda.OutOfMemoryError", "torch.OutOfMemoryError"}
@@ -45,23 +44,10 @@ class Rescue:
 class Rescues:
     """The rescues of one file."""
 
-    def __init__(
-        self,
-        tree: Tree,
-        names: Names,
-        hooks: Hooks,
-        values: Values,
-        loops: Loops,
-        steps: Steps,
-        flow: Callable[[cst.FunctionDef | cst.Module], Flow],
-    ) -> None:
-        self._tree = tree
-        self._names = names
-        self._hooks = hooks
-        self._values = values
-        self._loops = loops
-        self._steps = steps
-        self._flow = flow
+    def __init__(self, facts: FileFacts) -> None:
+        self._facts = facts
+        self._tree = facts.tree
+        self._names = facts.names
 
     @cached_property
     def all(self) -> tuple[Rescue, ...]:
@@ -73,10 +59,10 @@ class Rescues:
         caught = self._caught(handler)
         if caught is None or self._is_agreed(handler):
             return None
-        owner, loop = self._tree.owner(attempt), self._loops.batch_loop(attempt)
-        flow = self._flow(owner)
-        if isinstance(loop, cst.For) and self._steps.runs(attempt.body, self._loops.is_backward):
-            if not self._steps.updates(loop):
+        owner, loop = self._tree.owner(attempt), self._facts.loops.batch_loop(attempt)
+        flow = self._facts.flow(owner)
+        if isinstance(loop, cst.For) and self._facts.steps.runs(attempt.body, self._facts.loops.is_backward):
+            if not self._facts.steps.updates(loop):
                 return None  # backward passes that are timed or looked at
             work = [call for call in self._tree.own(attempt.body, cst.Call) if self._works(call)]
             if not flow.reaches_in_later_iteration(loop, handler, work):
@@ -131,23 +117,25 @@ class Rescues:
 
     def _is_step(self, attempt: cst.Try, owner: cst.FunctionDef) -> bool:
         """Whether a `try` of `training_step` or its helpers holds the forward or backward pass of the step."""
-        if _STEP not in self._hooks.around(attempt):
+        if _STEP not in self._facts.hooks.around(attempt):
             return False
-        if self._steps.runs(attempt.body, self._loops.is_backward):
+        if self._facts.steps.runs(attempt.body, self._facts.loops.is_backward):
             return True
-        if self._hooks.of(owner) == _STEP:
+        if self._facts.hooks.of(owner) == _STEP:
             gives = any(not _is_none(each.value) for each in self._tree.own(attempt.body, cst.Return))
-            return gives or bool(self._steps.runs(attempt.body, self._is_forward))
-        used = any(not isinstance(self._tree.parent(call), cst.Expr) for call in self._hooks.calls_of.get(owner, ()))
-        return used and bool(self._steps.runs(attempt.body, self._is_forward))
+            return gives or bool(self._facts.steps.runs(attempt.body, self._is_forward))
+        used = any(
+            not isinstance(self._tree.parent(call), cst.Expr) for call in self._facts.hooks.calls_of.get(owner, ())
+        )
+        return used and bool(self._facts.steps.runs(attempt.body, self._is_forward))
 
     def _works(self, call: cst.Call) -> bool:
-        return self._steps.leads(call, lambda each: self._loops.is_backward(each) or self._is_forward(each))
+        return self._facts.steps.leads(call, lambda each: self._facts.loops.is_backward(each) or self._is_forward(each))
 
     def _is_forward(self, call: cst.Call) -> bool:
         """Whether a call runs a module, or computes a loss by a torch function."""
         name = self._names.of(call.func) or ""
-        return self._values.is_module(call.func) or bool(_LOSS.match(name))
+        return self._facts.values.is_module(call.func) or bool(_LOSS.match(name))
 
 
 def _is_none(node: cst.CSTNode | None) -> bool:

@@ -6,18 +6,15 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import libcst as cst
 
 from lightlint.facts.bindings import dotted_name
-from lightlint.facts.classes import Classes
-from lightlint.facts.flow import Flow
-from lightlint.facts.hooks import Hooks
-from lightlint.facts.loops import Loops
-from lightlint.facts.names import Names
-from lightlint.facts.tree import Loop, Tree
-from lightlint.facts.values import Values
+from lightlint.facts.tree import Loop
+
+if TYPE_CHECKING:
+    from lightlint.facts.file import FileFacts
 
 _DEPTH = 4
 _NOT_ASKED = object()
@@ -36,23 +33,10 @@ _HOOKED = {"register_step_post_hook", "register_step_pre_hook", "register_post_a
 class Steps:
     """Training steps of one file."""
 
-    def __init__(
-        self,
-        tree: Tree,
-        names: Names,
-        classes: Classes,
-        hooks: Hooks,
-        values: Values,
-        loops: Loops,
-        flow: Callable[[cst.FunctionDef | cst.Module], Flow],
-    ) -> None:
-        self._tree = tree
-        self._names = names
-        self._classes = classes
-        self._hooks = hooks
-        self._values = values
-        self._loops = loops
-        self._flow = flow
+    def __init__(self, facts: FileFacts) -> None:
+        self._facts = facts
+        self._tree = facts.tree
+        self._names = facts.names
         self._callees: dict[int, object] = {}
 
     def callee(self, call: cst.Call) -> cst.FunctionDef | None:
@@ -63,12 +47,12 @@ class Steps:
         return cast("cst.FunctionDef | None", known)
 
     def _callee(self, call: cst.Call) -> cst.FunctionDef | None:
-        found = self._hooks.callee(call)
+        found = self._facts.hooks.callee(call)
         if found is not None or not isinstance(call.func, cst.Attribute) or call.func.attr.value not in self._methods:
             return found
-        origin = self._values.constructor(call.func.value)
-        node = self._classes.local(origin.name) if origin else None
-        return self._classes.method(node, call.func.attr.value) if node is not None else None
+        origin = self._facts.values.constructor(call.func.value)
+        node = self._facts.classes.local(origin.name) if origin else None
+        return self._facts.classes.method(node, call.func.attr.value) if node is not None else None
 
     @cached_property
     def _methods(self) -> frozenset[str]:
@@ -121,7 +105,7 @@ class Steps:
         for loop in self._tree.loops(node):
             others = self.runs(loop.body, wanted)
             if others:
-                if self._flow(owner).reaches_in_later_iteration(loop, node, others):
+                if self._facts.flow(owner).reaches_in_later_iteration(loop, node, others):
                     yield loop, node
                 return
         if depth < _DEPTH and isinstance(owner, cst.FunctionDef):
@@ -137,11 +121,11 @@ class Steps:
         if not isinstance(call.func, cst.Attribute) or call.func.attr.value != "step":
             return None
         stepped = call.func.value if not call.args else call.args[0].value
-        if len(call.args) > 1 or (call.args and not self._values.is_scaler(call.func.value)):
+        if len(call.args) > 1 or (call.args and not self._facts.values.is_scaler(call.func.value)):
             return None
-        origins = self._values.origins(stepped)
+        origins = self._facts.values.origins(stepped)
         known = origins and all(origin.name.startswith("torch.optim.") for origin in origins)
-        return stepped if known and self._values.is_optimizer(stepped) else None
+        return stepped if known and self._facts.values.is_optimizer(stepped) else None
 
     def may_clear(self, body: cst.CSTNode, optimizer: cst.BaseExpression) -> bool:
         """Whether something in a body, or in a helper it calls, may clear the gradients of an optimizer.
@@ -179,7 +163,7 @@ class Steps:
             if (
                 method in _OF_MODULES
                 and isinstance(call.func, cst.Attribute)
-                and self._classes.is_self(call.func.value)
+                and self._facts.classes.is_self(call.func.value)
             ):
                 continue
             if not self._is_scaled(call) and any(self._is_same(each, optimizer) for each in _given(call)):
@@ -187,7 +171,7 @@ class Steps:
         return False
 
     def _is_scaled(self, call: cst.Call) -> bool:
-        return isinstance(call.func, cst.Attribute) and self._values.is_scaler(call.func.value)
+        return isinstance(call.func, cst.Attribute) and self._facts.values.is_scaler(call.func.value)
 
     def _is_same(self, one: cst.BaseExpression, other: cst.BaseExpression) -> bool:
         """Whether two expressions may be one optimizer: spelled alike in one function, or made by one call."""
@@ -196,8 +180,8 @@ class Steps:
             return False
         if key == self._names.key(other) and self._tree.owner(one) is self._tree.owner(other):
             return True
-        made = {origin.call for origin in self._values.origins(other)} - {None}
-        return any(origin.call in made for origin in self._values.origins(one))
+        made = {origin.call for origin in self._facts.values.origins(other)} - {None}
+        return any(origin.call in made for origin in self._facts.values.origins(one))
 
     def _is_library(self, call: cst.Call) -> bool:
         name = self._names.of(call.func) or ""
@@ -211,7 +195,7 @@ class Steps:
     def _owned(self, optimizer: cst.BaseExpression) -> list[tuple[cst.CSTNode, str]]:
         """Functions and keys of the modules whose parameters an optimizer was made of, empty unless all are in sight."""
         keys: list[tuple[cst.CSTNode, str]] = []
-        for origin in self._values.origins(optimizer):
+        for origin in self._facts.values.origins(optimizer):
             params = self._names.argument(origin.call, "params", 0) if origin.call is not None else None
             value = params.value if params is not None else None
             if not isinstance(value, cst.Call) or value.args or not isinstance(value.func, cst.Attribute):

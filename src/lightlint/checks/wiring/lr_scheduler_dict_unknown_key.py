@@ -6,7 +6,7 @@ import libcst as cst
 
 from lightlint.check import Check, Repair
 from lightlint.facts.api import lightning_api
-from lightlint.facts.configured import Entries
+from lightlint.facts.contents import Entries
 from lightlint.finding import Applicability, Tier
 from lightlint.fixes.edits import replace, replace_argument_name
 

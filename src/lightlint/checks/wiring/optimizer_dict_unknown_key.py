@@ -4,7 +4,8 @@ import libcst as cst
 
 from lightlint.check import Check, Repair
 from lightlint.facts.api import lightning_api
-from lightlint.facts.configured import Entries, Part
+from lightlint.facts.configured import Part
+from lightlint.facts.contents import Entries
 from lightlint.finding import Applicability, Tier
 from lightlint.fixes.draft import join
 from lightlint.fixes.edits import replace, wrap

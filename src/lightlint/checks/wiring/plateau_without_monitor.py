@@ -3,7 +3,8 @@ from __future__ import annotations
 import libcst as cst
 
 from lightlint.check import Check, Repair
-from lightlint.facts.configured import Entries, Returned, Scheduler
+from lightlint.facts.configured import Returned, Scheduler
+from lightlint.facts.contents import Entries
 from lightlint.facts.names import UNKNOWN
 from lightlint.fixes.draft import join
 from lightlint.fixes.entries import insert_entry, remove_entry

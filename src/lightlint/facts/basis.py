@@ -1,0 +1,72 @@
+"""What is known of every file that is parsed, and all other facts are worked out from: its tree, names, classes and loops."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import libcst as cst
+
+from lightlint.facts.accumulation import Accumulation
+from lightlint.facts.bindings import Bindings
+from lightlint.facts.classes import Classes
+from lightlint.facts.flow import Flow
+from lightlint.facts.guards import Guards
+from lightlint.facts.hooks import Hooks
+from lightlint.facts.logs import Logs
+from lightlint.facts.loops import Loops
+from lightlint.facts.names import Names
+from lightlint.facts.positions import Positions
+from lightlint.facts.project import Project
+from lightlint.facts.strings import Strings
+from lightlint.facts.training import Training
+from lightlint.facts.tree import Tree
+from lightlint.facts.values import Values
+from lightlint.sources.source import Source
+
+
+class Basis:
+    """The first facts of one source.
+
+    Args:
+        source: the text.
+        module: its libcst tree, parsed from `source.text`.
+        project: the project its file belongs to.
+    """
+
+    def __init__(self, source: Source, module: cst.Module, project: Project) -> None:
+        self.source = source
+        self.project = project
+        self.path = Path(source.filename).absolute()
+        self.tree = Tree(module)
+        self.module_name = project.module_name(self.path)
+        self.bindings = Bindings(self.tree, project.package_name(self.path))
+        self.names = Names(self.tree, self.bindings, self.module_name)
+        self.classes = Classes(self.tree, self.names, project, self.path)
+        self.hooks = Hooks(self.tree, self.names, self.classes)
+        self.values = Values(self.tree, self.names, self.classes, self.hooks)
+        self.strings = Strings(self.names, self.hooks, self.values)
+        self.logs = Logs(self.tree, self.names, self.classes, self.hooks, self.strings, self.conditions)
+        self.training = Training(self.tree, self.names, self.classes, self.hooks, self.values)
+        self.loops = Loops(self.tree, self.names, self.hooks, self.values, self.conditions)
+        self.guards = Guards(self.tree, self.names, self.hooks, self.conditions)
+        self.accumulation = Accumulation(self.tree, self.names, self.hooks, self.values, self.conditions)
+        self.positions = Positions(module, source)
+        self._flows: dict[cst.CSTNode, Flow] = {}
+
+    def span(self, node: cst.CSTNode) -> tuple[int, int]:
+        """Character offsets `[start, end)` of a node in the source's text."""
+        return self.positions.span(node)
+
+    def parent(self, node: cst.CSTNode) -> cst.CSTNode | None:
+        """The node directly above, None for the module."""
+        return self.tree.parent(node)
+
+    def flow(self, owner: cst.FunctionDef | cst.Module) -> Flow:
+        """The control flow of a function's or the module's own statements."""
+        if owner not in self._flows:
+            self._flows[owner] = Flow(owner)
+        return self._flows[owner]
+
+    def conditions(self, node: cst.CSTNode) -> list[tuple[cst.BaseExpression, bool]]:
+        """The tests inside a node's function that must have come out one way whenever the node runs."""
+        return list(self.flow(self.tree.owner(node)).conditions(node))

@@ -1,0 +1,118 @@
+"""What the lists and dicts of one file hold: what their displays spell, and what later statements put into them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import libcst as cst
+
+from lightlint.facts.names import Names
+from lightlint.facts.tree import Tree
+
+
+@dataclass(frozen=True, slots=True)
+class Entries:
+    """A dict display, or `dict(...)`: values and key nodes by key. `closed` says that it has no other keys."""
+
+    node: cst.Dict | cst.Call
+    values: dict[str, cst.BaseExpression]
+    keys: dict[str, cst.CSTNode]
+    closed: bool
+
+    def lacks(self, key: str) -> bool:
+        """Whether the dict surely has no such key."""
+        return self.closed and key not in self.values
+
+
+class Contents:
+    """Lists, tuples and dicts of one file."""
+
+    def __init__(self, tree: Tree, names: Names) -> None:
+        self._tree = tree
+        self._names = names
+
+    def items(self, display: cst.BaseExpression) -> list[cst.BaseExpression] | None:
+        """The items of a list or tuple, with those appended later; None where some are out of sight."""
+        if not isinstance(display, (cst.List, cst.Tuple)):
+            return None
+        if any(isinstance(each, cst.StarredElement) for each in display.elements):
+            return None
+        items = [each.value for each in display.elements]
+        for use in self._other_uses(display):
+            call = self._method_call(use)
+            if call is None or self._names.method(call) != "append" or len(call.args) != 1:
+                return None
+            items.append(call.args[0].value)
+        return items
+
+    def entries(self, source: cst.BaseExpression) -> list[Entries]:
+        """The one dict that a display or a `dict(...)` makes, with what is put into it later; none for anything else."""
+        values: dict[str, cst.BaseExpression] = {}
+        keys: dict[str, cst.CSTNode] = {}
+        closed = True
+        if isinstance(source, cst.Dict):
+            for element in source.elements:
+                key = self._names.constant(element.key) if isinstance(element, cst.DictElement) else None
+                if isinstance(element, cst.DictElement) and isinstance(key, str):
+                    values[key], keys[key] = element.value, element.key
+                else:
+                    closed = False
+        elif isinstance(source, cst.Call) and self._names.call(source) == "builtins.dict":
+            for arg in source.args:
+                if arg.keyword is not None:
+                    values[arg.keyword.value], keys[arg.keyword.value] = arg.value, arg.keyword
+                else:
+                    closed = False
+        else:
+            return []
+        for use in self._other_uses(source):
+            closed = self._add_later(use, values, keys) and closed
+        return [Entries(source, values, keys, closed)]
+
+    def _add_later(self, use: cst.Name, values: dict[str, cst.BaseExpression], keys: dict[str, cst.CSTNode]) -> bool:
+        """Add what a use of a dict's name puts into it; whether that is all it can put there."""
+        place = self._tree.parent(use)
+        target = self._tree.parent(place) if place is not None else None
+        statement = self._tree.parent(target) if target is not None else None
+        if isinstance(place, cst.Subscript) and isinstance(target, cst.AssignTarget):
+            index = place.slice[0].slice
+            key = self._names.constant(index.value) if isinstance(index, cst.Index) else None
+            if isinstance(key, str) and isinstance(statement, cst.Assign):
+                values[key], keys[key] = statement.value, index
+                return True
+        return False
+
+    def _other_uses(self, display: cst.BaseExpression) -> list[cst.Name]:
+        """The uses of the names a display is bound to that may change it: all but reading it and handing it on."""
+        target = self._tree.parent(display)
+        names = (
+            [each.target for each in target.targets]
+            if isinstance(target, cst.Assign)
+            else [target.target]
+            if isinstance(target, cst.AnnAssign)
+            else []
+        )
+        owner = self._tree.owner(display)
+        uses: list[cst.Name] = []
+        for name in names:
+            if isinstance(name, cst.Name):
+                uses.extend(
+                    use
+                    for use in self._tree.within(owner, cst.Name)
+                    if use.value == name.value and use is not name and self._may_change(use)
+                )
+        return uses
+
+    def _may_change(self, use: cst.Name) -> bool:
+        above = self._tree.parent(use)
+        if isinstance(above, cst.Subscript) and above.value is use:
+            return isinstance(self._tree.parent(above), (cst.AssignTarget, cst.AugAssign, cst.Del))
+        if isinstance(above, cst.Attribute):
+            return above.value is use
+        return isinstance(above, (cst.Arg, cst.AugAssign))
+
+    def _method_call(self, use: cst.Name) -> cst.Call | None:
+        """The call `use.method(...)` that a use stands in."""
+        attribute = self._tree.parent(use)
+        call = self._tree.parent(attribute) if isinstance(attribute, cst.Attribute) else None
+        return call if isinstance(call, cst.Call) and call.func is attribute else None
