@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import weakref
 from collections.abc import Iterable, Sequence
 from functools import wraps
 from types import ModuleType
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from lightlint.confirm.meters.graph import root_of_pass
 from lightlint.confirm.meters.numbers import OPTIMIZERS, PARAMETERS, Lines
+from lightlint.confirm.meters.scalers import Scalers
 
 if TYPE_CHECKING:
     from lightlint.confirm.boot.session import Session
@@ -28,7 +28,7 @@ def install(session: Session) -> None:
     session.in_trainer.append(guard(meter.trainer))
     session.on_import("gradients", "torch.optim.optimizer", meter.watch_optimizers)
     session.on_import("gradients", "torch", meter.watch_torch)
-    session.on_import("gradients", "torch.amp.grad_scaler", meter.watch_scalers)
+    session.on_import("gradients", "torch.amp.grad_scaler", meter.scalers.watch)
     for package in ("lightning.fabric.fabric", "lightning_fabric.fabric"):
         session.on_import("gradients", package, meter.watch_fabric)
 
@@ -39,8 +39,7 @@ class _Gradients:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._lines = Lines(session)
-        self._scalers: weakref.WeakSet[Any] = weakref.WeakSet()
-        self._scaled: set[int] = set()
+        self.scalers = Scalers()
         guard = session.guard("gradients")
         self._made = guard(self._tell_optimizer)
         self._backward = guard(self._tell_backward)
@@ -115,29 +114,6 @@ class _Gradients:
         for module in (torch.nn.utils, sys.modules["torch.nn.utils.clip_grad"]):
             setattr(module, name, clipped)
 
-    def watch_scalers(self, module: ModuleType) -> None:
-        """Gradient scalers: which live, and whether a loss was scaled since the last update."""
-        scaler_class = module.GradScaler
-        construct, scale, update = scaler_class.__init__, scaler_class.scale, scaler_class.update
-        meter = self
-
-        @wraps(construct)
-        def __init__(scaler: Any, *args: Any, **kwargs: Any) -> None:
-            construct(scaler, *args, **kwargs)
-            meter._scalers.add(scaler)
-
-        @wraps(scale)
-        def wrapped_scale(scaler: Any, outputs: Any) -> Any:
-            meter._scaled.add(id(scaler))
-            return scale(scaler, outputs)
-
-        @wraps(update)
-        def wrapped_update(scaler: Any, *args: Any, **kwargs: Any) -> Any:
-            meter._scaled.discard(id(scaler))
-            return update(scaler, *args, **kwargs)
-
-        scaler_class.__init__, scaler_class.scale, scaler_class.update = __init__, wrapped_scale, wrapped_update
-
     def watch_fabric(self, module: ModuleType) -> None:
         """The precision and strategy of each Fabric."""
         construct = module.Fabric.__init__
@@ -186,16 +162,8 @@ class _Gradients:
             norm=whole,
             state=sum(bool(optimizer.state.get(each)) for each in tensors),
             backwards=self._session.clock.backwards,
-            scaler=self._scaler(optimizer),
+            scaler=self.scalers.of(optimizer),
         )
-
-    def _scaler(self, optimizer: Any) -> dict[str, Any] | None:
-        """The scaler that multiplied a loss since its last update, with what it knows of an optimizer."""
-        for scaler in self._scalers:
-            if scaler.is_enabled() and id(scaler) in self._scaled:
-                stage = scaler._per_optimizer_states.get(id(optimizer), {}).get("stage")
-                return {"scale": scaler.get_scale(), "stage": getattr(stage, "name", "READY")}
-        return None
 
     def _tell_optimizer(self, optimizer: Any) -> None:
         self._session.record.emit(
@@ -256,7 +224,7 @@ class _Gradients:
             for number, optimizer in OPTIMIZERS.living()
             if any(id(each) in these for each in _parameters(optimizer))
         ]
-        scalers = [self._scaler(optimizer) for _, optimizer in touched]
+        scalers = [self.scalers.of(optimizer) for _, optimizer in touched]
         count, whole = measured(tensors)
         self._session.record.emit(
             "clip",
