@@ -8,12 +8,13 @@ from lightlint.finding import Tier
 
 _VARIABLES = {"RANK", "SLURM_PROCID"}
 _LOCAL = {"LOCAL_RANK", "local_rank", "torchrun", "nnodes", "num_nodes"}
+_NODES = {"nnodes", "num_nodes"}
 
 
 class DeviceFromGlobalRank(Check):
     def visit_Call(self, call: cst.Call) -> None:
         index = self._index(call)
-        if index is None or not self._is_global(index):
+        if index is None or not self._is_global(index) or self._is_of_one_node():
             return
         told = any(word in self.facts.source.text for word in _LOCAL)
         self.report(
@@ -21,6 +22,11 @@ class DeviceFromGlobalRank(Check):
             f"`{self.code.text_of(index)}` counts the processes of all nodes: the second node has no such device",
             tier=None if told else Tier.NOTE,
         )
+
+    def _is_of_one_node(self) -> bool:
+        """Whether calls of the file say how many nodes there are, and all say one."""
+        named = [arg for arg in self.tree.all(cst.Arg) if arg.keyword is not None and arg.keyword.value in _NODES]
+        return bool(named) and all(self.names.constant(arg.value) == 1 for arg in named)
 
     def _index(self, call: cst.Call) -> cst.BaseExpression | None:
         """The device index that a call takes."""
