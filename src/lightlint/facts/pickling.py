@@ -111,10 +111,20 @@ class Pickling:
         if name.startswith("torchvision.datasets."):
             given = (arg for arg in call.args if arg.keyword is not None and arg.keyword.value in _DATASET_ARGUMENTS)
             return self._held((arg.value for arg in given), depth)
+        factory = self._hooks.callee(call)
+        if factory is not None:
+            return self._given_back(factory, depth)
         node = self._classes.local(name)
         if node is None or any(self._classes.has_method(node, each) for each in _OWN_PICKLING):
             return None
         return self.state(node) or self._held(self._kept_arguments(node, call), depth)
+
+    def _given_back(self, factory: cst.FunctionDef, depth: int) -> Obstacle | None:
+        """What keeps the function or object that a function of this file makes from being pickled, on whatever way it returns."""
+        if factory.decorators or factory.asynchronous is not None or self._tree.within(factory, cst.Yield):
+            return None
+        met = [self.obstacle(each.value, depth + 1) for each in self._tree.own(factory, cst.Return)]
+        return met[0] if met and all(met) else None
 
     def _kept_arguments(self, node: cst.ClassDef, call: cst.Call) -> list[cst.BaseExpression]:
         """The arguments of a construction that `__init__` stores under `self` as they are."""
