@@ -3,12 +3,14 @@
     python tests/benchmarks/promises.py [--device cpu|cuda] [--ranks 2]
 
 Needs torch; the rows about ranks start that many processes (gloo on the CPU, NCCL with one GPU each). Every row is
-measured in this run: the pages name the machine and the versions that stand above the table.
+measured in this run: the pages name the machine and the versions that stand above the table. Memory on the CPU is what
+malloc has lent out, so it needs Linux with glibc 2.33 or later; resident memory tells the allocator's gaps as well.
 """
 
 from __future__ import annotations
 
 import argparse
+import ctypes
 import os
 import platform
 import socket
@@ -32,7 +34,7 @@ def main() -> None:
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--ranks", type=int, default=2)
     options = parser.parse_args()
-    where = torch.cuda.get_device_name() if options.device == "cuda" else platform.processor() or platform.machine()
+    where = torch.cuda.get_device_name() if options.device == "cuda" else f"{os.cpu_count()} cores of {_processor()}"
     print(f"{where}, torch {torch.__version__}, Python {platform.python_version()}\n")
     print("| page | case | measured |\n| --- | --- | --- |")
     parts: list[Iterator[Row]] = [losses(), kept_graphs(options.device)]
@@ -42,6 +44,11 @@ def main() -> None:
     for part in parts:
         for row in part:
             print("| " + " | ".join(row) + " |", flush=True)
+
+
+def _processor() -> str:
+    with open("/proc/cpuinfo") as lines:
+        return next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), platform.machine())
 
 
 def losses() -> Iterator[Row]:
@@ -78,37 +85,53 @@ def kept_graphs(device: str) -> Iterator[Row]:
 
     def auxiliary() -> torch.Tensor:
         output = model(batch)
+        other = output.square().mean()
         output.mean().backward()
+        return other
+
+    def another_pass() -> torch.Tensor:
+        model(batch).mean().backward()
         return model(batch).square().mean()
 
     cases: dict[str, Callable[[], torch.Tensor]] = {
         "`total += loss` after `backward()` on it": after_backward,
         "`total += loss.detach()`": detached,
         "`total += loss` without `backward()` and without `no_grad`": lambda: model(batch).mean(),
-        "`total += other` that is not in the loss": auxiliary,
+        "`total += other` that is not in the loss, of the same output": auxiliary,
+        "`total += other` that is not in the loss, of another forward pass": another_pass,
     }
     for name, step in cases.items():
         yield "graph-kept-by-accumulation", name, f"{_growth(step, device):.1f} KiB a step"
 
 
 def _growth(step: Callable[[], torch.Tensor], device: str) -> float:
-    """KiB that each of some steps leaves behind: allocated bytes on a GPU, resident memory on the CPU."""
+    """KiB that each of some steps leaves behind: in the allocator of a GPU, in malloc's on the CPU."""
     total = torch.zeros((), device=device)
-    steps = STEPS if device == "cuda" else 100
     for _ in range(WARM_UP):
         total = total + step()
     start = _in_use(device)
-    for _ in range(steps):
+    for _ in range(STEPS):
         total = total + step()
-    return (_in_use(device) - start) / steps / 1024
+    return (_in_use(device) - start) / STEPS / 1024
 
 
 def _in_use(device: str) -> int:
     if device == "cuda":
         torch.cuda.synchronize()
         return torch.cuda.memory_allocated()
-    with open("/proc/self/statm") as status:
-        return int(status.read().split()[1]) * os.sysconf("SC_PAGESIZE")
+    mallinfo2 = ctypes.CDLL(None).mallinfo2
+    mallinfo2.restype = _MallocInfo
+    used = mallinfo2()
+    return int(used.uordblks + used.hblkhd)
+
+
+class _MallocInfo(ctypes.Structure):
+    """glibc's `struct mallinfo2`; lent out are `uordblks` bytes of arenas and `hblkhd` bytes of mappings."""
+
+    _fields_ = [
+        *((name, ctypes.c_size_t) for name in ("arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks", "fsmblks")),
+        *((name, ctypes.c_size_t) for name in ("uordblks", "fordblks", "keepcost")),
+    ]
 
 
 def empty_cache() -> Iterator[Row]:
