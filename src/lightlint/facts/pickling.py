@@ -121,7 +121,7 @@ class Pickling:
 
     def _given_back(self, factory: cst.FunctionDef, depth: int) -> Obstacle | None:
         """What keeps the function or object that a function of this file makes from being pickled, on whatever way it returns."""
-        if factory.decorators or factory.asynchronous is not None or self._tree.within(factory, cst.Yield):
+        if factory.asynchronous is not None or self._tree.own(factory, cst.Yield) or factory.decorators:
             return None
         met = [self.obstacle(each.value, depth + 1) for each in self._tree.own(factory, cst.Return)]
         return met[0] if met and all(met) else None
