@@ -182,14 +182,22 @@ def tell_exception(session: Session, error: BaseException) -> None:
         [str(Path(frame.filename).absolute()), frame.lineno, frame.name]
         for frame in traceback.extract_tb(error.__traceback__)
     ]
-    message = str(error)[:2000]
     session.record.emit(
-        "exception", type=type(error).__name__, message=message, frames=frames[-40:], causes=list(_causes(error))
+        "exception",
+        type=type(error).__name__,
+        message=_both_ends(str(error), 1000),
+        frames=frames[-40:],
+        causes=list(_causes(error)),
     )
     try:
         error.__lightlint_told__ = True  # type: ignore[attr-defined]
     except AttributeError:  # an exception with slots is told twice
         return
+
+
+def _both_ends(text: str, length: int) -> str:
+    """The begin and the end of a text: what a child process raised stands at the end of what its parent does."""
+    return text if len(text) <= 2 * length else f"{text[:length]} ... {text[-length:]}"
 
 
 def _causes(error: BaseException) -> Iterator[str]:
