@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 import libcst as cst
 
@@ -59,3 +60,16 @@ def is_live_holder(values: Values, classes: Classes, holder: cst.BaseExpression)
         return False
     local = [node for each in origins if (node := classes.local(each.name)) is not None]
     return not any(classes.method(node, "state_dict") is not None for node in local)
+
+
+def rebinding(tree: Tree, names: Names, owner: cst.CSTNode, key: str) -> Iterator[cst.CSTNode]:
+    """The statements of a function that give a name, or an attribute, another object."""
+    for target in tree.own(owner, cst.AssignTarget):
+        parts = target.target.elements if isinstance(target.target, (cst.Tuple, cst.List)) else [target]
+        named = [each.value if isinstance(each, cst.BaseElement) else each.target for each in parts]
+        statement = tree.statement(target)
+        if statement is not None and any(names.key(each) == key for each in named):
+            yield statement
+    for loop in tree.own(owner, cst.For):
+        if any(name.value == key for name in tree.within(loop.target, cst.Name)):
+            yield loop

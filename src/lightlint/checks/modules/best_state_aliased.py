@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from lightlint.check import Check, Repair
-from lightlint.facts.aliases import is_live_holder, live_state
+from lightlint.facts.aliases import is_live_holder, live_state, rebinding
 from lightlint.fixes.edits import add_import, join, wrap
 
 _TRAINING = re.compile(
@@ -32,13 +32,47 @@ class BestStateAliased(Check):
             repair=self._repair(assign.value),
         )
 
+    def visit_Call(self, call: cst.Call) -> None:
+        """`states.append(model.state_dict())` in a loop that trains: every item is the same weights."""
+        if self.names.method(call) != "append" or not isinstance(call.func, cst.Attribute) or len(call.args) != 1:
+            return
+        key = self.names.key(call.func.value)
+        live = live_state(self.tree, self.names, call.args[0].value) if key else None
+        if live is None or not isinstance(live.func, cst.Attribute):
+            return
+        model = self.code.text_of(live.func.value)
+        if is_live_holder(self.values, self.classes, live.func.value) and self._is_gathered(call, key, model):
+            self.report(
+                live,
+                f"`{key}` gathers no copies: every item has the weights of `{model}` as they are after the last step",
+                repair=self._repair(live),
+            )
+
+    def _is_gathered(self, call: cst.Call, key: str, model: str) -> bool:
+        """Whether one model is trained on between two runs of an append, and what it gathers is used behind the loop only."""
+        owner, loops = self.tree.owner(call), self.tree.loops(call)
+        if not loops or not model.replace(".", "").replace("_", "").isalnum():
+            return False
+        flow, kills = self.facts.flow(owner), self._rebound(owner, key, model)
+        events = [each for each in self.tree.own(owner, cst.Call) if self._changes(each, key, model)]
+        between = [each for each in events if flow.reaches(call, [each], avoiding=kills)]
+        named = [each for each in self.tree.own(owner, cst.Name, cst.Attribute) if self.names.key(each) == key]
+        inside = [each for each in named if self.tree.contains(loops[-1], each)]
+        behind = [each for each in named if self.tree.order(each) > self.tree.order(inside[-1])]
+        again = any(flow.reaches(each, [call], avoiding=kills) for each in between)
+        return again and len(inside) == 1 and bool(behind)
+
+    def _rebound(self, owner: cst.CSTNode, key: str, model: str) -> list[cst.CSTNode]:
+        """The statements that give what is kept, the model, or what holds it (`net` of `net.head`) another object."""
+        parts = model.split(".")
+        whole = [".".join(parts[:end]) for end in range(1, len(parts) + 1)]
+        return [statement for name in (key, *whole) for statement in rebinding(self.tree, self.names, owner, name)]
+
     def _is_used_late(self, assign: cst.Assign, key: str, holder: cst.BaseExpression) -> bool:
         """Whether the model is trained on between the assignment and a use of what it saved."""
         owner = self.tree.owner(assign)
         flow, model = self.facts.flow(owner), self.names.key(holder)
-        parts = model.split(".")
-        whole = [".".join(parts[:end]) for end in range(1, len(parts) + 1)]  # `net` of `net.head`, too
-        kills = [statement for name in (key, *whole) for statement in self._sets(owner, name)]
+        kills = self._rebound(owner, key, model)
         events = [call for call in self.tree.own(owner, cst.Call) if self._changes(call, key, model)]
         events = [event for event in events if flow.reaches(assign, [event], avoiding=kills)]
         uses = list(self._uses(owner, key))
@@ -72,18 +106,6 @@ class BestStateAliased(Check):
         """Whether a call runs behind an assignment within one run of the method that holds both."""
         owner = self.tree.owner(assign)
         return self.tree.owner(call) is owner and self.facts.flow(owner).reaches(assign, [call])
-
-    def _sets(self, owner: cst.CSTNode, key: str) -> Iterator[cst.CSTNode]:
-        """The statements that give a name another object."""
-        for target in self.tree.own(owner, cst.AssignTarget):
-            parts = target.target.elements if isinstance(target.target, (cst.Tuple, cst.List)) else [target]
-            named = [each.value if isinstance(each, cst.BaseElement) else each.target for each in parts]
-            statement = self.tree.statement(target)
-            if statement is not None and any(self.names.key(each) == key for each in named):
-                yield statement
-        for loop in self.tree.own(owner, cst.For):
-            if any(name.value == key for name in self.tree.within(loop.target, cst.Name)):
-                yield loop
 
     def _changes(self, call: cst.Call, key: str, model: str) -> bool:
         """Whether a call changes the weights: an update, a load of other weights, or training out of sight."""
