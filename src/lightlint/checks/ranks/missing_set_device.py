@@ -29,8 +29,11 @@ class MissingSetDevice(Check):
             )
 
     def _is_nccl(self, call: cst.Call) -> bool:
+        """Whether a process group is nccl's wherever there is CUDA."""
         backend = self.names.argument(call, "backend", 0)
-        return backend is not None and self.names.constant(backend.value) == "nccl"
+        sources = self.facts.reaching.sources(backend.value) if backend is not None else []
+        named = {self.names.constant(each) for each in sources}
+        return "nccl" in named and named <= {"nccl", "gloo"}
 
     def _is_chosen_elsewhere(self) -> bool:
         """Whether a file that imports this one, or that this one imports, may choose the device."""
