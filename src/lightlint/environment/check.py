@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from lightlint.environment import api, memory
 from lightlint.environment import findings as rules
-from lightlint.environment.packages import distributions, ill_matched
-from lightlint.environment.rows import BREAKS, FAILS, SLOWS, Row, ordered
+from lightlint.environment.packages import concerns, distributions, ill_matched
+from lightlint.environment.rows import BREAKS, CHANGES, FAILS, SLOWS, Row, ordered
 from lightlint.environment.side import Side
 from lightlint.environment.usage import Usage
 from lightlint.facts.pins import pins_in
@@ -20,13 +21,33 @@ from lightlint.settings import Settings
 _VERSIONED = ("LL7", "LL8")  # families whose findings speak of versions and environments
 
 
-def check(side: Side, usage: Usage, paths: Sequence[str], settings: Settings) -> tuple[Row, ...]:
-    """What is amiss with code in an environment, the worst first."""
-    rows = [*_imports(side, usage), *_pins(side, paths), *_api(side, usage, paths, settings), *_devices(side, usage)]
-    rows += [
-        Row(BREAKS - 1, first, side.version(first) or "", side.version(second) or "", why)
-        for first, second, why in ill_matched(side)
+def check(
+    side: Side, usage: Usage, paths: Sequence[str], settings: Settings, need: memory.Need | None = None
+) -> tuple[Row, ...]:
+    """What is amiss with code in an environment, the worst first, and whether a forecast step fits.
+
+    Raises:
+        SideError: a forecast is given, and the environment's description tells nothing of GPUs.
+    """
+    rows = [
+        *_imports(side, usage),
+        *_names(side, usage),
+        *_pins(side, paths),
+        *_api(side, usage, paths, settings),
+        *_devices(side, usage),
     ]
+    rows += [
+        Row(
+            BREAKS - 1 if concerns(first, usage.imports) else CHANGES,
+            first,
+            side.version(first) or "",
+            None,
+            why,
+        )
+        for first, _, why in ill_matched(side)
+    ]
+    if need is not None:
+        rows += memory.held_against(need, side)
     return ordered(rows)
 
 
@@ -36,6 +57,12 @@ def _imports(side: Side, usage: Usage) -> Iterator[Row]:
         if names and side.version(*names) is None:
             why = f"`import {module}` raises ModuleNotFoundError"
             yield Row(BREAKS, names[0], "not installed", None, why, (str(usage.imports[module]),))
+
+
+def _names(side: Side, usage: Usage) -> Iterator[Row]:
+    for concern in api.lacking(usage, side):
+        change = concern.change
+        yield Row(BREAKS, change.package, api.told(change.package, side), None, api.missing(change), (concern.place,))
 
 
 def _pins(side: Side, paths: Sequence[str]) -> Iterator[Row]:
@@ -49,7 +76,7 @@ def _pins(side: Side, paths: Sequence[str]) -> Iterator[Row]:
                 continue
             if Version(version) not in parse_range(pin.specifier):
                 why = f"{pin.file.name} asks for {pin.name}{pin.specifier if not pin.specifier[:1].isdigit() else f'=={pin.specifier}'}"
-                yield Row(FAILS, pin.name, version, pin.specifier, why, (f"{pin.file.name}:{pin.row}",))
+                yield Row(FAILS, pin.name, version, None, why, (f"{pin.file.name}:{pin.row}",))
 
 
 def _api(side: Side, usage: Usage, paths: Sequence[str], settings: Settings) -> Iterator[Row]:
@@ -70,11 +97,11 @@ def _devices(side: Side, usage: Usage) -> Iterator[Row]:
             FAILS,
             "gpus",
             str(len(gpus)),
-            str(usage.devices[0]),
+            None,
             f"the code asks for {usage.devices[0]} devices",
             (str(usage.devices[1]),),
         )
     cores = side.machine.get("usable_cores") or 0
     if usage.workers and cores and usage.workers[0] > cores:
         why = f"the code asks for {usage.workers[0]} loader workers on {cores} cores"
-        yield Row(SLOWS, "usable cores", str(cores), str(usage.workers[0]), why, (str(usage.workers[1]),))
+        yield Row(SLOWS, "usable cores", str(cores), None, why, (str(usage.workers[1]),))

@@ -41,10 +41,12 @@ def _parser() -> Parser:
     one.set_defaults(run=_snapshot)
 
     two = commands.add_parser("diff", help="compare two environments", allow_abbrev=False)
+    forecast = "say whether the step fits that `lightlint forecast --output-format json` wrote into FILE"
     kinds = "a snapshot, what `pip freeze` prints, requirements, a lock file or a notebook"
     two.add_argument("first", type=Path, metavar="A", help=kinds)
     two.add_argument("second", type=Path, metavar="B", help="the other")
     two.add_argument("--code", nargs="+", default=[], metavar="PATH", help="rank by what this code uses")
+    two.add_argument("--forecast", type=Path, metavar="FILE", help=forecast)
     two.add_argument("--all", action="store_true", help="list also all packages that the code does not use")
     two.add_argument("--output-format", choices=("text", "json"), default="text", help="text or json (default: text)")
     two.set_defaults(run=_diff)
@@ -52,6 +54,7 @@ def _parser() -> Parser:
     three = commands.add_parser("check", help="check code against an environment", allow_abbrev=False)
     three.add_argument("paths", nargs="+", metavar="PATH", help="files and directories")
     three.add_argument("--against", type=Path, metavar="FILE", help=f"{kinds}; this machine where none is given")
+    three.add_argument("--forecast", type=Path, metavar="FILE", help=forecast)
     three.add_argument("--output-format", choices=("text", "json"), default="text", help="text or json (default: text)")
     three.set_defaults(run=_check)
     return parser
@@ -91,18 +94,21 @@ def _described(python: str) -> str:
 
 def _diff(options: argparse.Namespace) -> int:
     from lightlint.environment.diff import diff
+    from lightlint.environment.memory import read_need
     from lightlint.environment.side import read_side
     from lightlint.environment.usage import Usage, usage_of
     from lightlint.settings import load
 
     settings = load({}, file=None, isolated=False)
     usage = usage_of(options.code, settings) if options.code else Usage()
-    rows = diff(read_side(options.first), read_side(options.second), usage, options.code, settings)
-    return _show(rows, options, most=len(rows) if options.all else _FEW)
+    need = read_need(options.forecast) if options.forecast else None
+    rows = diff(read_side(options.first), read_side(options.second), usage, options.code, settings, need)
+    return _show(rows, options, most=len(rows) if options.all else _FEW, nothing="no difference")
 
 
 def _check(options: argparse.Namespace) -> int:
     from lightlint.environment.check import check
+    from lightlint.environment.memory import read_need
     from lightlint.environment.side import Side, read_side
     from lightlint.environment.usage import usage_of
     from lightlint.settings import load
@@ -113,11 +119,12 @@ def _check(options: argparse.Namespace) -> int:
     else:
         machine = json.loads(_described(sys.executable))
         side = Side("this machine", machine["packages"], whole=True, machine=machine)
-    rows = check(side, usage_of(options.paths, settings), options.paths, settings)
-    return _show(rows, options, most=len(rows))
+    need = read_need(options.forecast) if options.forecast else None
+    rows = check(side, usage_of(options.paths, settings), options.paths, settings, need)
+    return _show(rows, options, most=len(rows), nothing="nothing amiss")
 
 
-def _show(rows: Sequence[object], options: argparse.Namespace, *, most: int) -> int:
+def _show(rows: Sequence[object], options: argparse.Namespace, *, most: int, nothing: str) -> int:
     from lightlint.environment import report
     from lightlint.environment.rows import FAILS, Row
     from lightlint.reports.paint import wants_colour
@@ -126,5 +133,5 @@ def _show(rows: Sequence[object], options: argparse.Namespace, *, most: int) -> 
     if options.output_format == "json":
         sys.stdout.write(report.as_json(known))
     else:
-        sys.stdout.write(report.as_text(known, wants_colour(sys.stdout), most=most) or "no difference\n")
+        sys.stdout.write(report.as_text(known, wants_colour(sys.stdout), most=most) or f"{nothing}\n")
     return FOUND if any(row.weight >= FAILS for row in known) else CLEAN

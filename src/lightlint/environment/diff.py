@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from lightlint.environment import api, memory
 from lightlint.environment import findings as rules
-from lightlint.environment.packages import distance, distributions, ill_matched
+from lightlint.environment.packages import concerns, distance, distributions, ill_matched
 from lightlint.environment.rows import BREAKS, CHANGES, DIFFERS, FAILS, SLOWS, Row, ordered
 from lightlint.environment.side import Side
 from lightlint.environment.usage import Usage
@@ -26,19 +27,37 @@ _MACHINE = (
 )
 
 
-def diff(first: Side, second: Side, usage: Usage, paths: Sequence[str], settings: Settings) -> tuple[Row, ...]:
+def diff(
+    first: Side,
+    second: Side,
+    usage: Usage,
+    paths: Sequence[str],
+    settings: Settings,
+    need: memory.Need | None = None,
+) -> tuple[Row, ...]:
     """The rows in which two environments differ, ranked by what the code uses.
 
     Args:
         usage: what the code uses; empty where no code is given, then rows are ranked by size alone.
         paths: the code.
+        need: what a step takes, where a forecast is given.
+
+    Raises:
+        SideError: a forecast is given, and one side tells nothing of GPUs.
     """
-    rows = [*_versioned(first, second, usage, paths, settings), *_matches(first, second)]
+    rows = [
+        *_versioned(first, second, usage, paths, settings),
+        *_named(first, second, usage),
+        *_matches(first, second, usage),
+    ]
+    rows += _changed(first, second, usage, rows)
     explained = {row.subject for row in rows}
     rows += [row for row in _packages(first, second, usage) if row.subject not in explained]
-    rows += _python(first, second, usage)
+    rows += [row for row in _python(first, second, usage) if row.weight == BREAKS or row.subject not in explained]
     if first.machine and second.machine:
-        rows += [*_gpus(first, second, usage), *_resources(first, second, usage), *_settings_of(first, second)]
+        rows += [*_gpus(first, second, usage, need), *_resources(first, second, usage), *_settings_of(first, second)]
+    if need is not None:
+        rows += memory.compared(need, first, second)
     return ordered(rows)
 
 
@@ -70,14 +89,38 @@ def _package_of(finding: Finding, usage: Usage, side: Side) -> str:
     return "torch" if of_torch else rules.lightning_of(usage, side)[0]
 
 
-def _matches(first: Side, second: Side) -> Iterator[Row]:
+def _named(first: Side, second: Side, usage: Usage) -> Iterator[Row]:
+    """Names that one side has and the other has not."""
+    lacking = {side.name: {concern.change: concern for concern in api.lacking(usage, side)} for side in (first, second)}
+    for side, other in ((first, second), (second, first)):
+        for change, concern in lacking[side.name].items():
+            if change not in lacking[other.name]:
+                yield Row(
+                    BREAKS,
+                    change.package,
+                    *api.versions(change, first, second),
+                    f"{api.missing(change)}: not there with {side.name}",
+                    (concern.place,),
+                )
+
+
+def _changed(first: Side, second: Side, usage: Usage, known: Sequence[Row]) -> Iterator[Row]:
+    """Calls that do something else on one side, where no rule has told so already."""
+    for concern in api.changed(usage, first, second):
+        change = concern.change
+        if not any(row.subject == change.package and f"`{change.name}`" in row.why for row in known):
+            why = f"since {change.package} {change.version} `{change.name}` {change.why}"
+            yield Row(CHANGES, change.package, *api.versions(change, first, second), why, (concern.place,))
+
+
+def _matches(first: Side, second: Side, usage: Usage) -> Iterator[Row]:
     """Packages that do not go together on one side, and do on the other."""
     pairs = {side.name: {(a, b): why for a, b, why in ill_matched(side)} for side in (first, second)}
     for side, other in ((first, second), (second, first)):
         for pair, why in pairs[side.name].items():
             if pair not in pairs[other.name] or side.name == other.name:
                 yield Row(
-                    BREAKS - 1,
+                    BREAKS - 1 if concerns(pair[0], usage.imports) else CHANGES,
                     pair[0],
                     first.version(pair[0]) or "",
                     second.version(pair[0]) or "",
@@ -134,7 +177,7 @@ def _python(first: Side, second: Side, usage: Usage) -> Iterator[Row]:
     )
 
 
-def _gpus(first: Side, second: Side, usage: Usage) -> Iterator[Row]:
+def _gpus(first: Side, second: Side, usage: Usage, need: memory.Need | None) -> Iterator[Row]:
     one, other = (side.machine.get("gpus") or [] for side in (first, second))
     names = [", ".join(gpu["name"] for gpu in each) for each in (one, other)]
     if names[0] != names[1]:
@@ -154,8 +197,8 @@ def _gpus(first: Side, second: Side, usage: Usage) -> Iterator[Row]:
         else:
             yield Row(SLOWS + 5, "gpus", names[0], names[1], "other kernels, other speed, other rounding")
     sizes = [min((gpu["memory_mib"] for gpu in each), default=0) for each in (one, other)]
-    if all(sizes) and sizes[0] != sizes[1]:
-        why = f"{min(sizes)} MiB may be too little: `lightlint forecast` says"
+    if need is None and all(sizes) and sizes[0] != sizes[1]:
+        why = f"{min(sizes)} MiB may be too little: `lightlint forecast` and --forecast say"
         yield Row(CHANGES + 5, "gpu memory", f"{sizes[0]} MiB", f"{sizes[1]} MiB", why)
     capability = [(side.machine.get("torch") or {}).get("capability") for side in (first, second)]
     if usage.bf16 and any(each and each[0] < 8 for each in capability) and capability[0] != capability[1]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from lightlint.environment.side import Side
 from lightlint.facts.requirements import normalise
@@ -37,6 +37,14 @@ def distributions(module: str, *sides: Side) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*told, *_DISTRIBUTIONS.get(module, (normalise(module),))]))
 
 
+def concerns(package: str, modules: Collection[str]) -> bool:
+    """Whether a package that does not go with torch concerns code that imports some modules, or any code if none are given.
+
+    numpy concerns all code: tensors become arrays without an import of it.
+    """
+    return not modules or package == "numpy" or package in modules
+
+
 def ill_matched(side: Side) -> Iterator[tuple[str, str, str]]:
     """Pairs of packages in one environment that do not go together: (first, second, why).
 
@@ -50,13 +58,19 @@ def ill_matched(side: Side) -> Iterator[tuple[str, str, str]]:
         yield (
             "torchvision",
             "torch",
-            f"torchvision {side.version('torchvision')} is built for another torch than {side.version('torch')}",
+            f"torchvision {side.version('torchvision')} is built for another torch than {side.version('torch')}: its operators do not load",
+        )
+    elif torch and vision and _another_build(side):
+        yield (
+            "torchvision",
+            "torch",
+            f"torchvision {side.version('torchvision')} is not built for torch {side.version('torch')}: CPU and CUDA builds do not go together",
         )
     if torch and audio and torch[0] == 2 and audio[0] == 2 and audio[1] != torch[1] and torch[1] < 9:
         yield (
             "torchaudio",
             "torch",
-            f"torchaudio {side.version('torchaudio')} is built for another torch than {side.version('torch')}",
+            f"torchaudio {side.version('torchaudio')} is built for another torch than {side.version('torch')}: its operators do not load",
         )
     if torch and numpy and numpy[0] >= 2 and torch < (2, 3):
         yield (
@@ -64,6 +78,18 @@ def ill_matched(side: Side) -> Iterator[tuple[str, str, str]]:
             "torch",
             f"torch {side.version('torch')} was built against numpy 1: `Tensor.numpy()` raises with numpy {side.version('numpy')}",
         )
+
+
+def _another_build(side: Side) -> bool:
+    """Whether one of torch and torchvision is built for the CPU alone and the other is not, as `+cpu` and `+cu130` say.
+
+    On Linux and x86-64, the package index's own torchvision is untagged and built for CUDA; beside a `+cpu` torch its operators do
+    not load (tried with 2.13.0+cpu and 0.28.0).
+    """
+    torch, vision = ((side.version(name) or "").partition("+")[2] for name in ("torch", "torchvision"))
+    if not vision:
+        return torch == "cpu" and (side.machine.get("system"), side.machine.get("machine")) == ("Linux", "x86_64")
+    return bool(torch) and (torch == "cpu") != (vision == "cpu")
 
 
 def _release(version: str | None) -> tuple[int, int] | None:

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
 
+from lightlint.environment.side import SideError
+from lightlint.environment.uses import Use, uses
 from lightlint.settings import Settings
 from lightlint.sources.discover import discover
 from lightlint.sources.load import load
@@ -56,6 +58,16 @@ class Usage:
     def required(self) -> frozenset[str]:
         """The imported modules that the code cannot do without: none of those inside `try`."""
         return frozenset(name for source in self.sources for name in _required(source))
+
+    @cached_property
+    def uses(self) -> tuple[tuple[Use, Place], ...]:
+        """The names that the code uses of what it imports, where nothing asks first whether they are there."""
+        return tuple(
+            (use, Place(source.filename, source.locate(source.row_starts[use.row - 1]).row))
+            for source in self.sources
+            if (tree := _parse(source.text))
+            for use in uses(tree)
+        )
 
     @property
     def gpu(self) -> Place | None:
@@ -103,8 +115,14 @@ class Usage:
 
 
 def usage_of(paths: Sequence[str], settings: Settings) -> Usage:
-    """Read the code under some paths; what cannot be read is left out."""
-    files, _ = discover(paths, exclude=settings.exclude, respect_gitignore=settings.respect_gitignore)
+    """Read the code under some paths; files that cannot be read are left out.
+
+    Raises:
+        SideError: a path does not exist.
+    """
+    files, missing = discover(paths, exclude=settings.exclude, respect_gitignore=settings.respect_gitignore)
+    if missing:
+        raise SideError(f"{missing[0].filename}: {missing[0].message}")
     sources = []
     for path in files:
         try:
