@@ -29,7 +29,8 @@ def test_a_broken_promise_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     from dataclasses import replace
 
     from lightlint import lint
-    from lightlint.pages import all_pages, parse_needs
+    from lightlint.needs import parse_needs
+    from lightlint.pages import all_pages
 
     wrong = {name: replace(page, needs=parse_needs("no_such_word")) for name, page in all_pages().items()}
     monkeypatch.setattr(lint, "all_pages", lambda: wrong)

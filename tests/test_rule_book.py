@@ -17,7 +17,8 @@ from lightlint.check import Check
 from lightlint.facts.file import FileFacts
 from lightlint.facts.project import Projects
 from lightlint.finding import Finding
-from lightlint.pages import FAMILIES, Page, PageError, all_pages, folder, parse_needs, parse_page
+from lightlint.needs import NeedsError, Text, parse_needs
+from lightlint.pages import FAMILIES, Page, PageError, all_pages, folder, parse_page
 from lightlint.scaffold import ADVICE, NAME, WITHOUT_CHECKS
 from lightlint.sources.load import read
 
@@ -26,7 +27,6 @@ PAGES = list(all_pages().values())
 RULES = [page for page in PAGES if page.family != WITHOUT_CHECKS]
 
 HEADINGS = ["Why it is bad", "When it is right", "Fix safety", "How `lightlint confirm` judges it", "References"]
-WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 each_rule = pytest.mark.parametrize("page", RULES, ids=lambda page: page.name)
@@ -132,13 +132,13 @@ def test_every_bad_example_meets_the_needs(page: Page) -> None:
         if example.kind != "bad":
             continue
         for name in {mark.file for mark in example.marks if not mark.todo}:
-            assert page.needs.met(set(WORD.findall(example.files[name]))), f"line {example.line}, {name}"
+            assert page.needs.met(Text(example.files[name])), f"line {example.line}, {name}"
 
 
 @each_rule
 def test_needs_are_not_met_by_plain_python(page: Page) -> None:
     """`open` or `lambda` alone would have most files parsed that have nothing to do with training."""
-    assert not page.needs.met({*keyword.kwlist, *dir(builtins), "save", "dump", "write", "path"})
+    assert not page.needs.met(Text(" ".join([*keyword.kwlist, *dir(builtins), "save", "dump", "write", "path"])))
 
 
 @each_rule
@@ -191,12 +191,54 @@ def test_check_is_small_and_imports_no_other_check(page: Page) -> None:
     ],
 )
 def test_needs_are_read_with_the_usual_precedence(text: str, words: set[str], met: bool) -> None:
-    assert parse_needs(text).met(words) is met
+    assert parse_needs(text).met(Text(" ".join(words))) is met
 
 
-@pytest.mark.parametrize("text", ["", "a &", "a b", "(a", "a)", "a && b", "a | | b", "!a"])
+TWO_FUNCTIONS = """
+@decorate
+def first(x):
+    for row in x:
+        row.backward()
+
+class Second:
+    def step(self):
+        try:
+            async_step(1)
+        except ValueError:
+            while self: pass
+"""
+
+
+@pytest.mark.parametrize(
+    ("needs", "met"),
+    [
+        ("def(first & backward)", True),
+        ("def(decorate & backward)", True),
+        ("def(backward & async_step)", False),
+        ("class(async_step)", True),
+        ("class(backward)", False),
+        ("loop(row & backward)", True),
+        ("loop(first)", False),
+        ("loop(def(row))", False),
+        ("class(loop(self))", True),
+        (r"/\.backward\(/", True),
+        (r"/^def first/", True),
+        (r"/^def step/", False),
+        (r"class(/^\s+while/)", True),
+        (r"/row\.step/ | step", True),
+    ],
+)
+def test_needs_can_ask_for_one_block_and_for_expressions(needs: str, met: bool) -> None:
+    assert parse_needs(needs).met(Text(TWO_FUNCTIONS)) is met
+
+
+def test_needs_of_blocks_are_met_by_a_text_that_does_not_parse() -> None:
+    assert parse_needs("def(a & b)").met(Text("a = = b"))
+
+
+@pytest.mark.parametrize("text", ["", "a &", "/(/", "def(a", "def()", "a b", "(a", "a)", "a && b", "a | | b", "!a"])
 def test_needs_that_do_not_parse_are_told(text: str) -> None:
-    with pytest.raises(PageError, match="needs"):
+    with pytest.raises(NeedsError, match="needs"):
         parse_needs(text)
 
 

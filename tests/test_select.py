@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from lightlint.finding import Tier
-from lightlint.pages import FAMILIES, Needs, Page, all_pages
+from lightlint.needs import Needs
+from lightlint.pages import FAMILIES, Page, all_pages
 from lightlint.select import Layer, UnknownRuleError, match, resolve
 
 

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lightlint.finding import Applicability, Finding, Tier
-from lightlint.pages import Needs, Page
+from lightlint.needs import Needs
+from lightlint.pages import Page
 from lightlint.sources.load import read
 from lightlint.sources.source import Source
 from lightlint.sources.suppress import Suppressions, noqa_row, resolver

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import gc
-import re
 import sys
 import traceback
 import warnings
@@ -17,6 +16,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from lightlint.finding import Applicability, Finding, Fix
+from lightlint.needs import Text
 from lightlint.pages import Page, all_pages, find
 from lightlint.settings import Settings
 from lightlint.sources.depth import too_deep
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from lightlint.facts.project import Projects
 
 SYNTAX, CRASH, UNUSED, UNFIXED = "LL000", "LL001", "LL002", "LL003"
-_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _RECURSION = 5_000  # Python frames, for trees as deep as `too_deep` lets through; libcst writes code with three a level
 Handler = Callable[["cst.CSTNode"], None]
 
@@ -68,8 +67,8 @@ def lint(source: Source, settings: Settings, projects: Projects, *, gate: bool =
         return Linted(())
     pages = [page for page in all_pages().values() if page.name in active and page.family != "lightlint"]
     if gate:
-        words = {word for text in {source.text, source.shown} for word in _WORD.findall(text)}
-        pages = [page for page in pages if page.needs.met(words)]
+        text = Text(source.text, source.shown)
+        pages = [page for page in pages if page.needs.met(text)]
     found, crashes = _run(source, pages, settings, projects) if pages else ([], [])
     found += [_own(SYNTAX, source, offset, offset, message) for offset, message in source.broken]
     on = {page.code for page in all_pages().values() if page.name in active}

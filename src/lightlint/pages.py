@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Set
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from lightlint.finding import Applicability, Tier
+from lightlint.needs import Needs
 
 FAMILIES = {
     "lightlint": "LL0 · lightlint itself",
@@ -29,39 +29,6 @@ _REQUIRED = {"code", "name", "tier", "fix", "confirm", "needs", "since"}
 
 class PageError(ValueError):
     """A page's front matter is not of the form the rule book asks for."""
-
-
-@dataclass(frozen=True, slots=True)
-class Needs:
-    """Identifiers without which a rule's fault cannot occur: `backward & (step | closure)`. Parsed when first asked."""
-
-    text: str = "*"
-
-    def met(self, words: Set[str]) -> bool:
-        """Whether a text that holds `words` can hold the fault."""
-        return _expression(self.text).met(words)
-
-    def words(self) -> frozenset[str]:
-        """Every identifier the expression names."""
-        return _expression(self.text).words()
-
-
-@dataclass(frozen=True, slots=True)
-class _Expression:
-    word: str = ""
-    operator: str = ""
-    parts: tuple[_Expression, ...] = ()
-
-    def met(self, words: Set[str]) -> bool:
-        if not self.operator:
-            return not self.word or self.word in words
-        test = all if self.operator == "&" else any
-        return test(part.met(words) for part in self.parts)
-
-    def words(self) -> frozenset[str]:
-        if not self.operator:
-            return frozenset([self.word] if self.word else [])
-        return frozenset[str]().union(*(part.words() for part in self.parts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,56 +55,6 @@ class Page:
     @property
     def check_module(self) -> str:
         return f"lightlint.checks.{self.family}.{self.name.replace('-', '_')}"
-
-
-def parse_needs(text: str) -> Needs:
-    """Parse a `needs:` expression of identifiers, `&`, `|` and brackets (`&` binds tighter); `*` needs nothing.
-
-    Raises:
-        PageError: the expression does not parse.
-    """
-    _expression(text)
-    return Needs(text)
-
-
-@cache
-def _expression(text: str) -> _Expression:
-    tokens: list[str] = re.findall(r"\w+|[&|()*]|\S", text)
-    position = 0
-
-    def peek() -> str:
-        return tokens[position] if position < len(tokens) else ""
-
-    def take() -> str:
-        nonlocal position
-        position += 1
-        return tokens[position - 1]
-
-    def chain(operator: str) -> _Expression:
-        parts = [chain("&") if operator == "|" else atom()]
-        while peek() == operator:
-            take()
-            parts.append(chain("&") if operator == "|" else atom())
-        return parts[0] if len(parts) == 1 else _Expression(operator=operator, parts=tuple(parts))
-
-    def atom() -> _Expression:
-        token = take() if peek() else ""
-        if token == "(":
-            inner = chain("|")
-            if peek() != ")":
-                raise PageError(f"needs: missing `)` in {text!r}")
-            take()
-            return inner
-        if token == "*":
-            return _Expression()
-        if not re.fullmatch(r"\w+", token):
-            raise PageError(f"needs: unexpected {token or 'end'!r} in {text!r}")
-        return _Expression(word=token)
-
-    needs = chain("|")
-    if position != len(tokens):
-        raise PageError(f"needs: unexpected {tokens[position]!r} in {text!r}")
-    return needs
 
 
 def parse_page(path: Path, text: str) -> Page:
