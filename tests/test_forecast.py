@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from checkout import ROOT, run
 
+from lightlint.environment.probe import describe
 from lightlint.forecast import fit
 from lightlint.forecast.breakdown import MIB, Simulation, Step
 from lightlint.forecast.gpus import BudgetError, all_gpus, find, parse_size
@@ -123,6 +124,24 @@ def test_a_step_that_does_not_fit_is_status_1(tmp_path: Path) -> None:
     words = ("--model", "models:model", "--batch", "models:batch", "--budget", "100MiB")
     ran = forecast(tmp_path, *words, status=1)
     assert "does not fit" in ran.stdout
+
+
+@needs_torch
+def test_env_holds_a_forecast_against_a_snapshot(tmp_path: Path) -> None:
+    (tmp_path / "models.py").write_text(MODEL)
+    words = ("--model", "models:model", "--batch", "models:batch", "--output-format", "json")
+    (tmp_path / "report.json").write_text(forecast(tmp_path, *words).stdout)
+    for name, size in (("large", 15360), ("small", 600)):
+        there = {**describe(), "gpus": [{"name": name, "memory_mib": size, "driver": "1", "mig": False}]}
+        (tmp_path / f"{name}.json").write_text(json.dumps(there))
+    env = (sys.executable, "-m", "lightlint", "env")
+    command = ("check", "models.py", "--forecast", "report.json", "--against")
+    fits, fails = (run([*env, *command, f"{name}.json"], tmp_path) for name in ("large", "small"))
+    assert "MiB: it fits" in fits.stdout
+    assert "MiB: out of memory" in fails.stdout
+    assert fails.returncode == 1
+    both = run([*env, "diff", "large.json", "small.json", "--forecast", "report.json"], tmp_path)
+    assert "it does not fit small.json" in both.stdout.splitlines()[1]
 
 
 @needs_torch

@@ -10,6 +10,7 @@ from typing import Any
 MIB = 2**20
 VARIABLE = "LIGHTLINT_FORECAST"  # environment variable: what to simulate, as JSON
 RESULT = "forecast.json"  # the file beside the records that the simulation writes
+MEASURED = "measured.json"  # the file that a measured run writes there
 
 
 class Kind(StrEnum):
@@ -51,17 +52,38 @@ class Simulation:
     Attributes:
         problem: what could not be simulated, with the user's line; empty where all went well.
         seconds: time the simulated steps took.
+        device: where a step itself failed, the GPU that it can be measured on, empty if there is none; else None.
     """
 
     steps: tuple[Step, ...]
     problem: str = ""
     seconds: float = 0.0
+    device: str | None = None
 
     def step(self, label: str) -> Step | None:
         """The last step of a label."""
         return next((step for step in reversed(self.steps) if step.label == label), None)
 
 
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """The peak of a step that ran for real, on a GPU.
+
+    Attributes:
+        device: the GPU.
+        allocated: bytes, as `torch.cuda.max_memory_allocated` says.
+        reserved: bytes, as `torch.cuda.max_memory_reserved` says.
+        kinds: bytes by `Kind` of what outlives a step; the rest is gradients, activations and workspace.
+        batch: samples in it, None where the batch has no such dimension.
+    """
+
+    device: str
+    allocated: int
+    reserved: int
+    kinds: Mapping[str, int] = field(default_factory=dict)
+    batch: int | None = None
+
+
 def read(raw: Mapping[str, Any]) -> Simulation:
-    """A simulation as `as_dict` wrote it."""
-    return Simulation(tuple(Step(**step) for step in raw["steps"]), raw["problem"], raw["seconds"])
+    """A simulation as it wrote itself."""
+    return Simulation(tuple(Step(**step) for step in raw["steps"]), raw["problem"], raw["seconds"], raw["device"])

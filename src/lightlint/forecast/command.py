@@ -7,7 +7,7 @@ import json
 import os
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from lightlint.arguments import Parser, before_command, seconds
@@ -15,10 +15,10 @@ from lightlint.confirm import plan as plans
 from lightlint.confirm.launch import start
 from lightlint.confirm.launch.home import Home, home
 from lightlint.confirm.launch.signals import Interrupted, interruptible
-from lightlint.confirm.launch.start import Start
-from lightlint.confirm.launch.target import CommandError, parse
+from lightlint.confirm.launch.start import Ending, Start
+from lightlint.confirm.launch.target import Command, CommandError, parse
 from lightlint.forecast import report
-from lightlint.forecast.breakdown import RESULT, VARIABLE, Simulation, read
+from lightlint.forecast.breakdown import MEASURED, RESULT, VARIABLE, Measured, Simulation, read
 from lightlint.forecast.gpus import BudgetError, find, parse_size
 from lightlint.forecast.report import Budget, Forecast
 from lightlint.reports.paint import wants_colour
@@ -44,10 +44,10 @@ def main(arguments: Sequence[str]) -> int:
     except Interrupted as told:
         sys.stderr.write("lightlint: interrupted\n")
         return told.status
-    step = forecast.step
-    if step is None:
+    fits = [forecast.fits(budget) for budget in forecast.budgets]
+    if forecast.step is None and forecast.measured is None:
         return FAILED
-    return DOES_NOT_FIT if any(step.peak > budget.tensors for budget in forecast.budgets) else FITS
+    return DOES_NOT_FIT if False in fits else FITS
 
 
 def _parser() -> Parser:
@@ -93,20 +93,19 @@ def _forecast(options: argparse.Namespace, words: list[str]) -> Forecast:
             raise CommandError("--model needs --batch")
         driver = Path(__file__).with_name("driver.py")
         words = [sys.executable, str(driver), options.model, options.batch, options.optimizer]
-    with home() as place:
-        simulation = _simulated(words, budgets, options.timeout, place)
-    return Forecast(shlex.join(words), simulation, budgets)
-
-
-def _simulated(words: list[str], budgets: Sequence[Budget], timeout: float, place: Home) -> Simulation:
     command = parse(words)
-    records, scratch = place.new("records"), place.new("scratch")
-    plan = plans.Plan(str(records), str(scratch), meters=("lightlint.forecast.inside",), limits=plans.NEVER)
+    with home() as place:
+        simulation = _simulated(command, budgets, options.timeout, place)
+        measured = None
+        if not simulation.steps and simulation.device:
+            measured = _measured(command, options.timeout, place)
+    return Forecast(shlex.join(words), simulation, budgets, measured)
+
+
+def _simulated(command: Command, budgets: Sequence[Budget], timeout: float, place: Home) -> Simulation:
     asked = json.dumps({"budgets": {budget.name: budget.tensors for budget in budgets}})
     variables = {VARIABLE: asked, "TORCHDYNAMO_DISABLE": "1"}
-    ending = start.run(
-        Start(command.words, Path.cwd(), variables, timeout=timeout, stall=timeout), plans.write(plan), scratch, place
-    )
+    records, ending = _run(command, "lightlint.forecast.inside", variables, timeout, place)
     result = records / RESULT
     if result.exists():
         return read(json.loads(result.read_text(encoding="utf-8")))
@@ -116,6 +115,23 @@ def _simulated(words: list[str], budgets: Sequence[Budget], timeout: float, plac
     return Simulation(
         (), f"the program {how}{f' (status {ending.status})' if ending.status else ''} before a training step"
     )
+
+
+def _measured(command: Command, timeout: float, place: Home) -> Measured | None:
+    """The step on this machine's GPU; None where the program does not get to a second one."""
+    records, _ = _run(command, "lightlint.forecast.measure", {}, timeout, place)
+    result = records / MEASURED
+    return Measured(**json.loads(result.read_text(encoding="utf-8"))) if result.exists() else None
+
+
+def _run(
+    command: Command, meter: str, variables: Mapping[str, str], timeout: float, place: Home
+) -> tuple[Path, Ending]:
+    """Run the command with a meter; the folder of its records, and how it went."""
+    records, scratch = place.new("records"), place.new("scratch")
+    plan = plans.Plan(str(records), str(scratch), meters=(meter,), limits=plans.NEVER)
+    asked = Start(command.words, Path.cwd(), variables, timeout=timeout, stall=timeout)
+    return records, start.run(asked, plans.write(plan), scratch, place)
 
 
 def _shown(forecast: Forecast, output_format: str) -> str:

@@ -10,6 +10,8 @@ from importlib.resources import files
 
 from lightlint.forecast.breakdown import MIB
 
+CONTEXT = 540 * MIB  # what CUDA itself takes: 524 MiB measured on H200, about as much elsewhere
+
 
 class BudgetError(Exception):
     """A GPU or a size that is not known; the text is one line."""
@@ -26,8 +28,8 @@ class Gpu:
 
     @property
     def usable(self) -> int:
-        """Bytes that tensors can have: without the CUDA context (524 MiB measured on H200, about as much elsewhere)."""
-        return (self.memory_mib - 540) * MIB
+        """Bytes that tensors can have: without the CUDA context."""
+        return self.memory_mib * MIB - CONTEXT
 
 
 @cache

@@ -145,7 +145,8 @@ class _Simulation:
             error = _first(error)
             where = _user_line(error)
             message = (str(error).strip().splitlines() or [""])[0][:300]
-            self._write(f"{type(error).__name__}{f': {message}' if message else ''}{f' at {where}' if where else ''}")
+            problem = f"{type(error).__name__}{f': {message}' if message else ''}{f' at {where}' if where else ''}"
+            self._write(problem, device=_device() if self.running else None)
 
     def _stepping(self) -> list[Any]:
         return [
@@ -228,10 +229,17 @@ class _Simulation:
         sys.stderr.flush()
         os._exit(0)  # nothing of the program can go on with what is fake
 
-    def _write(self, problem: str) -> None:
+    def _write(self, problem: str, device: str | None = None) -> None:
         seconds = time.perf_counter() - self._began if self._began else 0.0
-        simulation = Simulation(tuple(self._steps), problem, round(seconds, 2))
+        simulation = Simulation(tuple(self._steps), problem, round(seconds, 2), device)
         self._file.write_text(json.dumps(asdict(simulation)), encoding="utf-8")
+
+
+def _device() -> str:
+    """The GPU that a step can be measured on, empty if there is none."""
+    import torch
+
+    return str(torch.cuda.get_device_name()) if torch.cuda.is_available() else ""
 
 
 def _first(error: BaseException) -> BaseException:

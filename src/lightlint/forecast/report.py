@@ -9,8 +9,8 @@ from html import escape
 from typing import Any
 
 from lightlint.forecast import fit
-from lightlint.forecast.breakdown import MIB, Simulation, Step
-from lightlint.forecast.gpus import Gpu
+from lightlint.forecast.breakdown import MIB, Measured, Simulation, Step
+from lightlint.forecast.gpus import CONTEXT, Gpu
 from lightlint.reports.paint import Span, draw
 
 _TOP = 10
@@ -32,15 +32,50 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """What a command's training step takes."""
+    """What a command's training step takes; `measured` where it ran for real, as it could not be simulated."""
 
     command: str
     simulation: Simulation
     budgets: tuple[Budget, ...]
+    measured: Measured | None = None
 
     @property
     def step(self) -> Step | None:
         return self.simulation.step("step") or self.simulation.step("first")
+
+    @property
+    def allocated(self) -> int | None:
+        """What `torch.cuda.max_memory_allocated` says, or will say."""
+        if self.measured is not None:
+            return self.measured.allocated
+        return fit.allocated(self.step, None) if self.step is not None else None
+
+    @property
+    def reserved(self) -> tuple[int, int] | None:
+        """Bytes that the allocator will hold, at least and at most."""
+        if self.measured is not None:
+            return self.measured.reserved, self.measured.reserved
+        if self.step is None:
+            return None
+        low, high = (int(factor * fit.allocated(self.step, None)) for factor in fit.RESERVED)
+        return low, high
+
+    @property
+    def problem(self) -> str:
+        """Why there is no forecast, or no more of one."""
+        simulation = self.simulation
+        if self.step is None and self.measured is None and simulation.device is not None:
+            where = (
+                f", nor measured on {simulation.device}" if simulation.device else ", and here is no GPU to measure it"
+            )
+            return f"the step cannot be simulated{where}: {simulation.problem}"
+        return simulation.problem
+
+    def fits(self, budget: Budget) -> bool | None:
+        """Whether the step fits a budget."""
+        if self.measured is not None:
+            return self.measured.allocated * fit.RESERVED[0] <= budget.usable
+        return self.step.peak <= budget.tensors if self.step is not None else None
 
 
 def as_dict(forecast: Forecast) -> dict[str, Any]:
@@ -49,11 +84,13 @@ def as_dict(forecast: Forecast) -> dict[str, Any]:
     return {
         "schema": 1,
         "command": forecast.command,
-        "problem": simulation.problem,
+        "problem": forecast.problem,
         "seconds": simulation.seconds,
         "step": asdict(step) if step else None,
-        "allocated": fit.allocated(step, None) if step else None,
-        "reserved": [int(factor * fit.allocated(step, None)) for factor in fit.RESERVED] if step else None,
+        "allocated": forecast.allocated,
+        "reserved": forecast.reserved,
+        "measured": asdict(forecast.measured) if forecast.measured else None,
+        "context": CONTEXT,
         "workspace": fit.workspace(None),
         "ddp_extra": fit.reducer(step) if step else None,
         "budgets": [_budget(forecast, budget) for budget in forecast.budgets],
@@ -63,14 +100,14 @@ def as_dict(forecast: Forecast) -> dict[str, Any]:
 
 
 def _budget(forecast: Forecast, budget: Budget) -> dict[str, Any]:
-    simulation, step = forecast.simulation, forecast.step
+    simulation = forecast.simulation
     checked = simulation.step(f"check {budget.name}")
     near = checked is not None and fit.is_near(checked, budget.tensors)
     size = checked.batch if checked and near else fit.largest(simulation, budget.tensors)
     return {
         "name": budget.name,
         "usable": budget.usable,
-        "fits": step.peak <= budget.tensors if step else None,
+        "fits": forecast.fits(budget),
         "largest_batch": size,
         "checked_peak": fit.allocated(checked, budget.gpu) if checked else None,
         "checked": near,
@@ -107,12 +144,15 @@ def render_text(forecast: Forecast, colour: bool) -> str:
 
 
 def _spans(forecast: Forecast) -> Iterator[Span]:
-    step = forecast.step
-    if step is None:
-        yield "no forecast", "bold red"
-        yield f": {forecast.simulation.problem}\n", ""
+    step, reserved = forecast.step, forecast.reserved
+    if forecast.measured is not None:
+        yield from _of_measured(forecast, forecast.measured)
         return
-    low, high = (factor * fit.allocated(step, None) for factor in fit.RESERVED)
+    if step is None or reserved is None:
+        yield "no forecast", "bold red"
+        yield f": {forecast.problem}\n", ""
+        return
+    low, high = reserved
     yield f"{_size(fit.allocated(step, None))} allocated at the peak", "bold"
     yield f", {_size(low)} to {_size(high)} reserved{f', batch {step.batch}' if step.batch else ''}\n\n", ""
     rows = [*step.kinds.items(), ("workspace of cuBLAS (Hopper)", fit.workspace(None))]
@@ -132,8 +172,22 @@ def _spans(forecast: Forecast) -> Iterator[Span]:
         yield "\nwhat would save\n", "bold"
         for name, size in savings.items():
             yield f"  {_size(size):>12}  {name}\n", ""
-    if forecast.simulation.problem:
-        yield f"\nnot simulated further: {forecast.simulation.problem}\n", "bold yellow"
+    if forecast.problem:
+        yield f"\nnot simulated further: {forecast.problem}\n", "bold yellow"
+
+
+def _of_measured(forecast: Forecast, measured: Measured) -> Iterator[Span]:
+    yield f"{_size(measured.allocated)} allocated at the peak", "bold"
+    yield f", {_size(measured.reserved)} reserved{f', batch {measured.batch}' if measured.batch else ''}: ", ""
+    yield f"measured on {measured.device}\n\n", "bold"
+    rest = measured.allocated - sum(measured.kinds.values())
+    for name, size in (*measured.kinds.items(), ("gradients, batch, activations, workspace", rest)):
+        yield f"  {_size(size):>12}  {name}\n", ""
+    if forecast.budgets:
+        yield "\nwhat fits\n", "bold"
+        for row in (_budget(forecast, budget) for budget in forecast.budgets):
+            yield from _fits(row)
+    yield f"\nmeasured, as it cannot be simulated: {forecast.problem}\n", "bold yellow"
 
 
 def _fits(row: dict[str, Any]) -> Iterator[Span]:
