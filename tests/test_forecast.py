@@ -158,11 +158,22 @@ def test_accumulated_gradients_are_one_step(tmp_path: Path) -> None:
 
 
 @needs_torch
+def test_values_that_a_program_prints_or_hands_to_numpy_do_not_end_the_simulation(tmp_path: Path) -> None:
+    printed = (
+        "print(f'{loss:.3f}', loss.detach().numpy().round(2), batch.mean(1).tolist()[0], np.asarray(batch).mean())"
+    )
+    text = LOOP.format(body=f"    {printed}\n    loss.backward()\n    optimizer.step()")
+    found = simulated(tmp_path, f"import numpy as np\n{text}")
+    assert found["problem"] == ""
+    assert [step["label"] for step in found["steps"]] == ["first", "step", "double", "bf16"]
+
+
+@needs_torch
 def test_what_cannot_be_simulated_is_told_with_its_line(tmp_path: Path) -> None:
-    text = LOOP.format(body="    print(loss.detach().numpy())\n    loss.backward()\n    optimizer.step()")
+    text = LOOP.format(body="    print(batch[batch > 0].shape)\n    loss.backward()\n    optimizer.step()")
     (tmp_path / "train.py").write_text(text)
     ran = forecast(tmp_path, "--", sys.executable, "train.py", status=2)
-    row = text.splitlines().index("    print(loss.detach().numpy())") + 1
+    row = text.splitlines().index("    print(batch[batch > 0].shape)") + 1
     assert f"train.py:{row}" in ran.stdout
 
 

@@ -31,13 +31,13 @@ for number, batch in enumerate(DataLoader(torch.randn(4096, 2048), batch_size=51
     loss.backward()
     optimizer.step()
     optimizer.zero_grad()
-    worst = loss.detach().cpu().numpy()  # a value that a simulation does not have
+    large = batch[batch > 3].mean()  # of a size that a simulation does not know
     if number == 1 and device == "cuda":
         torch.cuda.reset_peak_memory_stats()
 if device == "cuda":
     print("peak", torch.cuda.max_memory_allocated())
 """
-ROW = LOOP.splitlines().index("    worst = loss.detach().cpu().numpy()  # a value that a simulation does not have") + 1
+ROW = LOOP.splitlines().index("    large = batch[batch > 3].mean()  # of a size that a simulation does not know") + 1
 
 
 def has_gpu() -> bool:
@@ -114,7 +114,7 @@ def test_on_a_gpu_it_measures_what_the_program_itself_measures(tmp_path: Path) -
 
 @needs_gpu
 def test_what_can_be_simulated_is_not_measured_on_a_gpu_either(tmp_path: Path) -> None:
-    (tmp_path / "train.py").write_text(LOOP.replace("worst = loss.detach().cpu().numpy()", "worst = loss.item()"))
+    (tmp_path / "train.py").write_text(LOOP.replace("batch[batch > 3].mean()", "batch.mean()"))
     itself = re.search(r"peak (\d+)", run([sys.executable, "train.py"], tmp_path).stdout)
     assert itself is not None
     found = measured(tmp_path)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
+import re
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
@@ -17,6 +17,7 @@ from lightlint.confirm.launch.home import Home, home
 from lightlint.confirm.launch.signals import Interrupted, interruptible
 from lightlint.confirm.launch.start import Ending, Start
 from lightlint.confirm.launch.target import Command, CommandError, parse
+from lightlint.confirm.records import read as read_records
 from lightlint.forecast import report
 from lightlint.forecast.breakdown import MEASURED, RESULT, VARIABLE, Measured, Simulation, read
 from lightlint.forecast.gpus import BudgetError, find, parse_size
@@ -24,6 +25,7 @@ from lightlint.forecast.report import Budget, Forecast
 from lightlint.reports.paint import wants_colour
 
 FITS, DOES_NOT_FIT, FAILED = 0, 1, 2
+_DRIVER = Path(__file__).with_name("driver.py")  # trains a model on a batch
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -91,8 +93,10 @@ def _forecast(options: argparse.Namespace, words: list[str]) -> Forecast:
     if options.model:
         if not options.batch:
             raise CommandError("--model needs --batch")
-        driver = Path(__file__).with_name("driver.py")
-        words = [sys.executable, str(driver), options.model, options.batch, options.optimizer]
+        for option, name in (("--model", options.model), ("--batch", options.batch)):
+            if not re.fullmatch(r"[\w.]+:\w+", name):
+                raise CommandError(f"{option} {name}: write it like package.module:function")
+        words = [sys.executable, str(_DRIVER), options.model, options.batch, options.optimizer]
     command = parse(words)
     with home() as place:
         simulation = _simulated(command, budgets, options.timeout, place)
@@ -103,18 +107,19 @@ def _forecast(options: argparse.Namespace, words: list[str]) -> Forecast:
 
 
 def _simulated(command: Command, budgets: Sequence[Budget], timeout: float, place: Home) -> Simulation:
-    asked = json.dumps({"budgets": {budget.name: budget.tensors for budget in budgets}})
-    variables = {VARIABLE: asked, "TORCHDYNAMO_DISABLE": "1"}
+    asked = {"budgets": {budget.name: budget.tensors for budget in budgets}, "quiet": str(_DRIVER) in command.words}
+    variables = {VARIABLE: json.dumps(asked), "TORCHDYNAMO_DISABLE": "1"}
     records, ending = _run(command, "lightlint.forecast.inside", variables, timeout, place)
     result = records / RESULT
     if result.exists():
         return read(json.loads(result.read_text(encoding="utf-8")))
-    if not any(os.scandir(records)):
+    if not read_records(records).started:
         return Simulation((), "the command wrote no record: another interpreter, or `python -I`, `-E` or `-S`")
-    how = "took no optimizer step" if ending.ended == "finished" else ending.ended
-    return Simulation(
-        (), f"the program {how}{f' (status {ending.status})' if ending.status else ''} before a training step"
-    )
+    status = f" (status {ending.status})" if ending.status else ""
+    if ending.ended == "finished":
+        return Simulation((), f"the program took no optimizer step{status}")
+    ended = "was killed" if ending.ended == "killed" else ending.ended
+    return Simulation((), f"the program {ended}{status} before a training step")
 
 
 def _measured(command: Command, timeout: float, place: Home) -> Measured | None:

@@ -26,6 +26,10 @@ def main():
     from torch.utils.data import DataLoader
 
     model, batch = _named(sys.argv[1])(), _named(sys.argv[2])()
+    if not isinstance(model, torch.nn.Module) or batch is None:
+        raise TypeError(
+            f"{sys.argv[1]} made {type(model).__name__} and {sys.argv[2]} {type(batch).__name__}, no model and batch"
+        )
     model.train()
     optimizer = getattr(torch.optim, sys.argv[3])(model.parameters(), lr=1e-3)
     for given in DataLoader([batch] * 1_000, batch_size=None):

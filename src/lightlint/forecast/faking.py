@@ -8,13 +8,36 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import torch
-from torch._subclasses.fake_tensor import FakeTensorMode
+from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.utils._pytree import tree_map
 
 
 def fake_mode() -> FakeTensorMode:
     """The mode that the simulation runs under; real tensors that the program still holds are taken as fake ones."""
+    FakeTensor.__format__, FakeTensor.numpy, FakeTensor.tolist = _format, _numpy, _tolist
     return FakeTensorMode(allow_non_fake_inputs=True)
+
+
+def constant(dtype: torch.dtype) -> float | int | bool:
+    """A value that most programs go on with: nothing is true (no NaN, no overflow), numbers are one."""
+    if dtype is torch.bool:
+        return False
+    return 1.0 if dtype.is_floating_point else 1
+
+
+def _format(tensor: torch.Tensor, form: str) -> str:
+    return format(constant(tensor.dtype), form) if tensor.dim() == 0 else object.__format__(tensor, form)
+
+
+def _numpy(tensor: torch.Tensor, **_options: Any) -> Any:
+    import numpy
+
+    dtype = str(tensor.dtype).removeprefix("torch.").replace("bfloat16", "float32")  # tried where the program does not
+    return numpy.full(tuple(tensor.shape), constant(tensor.dtype), dtype)
+
+
+def _tolist(tensor: torch.Tensor) -> Any:
+    return _numpy(tensor).tolist()
 
 
 def alive(kind: type) -> list[Any]:

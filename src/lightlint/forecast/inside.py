@@ -28,6 +28,7 @@ _MOST_MODULES = 1000  # told of a step
 _MOST_CHECKS = 5  # steps to find the largest batch for a budget
 _OTHERS = 8  # batches in which every optimizer should have stepped
 _OURS = str(Path(__file__).parents[1])
+_STANDARD = str(Path(os.__file__).parent)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,10 @@ def install(session: Session) -> None:
 
     def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
         simulation.failed(error)
-        shown(kind, error, trace)
+        if not simulation.running and not asked.get(
+            "quiet"
+        ):  # the program's own failure; else the report's line says it
+            shown(kind, error, trace)
 
     sys.excepthook = hook
 
@@ -144,9 +148,9 @@ class _Simulation:
         if not self._file.exists():
             error = _first(error)
             where = _user_line(error)
-            message = (str(error).strip().splitlines() or [""])[0][:300]
-            problem = f"{type(error).__name__}{f': {message}' if message else ''}{f' at {where}' if where else ''}"
-            self._write(problem, device=_device() if self.running else None)
+            self._write(
+                f"{_message(error)}{f' at {where}' if where else ''}", device=_device() if self.running else None
+            )
 
     def _stepping(self) -> list[Any]:
         return [
@@ -249,11 +253,19 @@ def _first(error: BaseException) -> BaseException:
     return error
 
 
+def _message(error: BaseException) -> str:
+    """An error in one line."""
+    if isinstance(error, ModuleNotFoundError) and error.name == "torch":
+        return f"ModuleNotFoundError: torch is not installed for {sys.executable}"
+    message = (str(error).strip().splitlines() or [""])[0][:300]
+    return f"{type(error).__name__}{f': {message}' if message else ''}"
+
+
 def _user_line(error: BaseException) -> str:
     """The innermost line of the user's code that an error came through."""
     frames = [
         frame
         for frame in traceback.extract_tb(error.__traceback__)
-        if "site-packages" not in frame.filename and not frame.filename.startswith(_OURS)
+        if "site-packages" not in frame.filename and not frame.filename.startswith((_OURS, _STANDARD, "<frozen"))
     ]
     return f"{frames[-1].filename}:{frames[-1].lineno}" if frames else ""

@@ -12,6 +12,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from lightlint.forecast.breakdown import Kind
+from lightlint.forecast.faking import constant
 
 _ROUND = 512  # bytes: the CUDA allocator's smallest block
 
@@ -36,7 +37,7 @@ class Tracker(TorchDispatchMode):  # type: ignore[misc]  # torch is no dependenc
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if func is torch.ops.aten._local_scalar_dense.default:
-            return _constant(args[0])
+            return constant(args[0].dtype)
         result = func(*args, **(kwargs or {}))
         for leaf in tree_leaves(result):
             if isinstance(leaf, torch.Tensor):
@@ -95,10 +96,3 @@ class Tracker(TorchDispatchMode):  # type: ignore[misc]  # torch is no dependenc
         kind, module = self._kinds.pop(key, Kind.ACTIVATIONS), self._modules.pop(key, "")
         self._live[kind, module] -= size
         self._references.pop(key, None)
-
-
-def _constant(tensor: torch.Tensor) -> float | int | bool:
-    """A value that most programs go on with: nothing is true (no NaN, no overflow), numbers are one."""
-    if tensor.dtype is torch.bool:
-        return False
-    return 1.0 if tensor.is_floating_point() else 1
