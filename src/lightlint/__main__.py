@@ -9,9 +9,14 @@ def main() -> int:
     """Run the command line of this process and return its exit status."""
     if sys.argv[1:] in (["--version"], ["-V"]) and _print_version():
         return 0
-    from lightlint.cli import run_command
+    from lightlint.compiled import kept_code, save
 
-    return run_command(sys.argv[1:])
+    with kept_code("command"):
+        from lightlint.cli import run_command
+    try:
+        return run_command(sys.argv[1:])
+    finally:
+        save()
 
 
 def _print_version() -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, TextIO
 
+from lightlint.compiled import kept_code
 from lightlint.finding import Finding
 from lightlint.options import SettingsError
 from lightlint.settings import Settings
@@ -74,7 +75,8 @@ def _dispatch(arguments: Sequence[str]) -> int:
 
     options = parse(arguments)
     settings = load_settings(as_settings(options), file=options.config, isolated=options.isolated)
-    return _stdin(options, settings) if options.paths == ["-"] else _paths(options, settings)
+    with kept_code("command"):
+        return _stdin(options, settings) if options.paths == ["-"] else _paths(options, settings)
 
 
 def _paths(options: Namespace, settings: Settings) -> int:

@@ -15,6 +15,7 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from lightlint.compiled import kept_code
 from lightlint.finding import Applicability, Finding, Fix
 from lightlint.needs import Text
 from lightlint.pages import Page, all_pages, find
@@ -140,7 +141,8 @@ def _visit(
 
 @cache
 def _check_class(page: Page) -> type[Check]:
-    module = import_module(page.check_module)
+    with kept_code("lint"):
+        module = import_module(page.check_module)
     wanted = page.name.replace("-", "").lower()
     classes = [each for name, each in vars(module).items() if name.lower() == wanted and isinstance(each, type)]
     return classes[0]
@@ -164,7 +166,8 @@ class UnparsableError(Exception):
 def _facts(source: Source, settings: Settings, projects: Projects) -> FileFacts:
     from pathlib import Path
 
-    from lightlint.facts.file import FileFacts
+    with kept_code("lint"):
+        from lightlint.facts.file import FileFacts
 
     target = {"torch": settings.target.torch, "lightning": settings.target.lightning}
     return FileFacts(

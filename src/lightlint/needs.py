@@ -7,21 +7,23 @@ text, decorators included, holds what stands in the brackets. `&` binds tighter 
 
 from __future__ import annotations
 
-import ast
 import re
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import ast
 
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _TOKEN = re.compile(r"/(?:[^/\\\n]|\\.)+/|\w+|[&|()*]|\S")
 _ROW = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")  # Python's own lines: `str.splitlines` knows more line ends
-_BLOCKS: dict[str, tuple[type[ast.stmt], ...]] = {
-    "def": (ast.FunctionDef, ast.AsyncFunctionDef),
-    "class": (ast.ClassDef,),
-    "loop": (ast.For, ast.AsyncFor, ast.While),
-}
+_BLOCKS = {
+    "def": {"FunctionDef", "AsyncFunctionDef"},
+    "class": {"ClassDef"},
+    "loop": {"For", "AsyncFor", "While"},
+}  # the types of statements in `ast`, which is imported when a block is asked for
 
 
 class NeedsError(ValueError):
@@ -49,6 +51,9 @@ class Text:
 
     @cached_property
     def _by_kind(self) -> dict[str, list[Text]] | None:
+        import ast
+        import warnings
+
         text = self._texts[0]
         if text[:1] in {" ", "\t"}:  # a block's text is indented as in its file
             text = f"if 1:\n{text}"
@@ -62,7 +67,7 @@ class Text:
         found: dict[str, list[Text]] = {kind: [] for kind in _BLOCKS}
         for statement in _statements(tree.body):
             for kind, types in _BLOCKS.items():
-                if isinstance(statement, types):
+                if type(statement).__name__ in types:
                     first = min([statement.lineno, *(each.lineno for each in getattr(statement, "decorator_list", ()))])
                     found[kind].append(Text("".join(rows[first - 1 : statement.end_lineno])))
         return found
