@@ -118,13 +118,17 @@ class Activations:
         if callee is not None:
             return self._returned(callee, depth)
         if isinstance(call.func, cst.Attribute) and not (name or "").startswith("torch."):
-            method = call.func.attr.value
-            if method in _METHODS:
+            method, receiver = call.func.attr.value, call.func.value
+            if method in _METHODS and not self._is_of_module(receiver):
                 return Activation(method, call)
             if method in _KEEPING:
-                return self._of(call.func.value, depth + 1)
+                return self._of(receiver, depth + 1)
         origins = self._facts.values.unwrapped(call.func)
         return _agreed([self._of_module(each.name, each.call, depth + 1) for each in origins])
+
+    def _is_of_module(self, receiver: cst.BaseExpression) -> bool:
+        """Whether `receiver.softmax` is an attribute of a module, which may be anything, and no method of a tensor."""
+        return self._facts.classes.is_self(receiver) or self._facts.values.is_module(receiver)
 
     def _of_module(self, name: str, call: cst.Call | None, depth: int) -> Activation | None:
         """What a module of a class does last, as `call` makes it."""
