@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,9 @@ import libcst as cst
 
 if TYPE_CHECKING:
     from lightlint.facts.file import FileFacts
+
+
+_SEEDS = re.compile(r"seed|set_determinism", re.IGNORECASE)  # the second one is MONAI's
 
 
 class Seeds:
@@ -21,7 +25,7 @@ class Seeds:
     def are_set(self) -> bool:
         """Whether anything that sets a seed is called, here or in the files that run this one."""
         called = self._facts.world.called_by_users
-        elsewhere = any("seed" in name.rpartition(".")[2].lower() or name.endswith("LightningCLI") for name in called)
+        elsewhere = any(_SEEDS.search(name.rpartition(".")[2]) or name.endswith("LightningCLI") for name in called)
         return elsewhere or bool(self._calls)
 
     @cached_property
@@ -43,7 +47,7 @@ class Seeds:
     def _calls(self) -> list[cst.Call]:
         """The calls of this file that seed the process, not one generator."""
         names = self._facts.names
-        calls = [call for call in self._facts.tree.all(cst.Call) if "seed" in names.method(call).lower()]
+        calls = [call for call in self._facts.tree.all(cst.Call) if _SEEDS.search(names.method(call))]
         return [call for call in calls if not self._is_generators(call)]
 
     def _is_generators(self, call: cst.Call) -> bool:

@@ -21,7 +21,8 @@ class RankDependentForward(Check):
         if function is None or not self.guards.is_test(node.test) or not self._trains(function):
             return
         for name, start, value in self._bound_in(node):
-            if not self._is_plain(name, value) and not self._is_same_on_both(node, name, value):
+            same = self._is_same_on_both(node, name, value) or self._is_same_in_turns(function, name, value)
+            if not self._is_plain(name, value) and not same:
                 uses = Spread(self.tree, function, self.facts.flow(function)).uses(name, start)
                 if any(self._is_loss(use, function) for use in uses):
                     self.report(node.test, f"`{name}` is not the same on all ranks and reaches the loss")
@@ -96,6 +97,17 @@ class RankDependentForward(Check):
         both = [each for other, _, each in self._bound_in(node) if other == name]
         spelled = {self.code.text_of(each) if each is not None else "" for each in both}
         return len(both) > 1 and len(spelled) == 1
+
+    def _is_same_in_turns(self, function: cst.FunctionDef, name: str, value: cst.BaseExpression | None) -> bool:
+        """Whether tests of several kinds give a name the same expression: first one rank makes it, then the others do."""
+        tests = [each for each in self.tree.own(function, cst.If) if self.guards.is_test(each.test)]
+        given = [
+            (self.code.text_of(each.test), self.code.text_of(bound) if bound is not None else "")
+            for each in tests
+            for other, _, bound in self._bound_in(each)
+            if other == name
+        ]
+        return value is not None and len({test for test, _ in given}) > 1 and len({text for _, text in given}) == 1
 
     def _is_loss(self, use: cst.Name, function: cst.FunctionDef) -> bool:
         """Whether a use is in what the step returns as its loss, or in a backward pass."""
