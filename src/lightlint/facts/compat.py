@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from lightlint.facts.failures import is_expected
 from lightlint.facts.versions import Target, Version
 from lightlint.finding import Tier
 
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
 _ASKS_VERSION = re.compile(
     r"version|greater|less_than|_(?:ge|le|gt|lt)_|^_?is_|^_?has_|hasattr|available|compat|legacy", re.IGNORECASE
 )
-_EXPECTS_FAILURE = {"pytest.raises", "contextlib.suppress"}
 
 
 def removal_tier(target: Target, removed: Version) -> Tier | None:
@@ -37,6 +37,4 @@ def is_versioned(facts: FileFacts, node: cst.CSTNode) -> bool:
     tries = [each for each in above if isinstance(each, cst.Try)]
     if any(tree.contains(each.body, node) and each.handlers for each in tries):
         return True
-    items = [item.item for each in above if isinstance(each, cst.With) for item in each.items]
-    handlers = any(isinstance(each, cst.ExceptHandler) for each in above)
-    return handlers or any(facts.names.call(item) in _EXPECTS_FAILURE for item in items)
+    return any(isinstance(each, cst.ExceptHandler) for each in above) or is_expected(tree, facts.names, node)

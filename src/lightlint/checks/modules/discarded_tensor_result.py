@@ -6,6 +6,7 @@ import libcst as cst
 
 from lightlint.check import Check, Repair
 from lightlint.facts.bindings import Binding, Kind
+from lightlint.facts.failures import is_expected
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import Draft, RawEdit
 
@@ -36,6 +37,8 @@ class DiscardedTensorResult(Check):
         if method not in _MOVING | _TENSOR_ONLY or not isinstance(receiver, cst.Name):
             return
         if not self._is_tensor(receiver) and not (method in _NEVER_IN_PLACE and self._is_computed(receiver)):
+            return
+        if is_expected(self.tree, self.names, call):
             return
         if self.facts.source.cell_at(self.facts.span(statement)[0]) is not None:
             return  # the last expression of a cell is shown
