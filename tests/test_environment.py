@@ -235,3 +235,28 @@ def test_code_is_read_from_directories(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text("import timm\nfrom . import other\nimport os\n")
     found = usage_of([str(tmp_path)], load({}, file=None, isolated=True))
     assert list(found.imports) == ["timm"]
+
+
+@pytest.mark.parametrize("text", ["import torch\n", "name: training\ndependencies:\n  - torch\n", "# nothing\n"])
+def test_what_lists_no_requirements_is_told(tmp_path: Path, text: str) -> None:
+    (tmp_path / "what.txt").write_text(text)
+    ran = env("diff", "what.txt", "what.txt", cwd=tmp_path)
+    assert (ran.returncode, ran.stderr.count("\n"), ran.stdout) == (2, 1, "")
+
+
+def test_requirements_are_read_as_pip_writes_and_reads_them(tmp_path: Path) -> None:
+    lines = (
+        "-e git+https://x.org/a.git#egg=a",
+        "torch==2.8.0 \\",
+        "  --hash=sha256:0",
+        "timm @ file:///a.whl",
+        "x[y]>=1; z",
+        "./b",
+    )
+    (tmp_path / "requirements.txt").write_text("\n".join(lines))
+    assert read_side(tmp_path / "requirements.txt").packages["torch"] == "2.8.0"
+
+
+def test_a_program_that_is_no_python_makes_no_snapshot(tmp_path: Path) -> None:
+    ran = env("snapshot", "--python", "echo", cwd=tmp_path)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (2, "", "lightlint: echo: is no Python\n")

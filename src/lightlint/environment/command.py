@@ -89,6 +89,8 @@ def _described(python: str) -> str:
     if ran.returncode:
         last = (ran.stderr.strip().splitlines() or ["no message"])[-1]
         raise SideError(f"{python}: ended with status {ran.returncode}: {last}")
+    if not ran.stdout.startswith("{"):
+        raise SideError(f"{python}: is no Python")
     return ran.stdout
 
 

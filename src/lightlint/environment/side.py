@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +13,8 @@ from lightlint.environment.probe import SCHEMA
 from lightlint.facts.requirements import normalise, parse_pip_command, parse_requirement
 from lightlint.sources.load import load
 from lightlint.sources.source import UnreadableError
+
+_REQUIREMENT = re.compile(r"[A-Za-z0-9][\w.-]*\s*(?:\[[^\]]*\]\s*)?(?:$|[@;=<>!~(])")
 
 
 class SideError(Exception):
@@ -96,8 +99,11 @@ def _locked(path: Path, text: str) -> dict[str, str]:
 
 def _of_requirements(path: Path, text: str) -> Side:
     """requirements.txt, or what `pip freeze` prints: the latter pins every line exactly."""
-    lines = [line.split(" #")[0].strip() for line in text.splitlines()]
-    required = [parse_requirement(line) for line in lines if line and not line.startswith(("-", "#"))]
+    lines = [line.split(" #")[0].rstrip("\\ ").strip() for line in text.splitlines()]
+    lines = [line for line in lines if line and not line.startswith(("-", "#", ".", "/", "http", "git+"))]
+    if strange := next((line for line in lines if not _REQUIREMENT.match(line)), ""):
+        raise SideError(f"{path}: no snapshot, no lock file, and `{strange[:40]}` is no requirement")
+    required = [parse_requirement(line) for line in lines]
     known = [each for each in required if each is not None and each.name]
     if not known:
         raise SideError(f"{path}: no snapshot, no requirements and no lock file")
