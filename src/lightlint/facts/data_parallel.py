@@ -177,24 +177,30 @@ class DataParallel:
             if sends is not None and self._names.constant(sends.value) is False:
                 told.append(False)
             elif given is not None:
-                told.extend([self._buffered(each.name) for each in self._facts.values.origins(given.value)] or [None])
+                origins = self._facts.values.unwrapped(given.value)
+                told.extend([self.is_buffered(each.name) for each in origins] or [None])
         return True if True in told else None if None in told or not told else False
 
-    def _buffered(self, name: str) -> bool | None:
+    def is_buffered(self, name: str, depth: int = 0) -> bool | None:
+        """Whether a class of modules holds buffers, in itself or in the modules it is made of; None where one is out of sight."""
         if _BUFFERED.search(name):
             return True
-        node = self._facts.classes.local(name)
-        if node is None:
-            return False if name.startswith("torch.nn.") and _PLAIN.match(name) else None
-        calls = self._tree.within(node, cst.Call)
-        made = [self._names.call(each) or "" for each in calls]
-        if any(self._names.method(each) == "register_buffer" for each in calls) or any(map(_BUFFERED.search, made)):
+        if _PLAIN.match(name):
+            return False
+        found = self._facts.of_class(name) if name and depth < _DEPTH else None
+        if found is None:
+            return None
+        facts, node = found
+        calls = facts.tree.within(node, cst.Call)
+        if any(facts.names.method(each) == "register_buffer" for each in calls):
             return True
-        unknown = [
-            each for each in made if not each.startswith(("torch.", "builtins.", "math.")) and each[:1].isalpha()
-        ]
-        held = [each for each in unknown if each.rpartition(".")[2][:1].isupper()]
-        return None if held or not self._facts.classes.complete(node) else False
+        made = {facts.names.call(each) or "" for each in calls}
+        if any(map(_BUFFERED.search, made)):
+            return True
+        parts = {each for each in made if each.rpartition(".")[2][:1].isupper()} | set(facts.classes.ancestors(node))
+        others = sorted(each for each in parts - {name} if not each.startswith(("torch.", "builtins.", "math.")))
+        told = [facts.data_parallel.is_buffered(each, depth + 1) for each in others]
+        return True if True in told else None if None in told else False
 
     def is_of_wrapped(self, value: cst.BaseExpression) -> bool:
         """Whether a value surely is a DDP model or the module inside of one, at a place behind the wrapping."""
