@@ -11,6 +11,7 @@ from typing import NoReturn
 
 from lightlint.cache.folder import NAME as CACHE
 from lightlint.options import OUTPUT_FORMATS
+from lightlint.run import WHOLE, Shard
 
 _EPILOG = """commands:
   lightlint rule CODE|NAME   explain a rule
@@ -18,6 +19,7 @@ _EPILOG = """commands:
   lightlint confirm -- CMD   run a training command for a few steps: which findings are real?
   lightlint forecast -- CMD  say how much GPU memory its training step takes
   lightlint env diff A B     say why code runs in one environment and not in another
+  lightlint merge FILE...    join the reports of --shard runs
   lightlint clean            remove the cache
 
 exit status: 0 nothing found, 1 errors or warnings found, 2 lightlint failed or was used wrongly"""
@@ -117,6 +119,13 @@ def _parser() -> Parser:
 
     group = parser.add_argument_group("speed")
     group.add_argument("-j", "--jobs", type=count, metavar="N", help="processes to lint in (default: by the work)")
+    group.add_argument(
+        "--shard",
+        type=_shard,
+        default=WHOLE,
+        metavar="I/N",
+        help="lint the I-th of N parts; `lightlint merge` joins them",
+    )
     return parser
 
 
@@ -129,6 +138,13 @@ def count(text: str) -> int:
     if not text.isdecimal() or not int(text):
         raise argparse.ArgumentTypeError(f"expected a number from 1, found {text!r}")
     return int(text)
+
+
+def _shard(text: str) -> Shard:
+    found = re.fullmatch(r"([0-9]+)/([0-9]+)", text)
+    if not found or not 1 <= int(found[1]) <= int(found[2]):
+        raise argparse.ArgumentTypeError(f"expected I/N with I from 1 to N, found {text!r}")
+    return Shard(int(found[1]), int(found[2]))
 
 
 def seconds(text: str) -> float:

@@ -28,6 +28,7 @@ _COMMANDS = {
     "confirm": "lightlint.confirm.command",
     "env": "lightlint.environment.command",
     "forecast": "lightlint.forecast.command",
+    "merge": "lightlint.merge",
     "rule": "lightlint.rulebook",
 }  # first word: the module whose `main` runs it
 
@@ -91,11 +92,14 @@ def _paths(options: Namespace, settings: Settings) -> int:
                 settings,
                 unsafe=settings.unsafe_fixes,
                 write_files=not options.diff,
+                shard=options.shard,
                 progress=progress,
             )
         else:
             cache = _cache(options, settings)
-            result = run.check(options.paths, settings, cache=cache, jobs=options.jobs, progress=progress)
+            result = run.check(
+                options.paths, settings, cache=cache, jobs=options.jobs, shard=options.shard, progress=progress
+            )
     if not result.files and not result.problems and not options.quiet:
         _say(f"no Python files found under {', '.join(options.paths)}")
     return _report(result, options, settings, sys.stdout)
@@ -143,7 +147,7 @@ def _report(result: Result, options: Namespace, settings: Settings, stream: Text
         _print(_diffs(result, stream), stream)
     else:
         _print([_listing(listed, options, settings, stream)], stream)
-    if not options.quiet and (options.diff or settings.output_format != "json"):
+    if not options.quiet and (options.diff or settings.output_format not in {"json", "sarif"}):
         below = sys.stderr if options.diff else stream
         _print(_summary(result, listed, options.diff, below), below)
     return _status(result, options)

@@ -10,7 +10,7 @@ from pathlib import Path
 from lightlint.globs import absolute, compiled
 from lightlint.select import UnknownRuleError, match, suggestion
 
-OUTPUT_FORMATS = ("full", "concise", "json")
+OUTPUT_FORMATS = ("full", "concise", "json", "sarif")
 
 _ONE_VERSION = (
     r"\s*(?:[<>=!~^]=?)?\s*\d+(?:\.(?:\d+|\*))*(?:[._+-]?[a-z0-9]+)*\s*"  # a version, or one clause of a specifier

@@ -6,6 +6,7 @@ Nothing that lints is imported before a file has to be linted.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,22 @@ if TYPE_CHECKING:
     from lightlint.cache.store import Cache
     from lightlint.facts.project import Projects
 
-__all__ = ["Changed", "Problem", "Progress", "Result", "check", "check_text", "fix", "fix_text"]
+__all__ = ["Changed", "Problem", "Progress", "Result", "Shard", "check", "check_text", "fix", "fix_text"]
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """One of `count` parts of the files, the `number`th from 1; every n-th file, so that all take about as long."""
+
+    number: int
+    count: int
+
+    def of(self, files: list[Path]) -> list[Path]:
+        """Its files, in their order; those of all shards together are all files, each once."""
+        return files[self.number - 1 :: self.count]
+
+
+WHOLE = Shard(1, 1)
 
 
 def check(
@@ -26,6 +42,7 @@ def check(
     *,
     cache: Cache | None = None,
     jobs: int | None = 1,
+    shard: Shard = WHOLE,
     progress: Progress | None = None,
 ) -> Result:
     """Lint files and directories.
@@ -35,9 +52,10 @@ def check(
         settings: those of the working directory.
         cache: where findings of earlier runs are, and those of this one go.
         jobs: how many processes share the work; None sizes them to it.
+        shard: which part of the files.
         progress: told the number of files done and of all.
     """
-    files, missing = _discover(paths, settings)
+    files, missing = _discover(paths, settings, shard)
     found: dict[int, Result] = {}
     if cache is not None:
         for number, path in enumerate(files):
@@ -62,12 +80,18 @@ def check(
 
 
 def fix(
-    paths: Sequence[str], settings: Settings, *, unsafe: bool, write_files: bool, progress: Progress | None = None
+    paths: Sequence[str],
+    settings: Settings,
+    *,
+    unsafe: bool,
+    write_files: bool,
+    shard: Shard = WHOLE,
+    progress: Progress | None = None,
 ) -> Result:
     """Lint and repair files and directories; `write_files` False only says what would change."""
     from lightlint.batch import fixer, outcomes
 
-    files, missing = _discover(paths, settings)
+    files, missing = _discover(paths, settings, shard)
     results = [missing]
     for outcome in outcomes(files, settings, fixer(unsafe=unsafe, write_files=write_files), _projects()):
         results.append(outcome.result)
@@ -105,7 +129,7 @@ def fix_text(data: bytes, filename: str, settings: Settings, *, unsafe: bool) ->
     return result, fixed.source.render() if fixed.source is not source else data
 
 
-def _discover(paths: Sequence[str], settings: Settings) -> tuple[list[Path], Result]:
+def _discover(paths: Sequence[str], settings: Settings, shard: Shard) -> tuple[list[Path], Result]:
     files, missing = discover(
         paths,
         exclude=settings.exclude,
@@ -113,7 +137,7 @@ def _discover(paths: Sequence[str], settings: Settings) -> tuple[list[Path], Res
         force_exclude=settings.force_exclude,
         root=settings.file.parent if settings.file else None,
     )
-    return files, Result(problems=tuple(Problem(each.filename, each.message) for each in missing))
+    return shard.of(files), Result(problems=tuple(Problem(each.filename, each.message) for each in missing))
 
 
 def _projects() -> Projects:
