@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from lightlint.facts.file import FileFacts
 
 _ASKS_VERSION = re.compile(
-    r"version|greater|less_than|_(?:ge|le|gt|lt)_|^_?is_|^_?has_|hasattr|available|compat|legacy", re.IGNORECASE
+    r"version|(?:^|_)(?:major|minor)(?:$|_)|greater|less_than|_(?:ge|le|gt|lt)_|^_?is_|^_?has_|hasattr|available|compat"
+    r"|legacy",
+    re.IGNORECASE,
 )
 
 

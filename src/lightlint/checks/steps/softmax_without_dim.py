@@ -3,6 +3,7 @@ from __future__ import annotations
 import libcst as cst
 
 from lightlint.check import Check, Repair
+from lightlint.facts.failures import is_expected
 from lightlint.finding import Applicability, Tier
 from lightlint.fixes.edits import insert_argument
 
@@ -18,6 +19,8 @@ class SoftmaxWithoutDim(Check):
             return
         given = self.names.argument(call, "dim", position)
         if given is not None and self.names.constant(given.value) is not None:
+            return
+        if is_expected(self.tree, self.names, call):
             return
         short = name.rpartition(".")[2]
         draft = insert_argument(self.code, call, "dim=-1") if given is None else None
