@@ -7,7 +7,9 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-_ASKS = re.compile(r"hasattr|getattr|version|TYPE_CHECKING|(?i:available)|find_spec")
+_ASKS = re.compile(
+    r"hasattr|getattr|find_spec|dir\(|TYPE_CHECKING|(?i:version|available|greater|at_least|\bhas_|_has_|support)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +29,7 @@ class Use:
 
 def uses(tree: ast.Module) -> Iterator[Use]:
     """Imports and the names below them; nothing inside `try`, or under an `if` that asks what there is."""
-    nodes = list(_unguarded(tree))
+    nodes = list(_unguarded(tree, frozenset(_answers(tree))))
     bound = {name: full for node in nodes for name, full in _bound(node)}
     called = {id(node.func): node for node in nodes if isinstance(node, ast.Call)}
     inner = {id(node.value) for node in nodes if isinstance(node, ast.Attribute)}
@@ -42,12 +44,26 @@ def uses(tree: ast.Module) -> Iterator[Use]:
                 yield Use(full, node.lineno, _keywords(called.get(id(node))))
 
 
-def _unguarded(node: ast.AST) -> Iterator[ast.AST]:
+def _answers(tree: ast.Module) -> Iterator[str]:
+    """Names that hold the answer to such a question: `has_norm = hasattr(nn, "RMSNorm")`."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and _ASKS.search(ast.unparse(node.value)):
+            yield from (target.id for target in node.targets if isinstance(target, ast.Name))
+
+
+def _unguarded(node: ast.AST, answers: frozenset[str]) -> Iterator[ast.AST]:
     for child in ast.iter_child_nodes(node):
-        asks = isinstance(child, (ast.If, ast.IfExp)) and _ASKS.search(ast.unparse(child.test))
-        if not isinstance(child, ast.Try) and not asks:
+        if isinstance(child, (ast.If, ast.IfExp)) and _asks(child.test, answers):
+            if isinstance(child, ast.If) and isinstance(child.body[-1], (ast.Raise, ast.Return, ast.Continue)):
+                return  # what follows is only reached where the answer is yes
+        elif not isinstance(child, ast.Try):
             yield child
-            yield from _unguarded(child)
+            yield from _unguarded(child, answers)
+
+
+def _asks(test: ast.expr, answers: frozenset[str]) -> bool:
+    named = {node.id for node in ast.walk(test) if isinstance(node, ast.Name)}
+    return bool(named & answers) or _ASKS.search(ast.unparse(test)) is not None
 
 
 def _bound(node: ast.AST) -> Iterator[tuple[str, str]]:
