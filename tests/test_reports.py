@@ -313,3 +313,16 @@ def test_a_diff_keeps_line_ends_and_says_where_none_is() -> None:
         "--- a b.py\n+++ a b.py\n@@ -1,3 +1,3 @@\n x\r\n y\x0c\n"
         "-z\n\\ No newline at end of file\n+w\n\\ No newline at end of file\n"
     )
+
+
+def test_statistics_tell_stages_and_the_slowest_rules() -> None:
+    spent = (("parse", 1.5), ("gate", 0.25), *((f"rule-{number:02}", 0.01 * number) for number in range(12)))
+    assert statistics.render([], spent=spent).splitlines()[:6] == [
+        "",
+        "   0.250 s  gate",
+        "   1.500 s  parse",
+        "   0.000 s  tree",
+        "   0.660 s  12 rules, of these",
+        "   0.110 s    rule-11",
+    ]
+    assert len(statistics.render([], spent=spent).splitlines()) == 15

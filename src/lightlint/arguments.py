@@ -104,7 +104,7 @@ def _parser() -> Parser:
 
     group = parser.add_argument_group("output")
     group.add_argument("--output-format", metavar="FORMAT", help=f"{', '.join(OUTPUT_FORMATS)} (default: full)")
-    group.add_argument("--statistics", action="store_true", help="count findings by rule instead of listing them")
+    group.add_argument("--statistics", action="store_true", help="count findings by rule, and say what takes how long")
     group.add_argument("-q", "--quiet", action="store_true", help="print findings only")
     group.add_argument("-v", "--verbose", action="store_true", help="print the traceback of a check that failed")
     group.add_argument("-e", "--exit-zero", action="store_true", help="exit with 0 even where something is found")

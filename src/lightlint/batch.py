@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from lightlint.clock import Clock
 from lightlint.digest import digest
 from lightlint.facts.project import Projects, Question
 from lightlint.finding import Finding
@@ -66,6 +67,13 @@ def checked(source: Source, settings: Settings, projects: Projects) -> Result:
     """Lint a source."""
     linted = lint(source, settings, projects)
     return Result(linted.findings, tuple(map(_crashed, linted.crashes)), files=1)
+
+
+def timed(source: Source, settings: Settings, projects: Projects) -> Result:
+    """Lint a source and say what took how long."""
+    clock = Clock()
+    linted = lint(source, settings, projects, clock=clock)
+    return Result(linted.findings, tuple(map(_crashed, linted.crashes)), files=1, spent=clock.spent)
 
 
 def fixer(*, unsafe: bool, write_files: bool) -> One:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from argparse import Namespace
 
     from lightlint.cache.store import Cache
+    from lightlint.clock import Spent
     from lightlint.run import Result
 
 CLEAN, FOUND, FAILED, INTERRUPTED = 0, 1, 2, 130
@@ -98,7 +99,13 @@ def _paths(options: Namespace, settings: Settings) -> int:
         else:
             cache = _cache(options, settings)
             result = run.check(
-                options.paths, settings, cache=cache, jobs=options.jobs, shard=options.shard, progress=progress
+                options.paths,
+                settings,
+                cache=cache,
+                jobs=options.jobs,
+                shard=options.shard,
+                timed=options.statistics,
+                progress=progress,
             )
     if not result.files and not result.problems and not options.quiet:
         _say(f"no Python files found under {', '.join(options.paths)}")
@@ -106,7 +113,7 @@ def _paths(options: Namespace, settings: Settings) -> int:
 
 
 def _cache(options: Namespace, settings: Settings) -> Cache | None:
-    if options.no_cache:
+    if options.no_cache or options.statistics:  # which says what linting takes
         return None
     from lightlint.cache.folder import folder_of, prepare
     from lightlint.cache.store import Cache
@@ -146,7 +153,7 @@ def _report(result: Result, options: Namespace, settings: Settings, stream: Text
     if options.diff:
         _print(_diffs(result, stream), stream)
     else:
-        _print([_listing(listed, options, settings, stream)], stream)
+        _print([_listing(listed, result.spent, options, settings, stream)], stream)
     if not options.quiet and (options.diff or settings.output_format not in {"json", "sarif"}):
         below = sys.stderr if options.diff else stream
         _print(_summary(result, listed, options.diff, below), below)
@@ -160,13 +167,15 @@ def _status(result: Result, options: Namespace) -> int:
     return FOUND if found and not options.exit_zero else CLEAN
 
 
-def _listing(findings: Sequence[Finding], options: Namespace, settings: Settings, stream: TextIO) -> str:
+def _listing(findings: Sequence[Finding], spent: Spent, options: Namespace, settings: Settings, stream: TextIO) -> str:
     from lightlint.reports import statistics
     from lightlint.reports.paint import wants_colour
 
     as_json = settings.output_format == "json"
     if options.statistics:
-        return statistics.render_json(findings) if as_json else statistics.render(findings, wants_colour(stream))
+        if as_json:
+            return statistics.render_json(findings)
+        return statistics.render(findings, wants_colour(stream), () if options.quiet else spent)
     report = import_module(f"lightlint.reports.{settings.output_format}")
     text: str = report.render(findings, wants_colour(stream))
     return text

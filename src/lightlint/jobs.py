@@ -11,7 +11,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from lightlint.batch import Outcome, checked, outcomes
+from lightlint.batch import One, Outcome, checked, outcomes
 from lightlint.cache.store import Kept
 from lightlint.digest import digest
 from lightlint.facts.project import Projects, Question
@@ -40,16 +40,21 @@ class _Linted:
 
 
 def lint_files(
-    files: Sequence[Path], settings: Settings, cache: Cache | None, jobs: int | None, progress: Progress
+    files: Sequence[Path],
+    settings: Settings,
+    cache: Cache | None,
+    jobs: int | None,
+    progress: Progress,
+    one: One = checked,
 ) -> list[Result]:
-    """Lint files that no cache vouches for at first sight; results in the order of the files."""
+    """Lint files that no cache vouches for at first sight, each by `one`; results in the order of the files."""
     projects = Projects()
     results: dict[int, Result] = {}
     if cache is not None:
         results = _recalled(files, settings, cache, projects)
     numbers = [number for number in range(len(files)) if number not in results]
     left = [files[number] for number in numbers]
-    for linted in _linted(left, settings, projects, jobs, cache):
+    for linted in _linted(left, settings, projects, jobs, cache, one):
         results[numbers[linted.index]] = linted.result
         progress(len(results), len(files))
         if cache is not None and linted.kept is not None:
@@ -74,7 +79,7 @@ def _recalled(files: Sequence[Path], settings: Settings, cache: Cache, projects:
 
 
 def _linted(
-    files: Sequence[Path], settings: Settings, projects: Projects, jobs: int | None, cache: Cache | None
+    files: Sequence[Path], settings: Settings, projects: Projects, jobs: int | None, cache: Cache | None, one: One
 ) -> Iterator[_Linted]:
     """Lint files in this process or in several; in the latter they come as they are done."""
     sizes = [_size(path) for path in files]
@@ -82,9 +87,9 @@ def _linted(
     workers = _sized(sum(sizes), forks) if jobs is None else jobs
     workers = min(workers, len(files))
     if workers > 1:
-        yield from _shared(files, sizes, settings, workers, cache, "fork" if forks else "spawn")
+        yield from _shared(files, sizes, settings, workers, cache, one, "fork" if forks else "spawn")
         return
-    for index, outcome in enumerate(outcomes(files, settings, checked, projects)):
+    for index, outcome in enumerate(outcomes(files, settings, one, projects)):
         yield _Linted(index, outcome.result, _kept(files[index], outcome, projects, cache) if cache else None)
 
 
@@ -120,7 +125,13 @@ def _shares(sizes: Sequence[int], count: int) -> list[list[int]]:
 
 
 def _shared(
-    files: Sequence[Path], sizes: Sequence[int], settings: Settings, workers: int, cache: Cache | None, start: str
+    files: Sequence[Path],
+    sizes: Sequence[int],
+    settings: Settings,
+    workers: int,
+    cache: Cache | None,
+    one: One,
+    start: str,
 ) -> Iterator[_Linted]:
     from multiprocessing import get_context
     from multiprocessing.connection import wait
@@ -133,7 +144,7 @@ def _shared(
             ours, theirs = context.Pipe(duplex=False)
             chosen = [(index, files[index]) for index in share]
             known = cache.summaries() if cache else None
-            process = context.Process(target=_work, args=(theirs, chosen, settings, known), daemon=True)  # type: ignore[attr-defined]
+            process = context.Process(target=_work, args=(theirs, chosen, settings, known, one), daemon=True)  # type: ignore[attr-defined]
             process.start()
             theirs.close()
             processes.append(process)
@@ -189,13 +200,14 @@ def _work(
     share: Sequence[tuple[int, Path]],
     settings: Settings,
     summaries: dict[str, tuple[str, str]] | None,
+    one: One,
 ) -> None:
     """What a worker does: it sends each file's result, then what it looked at; an error ends it, and the run."""
     try:
         projects = Projects()
         answers = _Asked(summaries or {})
         paths = [path for _, path in share]
-        for (index, path), outcome in zip(share, outcomes(paths, settings, checked, projects), strict=True):
+        for (index, path), outcome in zip(share, outcomes(paths, settings, one, projects), strict=True):
             kept = _kept(path, outcome, projects, answers) if summaries is not None else None
             end.send(_Linted(index, outcome.result, kept))
         end.send((LOOKED, answers.summaries))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from lightlint.clock import Spent, total
 from lightlint.finding import Finding
 
 Progress = Callable[[int, int], None]
@@ -38,6 +39,7 @@ class Result:
     problems: tuple[Problem, ...] = ()
     changed: tuple[Changed, ...] = ()
     files: int = 0
+    spent: Spent = ()
 
 
 def merged(results: Iterable[Result]) -> Result:
@@ -48,4 +50,5 @@ def merged(results: Iterable[Result]) -> Result:
         tuple(problem for result in each for problem in result.problems),
         tuple(change for result in each for change in result.changed),
         sum(result.files for result in each),
+        total(result.spent for result in each),
     )

@@ -43,6 +43,7 @@ def check(
     cache: Cache | None = None,
     jobs: int | None = 1,
     shard: Shard = WHOLE,
+    timed: bool = False,
     progress: Progress | None = None,
 ) -> Result:
     """Lint files and directories.
@@ -53,6 +54,7 @@ def check(
         cache: where findings of earlier runs are, and those of this one go.
         jobs: how many processes share the work; None sizes them to it.
         shard: which part of the files.
+        timed: say what takes how long.
         progress: told the number of files done and of all.
     """
     files, missing = _discover(paths, settings, shard)
@@ -63,6 +65,7 @@ def check(
             if result is not None:
                 found[number] = result
     if len(found) < len(files):
+        from lightlint import batch
         from lightlint.jobs import lint_files
 
         open_ones = [number for number in range(len(files)) if number not in found]
@@ -72,7 +75,8 @@ def check(
             if progress is not None:
                 progress(done + ready, len(files))
 
-        results = lint_files([files[number] for number in open_ones], settings, cache, jobs, advance)
+        one = batch.timed if timed else batch.checked
+        results = lint_files([files[number] for number in open_ones], settings, cache, jobs, advance, one)
         found.update(zip(open_ones, results, strict=True))
     if cache is not None:
         cache.save()
