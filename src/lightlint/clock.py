@@ -9,7 +9,7 @@ from time import perf_counter
 from typing import ParamSpec, TypeVar
 
 Spent = tuple[tuple[str, float], ...]  # seconds by the name of a stage or rule
-STAGES = ("gate", "parse", "tree")
+STAGES = ("gate", "imports", "parse", "tree")
 P = ParamSpec("P")
 T = TypeVar("T")
 

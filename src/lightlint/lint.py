@@ -106,7 +106,9 @@ def _checked(
     source: Source, pages: Sequence[Page], settings: Settings, projects: Projects, clock: Clock | None
 ) -> tuple[list[Finding], list[Crash]]:
     try:
-        with kept_code("lint"), _stage(clock, "parse"):
+        with kept_code("lint"), _stage(clock, "imports"):
+            import_module("lightlint.facts.file")
+        with _stage(clock, "parse"):
             module = parse(source)
         with _stage(clock, "tree"):
             facts = _facts(source, module, settings, projects)
@@ -137,7 +139,9 @@ def _visit(
 
     for page in pages:
         try:
-            check = _check_class(page)(page, facts, add)
+            with _stage(clock, "imports"):
+                check_class = _check_class(page)
+            check = check_class(page, facts, add)
             for kind, name in _visits(page):
                 handler: Handler = getattr(check, name)
                 handlers[kind].append((page, clock.timed(page.name, handler) if clock else handler))
@@ -183,8 +187,7 @@ class UnparsableError(Exception):
 def _facts(source: Source, module: cst.Module, settings: Settings, projects: Projects) -> FileFacts:
     from pathlib import Path
 
-    with kept_code("lint"):
-        from lightlint.facts.file import FileFacts
+    from lightlint.facts.file import FileFacts
 
     target = {"torch": settings.target.torch, "lightning": settings.target.lightning}
     return FileFacts(

@@ -15,6 +15,7 @@ from torch.utils._pytree import tree_map
 def fake_mode() -> FakeTensorMode:
     """The mode that the simulation runs under; real tensors that the program still holds are taken as fake ones."""
     FakeTensor.__format__, FakeTensor.numpy, FakeTensor.tolist = _format, _numpy, _tolist
+    FakeTensor.__deepcopy__ = _deepcopy
     return FakeTensorMode(allow_non_fake_inputs=True)
 
 
@@ -45,6 +46,19 @@ def alive(kind: type) -> list[Any]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # lazy modules warn when they are looked at
         return [each for each in gc.get_objects() if isinstance(each, kind)]
+
+
+def _deepcopy(tensor: torch.Tensor, memo: dict[int, Any]) -> torch.Tensor:
+    """What torch's own does by way of storages, which fake tensors do not share out."""
+    if id(tensor) not in memo:
+        copy = tensor.detach().clone()
+        is_parameter = isinstance(tensor, torch.nn.Parameter)
+        memo[id(tensor)] = (
+            torch.nn.Parameter(copy, tensor.requires_grad)
+            if is_parameter
+            else copy.requires_grad_(tensor.requires_grad)
+        )
+    return memo[id(tensor)]
 
 
 class Faker:
