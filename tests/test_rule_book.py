@@ -195,10 +195,13 @@ def test_needs_are_read_with_the_usual_precedence(text: str, words: set[str], me
 
 
 TWO_FUNCTIONS = """
+total: int = use(kept = 1) == 2
+
 @decorate
 def first(x):
     for row in x:
-        row.backward()
+        row . backward \\
+   ()
 
 class Second:
     def step(self):
@@ -220,8 +223,22 @@ class Second:
         ("loop(row & backward)", True),
         ("loop(first)", False),
         ("loop(def(row))", False),
+        ("subclass(step)", False),
+        ("class(step & !row)", True),
+        ("class(step & !ValueError)", False),
+        (".backward", True),
+        (".backward()", True),
+        ("backward()", True),
+        (".async_step", False),
+        (".async_step()", False),
+        ("row()", False),
+        ("row=", False),
+        ("total=", True),
+        ("kept=", True),
+        (".total=", False),
+        (".kept=", False),
         ("class(loop(self))", True),
-        (r"/\.backward\(/", True),
+        (r"/\. backward/", True),
         (r"/^def first/", True),
         (r"/^def step/", False),
         (r"class(/^\s+while/)", True),
@@ -232,11 +249,30 @@ def test_needs_can_ask_for_one_block_and_for_expressions(needs: str, met: bool) 
     assert parse_needs(needs).met(Text(TWO_FUNCTIONS)) is met
 
 
+@pytest.mark.parametrize(
+    ("bases", "met"),
+    [
+        ("", False),
+        ("object", False),
+        ("nn.Module", False),
+        ("torch.nn.Module", False),
+        ("Base", True),
+        ("nn.Module, Base", True),
+        ("models.nn.Module", True),
+        ("Base[int]", True),
+    ],
+)
+def test_subclasses_are_those_of_other_classes_than_torch_has(bases: str, met: bool) -> None:
+    assert parse_needs("subclass(x)").met(Text(f"class A({bases}):\n    x = 1\n")) is met
+
+
 def test_needs_of_blocks_are_met_by_a_text_that_does_not_parse() -> None:
     assert parse_needs("def(a & b)").met(Text("a = = b"))
 
 
-@pytest.mark.parametrize("text", ["", "a &", "/(/", "def(a", "def()", "a b", "(a", "a)", "a && b", "a | | b", "!a"])
+@pytest.mark.parametrize(
+    "text", ["", "a &", "/(/", "def(a", "def()", "a b", "(a", "a)", "a && b", "a | | b", "!", "a ! b", ".a.b"]
+)
 def test_needs_that_do_not_parse_are_told(text: str) -> None:
     with pytest.raises(NeedsError, match="needs"):
         parse_needs(text)

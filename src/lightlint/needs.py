@@ -1,8 +1,12 @@
 """What a text must hold for a rule's fault to be in it: the `needs` of a page, asked before anything is parsed.
 
-A word stands for an identifier anywhere in the text, comments and strings included; `/.../` for a regular expression that
-matches somewhere (line by line anchors); `def(...)`, `class(...)` and `loop(...)` for one function, class or loop whose own
-text, decorators included, holds what stands in the brackets. `&` binds tighter than `|`; `*` needs nothing.
+`word` is an identifier anywhere in the text, comments and strings included; `.word` an attribute, `word()` something
+that is called and `.word()` a method that is; `word=` and `.word=` what stands right before the `=` of a keyword or an
+assignment. `def(...)`,
+`class(...)` and `loop(...)` ask for one function, class or loop whose own text, decorators included, holds what stands in
+the brackets, `subclass(...)` for a class with a base that is neither `object` nor of `torch.nn`. `/.../` is a regular
+expression, tried line by line; it begins with a literal character to be quick. `&` binds tighter than `|`, `!` denies what
+follows it, and `*` needs nothing.
 """
 
 from __future__ import annotations
@@ -16,14 +20,25 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import ast
 
+_GAP = r"(?:\s|\\\r?\n)*"  # what may stand between a name and the dot or bracket beside it
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_TOKEN = re.compile(r"/(?:[^/\\\n]|\\.)+/|\w+|[&|()*]|\S")
+_FORMS = {
+    ".": re.compile(rf"\.{_GAP}([A-Za-z_][A-Za-z0-9_]*)"),
+    ".()": re.compile(rf"\.{_GAP}([A-Za-z_][A-Za-z0-9_]*){_GAP}\("),
+    "()": re.compile(rf"([A-Za-z_][A-Za-z0-9_]*){_GAP}\("),
+    "=": re.compile(rf"([A-Za-z_][A-Za-z0-9_]*){_GAP}(?::[^=\n]*)?[-+*/%&|^@<>]{{0,2}}=(?!=)"),
+    ".=": re.compile(rf"\.{_GAP}([A-Za-z_][A-Za-z0-9_]*){_GAP}(?::[^=\n]*)?[-+*/%&|^@<>]{{0,2}}=(?!=)"),
+}
+_TOKEN = re.compile(r"/(?:[^/\\\n]|\\.)+/|(?:def|class|subclass|loop)\(|\.?\w+(?:\(\)|=)?|[&|()*!]|\S")
+_TERM = re.compile(r"(\.?)(\w+)(\(\)|=)?")
 _ROW = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")  # Python's own lines: `str.splitlines` knows more line ends
 _BLOCKS = {
     "def": {"FunctionDef", "AsyncFunctionDef"},
     "class": {"ClassDef"},
+    "subclass": {"ClassDef"},
     "loop": {"For", "AsyncFor", "While"},
 }  # the types of statements in `ast`, which is imported when a block is asked for
+_PLAIN_BASE = re.compile(r"object|(?:torch\.)?nn\.\w+")
 
 
 class NeedsError(ValueError):
@@ -35,19 +50,32 @@ class Text:
 
     def __init__(self, text: str, *also: str) -> None:
         self._texts = tuple(dict.fromkeys((text, *also)))
+        self._by_form: dict[str, frozenset[str]] = {}
 
     @cached_property
     def words(self) -> frozenset[str]:
         """Every identifier."""
         return frozenset(word for text in self._texts for word in _WORD.findall(text))
 
+    def names(self, form: str) -> frozenset[str]:
+        """The identifiers that occur in a form: `.`, `.()`, `()` or `=`."""
+        if form not in self._by_form:
+            found = (name for text in self._texts for name in _FORMS[form].findall(text))
+            self._by_form[form] = frozenset(found)
+        return self._by_form[form]
+
     def matches(self, pattern: re.Pattern[str]) -> bool:
         """Whether a regular expression matches somewhere."""
         return any(pattern.search(text) for text in self._texts)
 
     def blocks(self, kind: str) -> Sequence[Text]:
-        """The functions, classes or loops of the text; the text itself where Python cannot parse it."""
-        return self._by_kind[kind] if self._by_kind is not None else [self]
+        """The functions, classes or loops of the text; none where Python cannot parse it."""
+        return self._by_kind[kind] if self._by_kind is not None else ()
+
+    @property
+    def is_parsed(self) -> bool:
+        """Whether its blocks are known."""
+        return self._by_kind is not None
 
     @cached_property
     def _by_kind(self) -> dict[str, list[Text]] | None:
@@ -66,10 +94,14 @@ class Text:
         rows = _ROW.findall(text)
         found: dict[str, list[Text]] = {kind: [] for kind in _BLOCKS}
         for statement in _statements(tree.body):
-            for kind, types in _BLOCKS.items():
-                if type(statement).__name__ in types:
-                    first = min([statement.lineno, *(each.lineno for each in getattr(statement, "decorator_list", ()))])
-                    found[kind].append(Text("".join(rows[first - 1 : statement.end_lineno])))
+            kinds = [kind for kind, types in _BLOCKS.items() if type(statement).__name__ in types]
+            if not kinds:
+                continue
+            first = min([statement.lineno, *(each.lineno for each in getattr(statement, "decorator_list", ()))])
+            block = Text("".join(rows[first - 1 : statement.end_lineno]))
+            for kind in kinds:
+                if kind != "subclass" or any(not _PLAIN_BASE.fullmatch(ast.unparse(base)) for base in statement.bases):  # type: ignore[attr-defined]
+                    found[kind].append(block)
         return found
 
 
@@ -102,7 +134,7 @@ class Needs:
 
 @dataclass(frozen=True, slots=True)
 class _Expression:
-    """A word, a regular expression, a block or several of these; `weight` puts the quick ones first."""
+    """A word in some form, a regular expression, a block or several of these; `weight` puts the quick ones first."""
 
     operator: str = ""
     word: str = ""
@@ -114,16 +146,37 @@ class _Expression:
             return all(part.met(text) for part in self.parts)
         if self.operator == "|":
             return any(part.met(text) for part in self.parts)
+        if self.operator == "!":
+            return not self.parts[0].met(text)
         if self.operator == "/":
-            return text.matches(re.compile(self.word, re.MULTILINE))
+            return text.matches(_compiled(self.word))
+        if self.operator in _FORMS:
+            return self.word in text.words and self.word in text.names(self.operator)
         if self.operator:
             (inside,) = self.parts
-            return inside.met(text) and any(inside.met(block) for block in text.blocks(self.operator))
+            return inside.possible(text) and (
+                not text.is_parsed or any(inside.met(block) for block in text.blocks(self.operator))
+            )
         return not self.word or self.word in text.words
+
+    def possible(self, text: Text) -> bool:
+        """Whether a block of a text may meet it, as far as the whole text shows."""
+        if self.operator == "&":
+            return all(part.possible(text) for part in self.parts)
+        if self.operator == "|":
+            return any(part.possible(text) for part in self.parts)
+        if self.operator == "!":
+            return True
+        return self.parts[0].possible(text) if self.parts else self.met(text)
 
     def words(self) -> frozenset[str]:
         own = frozenset(_WORD.findall(re.sub(r"\\.", " ", self.word)))
         return own.union(*(part.words() for part in self.parts))
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.MULTILINE)
 
 
 def parse_needs(text: str) -> Needs:
@@ -172,20 +225,26 @@ def _expression(text: str) -> _Expression:
             return bracketed()
         if token == "*":
             return _Expression()
-        if token in _BLOCKS and peek() == "(":
-            take()
-            return _Expression(token, parts=(bracketed(),), weight=2)
+        if token == "!":
+            return _Expression("!", parts=(atom(),), weight=1)
+        if token.endswith("(") and token[:-1] in _BLOCKS:
+            return _Expression(token[:-1], parts=(bracketed(),), weight=3)
         if len(token) > 2 and token[0] == token[-1] == "/":
-            try:
-                re.compile(token[1:-1], re.MULTILINE)
-            except re.error as error:
-                raise NeedsError(f"needs: {token} in {text!r}: {error}") from None
-            return _Expression("/", token[1:-1], weight=1)
-        if not re.fullmatch(r"\w+", token):
+            return _regular(token, text)
+        found = _TERM.fullmatch(token)
+        if not found:
             raise NeedsError(f"needs: unexpected {token or 'end'!r} in {text!r}")
-        return _Expression(word=token)
+        return _Expression(found[1] + (found[3] or ""), found[2], weight=int(found[0] != found[2]))
 
     needs = chain("|")
     if position != len(tokens):
         raise NeedsError(f"needs: unexpected {tokens[position]!r} in {text!r}")
     return needs
+
+
+def _regular(token: str, text: str) -> _Expression:
+    try:
+        _compiled(token[1:-1])
+    except re.error as error:
+        raise NeedsError(f"needs: {token} in {text!r}: {error}") from None
+    return _Expression("/", token[1:-1], weight=2)
