@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from lightlint.facts.file import FileFacts
 
 _ASKS_VERSION = re.compile(
-    r"version|(?:^|_)(?:major|minor)(?:$|_)|greater|less_than|_(?:ge|le|gt|lt)_|^_?is_|^_?has_|hasattr|available|compat"
-    r"|legacy",
+    r"version|(?:^|_)(?:major|minor)(?:$|_)|greater|less_than|_(?:ge|le|gt|lt)_|\d_\d|^_?has_|hasattr|available|compat"
+    r"|legacy|^_?is_(?:new|old|at_least|before|after|since|(?:py)?torch|lightning|pt|pl|v?\d)",  # not `is_sparse`
     re.IGNORECASE,
 )
 
