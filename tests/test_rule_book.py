@@ -195,7 +195,7 @@ def test_needs_are_read_with_the_usual_precedence(text: str, words: set[str], me
 
 
 TWO_FUNCTIONS = """
-total: int = use(kept = 1) == 2
+total: int = use(kept = 1) == x.y . z
 
 @decorate
 def first(x):
@@ -237,6 +237,9 @@ class Second:
         ("kept=", True),
         (".total=", False),
         (".kept=", False),
+        ("row.backward", True),
+        ("row.step", False),
+        ("y.z & x.y", True),
         ("class(loop(self))", True),
         (r"/\. backward/", True),
         (r"/^def first/", True),
@@ -271,7 +274,7 @@ def test_needs_of_blocks_are_met_by_a_text_that_does_not_parse() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "a &", "/(/", "def(a", "def()", "a b", "(a", "a)", "a && b", "a | | b", "!", "a ! b", ".a.b"]
+    "text", ["", "a &", "/(/", "def(a", "def()", "a b", "(a", "a)", "a && b", "a | | b", "!", "a ! b", "a.b.c"]
 )
 def test_needs_that_do_not_parse_are_told(text: str) -> None:
     with pytest.raises(NeedsError, match="needs"):

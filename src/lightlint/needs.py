@@ -1,12 +1,11 @@
 """What a text must hold for a rule's fault to be in it: the `needs` of a page, asked before anything is parsed.
 
-`word` is an identifier anywhere in the text, comments and strings included; `.word` an attribute, `word()` something
-that is called and `.word()` a method that is; `word=` and `.word=` what stands right before the `=` of a keyword or an
-assignment. `def(...)`,
-`class(...)` and `loop(...)` ask for one function, class or loop whose own text, decorators included, holds what stands in
-the brackets, `subclass(...)` for a class with a base that is neither `object` nor of `torch.nn`. `/.../` is a regular
-expression, tried line by line; it begins with a literal character to be quick. `&` binds tighter than `|`, `!` denies what
-follows it, and `*` needs nothing.
+`word` is an identifier anywhere in the text, comments and strings included; `.word` an attribute, `torch.word` one of that
+name, `word()` something that is called and `.word()` a method that is; `word=` and `.word=` what stands right before the
+`=` of a keyword or an assignment. `def(...)`, `class(...)` and `loop(...)` ask for one function, class or loop whose own
+text, decorators included, holds what stands in the brackets, `subclass(...)` for a class with a base that is neither
+`object` nor of `torch.nn`. `/.../` is a regular expression, tried line by line; it begins with a literal character to be
+quick. `&` binds tighter than `|`, `!` denies what follows it, and `*` needs nothing.
 """
 
 from __future__ import annotations
@@ -25,11 +24,12 @@ _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _FORMS = {
     ".": re.compile(rf"\.{_GAP}([A-Za-z_][A-Za-z0-9_]*)"),
     ".()": re.compile(rf"\.{_GAP}([A-Za-z_][A-Za-z0-9_]*){_GAP}\("),
+    "a.b": re.compile(rf"([A-Za-z_][A-Za-z0-9_]*){_GAP}\.{_GAP}(?=([A-Za-z_][A-Za-z0-9_]*))"),
     "()": re.compile(rf"([A-Za-z_][A-Za-z0-9_]*){_GAP}\("),
     "=": re.compile(rf"([A-Za-z_][A-Za-z0-9_]*){_GAP}(?::[^=\n]*)?[-+*/%&|^@<>]{{0,2}}=(?!=)"),
     ".=": re.compile(rf"\.{_GAP}([A-Za-z_][A-Za-z0-9_]*){_GAP}(?::[^=\n]*)?[-+*/%&|^@<>]{{0,2}}=(?!=)"),
 }
-_TOKEN = re.compile(r"/(?:[^/\\\n]|\\.)+/|(?:def|class|subclass|loop)\(|\.?\w+(?:\(\)|=)?|[&|()*!]|\S")
+_TOKEN = re.compile(r"/(?:[^/\\\n]|\\.)+/|(?:def|class|subclass|loop)\(|\w+\.\w+|\.?\w+(?:\(\)|=)?|[&|()*!]|\S")
 _TERM = re.compile(r"(\.?)(\w+)(\(\)|=)?")
 _ROW = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")  # Python's own lines: `str.splitlines` knows more line ends
 _BLOCKS = {
@@ -58,9 +58,13 @@ class Text:
         return frozenset(word for text in self._texts for word in _WORD.findall(text))
 
     def names(self, form: str) -> frozenset[str]:
-        """The identifiers that occur in a form: `.`, `.()`, `()` or `=`."""
+        """The identifiers that occur in a form: `.`, `.()`, `a.b`, `()`, `=` or `.=`."""
         if form not in self._by_form:
-            found = (name for text in self._texts for name in _FORMS[form].findall(text))
+            found = (
+                name if isinstance(name, str) else ".".join(name)
+                for text in self._texts
+                for name in _FORMS[form].findall(text)
+            )
             self._by_form[form] = frozenset(found)
         return self._by_form[form]
 
@@ -151,7 +155,7 @@ class _Expression:
         if self.operator == "/":
             return text.matches(_compiled(self.word))
         if self.operator in _FORMS:
-            return self.word in text.words and self.word in text.names(self.operator)
+            return text.words.issuperset(self.word.split(".")) and self.word in text.names(self.operator)
         if self.operator:
             (inside,) = self.parts
             return inside.possible(text) and (
@@ -231,6 +235,8 @@ def _expression(text: str) -> _Expression:
             return _Expression(token[:-1], parts=(bracketed(),), weight=3)
         if len(token) > 2 and token[0] == token[-1] == "/":
             return _regular(token, text)
+        if re.fullmatch(r"\w+\.\w+", token):
+            return _Expression("a.b", token, weight=1)
         found = _TERM.fullmatch(token)
         if not found:
             raise NeedsError(f"needs: unexpected {token or 'end'!r} in {text!r}")
