@@ -192,6 +192,58 @@ def test_a_program_that_never_steps_is_one_clear_line(tmp_path: Path, text: str,
     assert ran.stdout.count("\n") == 1
 
 
+LIGHTNING = """
+import copy
+
+import lightning as L
+import torch
+import torchmetrics
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+
+class Net(L.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.net = nn.Sequential(nn.Linear(512, 1024), nn.ReLU(), nn.Linear(1024, 10))
+        self.accuracy = torchmetrics.Accuracy("multiclass", num_classes=10)
+
+    def training_step(self, batch, batch_idx):
+        print("batch", batch_idx)
+        images, labels = batch
+        loss = nn.functional.cross_entropy(self.net(images), labels)
+        self.accuracy(self.net(images), labels)
+        self.log("loss", loss, prog_bar=True, on_epoch=True)
+        self.log("accuracy", self.accuracy)
+        self.best = copy.deepcopy(self.net.state_dict())
+        return loss
+
+    def configure_optimizers(self):
+        return torch.optim.AdamW(self.parameters())
+
+
+data = TensorDataset(torch.randn(512, 512), torch.randint(0, 10, (512,)))
+trainer = L.Trainer(max_epochs=2, accelerator="gpu", precision="16-mixed", gradient_clip_val=1.0)
+trainer.fit(Net(), DataLoader(data, batch_size=64))
+"""
+
+
+@needs_torch
+@needs_lightning
+def test_a_lightning_module_that_logs_measures_and_copies_is_simulated(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(LIGHTNING)
+    ran = forecast(tmp_path, "--output-format", "json", "--gpu", "T4", "--", sys.executable, "train.py")
+    found = json.loads(ran.stdout)
+    assert found["problem"] == ""
+    labels = [step["label"] for step in found["steps"]]
+    assert labels[:4] == ["first", "step", "double", "bf16"]
+    assert ran.stderr.count("\nbatch ") + ran.stderr.startswith("batch ") == len(labels)  # a step takes one batch
+    size = 4 * (512 * 1024 + 1024 + 1024 * 10 + 10)
+    assert found["step"]["gradients"] == size
+    assert found["step"]["kinds"]["optimizer state"] == pytest.approx(2 * size, rel=0.01)
+    assert found["budgets"][0]["largest_batch"] > 100_000
+
+
 @needs_torch
 @needs_lightning
 def test_the_seed_with_a_batch_of_5000_takes_19_mib(tmp_path: Path) -> None:

@@ -61,6 +61,11 @@ def _deepcopy(tensor: torch.Tensor, memo: dict[int, Any]) -> torch.Tensor:
     return memo[id(tensor)]
 
 
+def optimizers() -> list[torch.optim.Optimizer]:
+    """The living optimizers, without Lightning's wrappers, which are optimizers of the same groups."""
+    return list({id(each.param_groups): each for each in alive(torch.optim.Optimizer)}.values())
+
+
 class Faker:
     """Replaces real tensors by fake ones, the same by the same."""
 
@@ -83,7 +88,7 @@ class Faker:
 
     def optimizers(self) -> list[torch.optim.Optimizer]:
         """Give every optimizer the fake parameters, and the implementation that it takes on a GPU."""
-        found = alive(torch.optim.Optimizer)
+        found = optimizers()
         for optimizer in found:
             for group in optimizer.param_groups:
                 group["params"] = [self._parameter(parameter) for parameter in group["params"]]

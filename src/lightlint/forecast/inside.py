@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 _MOST_DRAWS = 512  # batches without an optimizer step, before the program counts as one that never steps
 _MOST_MODULES = 1000  # told of a step
 _MOST_CHECKS = 5  # steps to find the largest batch for a budget
+_LARGER = 64  # times the batch, where twice of it takes no more: the peak is that of the optimizer's step
 _OTHERS = 8  # batches in which every optimizer should have stepped
 _OURS = str(Path(__file__).parents[1])
 _STANDARD = str(Path(os.__file__).parent)
@@ -70,7 +71,7 @@ class _Simulation:
         self._budgets: Mapping[str, int] = asked.get("budgets", {})
         self._at = -1
         self._steps: list[Step] = []
-        self._stepped: set[int] = set()
+        self._stepped: set[int] = set()  # by an optimizer's groups, which Lightning's wrapper shares
         self._draws = 0
         self._size: int | None = None
         self._gradients: dict[int, int] = {}
@@ -162,10 +163,12 @@ class _Simulation:
             if not self.draws_from_loader:  # the loop draws from no loader: go on from here, with the batch it has
                 self.begin(None)
             return
-        self._stepped.add(id(optimizer))
+        self._stepped.add(id(optimizer.param_groups))
         self.tracker.rename(self._tensors(list(optimizer.state.values())), Kind.OPTIMIZER)
         held = [parameter.grad for group in optimizer.param_groups for parameter in group["params"]]
-        self._gradients[id(optimizer)] = sum(grad.numel() * grad.element_size() for grad in held if grad is not None)
+        self._gradients[id(optimizer.param_groups)] = sum(
+            grad.numel() * grad.element_size() for grad in held if grad is not None
+        )
         if self._real is None:
             self._next_phase()
 
@@ -225,6 +228,8 @@ class _Simulation:
             settled = before is not None and (is_near(before, budget) or before.batch == size)
             if size and not settled and rounds < _MOST_CHECKS:
                 self._phases.append(Phase(label, size=size))
+            elif size is None and self._size and not any(phase.label == "larger" for phase in self._phases):
+                self._phases.append(Phase("larger", times=_LARGER))
         return len(self._phases) > self._at
 
     def _end(self, problem: str) -> None:

@@ -38,6 +38,7 @@ class Tracker(TorchDispatchMode):  # type: ignore[misc]  # torch is no dependenc
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if func is torch.ops.aten._local_scalar_dense.default:
             return constant(args[0].dtype)
+        func = _SIZED.get(func, func)
         result = func(*args, **(kwargs or {}))
         for leaf in tree_leaves(result):
             if isinstance(leaf, torch.Tensor):
@@ -96,3 +97,21 @@ class Tracker(TorchDispatchMode):  # type: ignore[misc]  # torch is no dependenc
         kind, module = self._kinds.pop(key, Kind.ACTIVATIONS), self._modules.pop(key, "")
         self._live[kind, module] -= size
         self._references.pop(key, None)
+
+
+def _unique(values: torch.Tensor, _sorted: bool = True, inverse: bool = False, counts: bool = False) -> Any:
+    """As if all values were equal: metrics look whether there are more than classes."""
+    flat = values.new_empty(min(1, values.numel()))
+    return (
+        flat,
+        torch.empty_like(values, dtype=torch.int64) if inverse else flat.new_empty(0, dtype=torch.int64),
+        torch.empty_like(flat, dtype=torch.int64) if counts else flat.new_empty(0, dtype=torch.int64),
+    )
+
+
+def _bincount(values: torch.Tensor, weights: torch.Tensor | None = None, minlength: int = 0) -> torch.Tensor:
+    return values.new_empty(max(minlength, 1), dtype=torch.int64 if weights is None else weights.dtype)
+
+
+# Operations whose result is of a size that depends on values, where one is found that most programs go on with.
+_SIZED: Mapping[Any, Any] = {torch.ops.aten._unique2.default: _unique, torch.ops.aten.bincount.default: _bincount}
