@@ -118,7 +118,9 @@ def _parser() -> Parser:
     )
 
     group = parser.add_argument_group("speed")
-    group.add_argument("-j", "--jobs", type=count, metavar="N", help="processes to lint in (default: by the work)")
+    group.add_argument(
+        "-j", "--jobs", type=_jobs, metavar="N", help="processes to lint in (default: by the work), or dask:ADDRESS"
+    )
     group.add_argument(
         "--shard",
         type=_shard,
@@ -138,6 +140,10 @@ def count(text: str) -> int:
     if not text.isdecimal() or not int(text):
         raise argparse.ArgumentTypeError(f"expected a number from 1, found {text!r}")
     return int(text)
+
+
+def _jobs(text: str) -> int | str:
+    return text.removeprefix("dask:") if text.startswith("dask:") else count(text)
 
 
 def _shard(text: str) -> Shard:

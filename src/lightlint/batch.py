@@ -119,5 +119,16 @@ def unread(filename: str, error: UnreadableError, settings: Settings) -> Result:
     return Result((finding,) if finding.name in settings.rules_for(filename) else (), files=1)
 
 
+def shares(sizes: Sequence[int], count: int) -> list[list[int]]:
+    """The indices of files in so many shares of about the same size."""
+    parts: list[list[int]] = [[] for _ in range(count)]
+    filled = [0] * count
+    for index in sorted(range(len(sizes)), key=lambda index: -sizes[index]):
+        least = filled.index(min(filled))
+        parts[least].append(index)
+        filled[least] += sizes[index] + 1
+    return [sorted(part) for part in parts]
+
+
 def _crashed(crash: Crash) -> Problem:
     return Problem(crash.filename, f"the check of `{crash.rule}` failed", details=crash.traceback)

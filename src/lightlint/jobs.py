@@ -11,7 +11,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from lightlint.batch import One, Outcome, checked, outcomes
+from lightlint.batch import One, Outcome, checked, outcomes, shares
 from lightlint.cache.store import Kept
 from lightlint.digest import digest
 from lightlint.facts.project import Projects, Question
@@ -43,7 +43,7 @@ def lint_files(
     files: Sequence[Path],
     settings: Settings,
     cache: Cache | None,
-    jobs: int | None,
+    jobs: int | str | None,
     progress: Progress,
     one: One = checked,
 ) -> list[Result]:
@@ -79,10 +79,15 @@ def _recalled(files: Sequence[Path], settings: Settings, cache: Cache, projects:
 
 
 def _linted(
-    files: Sequence[Path], settings: Settings, projects: Projects, jobs: int | None, cache: Cache | None, one: One
+    files: Sequence[Path], settings: Settings, projects: Projects, jobs: int | str | None, cache: Cache | None, one: One
 ) -> Iterator[_Linted]:
-    """Lint files in this process or in several; in the latter they come as they are done."""
+    """Lint files in this process, in several, or on the cluster of an address; in the latter they come as they are done."""
     sizes = [_size(path) for path in files]
+    if isinstance(jobs, str):
+        from lightlint.cluster import lint_on
+
+        yield from (_Linted(number, result) for number, result in lint_on(jobs, files, sizes, settings, one))
+        return
     forks = sys.platform == "linux" and threading.active_count() == 1
     workers = _sized(sum(sizes), forks) if jobs is None else jobs
     workers = min(workers, len(files))
@@ -113,17 +118,6 @@ def _size(path: Path) -> int:
         return 0
 
 
-def _shares(sizes: Sequence[int], count: int) -> list[list[int]]:
-    """The indices of files in so many shares of about the same size."""
-    shares: list[list[int]] = [[] for _ in range(count)]
-    filled = [0] * count
-    for index in sorted(range(len(sizes)), key=lambda index: -sizes[index]):
-        least = filled.index(min(filled))
-        shares[least].append(index)
-        filled[least] += sizes[index] + 1
-    return [sorted(share) for share in shares]
-
-
 def _shared(
     files: Sequence[Path],
     sizes: Sequence[int],
@@ -140,7 +134,7 @@ def _shared(
     open_ends: dict[Connection, set[int]] = {}
     processes = []
     try:
-        for share in _shares(sizes, workers):
+        for share in shares(sizes, workers):
             ours, theirs = context.Pipe(duplex=False)
             chosen = [(index, files[index]) for index in share]
             known = cache.summaries() if cache else None

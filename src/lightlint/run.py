@@ -41,7 +41,7 @@ def check(
     settings: Settings,
     *,
     cache: Cache | None = None,
-    jobs: int | None = 1,
+    jobs: int | str | None = 1,
     shard: Shard = WHOLE,
     timed: bool = False,
     progress: Progress | None = None,
@@ -52,7 +52,7 @@ def check(
         paths: what to lint.
         settings: those of the working directory.
         cache: where findings of earlier runs are, and those of this one go.
-        jobs: how many processes share the work; None sizes them to it.
+        jobs: how many processes share the work, or the address of a Dask scheduler; None sizes them to the work.
         shard: which part of the files.
         timed: say what takes how long.
         progress: told the number of files done and of all.
