@@ -1,9 +1,9 @@
 """Tell why code runs in one environment and not in another, on real ones: `python tests/ecosystem/env_pairs.py FOLDER`.
 
 Each folder of `fixtures/environments` is a program and two environments, one of which it runs in. They are made of
-pinned requirements in FOLDER, where they stay for the next time (some 20 GB); the program is run in both, a snapshot is
+pinned requirements in FOLDER, where they stay for the next time (some 14 GB); the program is run in both, a snapshot is
 taken of both, and the first row of `lightlint env diff A B --code` must name the true cause. Prints a Markdown table;
-status 1 if a pair is not as it says. Needs a package index and `python3.11` and `python3.12`.
+status 1 if a pair is not as it says. Needs a package index, that of torch's CPU builds, and `python3.11` and `python3.12`.
 
 With `--update` the snapshots are written beside the programs, for the test that needs none of this.
 """
