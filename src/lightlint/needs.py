@@ -32,6 +32,7 @@ _FORMS = {
 _TOKEN = re.compile(r"/(?:[^/\\\n]|\\.)+/|(?:def|class|subclass|loop)\(|\w+\.\w+|\.?\w+(?:\(\)|=)?|[&|()*!]|\S")
 _TERM = re.compile(r"(\.?)(\w+)(\(\)|=)?")
 _ROW = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")  # Python's own lines: `str.splitlines` knows more line ends
+_ODD_ROW = re.compile(r"[\v\f\x1c-\x1e]")  # what `str.splitlines` takes for line ends, too, among ASCII
 _BLOCKS = {
     "def": {"FunctionDef", "AsyncFunctionDef"},
     "class": {"ClassDef"},
@@ -51,6 +52,13 @@ class Text:
     def __init__(self, text: str, *also: str) -> None:
         self._texts = tuple(dict.fromkeys((text, *also)))
         self._by_form: dict[str, frozenset[str]] = {}
+        self._blocks: dict[str, list[Text]] = {}
+
+    def holds(self, word: str) -> bool:
+        """Whether an identifier occurs; most blocks do not have it even as a part of another one."""
+        if "words" not in self.__dict__ and not any(word in text for text in self._texts):
+            return False
+        return word in self.words
 
     @cached_property
     def words(self) -> frozenset[str]:
@@ -74,7 +82,11 @@ class Text:
 
     def blocks(self, kind: str) -> Sequence[Text]:
         """The functions, classes or loops of the text; none where Python cannot parse it."""
-        return self._by_kind[kind] if self._by_kind is not None else ()
+        if self._by_kind is None:
+            return ()
+        if kind not in self._blocks:
+            self._blocks[kind] = [Text("".join(self._rows[first:last])) for first, last in self._by_kind[kind]]
+        return self._blocks[kind]
 
     @property
     def is_parsed(self) -> bool:
@@ -82,27 +94,35 @@ class Text:
         return self._by_kind is not None
 
     @cached_property
-    def _by_kind(self) -> dict[str, list[Text]] | None:
+    def _rows(self) -> list[str]:
+        text = self._by_itself
+        return text.splitlines(keepends=True) if text.isascii() and not _ODD_ROW.search(text) else _ROW.findall(text)
+
+    @property
+    def _by_itself(self) -> str:
+        """What Python can parse: the text of a block is indented as in its file."""
+        text = self._texts[0]
+        return f"if 1:\n{text}" if text[:1] in {" ", "\t"} else text
+
+    @cached_property
+    def _by_kind(self) -> dict[str, list[tuple[int, int]]] | None:
+        """The first row and the one behind the last of each block."""
         import ast
         import warnings
 
-        text = self._texts[0]
-        if text[:1] in {" ", "\t"}:  # a block's text is indented as in its file
-            text = f"if 1:\n{text}"
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                tree = ast.parse(text)
+                tree = ast.parse(self._by_itself)
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             return None
-        rows = _ROW.findall(text)
-        found: dict[str, list[Text]] = {kind: [] for kind in _BLOCKS}
+        found: dict[str, list[tuple[int, int]]] = {kind: [] for kind in _BLOCKS}
         for statement in _statements(tree.body):
             kinds = [kind for kind, types in _BLOCKS.items() if type(statement).__name__ in types]
             if not kinds:
                 continue
             first = min([statement.lineno, *(each.lineno for each in getattr(statement, "decorator_list", ()))])
-            block = Text("".join(rows[first - 1 : statement.end_lineno]))
+            block = (first - 1, statement.end_lineno or first)
             for kind in kinds:
                 if kind != "subclass" or any(not _PLAIN_BASE.fullmatch(ast.unparse(base)) for base in statement.bases):  # type: ignore[attr-defined]
                     found[kind].append(block)
@@ -155,13 +175,13 @@ class _Expression:
         if self.operator == "/":
             return text.matches(_compiled(self.word))
         if self.operator in _FORMS:
-            return text.words.issuperset(self.word.split(".")) and self.word in text.names(self.operator)
+            return all(map(text.holds, self.word.split("."))) and self.word in text.names(self.operator)
         if self.operator:
             (inside,) = self.parts
             return inside.possible(text) and (
                 not text.is_parsed or any(inside.met(block) for block in text.blocks(self.operator))
             )
-        return not self.word or self.word in text.words
+        return not self.word or text.holds(self.word)
 
     def possible(self, text: Text) -> bool:
         """Whether a block of a text may meet it, as far as the whole text shows."""
