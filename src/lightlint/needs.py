@@ -21,16 +21,13 @@ if TYPE_CHECKING:
 
 _GAP = r"(?:\s|\\\r?\n)*"  # what may stand between a name and the dot or bracket beside it
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_FORMS = {
-    ".": re.compile(rf"\.{_GAP}([A-Za-z_][A-Za-z0-9_]*)"),
-    ".()": re.compile(rf"\.{_GAP}([A-Za-z_][A-Za-z0-9_]*){_GAP}\("),
-    "a.b": re.compile(rf"([A-Za-z_][A-Za-z0-9_]*){_GAP}\.{_GAP}(?=([A-Za-z_][A-Za-z0-9_]*))"),
-    "()": re.compile(rf"([A-Za-z_][A-Za-z0-9_]*){_GAP}\("),
-    "=": re.compile(rf"([A-Za-z_][A-Za-z0-9_]*){_GAP}(?::[^=\n]*)?[-+*/%&|^@<>]{{0,2}}=(?!=)"),
-    ".=": re.compile(rf"\.{_GAP}([A-Za-z_][A-Za-z0-9_]*){_GAP}(?::[^=\n]*)?[-+*/%&|^@<>]{{0,2}}=(?!=)"),
-}
-_TOKEN = re.compile(r"/(?:[^/\\\n]|\\.)+/|(?:def|class|subclass|loop)\(|\w+\.\w+|\.?\w+(?:\(\)|=)?|[&|()*!]|\S")
-_TERM = re.compile(r"(\.?)(\w+)(\(\)|=)?")
+_BEHIND = {
+    "": r"\b",
+    "()": rf"{_GAP}\(",
+    "=": rf"{_GAP}(?::[^=\n]*)?[-+*/%&|^@<>]{{0,2}}=(?!=)",
+}  # what follows a word in a form
+_TOKEN = re.compile(r"/(?:[^/\\\n]|\\.)+/|(?:def|class|subclass|loop)\(|(?:\w*\.)?\w+(?:\(\)|=)?|[&|()*!]|\S")
+_TERM = re.compile(r"(?:(\w+)?(\.))?(\w+)(\(\)|=)?")
 _ROW = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")  # Python's own lines: `str.splitlines` knows more line ends
 _ODD_ROW = re.compile(r"[\v\f\x1c-\x1e]")  # what `str.splitlines` takes for line ends, too, among ASCII
 _BLOCKS = {
@@ -42,6 +39,9 @@ _BLOCKS = {
 _PLAIN_BASE = re.compile(r"object|(?:torch\.)?nn\.\w+")
 
 
+_Ranges = dict[str, list[tuple[int, int]]]
+
+
 class NeedsError(ValueError):
     """An expression that does not parse."""
 
@@ -49,9 +49,9 @@ class NeedsError(ValueError):
 class Text:
     """A text that `needs` are asked of; `also` are other forms of it, such as a notebook's cells with their magics."""
 
-    def __init__(self, text: str, *also: str) -> None:
+    def __init__(self, text: str, *also: str, ranges: _Ranges | None = None) -> None:
         self._texts = tuple(dict.fromkeys((text, *also)))
-        self._by_form: dict[str, frozenset[str]] = {}
+        self._known = ranges
         self._blocks: dict[str, list[Text]] = {}
 
     def holds(self, word: str) -> bool:
@@ -65,17 +65,6 @@ class Text:
         """Every identifier."""
         return frozenset(word for text in self._texts for word in _WORD.findall(text))
 
-    def names(self, form: str) -> frozenset[str]:
-        """The identifiers that occur in a form: `.`, `.()`, `a.b`, `()`, `=` or `.=`."""
-        if form not in self._by_form:
-            found = (
-                name if isinstance(name, str) else ".".join(name)
-                for text in self._texts
-                for name in _FORMS[form].findall(text)
-            )
-            self._by_form[form] = frozenset(found)
-        return self._by_form[form]
-
     def matches(self, pattern: re.Pattern[str]) -> bool:
         """Whether a regular expression matches somewhere."""
         return any(pattern.search(text) for text in self._texts)
@@ -85,7 +74,7 @@ class Text:
         if self._by_kind is None:
             return ()
         if kind not in self._blocks:
-            self._blocks[kind] = [Text("".join(self._rows[first:last])) for first, last in self._by_kind[kind]]
+            self._blocks[kind] = [self._block(first, last, self._by_kind) for first, last in self._by_kind[kind]]
         return self._blocks[kind]
 
     @property
@@ -93,30 +82,34 @@ class Text:
         """Whether its blocks are known."""
         return self._by_kind is not None
 
+    def _block(self, first: int, last: int, ranges: _Ranges) -> Text:
+        """The text of some rows, which knows the blocks in it."""
+        inner = {
+            kind: [(start - first, end - first) for start, end in found if first <= start and end <= last]
+            for kind, found in ranges.items()
+        }
+        return Text("".join(self._rows[first:last]), ranges=inner)
+
     @cached_property
     def _rows(self) -> list[str]:
-        text = self._by_itself
+        text = self._texts[0]
         return text.splitlines(keepends=True) if text.isascii() and not _ODD_ROW.search(text) else _ROW.findall(text)
 
-    @property
-    def _by_itself(self) -> str:
-        """What Python can parse: the text of a block is indented as in its file."""
-        text = self._texts[0]
-        return f"if 1:\n{text}" if text[:1] in {" ", "\t"} else text
-
     @cached_property
-    def _by_kind(self) -> dict[str, list[tuple[int, int]]] | None:
-        """The first row and the one behind the last of each block."""
+    def _by_kind(self) -> _Ranges | None:
+        """The first row of each block and the one behind its last, counted from 0."""
+        if self._known is not None:
+            return self._known
         import ast
         import warnings
 
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                tree = ast.parse(self._by_itself)
+                tree = ast.parse(self._texts[0])
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             return None
-        found: dict[str, list[tuple[int, int]]] = {kind: [] for kind in _BLOCKS}
+        found: _Ranges = {kind: [] for kind in _BLOCKS}
         for statement in _statements(tree.body):
             kinds = [kind for kind, types in _BLOCKS.items() if type(statement).__name__ in types]
             if not kinds:
@@ -174,8 +167,6 @@ class _Expression:
             return not self.parts[0].met(text)
         if self.operator == "/":
             return text.matches(_compiled(self.word))
-        if self.operator in _FORMS:
-            return all(map(text.holds, self.word.split("."))) and self.word in text.names(self.operator)
         if self.operator:
             (inside,) = self.parts
             return inside.possible(text) and (
@@ -255,17 +246,25 @@ def _expression(text: str) -> _Expression:
             return _Expression(token[:-1], parts=(bracketed(),), weight=3)
         if len(token) > 2 and token[0] == token[-1] == "/":
             return _regular(token, text)
-        if re.fullmatch(r"\w+\.\w+", token):
-            return _Expression("a.b", token, weight=1)
         found = _TERM.fullmatch(token)
         if not found:
             raise NeedsError(f"needs: unexpected {token or 'end'!r} in {text!r}")
-        return _Expression(found[1] + (found[3] or ""), found[2], weight=int(found[0] != found[2]))
+        return _term(*found.groups(""))
 
     needs = chain("|")
     if position != len(tokens):
         raise NeedsError(f"needs: unexpected {tokens[position]!r} in {text!r}")
     return needs
+
+
+def _term(before: str, dot: str, word: str, form: str) -> _Expression:
+    """A word in a form, behind a dot or another word and a dot; the words are asked for before the pattern is."""
+    if not dot and not form:
+        return _Expression(word=word)
+    start = rf"{before}(?<!\w{before}){_GAP}\.{_GAP}{word}" if before else rf"\.{_GAP}{word}"
+    pattern = (start if dot else rf"{word}(?<!\w{word})") + _BEHIND[form]
+    words = tuple(_Expression(word=each) for each in (before, word) if each)
+    return _Expression("&", parts=(*words, _Expression("/", pattern, weight=2)), weight=1)
 
 
 def _regular(token: str, text: str) -> _Expression:
