@@ -78,14 +78,15 @@ def _dispatch(arguments: Sequence[str]) -> int:
     options = parse(arguments)
     settings = load_settings(as_settings(options), file=options.config, isolated=options.isolated)
     with kept_code("command"):
-        return _stdin(options, settings) if options.paths == ["-"] else _paths(options, settings)
+        return _stdin(options, settings) if options.paths == ["-"] else _paths(arguments, options, settings)
 
 
-def _paths(options: Namespace, settings: Settings) -> int:
+def _paths(arguments: Sequence[str], options: Namespace, settings: Settings) -> int:
     from lightlint import run
     from lightlint.reports.progress import progress_bar
 
     fixing = settings.fix or options.diff
+    cache = None if fixing else _cache(options, settings)
     with progress_bar(not options.quiet) as progress:
         if fixing:
             result = run.fix(
@@ -97,7 +98,6 @@ def _paths(options: Namespace, settings: Settings) -> int:
                 progress=progress,
             )
         else:
-            cache = _cache(options, settings)
             result = run.check(
                 options.paths,
                 settings,
@@ -109,7 +109,13 @@ def _paths(options: Namespace, settings: Settings) -> int:
             )
     if not result.files and not result.problems and not options.quiet:
         _say(f"no Python files found under {', '.join(options.paths)}")
-    return _report(result, options, settings, sys.stdout)
+    status = _report(result, options, settings, sys.stdout)
+    stamps = cache.looked_at() if cache is not None and result.files and not result.problems else None
+    if stamps is not None:
+        from lightlint.cache import whole
+
+        whole.keep(arguments, stamps, "".join(_texts(result, options, settings, sys.stdout)), status)
+    return status
 
 
 def _cache(options: Namespace, settings: Settings) -> Cache | None:
@@ -149,15 +155,26 @@ def _report(result: Result, options: Namespace, settings: Settings, stream: Text
         _say(f"{problem.filename}: {problem.message}{hint}")
         if options.verbose:
             sys.stderr.write(problem.details)
-    listed = [finding for finding in result.findings if settings.for_path(finding.filename).shows(finding)]
     if options.diff:
         _print(_diffs(result, stream), stream)
+        if not options.quiet:
+            _print(_summary(result, _listed(result, settings), options.diff, sys.stderr), sys.stderr)
     else:
-        _print([_listing(listed, result.spent, options, settings, stream)], stream)
-    if not options.quiet and (options.diff or settings.output_format not in {"json", "sarif"}):
-        below = sys.stderr if options.diff else stream
-        _print(_summary(result, listed, options.diff, below), below)
+        _print(_texts(result, options, settings, stream), stream)
     return _status(result, options)
+
+
+def _texts(result: Result, options: Namespace, settings: Settings, stream: TextIO) -> list[str]:
+    """The report of a run that was not to show differences."""
+    listed = _listed(result, settings)
+    texts = [_listing(listed, result.spent, options, settings, stream)]
+    if not options.quiet and settings.output_format not in {"json", "sarif"}:
+        texts += _summary(result, listed, options.diff, stream)
+    return texts
+
+
+def _listed(result: Result, settings: Settings) -> list[Finding]:
+    return [finding for finding in result.findings if settings.for_path(finding.filename).shows(finding)]
 
 
 def _status(result: Result, options: Namespace) -> int:
@@ -168,12 +185,12 @@ def _status(result: Result, options: Namespace) -> int:
 
 
 def _listing(findings: Sequence[Finding], spent: Spent, options: Namespace, settings: Settings, stream: TextIO) -> str:
-    from lightlint.reports import statistics
     from lightlint.reports.paint import wants_colour
 
-    as_json = settings.output_format == "json"
     if options.statistics:
-        if as_json:
+        from lightlint.reports import statistics
+
+        if settings.output_format == "json":
             return statistics.render_json(findings)
         return statistics.render(findings, wants_colour(stream), () if options.quiet else spent)
     report = import_module(f"lightlint.reports.{settings.output_format}")

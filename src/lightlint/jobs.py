@@ -16,10 +16,10 @@ from lightlint.cache.store import Kept
 from lightlint.digest import digest
 from lightlint.facts.project import Projects, Question
 from lightlint.facts.questions import Answers
+from lightlint.looked import LOOKED
 from lightlint.results import Problem, Progress, Result
 from lightlint.settings import Settings
 from lightlint.sources.load import bytes_of
-from lightlint.sources.looked import LOOKED
 from lightlint.sources.source import UnreadableError
 
 if TYPE_CHECKING:

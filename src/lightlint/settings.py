@@ -11,6 +11,7 @@ from typing import Any
 
 from lightlint.finding import Finding, Tier
 from lightlint.globs import matches
+from lightlint.looked import looked
 from lightlint.options import SettingsError, checked, in_file, kind_of, on_command_line, shown
 from lightlint.select import Layer, Selection, resolve
 
@@ -166,6 +167,7 @@ def _file_above(directory: Path) -> Path | None:
 
 
 def _is_file(path: Path) -> bool:
+    looked(path)
     try:
         return path.is_file()
     except OSError:  # a directory that may not be searched, a name too long
@@ -182,6 +184,7 @@ def _of_file(path: Path, overrides: Table) -> Settings:
 
 
 def _read(path: Path) -> bytes:
+    looked(path)
     try:
         return path.read_bytes()
     except OSError as error:

@@ -8,14 +8,16 @@ import contextlib
 import os
 import sys
 import time
-from collections.abc import Iterator
-from pathlib import Path
-from typing import TYPE_CHECKING
+from importlib.machinery import PathFinder
 
 from lightlint import __version__
 from lightlint.digest import digest
 
+TYPE_CHECKING = False  # that of `typing`, whose import a warm run has no time for
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
     from lightlint.settings import Settings
 
 NAME = ".lightlint_cache"
@@ -30,19 +32,18 @@ _TAG = """Signature: 8a477f597d28d172789f06886806bc55
 
 def this_tool() -> str:
     """A digest of all that decides what lightlint makes of a text: its own code and pages, libcst, and Python."""
-    here = Path(__file__).parents[1]
-    packed = here / "rules"
-    folders = (here, packed if packed.is_dir() else here.parents[1] / "rules", *_libcst())
-    stamps = sorted(stamp for folder in folders for stamp in _stamps(str(folder)))
+    here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # noqa: PTH100, PTH120
+    packed = os.path.join(here, "rules")
+    beside = os.path.join(os.path.dirname(os.path.dirname(here)), "rules")  # noqa: PTH120
+    folders = (here, packed if os.path.isdir(packed) else beside, *_libcst())  # noqa: PTH112
+    stamps = sorted(stamp for folder in folders for stamp in _stamps(folder))
     return digest(repr((__version__, sys.version, stamps)))
 
 
-def _libcst() -> Iterator[Path]:
-    from importlib.util import find_spec
-
-    found = find_spec("libcst")
+def _libcst() -> Iterator[str]:
+    found = PathFinder.find_spec("libcst")
     if found is not None and found.origin is not None:
-        yield Path(found.origin).parent
+        yield os.path.dirname(found.origin)  # noqa: PTH120
 
 
 def _stamps(folder: str) -> Iterator[tuple[str, int, int]]:
@@ -60,8 +61,8 @@ def _stamps(folder: str) -> Iterator[tuple[str, int, int]]:
 def folder_of(named: Path | None, settings: Settings) -> str:
     """The cache's folder: the one named, that of the environment, else one beside the settings or in the working directory."""
     chosen = named or os.environ.get("LIGHTLINT_CACHE_DIR")
-    beside = settings.file.parent if settings.file else Path.cwd()
-    return os.path.abspath(chosen or beside / NAME)  # noqa: PTH100
+    beside = settings.file.parent if settings.file else os.getcwd()  # noqa: PTH109
+    return os.path.abspath(chosen or os.path.join(beside, NAME))  # noqa: PTH100
 
 
 def read(path: str) -> tuple[bytes, bytes] | None:

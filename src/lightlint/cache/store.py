@@ -13,25 +13,20 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from stat import S_ISDIR
 from typing import TYPE_CHECKING, Any
 
 from lightlint.cache import folder
 from lightlint.cache.codec import packed, unpacked
+from lightlint.cache.stamps import NEVER, OF_FILE, Stamp, is_recent, stamp
 from lightlint.digest import digest
+from lightlint.looked import LOOKED
 from lightlint.results import Problem, Result
 from lightlint.settings import Settings
-from lightlint.sources.looked import LOOKED
 
 if TYPE_CHECKING:
     from lightlint.facts.project import Projects, Question
     from lightlint.facts.questions import Answers
 
-_COARSE = 2_000_000_000  # nanoseconds in which a later change can have the same time, in some file systems
-_FINE = 20_000_000  # the same for the time that nobody can set
-_NEVER = [-1]
-_OF_FILE = 3  # the stamp of a file has its size, too
-Stamp = list[int] | None
 Answered = tuple["Question", str]
 
 
@@ -78,7 +73,7 @@ class Cache:
         self._rest = b""
         self._state = self._read()
         self._unchanged = bool(self._state.stamps) and all(
-            _stamp(path) == stamp for path, stamp in self._state.stamps.items()
+            stamp(path) == before for path, before in self._state.stamps.items()
         )
         self._used: set[str] = set()
         self._new = False
@@ -162,10 +157,10 @@ class Cache:
             return
         inside = os.path.dirname(self._file)  # noqa: PTH120
         paths = {os.path.abspath(path) for path in LOOKED}  # noqa: PTH100
-        stamps = {path: _stamp(path) for path in sorted(paths) if not path.startswith(inside)}
-        if any(stamp and len(stamp) == _OF_FILE and max(stamp[:2]) >= self._start for stamp in stamps.values()):
+        stamps = {path: stamp(path) for path in sorted(paths) if not path.startswith(inside)}
+        if any(found and len(found) == OF_FILE and max(found[:2]) >= self._start for found in stamps.values()):
             return
-        stamps = {path: _NEVER if stamp and self._is_recent(stamp) else stamp for path, stamp in stamps.items()}
+        stamps = {path: NEVER if found and is_recent(found, self._start) else found for path, found in stamps.items()}
         if self._unchanged:
             stamps = self._state.stamps | stamps
         entries = self._entries_to_write()
@@ -179,8 +174,12 @@ class Cache:
             json.dumps(second, **compact).encode(),  # type: ignore[arg-type]
         )
 
-    def _is_recent(self, stamp: list[int]) -> bool:
-        return stamp[0] >= self._start - _COARSE or stamp[1] >= self._start - _FINE
+    def looked_at(self) -> dict[str, Stamp] | None:
+        """The stamps of all that this run hangs on; None unless every finding came from here and nothing has changed."""
+        if self._new or not self._unchanged:
+            return None
+        paths = {os.path.abspath(path) for path in LOOKED} - self._state.stamps.keys()  # noqa: PTH100
+        return self._state.stamps | {path: stamp(path) for path in paths}
 
     def _entries_to_write(self) -> dict[str, _Entry]:
         kept: dict[str, _Entry] = {}
@@ -235,15 +234,6 @@ class Cache:
 
 def _rules_key(active: frozenset[str], settings: Settings) -> str:
     return digest(repr((sorted(active), settings.target, settings.distributed)))
-
-
-def _stamp(path: str) -> Stamp:
-    try:
-        status = os.stat(path)  # noqa: PTH116
-    except (OSError, ValueError):
-        return None
-    times = [status.st_mtime_ns, status.st_ctime_ns]
-    return times if S_ISDIR(status.st_mode) else [*times, status.st_size]
 
 
 def _of(table: list[Any], entry: _Entry) -> Iterable[Answered]:

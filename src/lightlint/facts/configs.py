@@ -18,7 +18,7 @@ from lightlint.facts.canonical import canonical
 from lightlint.facts.summary import CallSummary
 from lightlint.facts.unknown import UNKNOWN
 from lightlint.facts.yaml_text import read_yaml
-from lightlint.sources.looked import looked
+from lightlint.looked import looked
 
 _SUFFIXES = (".yaml", ".yml")
 _FOLDERS = {"conf", "confs", "config", "configs"}

@@ -40,6 +40,7 @@ from lightlint.facts.updates import Updates
 from lightlint.facts.workers import Workers
 from lightlint.facts.world import World
 from lightlint.facts.writes import Writes
+from lightlint.sources.depth import too_deep
 from lightlint.sources.load import load
 from lightlint.sources.source import Source, UnreadableError
 
@@ -72,6 +73,19 @@ class FileFacts(Basis):
         self._target = target or {}
         self._others: dict[Path, FileFacts] = {}
 
+    def release(self) -> None:
+        """Let go of all: facts refer to one another in circles, which only a costly collection would find."""
+        for other in self._others.values():
+            other.release()
+        own = [self.tree, *(fact for fact in vars(self).values() if self._is_of_this_file(fact))]
+        for fact in own:
+            vars(fact).clear()
+        vars(self).clear()
+
+    def _is_of_this_file(self, fact: object) -> bool:
+        """Whether a fact looks at this file's tree: what is true of other files, too, is kept for them."""
+        return any(each is self.tree or each is self for each in getattr(fact, "__dict__", {}).values())
+
     def of_class(self, name: str) -> tuple[FileFacts, cst.ClassDef] | None:
         """A class of the project by canonical name, with the facts of its file; None for one out of sight.
 
@@ -88,8 +102,10 @@ class FileFacts(Basis):
         if path not in self._others:
             try:
                 source = load(path)
-                module = cst.parse_module(source.text)
+                module = cst.parse_module(source.text) if too_deep(source.text) is None else None
             except (UnreadableError, cst.ParserSyntaxError):
+                return None
+            if module is None:
                 return None
             self._others[path] = FileFacts(
                 source, module, self.project, distributed=self._distributed, target=self._target

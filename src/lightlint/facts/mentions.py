@@ -7,7 +7,7 @@ from pathlib import Path
 from weakref import WeakKeyDictionary
 
 from lightlint.facts.project import Project
-from lightlint.sources.looked import looked
+from lightlint.looked import looked
 from lightlint.sources.source import Source
 
 _ANSWERS: WeakKeyDictionary[Project, dict[str, bool]] = WeakKeyDictionary()

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from lightlint.facts.requirements import Requirement, normalise, parse_pip_command, parse_requirement
-from lightlint.sources.looked import looked
+from lightlint.looked import looked
 
 __all__ = ["Pin", "Requirement", "parse_pip_command", "pins_in"]
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from lightlint.facts.configs import Configs
 from lightlint.facts.summary import CallSummary, ClassSummary, ModuleSummary, summarise
+from lightlint.looked import looked
 from lightlint.sources.discover import discover
 from lightlint.sources.load import load
-from lightlint.sources.looked import looked
 from lightlint.sources.source import UnreadableError
 
 _MARKERS = ("pyproject.toml", "setup.py", "setup.cfg", ".git")

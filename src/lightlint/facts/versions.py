@@ -11,7 +11,7 @@ from operator import and_, or_
 from pathlib import Path
 
 from lightlint.facts.pins import Pin, parse_pip_command, pins_in
-from lightlint.sources.looked import looked
+from lightlint.looked import looked
 
 # Distributions that hold a package, the one that decides first.
 _DISTRIBUTIONS = {

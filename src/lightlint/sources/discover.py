@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lightlint.globs import absolute, compiled
+from lightlint.looked import looked
 from lightlint.sources.gitignore import GitIgnore, parse_gitignore
-from lightlint.sources.looked import looked
 
 _SUFFIXES = (".py", ".pyw", ".ipynb")
 _ENVIRONMENT_MARKS = {"pyvenv.cfg", "conda-meta"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from lightlint.sources.looked import looked
+from lightlint.looked import looked
 from lightlint.sources.notebook import read_notebook
 from lightlint.sources.python import read_python
 from lightlint.sources.source import Source, UnreadableError
