@@ -1,8 +1,9 @@
 """Measure lightlint's CPU time beside its peers': `python tests/benchmarks/speed.py --peers VENV/bin [PATH...]`.
 
 The corpora are source distributions of PyPI at pinned versions, fetched by pip into a cache directory, and any paths that
-are named. Every run is cold (no tool's cache is used). The peers, those of torchfix, flake8 and ruff that the directory
-given with `--peers` holds, need an environment of their own: torchfix asks for an older libcst than lightlint.
+are named. Every run is cold (no tool's cache is used). The peers, those of torchfix, flake8 and ruff that the directories
+given with `--peers` hold, need environments of their own: torchfix asks for an older libcst than lightlint, and where
+either is installed, flake8 runs it, too. `--peers FLAKE8/bin --peers TORCHFIX/bin` takes each from the first that has it.
 
 In each round every peer runs right behind a run of lightlint, so that what else the machine does falls on both. Times are
 user plus system seconds of the whole process tree, medians over the rounds; a ratio is the median of the pairs' ratios.
@@ -51,14 +52,22 @@ class Pairs:
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("paths", nargs="*", type=Path, help="more code to measure on")
-    parser.add_argument("--peers", type=Path, required=True, metavar="BIN", help="where the peers' commands lie")
+    parser.add_argument(
+        "--peers",
+        type=Path,
+        required=True,
+        action="append",
+        metavar="BIN",
+        help="where peers' commands lie; repeatable",
+    )
     parser.add_argument("--cache", type=Path, default=_CACHE, help="where to keep the corpora (default: %(default)s)")
     parser.add_argument("--rounds", type=int, default=3, help="runs of each pair (default: %(default)s)")
     parser.add_argument("--only-paths", action="store_true", help="leave out the corpora")
     options = parser.parse_args(arguments)
     if options.only_paths and not options.paths:
         parser.error("--only-paths needs a path")
-    peers = {name: path for name in PEERS if (path := shutil.which(name, path=str(options.peers.absolute())))}
+    where = os.pathsep.join(str(each.absolute()) for each in options.peers)
+    peers = {name: path for name in PEERS if (path := shutil.which(name, path=where))}
     if not peers:
         parser.error(f"{options.peers}: holds none of {', '.join(PEERS)}")
     fetched = () if options.only_paths else CORPORA
