@@ -133,7 +133,8 @@ def _run(
     command: Command, meter: str, variables: Mapping[str, str], timeout: float, place: Home
 ) -> tuple[Path, Ending]:
     """Run the command with a meter; the folder of its records, and how it went."""
-    records, scratch = place.new("records"), place.new("scratch")
+    own = meter.rpartition(".")[2]
+    records, scratch = place.new(own, "records"), place.new(own, "scratch")
     plan = plans.Plan(str(records), str(scratch), meters=(meter,), limits=plans.NEVER)
     asked = Start(command.words, Path.cwd(), variables, timeout=timeout, stall=timeout)
     return records, start.run(asked, plans.write(plan), scratch, place)
