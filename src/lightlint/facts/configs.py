@@ -7,6 +7,7 @@ arguments out of sight (`starred`), so it can show that several ranks run, never
 from __future__ import annotations
 
 import os
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -73,11 +74,23 @@ class Configs:
         """The Trainers that go with what some files name: those in the same file, else those of the same set of files."""
         tops = {self._top(each.path.parent) for each in configs}
         own = _trainers(configs)
-        return own or _trainers(each for each in self.files if self._top(each.path.parent) in tops)
+        return own or _trainers(each for top in sorted(tops) for each in self._by_top[top])
+
+    @cached_property
+    def _by_top(self) -> dict[Path, list[Config]]:
+        """The files of each set, by the folder that it starts in."""
+        found: dict[Path, list[Config]] = defaultdict(list)
+        for each in self.files:
+            found[self._top(each.path.parent)].append(each)
+        return found
+
+    @cached_property
+    def _holding(self) -> frozenset[Path]:
+        return frozenset(each.path.parent for each in self.files)
 
     def _top(self, folder: Path) -> Path:
         """The folder in which a set of configuration files starts, at most one below the root."""
-        holding = {each.path.parent for each in self.files}
+        holding = self._holding
         while folder.parent not in (self._root, folder) and (
             folder.parent in holding or folder.parent.name in _FOLDERS
         ):
