@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from lightlint.settings import Settings
 
 NAME = ".lightlint_cache"
-_MOST_FILES = 16
+RUN = "run-"  # what the name of a file begins with that holds what a run said
+_MOST_FILES = 16  # of either kind
 _MOST_BYTES = 64 << 20
 _SHORT_LIVED = 3600  # seconds after which an unfinished file is nobody's
 _TAG = """Signature: 8a477f597d28d172789f06886806bc55
@@ -108,14 +109,18 @@ def prepare(folder: str) -> None:
 
 
 def _prune(folder: str, kept: str) -> None:
-    """Drop the oldest files of a cache that has grown too big, and what was never finished."""
-    total = count = 0
+    """Drop the oldest files of a cache that has grown too big, and what was never finished.
+
+    What whole runs said, a file a command line, pushes out none of what holds findings.
+    """
+    total, counts = 0, {True: 0, False: 0}
     for status, path in sorted(_own(folder), key=lambda each: -each[0].st_mtime_ns):
         unfinished = not path.endswith(".json")
-        count += not unfinished
+        of_run = os.path.basename(path).startswith(RUN)  # noqa: PTH119
+        counts[of_run] += not unfinished
         total += status.st_size
         late = time.time() - status.st_mtime > _SHORT_LIVED
-        if path != kept and ((unfinished and late) or count > _MOST_FILES or total > _MOST_BYTES):
+        if path != kept and ((unfinished and late) or counts[of_run] > _MOST_FILES or total > _MOST_BYTES):
             with contextlib.suppress(OSError):
                 os.unlink(path)  # noqa: PTH108
 

@@ -30,7 +30,7 @@ def recall(arguments: Sequence[str]) -> tuple[str, int] | None:
     from lightlint.digest import digest
 
     key = _key(arguments)
-    parts = folder.read(os.path.join(where, f"run-{digest(key)}.json"))  # noqa: PTH118
+    parts = folder.read(os.path.join(where, f"{folder.RUN}{digest(key)}.json"))  # noqa: PTH118
     if parts is None:
         return None
     try:
@@ -62,7 +62,7 @@ def keep(arguments: Sequence[str], stamps: Mapping[str, Stamp], text: str, statu
         return
     key = _key(arguments)
     content = json.dumps({"key": key, "stamps": stamps, "text": text, "status": status}, separators=(",", ":"))
-    folder.write(os.path.join(where, f"run-{digest(key)}.json"), content.encode(), b"")  # noqa: PTH118
+    folder.write(os.path.join(where, f"{folder.RUN}{digest(key)}.json"), content.encode(), b"")  # noqa: PTH118
 
 
 def _folder(arguments: Sequence[str]) -> str:
