@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -102,9 +102,9 @@ class FileFacts(Basis):
         if path not in self._others:
             try:
                 source = load(path)
-                module = cst.parse_module(source.text) if too_deep(source.text) is None else None
-            except (UnreadableError, cst.ParserSyntaxError):
+            except UnreadableError:
                 return None
+            module = _parsed(source.text)
             if module is None:
                 return None
             self._others[path] = FileFacts(
@@ -277,3 +277,14 @@ class FileFacts(Basis):
         if package not in self._target:
             self.project.asked.add(("target", package, str(self.path.parent), *pip_lines))
         return target_of(package, self.path, self.project.root, setting=self._target.get(package), pip_lines=pip_lines)
+
+
+@lru_cache(maxsize=4)  # a project's many classes have few bases, and a tree takes a hundred times its text
+def _parsed(text: str) -> cst.Module | None:
+    """The tree of another file; None for one that does not parse."""
+    if too_deep(text) is not None:
+        return None
+    try:
+        return cst.parse_module(text)
+    except cst.ParserSyntaxError:
+        return None
