@@ -10,10 +10,16 @@ import pytest
 import lightlint
 from lightlint.facts.api import FIRST, ClassApi, Parameter, lightning_api
 from lightlint.facts.versions import Version, releases
+from lightlint.pages import find
 
 API = lightning_api()
 CLASSES = {"lightning_module": API.lightning_module, "callback": API.callback, "lightning_data_module": API.datamodule}
 RAW = tomllib.loads((Path(lightlint.__file__).parent / "data" / "lightning-api.toml").read_text("utf-8"))
+
+
+def _lost(owner):
+    """The names whose use raises `AttributeError`."""
+    return {name: removed for name, removed in owner.removed.items() if removed.effect == "AttributeError"}
 
 
 def all_removed():
@@ -107,3 +113,24 @@ def test_some_facts():
 def test_releases_know_what_the_data_knows():
     assert releases("lightning")[-1] >= API.last_version
     assert API.keyword_only_since == Version("2.0")
+
+
+@pytest.mark.parametrize(
+    ("rule", "names"),
+    [
+        ("trainer-removed-arg", API.trainer_removed),
+        ("lightning-removed-attribute", API.trainer_methods_removed),
+        ("lightning-removed-attribute", _lost(API.lightning_module)),
+        ("lightning-removed-attribute", _lost(API.datamodule)),
+        (
+            "lightning-removed-import",
+            {name.rpartition(".")[2]: removed for name, removed in API.imports_removed.items()},
+        ),
+        ("lightning-removed-arg", {each.name: each for each in API.callback_arguments_removed}),
+        ("lightning-removed-arg", API.log_kwargs_removed),
+    ],
+)
+def test_the_gate_of_the_page_knows_every_name(rule, names):
+    page = find(rule)
+    assert page is not None
+    assert names.keys() - page.needs.words() == set()
