@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -375,3 +376,23 @@ def test_exact_requirements(text: str, exact: bool):
 def test_requirement_files():
     assert requirement_files("!pip install -q -r a.txt -c 'b c.txt' torch") == ("a.txt", "b c.txt")
     assert requirement_files("!pip install torch") == ()
+
+
+@pytest.mark.parametrize(
+    ("folder", "package", "version"),
+    [
+        ("torch-2.1.0+cu118.dist-info", "torch", "2.1.0"),
+        ("pytorch_lightning-1.9.5.dist-info", "lightning", "1.9.5"),
+        ("pytorch_lightning-1.0.0-py3.8.egg-info", "lightning", "1.0.0"),
+        ("torch_geometric-2.1.0.dist-info", "torch", None),
+        ("torch", "torch", None),
+        ("torch-broken.dist-info", "torch", None),
+    ],
+)
+def test_what_is_installed_is_read_from_the_names_of_folders(tmp_path, monkeypatch, folder, package, version):
+    (tmp_path / folder).mkdir()
+    monkeypatch.setattr(sys, "path", [str(tmp_path / "missing"), str(tmp_path)])
+    installed.cache_clear()
+    found = installed(package)
+    installed.cache_clear()
+    assert found == (Version(version) if version else None)

@@ -7,7 +7,6 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -23,6 +22,8 @@ from lightlint.sources.load import bytes_of
 from lightlint.sources.source import UnreadableError
 
 if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+
     from lightlint.cache.store import Cache
 
 _SHARE = 500_000  # bytes of source that keep a forked process busy for longer than it takes to start

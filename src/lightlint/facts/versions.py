@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, reduce
 from operator import and_, or_
 from pathlib import Path
 
+from lightlint.facts.installed import version_text
 from lightlint.facts.pins import Pin, parse_pip_command, pins_in
-from lightlint.looked import looked
 
 # Distributions that hold a package, the one that decides first.
 _DISTRIBUTIONS = {
@@ -282,13 +282,9 @@ def _place(pin: Pin, root: Path) -> str:
 @cache
 def installed(package: str) -> Version | None:
     """The version of a package in the environment lightlint runs in; the package is not imported."""
-    from importlib.metadata import PackageNotFoundError, version
-
-    for folder in sys.path:
-        looked(folder or ".")
     for name in _DISTRIBUTIONS[package]:
-        try:
-            return Version(version(name))
-        except (PackageNotFoundError, ValueError):
-            continue
+        text = version_text(name)
+        if text is not None:
+            with suppress(ValueError):
+                return Version(text)
     return None
