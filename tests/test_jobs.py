@@ -1,0 +1,73 @@
+"""Files shared among processes: started in either way they say the same, and one that dies costs its own files only."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from lightlint import batch, jobs
+from lightlint.facts.project import Projects
+from lightlint.results import Result
+from lightlint.settings import Settings, load
+from lightlint.sources.source import Source
+
+FAULT = """import torch
+
+
+def train(model, loader, optimizer):
+    for batch in loader:
+        optimizer.zero_grad()
+        model(batch).mean().backward()
+        optimizer.step()
+        torch.cuda.empty_cache()
+"""
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> list[Path]:
+    made = [tmp_path / f"file{number}.py" for number in range(6)]
+    for number, file in enumerate(made):
+        file.write_text(FAULT + "\n" * number)
+    return made
+
+
+def dies(source: Source, settings: Settings, projects: Projects) -> Result:
+    if Path(source.filename).name == "file3.py":
+        os._exit(3)
+    return batch.checked(source, settings, projects)
+
+
+def raises(source: Source, settings: Settings, projects: Projects) -> Result:
+    raise RuntimeError(f"cannot lint {Path(source.filename).name}")
+
+
+def shared(files: list[Path], start: str, one: batch.One) -> dict[int, Result]:
+    sizes = [file.stat().st_size for file in files]
+    settings = load({"notes": True}, isolated=True)
+    return {each.index: each.result for each in jobs._shared(files, sizes, settings, 2, None, one, start)}
+
+
+@pytest.mark.parametrize("start", ["fork", "spawn"])
+def test_processes_say_what_one_says(files: list[Path], start: str) -> None:
+    settings = load({"notes": True}, isolated=True)
+    alone = [each.result for each in batch.outcomes(files, settings, batch.checked, Projects())]
+    assert all(result.findings for result in alone)
+    assert shared(files, start, batch.checked) == dict(enumerate(alone))
+
+
+@pytest.mark.parametrize("start", ["fork", "spawn"])
+def test_a_process_that_dies_is_told_for_its_files(files: list[Path], start: str) -> None:
+    found = shared(files, start, dies)
+    assert found.keys() == set(range(6))
+    lost = {number for number, result in found.items() if result.problems}
+    assert 3 in lost
+    assert len(lost) <= 3
+    assert all("ended before it was done" in found[number].problems[0].message for number in lost)
+    assert all(found[number].findings for number in found.keys() - lost)
+
+
+def test_an_error_in_a_process_ends_the_run(files: list[Path]) -> None:
+    with pytest.raises(RuntimeError, match="cannot lint file"):
+        shared(files, "fork", raises)
