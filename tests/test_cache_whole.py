@@ -11,16 +11,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from checkout import run_module
+from faulty import FAULT
 
-FAULT = """import torch
-
-def train(model, loader, optimizer):
-    for batch in loader:
-        optimizer.zero_grad()
-        model(batch).mean().backward()
-        optimizer.step()
-        torch.cuda.empty_cache()
-"""
 PROJECT = '[project]\nname = "x"\n[tool.lightlint]\n'
 
 
@@ -52,14 +45,7 @@ def kept(folder: Path) -> list[Path]:
 
 
 def lightlint(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "lightlint", *arguments],
-        cwd=folder,
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return run_module("lightlint", *arguments, cwd=folder, **environment)
 
 
 def imported(folder: Path, *arguments: str) -> str:
@@ -123,7 +109,7 @@ def test_other_arguments_places_and_colours_are_other_runs(project: Path) -> Non
     assert "code/train.py" in lightlint(project, "code").stdout
     inner = lightlint(project / "code", ".")
     assert " --> train.py" in inner.stdout
-    assert "\x1b[" in lightlint(project, "code", FORCE_COLOR="1").stdout
+    assert "\x1b[" in lightlint(project, "code", FORCE_COLOR="1", NO_COLOR="").stdout
     assert "\x1b[" not in lightlint(project, "code").stdout
 
 

@@ -11,15 +11,14 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from checkout import run_module
 
 pytestmark = pytest.mark.skipif(find_spec("distributed") is None, reason="Dask is not installed")
 SEEDS = Path(__file__).parents[1] / "fixtures" / "seeds"
 
 
 def lightlint(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "lightlint", *arguments], cwd=cwd, capture_output=True, text=True, check=False
-    )
+    return run_module("lightlint", *arguments, cwd=cwd)
 
 
 @pytest.fixture(scope="module")

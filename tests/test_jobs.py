@@ -6,23 +6,13 @@ import os
 from pathlib import Path
 
 import pytest
+from faulty import FAULT
 
 from lightlint import batch, jobs
 from lightlint.facts.project import Projects
 from lightlint.results import Result
 from lightlint.settings import Settings, load
 from lightlint.sources.source import Source
-
-FAULT = """import torch
-
-
-def train(model, loader, optimizer):
-    for batch in loader:
-        optimizer.zero_grad()
-        model(batch).mean().backward()
-        optimizer.step()
-        torch.cuda.empty_cache()
-"""
 
 
 @pytest.fixture

@@ -4,26 +4,15 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-
-FAULT = """import torch
-
-def train(model, loader, optimizer):
-    for batch in loader:
-        optimizer.zero_grad()
-        model(batch).mean().backward()
-        optimizer.step()
-        torch.cuda.empty_cache()
-"""
+from checkout import run_module
+from faulty import FAULT
 
 
 def lightlint(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "lightlint", *map(str, arguments)], cwd=cwd, capture_output=True, text=True, check=False
-    )
+    return run_module("lightlint", *arguments, cwd=cwd)
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import contextlib
 import os
 import sys
 import time
+from functools import cache
 from importlib.machinery import PathFinder
 
 from lightlint import __version__
@@ -31,6 +32,7 @@ _TAG = """Signature: 8a477f597d28d172789f06886806bc55
 """
 
 
+@cache
 def this_tool() -> str:
     """A digest of all that decides what lightlint makes of a text: its own code and pages, libcst, and Python."""
     here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # noqa: PTH100, PTH120
