@@ -111,3 +111,38 @@ def test_weights_and_schedules_under_lightning(place: Place) -> None:
     found = verdicts(place)
     assert found["param-data-mutation-in-step"] == "confirmed"
     assert found["optimizer-dict-unknown-key"] == "confirmed"
+
+
+WAITING = """
+    import warnings
+
+    import torch
+    from torch import nn
+
+    warnings.simplefilter("ignore")
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    model = nn.Linear(50, 1).to(device)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    data = torch.utils.data.DataLoader(torch.rand(80, 50), batch_size=8)
+    total = 0.0
+    for x in data:
+        optimizer.zero_grad()
+        loss = model(x.to(device)).pow(2).mean()
+        loss.backward()
+        optimizer.step()
+        total += loss.item()
+    print(total)
+"""
+
+
+def test_waits_for_a_gpu_are_counted_where_there_is_one(place: Place) -> None:
+    import torch
+
+    place.write("train.py", WAITING)
+    report = place.report("--", "python", "train.py")
+    found = {each["finding"]["name"]: each for each in report["verdicts"]}["sync-in-batch-loop"]
+    if torch.cuda.is_available():
+        assert found["verdict"] == "confirmed"
+        assert found["numbers"][0]["value"] == 1
+    else:
+        assert found["verdict"] == "not observable"

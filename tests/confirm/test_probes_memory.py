@@ -1,4 +1,4 @@
-"""Memory on GPUs, gradients that stay, step times."""
+"""Memory on GPUs, gradients that stay, step times, waits for a GPU."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ DEVICE = claim("missing-set-device", "device-per-rank", "no rank is given a devi
 ZERO = claim("gradients-zeroed-in-place", "memory-after-zero-grad", "zeros stay", tier="note")
 EMPTY = claim("empty-cache-in-loop", "step-time-without", "`empty_cache()` in each batch", tier="warning")
 COPY = claim("tensor-made-on-cpu", "line-time", "`ones` is made on the CPU", tier="warning")
+WAIT = claim("sync-in-batch-loop", "host-syncs", "`loss.item()` waits in each batch", tier="note")
 ANOMALY = claim("anomaly-mode-left-on", "anomaly-mode", "anomaly detection is on", tier="warning")
 
 
@@ -95,6 +96,19 @@ def test_a_line_against_its_step() -> None:
     assert judged(COPY, run([*steps, *map(Event, slow)]))[0] == "confirmed"
     assert judged(COPY, run([*steps, *map(Event, fast)]))[0] == "refuted"
     assert judged(COPY, run([*steps, line(memory={})]))[0] == "not observable"
+
+
+def test_a_line_that_waits_for_the_gpu() -> None:
+    steps = [event("step", n=number, time=float(number)) for number in range(8)]
+    waiting = [Event(line(syncs={"waits": [number, number + 1]}) | {"seconds": 0.25}) for number in range(6)]
+    never = [line(syncs={"waits": [4, 4]}) for _ in range(6)]
+    assert judged(WAIT, run([*steps, *waiting])) == (
+        "confirmed",
+        "the line waits for the GPU and takes 25.0% of a step",
+    )
+    assert judged(WAIT, run(waiting[:2])) == ("confirmed", "the line waits for the GPU")
+    assert judged(WAIT, run([*steps, *never]))[0] == "refuted"
+    assert judged(WAIT, run([*steps, line(syncs={"waits": [None, None]})]))[0] == "not observable"
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What lines cost: steps with and without a call, a line against its step, backward passes in anomaly mode."""
+"""What lines cost: steps with and without a call, a line against its step, waits for a GPU, backward passes in anomaly mode."""
 
 from __future__ import annotations
 
@@ -53,20 +53,40 @@ def line_time(claim: Claim, run: Run) -> Verdict:
     seen = [event for _, event in hits(claim, run)]
     if not any(name.startswith("cuda:") for event in seen for name in event["changes"].get("memory", {})):
         return not_observable(run, "no GPU in this run: nothing is copied")
+    found = _share(claim, run)
+    if found is None:
+        return still_open(run, "the line did not run in enough steps")
+    share, numbers = found
+    if share >= _SHARE:
+        return confirmed(run, f"the line takes {share:.1%} of a step", numbers)
+    return refuted(run, f"the line takes {share:.2%} of a step", numbers)
+
+
+def _share(claim: Claim, run: Run) -> tuple[float, list[Number]] | None:
+    """Which part of a step the line takes on the first rank where both were seen often enough."""
     for rank, process in run.ranks.items():
         steps = [after.time - before.time for before, after in pairwise(process.of("step"))]
         taken = [event["seconds"] for each, event in hits(claim, run) if each == rank][1:]
-        if len(steps) < _FEWEST or len(taken) < _FEWEST:
-            continue
-        share = median(taken) / median(steps)
-        numbers = [
-            Number("time of the line", round(1000 * median(taken), 3), "ms", rank),
-            Number("time of a step, recording included", round(1000 * median(steps), 3), "ms", rank),
-        ]
-        if share >= _SHARE:
-            return confirmed(run, f"the line takes {share:.1%} of a step", numbers)
-        return refuted(run, f"the line takes {share:.2%} of a step", numbers)
-    return still_open(run, "the line did not run in enough steps")
+        if len(steps) >= _FEWEST and len(taken) >= _FEWEST:
+            return median(taken) / median(steps), [
+                Number("time of the line", round(1000 * median(taken), 3), "ms", rank),
+                Number("time of a step, recording included", round(1000 * median(steps), 3), "ms", rank),
+            ]
+    return None
+
+
+def host_syncs(claim: Claim, run: Run) -> Verdict:
+    """How often the line waits for a GPU, and how long it takes of a step."""
+    pairs = [event["changes"]["syncs"]["waits"] for _, event in hits(claim, run)]
+    waits = [after - (before or 0) for before, after in pairs if after is not None]
+    if not waits:
+        return not_observable(run, "no GPU in this run: there is nothing to wait for")
+    share, numbers = _share(claim, run) or (None, [])
+    numbers = [Number("waits for the GPU each time", median(waits)), *numbers]
+    if not any(waits):
+        return refuted(run, f"the line ran {len(waits)} times and never waited for the GPU", numbers)
+    took = "" if share is None else f" and takes {share:.1%} of a step"
+    return confirmed(run, f"the line waits for the GPU{took}", numbers)
 
 
 def anomaly_mode(claim: Claim, run: Run) -> Verdict:
@@ -82,6 +102,7 @@ def anomaly_mode(claim: Claim, run: Run) -> Verdict:
 
 PROBES = {
     "step-time-without": Probe(step_time_without, meters=("times",), timed=True),
+    "host-syncs": Probe(host_syncs, meters=("syncs",)),
     "line-time": Probe(line_time, meters=("memory",)),
     "anomaly-mode": Probe(anomaly_mode, meters=("losses",)),
 }
