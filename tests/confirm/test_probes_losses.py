@@ -85,3 +85,9 @@ def test_the_loss_that_is_reported(total: float, expected: str) -> None:
     events = [event("pass", loader=0, number=1), *means, line(variables={"total": [total, total]})]
     about = claim("loss-average-denominator", "reported-loss", "`total` adds up means over batches")
     assert judged(about, run(events))[0] == expected
+
+
+def test_a_second_log_softmax_is_what_a_note_says() -> None:
+    note = claim("softmax-before-cross-entropy", "loss-input-range", "applies log_softmax again", tier="note")
+    call = event("loss-call", function="cross_entropy", findings=[0], **LOGARITHMS)
+    assert judged(note, run([line(), call]))[0] == "confirmed"

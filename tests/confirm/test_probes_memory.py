@@ -102,11 +102,11 @@ def test_a_line_that_waits_for_the_gpu() -> None:
     steps = [event("step", n=number, time=float(number)) for number in range(8)]
     waiting = [Event(line(syncs={"waits": [number, number + 1]}) | {"seconds": 0.25}) for number in range(6)]
     never = [line(syncs={"waits": [4, 4]}) for _ in range(6)]
-    assert judged(WAIT, run([*steps, *waiting])) == (
-        "confirmed",
-        "the line waits for the GPU and takes 25.0% of a step",
-    )
-    assert judged(WAIT, run(waiting[:2])) == ("confirmed", "the line waits for the GPU")
+    said = "the line waits for 25.0% of a step, and without it at most 25.0% of a step could be saved"
+    assert judged(WAIT, run([*steps, *waiting])) == ("confirmed", said)
+    all_but_1_percent = [Event(each | {"seconds": 0.99}) for each in waiting]
+    assert judged(WAIT, run([*steps, *all_but_1_percent]))[0] == "refuted"
+    assert judged(WAIT, run(waiting[:2]))[0] == "open"
     assert judged(WAIT, run([*steps, *never]))[0] == "refuted"
     assert judged(WAIT, run([*steps, line(syncs={"waits": [None, None]})]))[0] == "not observable"
 
