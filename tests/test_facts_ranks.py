@@ -11,7 +11,7 @@ import pytest
 from lightlint.facts.file import FileFacts
 from lightlint.facts.project import Projects
 from lightlint.facts.world import Ranks
-from lightlint.lint import parse
+from lightlint.parsing import parse
 from lightlint.sources.load import load
 
 

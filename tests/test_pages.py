@@ -11,8 +11,9 @@ from lightlint import run
 from lightlint.facts.project import Projects
 from lightlint.finding import Applicability, Finding
 from lightlint.fixes.apply import Fixed, fix_source
-from lightlint.lint import lint, parses
+from lightlint.lint import lint
 from lightlint.pages import Page, all_pages
+from lightlint.parsing import parses
 from lightlint.settings import Settings, load
 from lightlint.sources.load import load as load_source
 from lightlint.sources.source import Source

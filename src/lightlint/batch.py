@@ -12,7 +12,8 @@ from lightlint.digest import digest
 from lightlint.facts.project import Projects, Question
 from lightlint.finding import Finding
 from lightlint.fixes.apply import Fixed, fix_source
-from lightlint.lint import Crash, Linted, lint, no_collection, parses, unreadable
+from lightlint.lint import Crash, Linted, lint, unreadable
+from lightlint.parsing import no_collection, parses
 from lightlint.results import Changed, Problem, Result
 from lightlint.settings import Settings
 from lightlint.sources.load import bytes_of, read

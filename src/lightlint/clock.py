@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from time import perf_counter
 from typing import ParamSpec, TypeVar
 
 Spent = tuple[tuple[str, float], ...]  # seconds by the name of a stage or rule
-STAGES = ("gate", "imports", "parse", "tree")
+STAGES = ("gate", "imports", "sketch", "parse", "tree")
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -46,6 +46,11 @@ class Clock:
     def spent(self) -> Spent:
         """All so far."""
         return tuple(self._seconds.items())
+
+
+def stage(clock: Clock | None, name: str) -> AbstractContextManager[None]:
+    """Around what belongs to a stage, where somebody wants to know."""
+    return clock.of(name) if clock else nullcontext()
 
 
 def total(parts: Iterator[Spent]) -> Spent:

@@ -1,24 +1,20 @@
-"""One source through every check that applies: gate, tree, facts, checks, suppression."""
+"""One source through every check that applies: gate, sketch, tree, facts, checks, suppression."""
 
 from __future__ import annotations
 
-import ast
-import gc
-import sys
 import traceback
-import warnings
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cache
-from importlib import import_module
+from functools import cache, partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lightlint.clock import Clock, stage
 from lightlint.compiled import kept_code
 from lightlint.finding import Applicability, Finding, Fix
 from lightlint.needs import Text
 from lightlint.pages import Page, all_pages, find
+from lightlint.parsing import UnparsableError, deep_recursion, no_collection, parse
 from lightlint.settings import Settings
 from lightlint.sources.depth import too_deep
 from lightlint.sources.source import Source
@@ -27,14 +23,10 @@ from lightlint.sources.suppress import Resolve, Suppressions, Unused, noqa_row, 
 if TYPE_CHECKING:
     import libcst as cst
 
-    from lightlint.check import Check
-    from lightlint.clock import Clock
     from lightlint.facts.file import FileFacts
     from lightlint.facts.project import Projects
 
 SYNTAX, CRASH, UNUSED, UNFIXED = "LL000", "LL001", "LL002", "LL003"
-_RECURSION = 5_000  # Python frames, for trees as deep as `too_deep` lets through; libcst writes code with three a level
-Handler = Callable[["cst.CSTNode"], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +55,8 @@ def lint(
         source: what to lint.
         settings: those of the file.
         projects: where other files' facts come from.
-        gate: False runs every rule whatever its `needs` say; the findings are the same, only slower.
+        gate: False runs every rule on the parsed file, whatever its `needs` say and its sketch shows; the findings are
+            the same, only slower.
         clock: told what takes how long.
     """
     active = settings.rules_for(source.filename)
@@ -71,11 +64,11 @@ def lint(
     if suppressions.skips_file:
         return Linted(())
     pages = [page for page in all_pages().values() if page.name in active and page.family != "lightlint"]
-    if gate:
-        with _stage(clock, "gate"):
-            text = Text(source.text, source.shown)
+    text = Text(source.text, source.shown) if gate else None
+    if text is not None:
+        with stage(clock, "gate"):
             pages = [page for page in pages if page.needs.met(text)]
-    found, crashes = _run(source, pages, settings, projects, clock) if pages else ([], [])
+    found, crashes = _run(source, text, pages, settings, projects, clock) if pages else ([], [])
     found += [_own(SYNTAX, source, offset, offset, message) for offset, message in source.broken]
     on = {page.code for page in all_pages().values() if page.name in active}
     kept, silenced = suppressions.split((each for each in found if each.code in on), codes_of())
@@ -93,155 +86,50 @@ def codes_of() -> Resolve:
 
 
 def _run(
-    source: Source, pages: Sequence[Page], settings: Settings, projects: Projects, clock: Clock | None
+    source: Source,
+    text: Text | None,
+    pages: Sequence[Page],
+    settings: Settings,
+    projects: Projects,
+    clock: Clock | None,
 ) -> tuple[list[Finding], list[Crash]]:
-    deep = too_deep(source.text)
-    if deep is not None:
-        return [_own(SYNTAX, source, deep, deep, "expressions nested too deeply to be parsed")], []
-    with _recursion(_RECURSION):
-        return _checked(source, pages, settings, projects, clock)
+    """What rules find in a source; with its `text`, only those look at its tree that find something in its sketch."""
+    with kept_code("lint"), stage(clock, "imports"):
+        from lightlint.facts.file import FileFacts
+        from lightlint.screen import SketchFacts, suspects
+        from lightlint.walk import walk
 
+    def facts_of(kind: type[FileFacts], module: cst.Module) -> FileFacts:
+        target = {"torch": settings.target.torch, "lightning": settings.target.lightning}
+        project = projects.of(Path(source.filename).absolute())
+        known = {package: version for package, version in target.items() if version}
+        return kind(source, module, project, distributed=settings.distributed, target=known)
 
-def _checked(
-    source: Source, pages: Sequence[Page], settings: Settings, projects: Projects, clock: Clock | None
-) -> tuple[list[Finding], list[Crash]]:
-    try:
-        with kept_code("lint"), _stage(clock, "imports"):
-            import_module("lightlint.facts.file")
-        with _stage(clock, "parse"):
-            module = parse(source)
-        with _stage(clock, "tree"):
-            facts = _facts(source, module, settings, projects)
-    except UnparsableError as error:
-        return [_own(SYNTAX, source, error.offset, error.offset, error.message)], []
     found: list[Finding] = []
     crashes: list[Crash] = []
-    with no_collection():
-        _visit(facts, pages, found.append, crashes.append, clock)
+
+    def failed(page: Page, _error: Exception) -> None:
+        crashes.append(Crash(source.filename, page.name, traceback.format_exc()))
+        found.append(_own(CRASH, source, 0, 0, f"the check of `{page.name}` failed on this file"))
+
+    with no_collection(), deep_recursion():
+        if text is not None:
+            pages = suspects(source.text, text.tree, pages, partial(facts_of, SketchFacts), clock)
+        if not pages:
+            return [], []
+        deep = too_deep(source.text)
+        if deep is not None:
+            return [_own(SYNTAX, source, deep, deep, "expressions nested too deeply to be parsed")], []
+        try:
+            with stage(clock, "parse"):
+                module = parse(source)
+        except UnparsableError as error:
+            return [_own(SYNTAX, source, error.offset, error.offset, error.message)], []
+        with stage(clock, "tree"):
+            facts = facts_of(FileFacts, module)
+        walk(facts, pages, found.append, failed, clock)
         facts.release()
     return list(dict.fromkeys(found)), crashes
-
-
-def _visit(
-    facts: FileFacts,
-    pages: Sequence[Page],
-    add: Callable[[Finding], None],
-    crashed: Callable[[Crash], None],
-    clock: Clock | None,
-) -> None:
-    """The one walk: each node to the checks that want its type. A check that fails is out for this file."""
-    handlers: dict[type, list[tuple[Page, Handler]]] = defaultdict(list)
-    out: set[str] = set()
-
-    def failed(page: Page) -> None:
-        out.add(page.name)
-        crashed(Crash(facts.source.filename, page.name, traceback.format_exc()))
-        add(_own(CRASH, facts.source, 0, 0, f"the check of `{page.name}` failed on this file"))
-
-    for page in pages:
-        try:
-            with _stage(clock, "imports"):
-                check_class = _check_class(page)
-            check = check_class(page, facts, add)
-            for kind, name in _visits(page):
-                handler: Handler = getattr(check, name)
-                handlers[kind].append((page, clock.timed(page.name, handler) if clock else handler))
-        except Exception:
-            failed(page)
-    for node in facts.tree.of_types(*handlers):
-        for page, handler in handlers[type(node)]:
-            if page.name not in out:
-                try:
-                    handler(node)
-                except Exception:
-                    failed(page)
-
-
-def _stage(clock: Clock | None, name: str) -> AbstractContextManager[None]:
-    return clock.of(name) if clock else nullcontext()
-
-
-@cache
-def _check_class(page: Page) -> type[Check]:
-    with kept_code("lint"):
-        module = import_module(page.check_module)
-    wanted = page.name.replace("-", "").lower()
-    classes = [each for name, each in vars(module).items() if name.lower() == wanted and isinstance(each, type)]
-    return classes[0]
-
-
-@cache
-def _visits(page: Page) -> tuple[tuple[type, str], ...]:
-    import libcst as cst
-
-    names = [name for name in dir(_check_class(page)) if name.startswith("visit_")]
-    return tuple((getattr(cst, name.removeprefix("visit_")), name) for name in names)
-
-
-class UnparsableError(Exception):
-    """Text that is no Python libcst knows; `offset` is where it stops being it."""
-
-    def __init__(self, offset: int, message: str) -> None:
-        self.offset, self.message = offset, message
-
-
-def _facts(source: Source, module: cst.Module, settings: Settings, projects: Projects) -> FileFacts:
-    from pathlib import Path
-
-    from lightlint.facts.file import FileFacts
-
-    target = {"torch": settings.target.torch, "lightning": settings.target.lightning}
-    return FileFacts(
-        source,
-        module,
-        projects.of(Path(source.filename).absolute()),
-        distributed=settings.distributed,
-        target={package: version for package, version in target.items() if version},
-    )
-
-
-def parse(source: Source) -> cst.Module:
-    """The libcst tree of a source.
-
-    Raises:
-        UnparsableError: the text is no Python that libcst knows.
-    """
-    import libcst as cst
-
-    with no_collection(), _unvalidated(cst.CSTNode):
-        try:
-            return cst.parse_module(source.text)
-        except cst.ParserSyntaxError as error:
-            raise _unparsable(source, error) from None
-        except RecursionError:
-            raise UnparsableError(0, "expressions nested too deeply to be parsed") from None
-
-
-def _unparsable(source: Source, error: cst.ParserSyntaxError) -> UnparsableError:
-    """The error in Python's own words and at its place, where it refuses the text, too: libcst lists grammar tokens."""
-    row, column = error.raw_line, error.raw_column
-    message = " ".join(error.message.split()).removeprefix("parser error: ")
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            ast.parse(source.text)
-    except SyntaxError as own:
-        row, column, message = own.lineno or 1, (own.offset or 1) - 1, own.msg
-    except (ValueError, RecursionError, MemoryError):
-        pass
-    start = source.row_starts[min(row, len(source.row_starts)) - 1]
-    return UnparsableError(min(start + max(0, column), len(source.text)), f"syntax error: {message}")
-
-
-def parses(text: str) -> bool:
-    """Whether a text is Python that libcst knows: what a fix must leave behind."""
-    import libcst as cst
-
-    try:
-        cst.parse_module(text)
-    except (cst.ParserSyntaxError, RecursionError):
-        return False
-    return True
 
 
 def _own(code: str, source: Source, start: int, end: int, message: str) -> Finding:
@@ -265,44 +153,6 @@ def _shown(source: Source, finding: Finding) -> Finding:
     """The finding with what reports show beside it."""
     row = noqa_row(source, finding.start)
     return replace(finding, noqa_row=row, excerpt=source.excerpt(finding.start, finding.end))
-
-
-@contextmanager
-def _recursion(frames: int) -> Iterator[None]:
-    """At least so many Python frames; the limit is put back, since others run in this process, too."""
-    limit = sys.getrecursionlimit()
-    sys.setrecursionlimit(max(limit, frames))
-    try:
-        yield
-    finally:
-        sys.setrecursionlimit(limit)
-
-
-@contextmanager
-def _unvalidated(nodes: Any) -> Iterator[None]:
-    """Nodes that libcst does not look through as they are made: what its parser makes is valid (a tenth of the time)."""
-    validate = nodes.__post_init__
-    nodes.__post_init__ = _nothing
-    try:
-        yield
-    finally:
-        nodes.__post_init__ = validate
-
-
-def _nothing(_: object) -> None:
-    return
-
-
-@contextmanager
-def no_collection() -> Iterator[None]:
-    """Garbage collection off: libcst makes millions of objects and no cycles (a fifth of the parse time, measured)."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 def unreadable(filename: str, message: str) -> Finding:

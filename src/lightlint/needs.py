@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
+from lightlint.syntax import syntax_of
+
 if TYPE_CHECKING:
     import ast
 
@@ -49,9 +51,9 @@ class NeedsError(ValueError):
 class Text:
     """A text that `needs` are asked of; `also` are other forms of it, such as a notebook's cells with their magics."""
 
-    def __init__(self, text: str, *also: str, ranges: _Ranges | None = None) -> None:
+    def __init__(self, text: str, *also: str, within: tuple[Text, int, int] | None = None) -> None:
         self._texts = tuple(dict.fromkeys((text, *also)))
-        self._known = ranges
+        self._within = within
         self._blocks: dict[str, list[Text]] = {}
 
     def holds(self, word: str) -> bool:
@@ -71,24 +73,34 @@ class Text:
 
     def blocks(self, kind: str) -> Sequence[Text]:
         """The functions, classes or loops of the text; none where Python cannot parse it."""
-        if self._by_kind is None:
-            return ()
         if kind not in self._blocks:
-            self._blocks[kind] = [self._block(first, last, self._by_kind) for first, last in self._by_kind[kind]]
+            self._blocks[kind] = [self._block(first, last) for first, last in self._ranges(kind)]
         return self._blocks[kind]
 
     @property
     def is_parsed(self) -> bool:
         """Whether its blocks are known."""
-        return self._by_kind is not None
+        return self._within is not None or self._by_kind is not None
 
-    def _block(self, first: int, last: int, ranges: _Ranges) -> Text:
-        """The text of some rows, which knows the blocks in it."""
-        inner = {
-            kind: [(start - first, end - first) for start, end in found if first <= start and end <= last]
-            for kind, found in ranges.items()
-        }
-        return Text("".join(self._rows[first:last]), ranges=inner)
+    def _ranges(self, kind: str) -> list[tuple[int, int]]:
+        """The first row of each block of a kind and the one behind its last, counted from 0."""
+        if self._within is None:
+            return self._by_kind[kind] if self._by_kind is not None else []
+        outer, first, last = self._within
+        found = outer._ranges(kind)  # of the same class
+        return [(start - first, end - first) for start, end in found if first <= start and end <= last]
+
+    def _block(self, first: int, last: int) -> Text:
+        """The text of some rows."""
+        return Text("".join(self._rows[first:last]), within=(self, first, last))
+
+    @cached_property
+    def tree(self) -> ast.Module | None:
+        """What Python's parser makes of the text, None where it refuses it."""
+        try:
+            return syntax_of(self._texts[0])
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return None
 
     @cached_property
     def _rows(self) -> list[str]:
@@ -97,20 +109,13 @@ class Text:
 
     @cached_property
     def _by_kind(self) -> _Ranges | None:
-        """The first row of each block and the one behind its last, counted from 0."""
-        if self._known is not None:
-            return self._known
-        import ast
-        import warnings
-
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                tree = ast.parse(self._texts[0])
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
+        """The rows of its blocks, None where Python refuses the text."""
+        if self.tree is None:
             return None
+        import ast
+
         found: _Ranges = {kind: [] for kind in _BLOCKS}
-        for statement in _statements(tree.body):
+        for statement in _statements(self.tree.body):
             kinds = [kind for kind, types in _BLOCKS.items() if type(statement).__name__ in types]
             if not kinds:
                 continue

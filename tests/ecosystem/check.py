@@ -29,7 +29,8 @@ from lightlint import run
 from lightlint.facts.project import Projects
 from lightlint.finding import Edit, Finding
 from lightlint.fixes.apply import Fixed, fix_source
-from lightlint.lint import lint, parses
+from lightlint.lint import lint
+from lightlint.parsing import parses
 from lightlint.settings import Settings, load
 from lightlint.sources.discover import discover
 from lightlint.sources.load import load as load_source

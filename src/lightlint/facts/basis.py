@@ -15,7 +15,7 @@ from lightlint.facts.hooks import Hooks
 from lightlint.facts.logs import Logs
 from lightlint.facts.loops import Loops
 from lightlint.facts.names import Names
-from lightlint.facts.positions import Positions
+from lightlint.facts.positions import Places, Positions
 from lightlint.facts.project import Project
 from lightlint.facts.strings import Strings
 from lightlint.facts.training import Training
@@ -50,8 +50,12 @@ class Basis:
         self.loops = Loops(self.tree, self.names, self.hooks, self.values, self.conditions)
         self.guards = Guards(self.tree, self.names, self.hooks, self.conditions)
         self.accumulation = Accumulation(self.tree, self.names, self.hooks, self.values, self.conditions)
-        self.positions = Positions(module, source)
+        self.positions = self.places(module)
         self._flows: dict[cst.CSTNode, Flow] = {}
+
+    def places(self, module: cst.Module) -> Places:
+        """Where the nodes of its tree stand in the text."""
+        return Positions(module, self.source)
 
     def span(self, node: cst.CSTNode) -> tuple[int, int]:
         """Character offsets `[start, end)` of a node in the source's text."""

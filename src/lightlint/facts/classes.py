@@ -45,6 +45,7 @@ _SETTLED = {"torch", "lightning", *sys.stdlib_module_names, "builtins", "typing_
 
 
 _Seen = tuple[str, Path]  # a class by its name as files in a folder see it
+_Part = tuple[cst.CSTNode, cst.BaseExpression | None, tuple[int, ...]]  # a target, and the value and path it gets
 
 
 def library_bases(name: str) -> tuple[str, ...]:
@@ -76,6 +77,7 @@ class Classes:
         self._ancestors: dict[cst.ClassDef, tuple[_Seen, ...]] = {}
         self._lineages: dict[str, tuple[str, ...]] = {}
         self._methods: dict[cst.ClassDef, dict[str, cst.FunctionDef]] = {}
+        self._bound: dict[cst.ClassDef, dict[str, list[_Part]]] = {}
 
     @cached_property
     def by_name(self) -> dict[str, cst.ClassDef]:
@@ -216,18 +218,30 @@ class Classes:
         self, node: cst.ClassDef, attribute: str
     ) -> list[tuple[cst.BaseExpression | None, tuple[int, ...]]]:
         """As `attribute_values`, with what gets a part of a value: `(value, path)`, the value None where it is unknown."""
-        found: list[tuple[cst.BaseExpression | None, tuple[int, ...]]] = []
-        for assign in self._tree.within(node, cst.Assign, cst.AnnAssign):
-            if assign.value is None:
-                continue
-            targets = [each.target for each in assign.targets] if isinstance(assign, cst.Assign) else [assign.target]
-            leaves = [leaf for target in targets for leaf in unpacked(target, assign.value)]
-            found.extend((value, path) for leaf, value, path in leaves if self._sets(leaf, attribute, node))
-        others: list[cst.CSTNode] = [each.target for each in self._tree.within(node, cst.For, cst.AugAssign)]
-        others += [each.name for each in self._tree.within(node, cst.AsName)]
-        leaves = [leaf for target in others for leaf in unpacked(target, None)]
-        found.extend((None, ()) for leaf, _, _ in leaves if self._sets(leaf, attribute, node))
-        return found
+        return [
+            (value, path)
+            for leaf, value, path in self._targets(node).get(attribute, ())
+            if self._sets(leaf, attribute, node)
+        ]
+
+    def _targets(self, node: cst.ClassDef) -> dict[str, list[_Part]]:
+        """What is bound anywhere in a class, by the word it ends in, with what it gets: assignments first."""
+        if node not in self._bound:
+            parts: list[_Part] = []
+            for assign in self._tree.within(node, cst.Assign, cst.AnnAssign):
+                if assign.value is not None:
+                    given = assign.targets if isinstance(assign, cst.Assign) else [assign]
+                    parts += [leaf for each in given for leaf in unpacked(each.target, assign.value)]
+            others: list[cst.CSTNode] = [each.target for each in self._tree.within(node, cst.For, cst.AugAssign)]
+            others += [each.name for each in self._tree.within(node, cst.AsName)]
+            parts += [(leaf, None, ()) for target in others for leaf, _, _ in unpacked(target, None)]
+            found: dict[str, list[_Part]] = defaultdict(list)
+            for part in parts:
+                word = part[0].attr if isinstance(part[0], cst.Attribute) else part[0]
+                if isinstance(word, cst.Name):
+                    found[word.value].append(part)
+            self._bound[node] = found
+        return self._bound[node]
 
     def _sets(self, target: cst.CSTNode, attribute: str, node: cst.ClassDef) -> bool:
         if isinstance(target, cst.Name):

@@ -104,15 +104,19 @@ class FileFacts(Basis):
                 source = load(path)
             except UnreadableError:
                 return None
-            module = _parsed(source.text)
+            module = self.parsed(source.text)
             if module is None:
                 return None
-            self._others[path] = FileFacts(
+            self._others[path] = type(self)(
                 source, module, self.project, distributed=self._distributed, target=self._target
             )
         other = self._others[path]
         node = next((each for key, each in other.classes.by_name.items() if key.endswith(f".{found[0].name}")), None)
         return (other, node) if node is not None else None
+
+    def parsed(self, text: str) -> cst.Module | None:
+        """The tree of another file; None for one that does not parse."""
+        return _parsed(text)
 
     @cached_property
     def processes(self) -> Processes:
@@ -281,7 +285,6 @@ class FileFacts(Basis):
 
 @lru_cache(maxsize=4)  # a project's many classes have few bases, and a tree takes a hundred times its text
 def _parsed(text: str) -> cst.Module | None:
-    """The tree of another file; None for one that does not parse."""
     if too_deep(text) is not None:
         return None
     try:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, fields, replace
-from functools import cache
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import libcst as cst
+
+from lightlint.facts.tree import semantic_fields
 
 Loop = cst.For | cst.While
 Owner = cst.FunctionDef | cst.Module | Loop
@@ -261,8 +262,7 @@ def _constant(node: cst.BaseExpression) -> bool | None:
     return node.evaluated_value != 0 if isinstance(node, cst.Integer) else None
 
 
-_SYNTAX = {"lpar", "rpar", "lbracket", "rbracket", "lbrace", "rbrace", "comma", "semicolon", "equal", "colon", "dot"}
-_SYNTAX |= {"operator", "leading_lines", "lines_after_decorators", "header", "footer"}
+# what is evaluated with a node in another order than it is written, or only in part
 _ORDER: dict[type[cst.CSTNode], tuple[str, ...]] = {
     cst.Assign: ("value", "targets"),
     cst.AnnAssign: ("value", "target", "annotation"),
@@ -274,13 +274,6 @@ _ORDER: dict[type[cst.CSTNode], tuple[str, ...]] = {
 }
 
 
-@cache
-def _parts(kind: type[cst.CSTNode]) -> tuple[str, ...]:
-    """The fields of a node that are evaluated with it, in order."""
-    names = (item.name for item in fields(kind))
-    return _ORDER.get(kind) or tuple(name for name in names if name not in _SYNTAX and "whitespace" not in name)
-
-
 def _backwards(root: cst.CSTNode) -> Iterator[cst.CSTNode]:
     """A node and what is evaluated for it, last first; expressions that branch are given whole."""
     stack = [root]
@@ -289,7 +282,7 @@ def _backwards(root: cst.CSTNode) -> Iterator[cst.CSTNode]:
         yield node
         if isinstance(node, _BRANCHING):
             continue
-        for name in _parts(type(node)):
+        for name in _ORDER.get(type(node)) or semantic_fields(type(node)):
             part = getattr(node, name)
             if isinstance(part, cst.CSTNode):
                 stack.append(part)

@@ -5,11 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 from types import TracebackType
+from typing import Protocol
 
 import libcst as cst
 from libcst._nodes.internal import CodegenState
 
 from lightlint.sources.source import Source
+
+
+class Places(Protocol):
+    """Where the nodes of a tree stand in its text."""
+
+    def span(self, node: cst.CSTNode) -> tuple[int, int]:
+        """Character offsets `[start, end)` of a node in the text, its own brackets included, comments around it not."""
+        ...
 
 
 class _Writer(CodegenState):

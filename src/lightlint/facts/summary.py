@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import ast
 import builtins
-import warnings
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field, replace
 
 from lightlint.facts.canonical import LIBRARIES, absolute, canonical
 from lightlint.facts.unknown import UNKNOWN
+from lightlint.syntax import syntax_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +67,7 @@ def summarise(text: str, module: str, package: str) -> ModuleSummary:
     Text that `ast` of the running Python cannot parse has an empty summary: others then know nothing of it.
     """
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of escapes such as "\\d", told for each file by Python 3.12 and later
-            tree = ast.parse(text)
+        tree = syntax_of(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return ModuleSummary()
     return _Reader(module, package).read(tree)

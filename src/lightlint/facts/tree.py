@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields
+from operator import attrgetter
 from typing import Any, TypeVar, overload
 
 import libcst as cst
@@ -41,9 +42,11 @@ _IN_ORDER: dict[type, tuple[str, ...]] = {
     cst.ClassDef: ("decorators", "name", "type_parameters", "bases", "keywords", "body"),
     cst.ExceptHandler: ("type", "name", "body"),
     cst.ExceptStarHandler: ("type", "name", "body"),
+    cst.FormattedString: ("parts",),
     cst.FunctionDef: ("decorators", "name", "type_parameters", "params", "returns", "body"),
     cst.IfExp: ("body", "test", "orelse"),
     cst.MatchCase: ("pattern", "guard", "body"),
+    cst.Module: ("body",),
     cst.Parameters: ("posonly_params", "params", "star_arg", "kwonly_params", "star_kwarg"),
 }
 _SEMANTIC: dict[type, tuple[str, ...]] = dict(_IN_ORDER)
@@ -66,14 +69,31 @@ def semantic_fields(kind: type) -> tuple[str, ...]:
 def children(node: cst.CSTNode) -> list[cst.CSTNode]:
     """The nodes directly below a node, in source order."""
     found: list[cst.CSTNode] = []
-    for name in semantic_fields(type(node)):
-        value = getattr(node, name)
+    for value in _VALUES[type(node)](node):
         kind = type(value)
         if kind is tuple or kind is list:
             found.extend(item for item in value if _IS_NODE[type(item)])
         elif _IS_NODE[kind]:
             found.append(value)
     return found
+
+
+class _Values(dict[type, Callable[[cst.CSTNode], Sequence[Any]]]):
+    """What gives the values of a node's semantic fields, by its type: in one call into C."""
+
+    def __missing__(self, kind: type) -> Callable[[cst.CSTNode], Sequence[Any]]:
+        names = semantic_fields(kind)
+        self[kind] = _getter(names)
+        return self[kind]
+
+
+def _getter(names: Sequence[str]) -> Callable[[cst.CSTNode], Sequence[Any]]:
+    if len(names) > 1:
+        return attrgetter(*names)
+    return lambda node: tuple(getattr(node, name) for name in names)
+
+
+_VALUES = _Values()
 
 
 class _NodeKinds(dict[type, bool]):

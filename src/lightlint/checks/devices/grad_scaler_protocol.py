@@ -29,8 +29,7 @@ class GradScalerProtocol(Check):
         """A step past the scaler: beside one through it, or on gradients that were scaled."""
         facts, call = self.facts.updates, update.call
         owner = self.tree.owner(call)
-        flow, name = self.facts.flow(owner), self.code.text_of(update.optimizer)
-        key = self.names.key(update.optimizer)
+        flow, key = self.facts.flow(owner), self.names.key(update.optimizer)
         backwards = facts.backwards(owner)
         same = [each for each in facts.updates(owner) if each.scaler and self.names.key(each.optimizer) == key]
         for other in same:
@@ -43,7 +42,7 @@ class GradScalerProtocol(Check):
                 draft = drop_statement(self.code, statement) if plain and isinstance(statement, cst.Expr) else None
                 self.report(
                     call,
-                    f"steps `{name}` a second time, past the scaler that has stepped it on the same gradients",
+                    f"steps `{self.code.text_of(update.optimizer)}` a second time, past the scaler that has stepped it on the same gradients",
                     repair=Repair("drop the call", draft, Applicability.UNSAFE),
                 )
                 return
@@ -60,10 +59,10 @@ class GradScalerProtocol(Check):
                 text = self.code.text_of(scaler) if scaler is not None else ""
                 self.report(
                     call,
-                    f"steps `{name}` on gradients that `{text}` has multiplied by its scale, 65536 at first",
+                    f"steps `{self.code.text_of(update.optimizer)}` on gradients that `{text}` has multiplied by its scale, 65536 at first",
                     repair=Repair(
                         "step through the scaler",
-                        replace(self.code, call, f"{text}.step({name})"),
+                        replace(self.code, call, f"{text}.step({self.code.text_of(update.optimizer)})"),
                         Applicability.UNSAFE,
                     ),
                 )

@@ -18,15 +18,16 @@ class LoadWithoutMapLocation(Check):
             or not self._goes_into_state(call)
         ):
             return
-        repair = Repair(
-            "load onto the CPU", insert_argument(self.code, call, 'map_location="cpu"'), Applicability.UNSAFE
-        )
+        tier: Tier | None = Tier.NOTE
         if self._is_on_ranks(call) and self._uses_cuda():
             message = "every rank loads onto the GPU that the file was saved from: all onto one"
-            self.report(call, message, tier=None if self._saves() else Tier.NOTE, repair=repair)
+            tier = None if self._saves() else Tier.NOTE
         elif self._runs_without_cuda():
             message = "a file saved from a GPU does not load where there is none, and this program is made to run there"
-            self.report(call, message, tier=Tier.NOTE, repair=repair)
+        else:
+            return
+        draft = insert_argument(self.code, call, 'map_location="cpu"')
+        self.report(call, message, tier=tier, repair=Repair("load onto the CPU", draft, Applicability.UNSAFE))
 
     def _goes_into_state(self, load: cst.Call) -> bool:
         """Whether what is loaded is put into a module or an optimizer, and so is no data set."""

@@ -53,8 +53,11 @@ class SaveHyperparametersModule(Check):
     def _is_filtered(self) -> bool:
         """Whether code takes entries out of `hparams` later."""
         calls = self.tree.all(cst.Call)
-        popped = any(self.names.method(each) == "pop" and "hparams" in self.code.text_of(each.func) for each in calls)
-        return popped or any("hparams" in self.code.text_of(each) for each in self.tree.all(cst.Del))
+        popped = any(self.names.method(each) == "pop" and self._is_of_hparams(each.func) for each in calls)
+        return popped or any(map(self._is_of_hparams, self.tree.all(cst.Del)))
+
+    def _is_of_hparams(self, node: cst.CSTNode) -> bool:
+        return any("hparams" in each.value for each in self.tree.within(node, cst.Name, cst.SimpleString))
 
     def _modules(self, function: cst.FunctionDef, call: cst.Call) -> Iterator[str]:
         """The parameters that surely are modules when the call runs."""

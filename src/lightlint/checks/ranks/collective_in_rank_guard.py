@@ -44,10 +44,9 @@ class CollectiveInRankGuard(Check):
         """The collective that a helper of this file surely comes to where there is more than one process."""
         helper = self.hooks.callee(call) if depth < _DEPTH else None
         for inner in self.tree.own(helper.body, cst.Call) if helper is not None else []:
-            if all(_SEVERAL.search(self.code.text_of(test)) for test, _ in self.facts.conditions(inner)):
-                found = self._collective(inner) or self._led_to(inner, depth + 1)
-                if found:
-                    return found
+            found = self._collective(inner) or self._led_to(inner, depth + 1)
+            if found and all(_SEVERAL.search(self.code.text_of(test)) for test, _ in self.facts.conditions(inner)):
+                return found
         return ""
 
     def visit_Attribute(self, attribute: cst.Attribute) -> None:

@@ -25,10 +25,11 @@ class DdpChangedAfterWrap(Check):
         func = call.func
         if not isinstance(func, cst.Attribute):
             return
-        spelled = self.code.text_of(func)
         if func.attr.value in _ADDING and self._inner(func.value):
+            spelled = self.code.text_of(func)
             self._tell(call, f"`{spelled}` adds to a model that DDP has wrapped: its gradients are not exchanged")
         elif func.attr.value in _CASTS and not call.args and self.facts.data_parallel.is_of_wrapped(func.value):
+            spelled = self.code.text_of(func)
             self._tell(
                 call, f"`{spelled}` replaces parameters that DDP has wrapped: gradients are not exchanged any more"
             )

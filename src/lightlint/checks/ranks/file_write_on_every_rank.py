@@ -29,7 +29,7 @@ class FileWriteOnEveryRank(Check):
             self._judge_run(call)
             return
         write = self.facts.writes.of(call)
-        if write is None or self._is_chosen(call):
+        if write is None or not (write.name == "torch.save" or self.hooks.around(call)) or self._is_chosen(call):
             return
         hook = self._hook(call)
         if hook is None and not self._is_raw(write, call):
@@ -90,9 +90,9 @@ class FileWriteOnEveryRank(Check):
     def _hook(self, call: cst.Call) -> Hook | None:
         """The hook, run by several ranks, in which the call runs."""
         hooks = self.hooks.around(call)
-        if self.facts.world.lightning is Ranks.ONE or any(hook.name in ONCE_PER_NODE for hook in hooks):
+        if any(hook.name in ONCE_PER_NODE for hook in hooks) or not hooks or self.facts.world.lightning is Ranks.ONE:
             return None
-        return min(hooks, key=lambda hook: hook.name, default=None)
+        return min(hooks, key=lambda hook: hook.name)
 
     def _is_raw(self, write: Write, call: cst.Call) -> bool:
         """Whether a plain script saves on every rank; sharded checkpoints are saved by all of them together."""

@@ -41,7 +41,7 @@ class BackwardOverFreedGraph(Check):
     def _expects(self, node: cst.CSTNode) -> bool:
         """Whether an exception is awaited around a node."""
         if isinstance(node, cst.With):
-            return any("aise" in self.code.text_of(item.item) for item in node.items)
+            return any("aise" in each.value for item in node.items for each in self.tree.within(item.item, cst.Name))
         return True
 
     def _frees(self, call: cst.Call) -> bool:

@@ -35,7 +35,8 @@ class ClipGradWrongPlace(Check):
         """Whether the norm is kept and the limit is none, or too high to be one, or out of sight."""
         limit = self.names.argument(clip, "max_norm", 1)
         value = self.names.constant(limit.value) if limit is not None else None
-        named = limit is not None and bool(re.search(r"clip|max_norm", self.code.text_of(limit.value)))
+        words = self.tree.within(limit.value, cst.Name, cst.SimpleString) if limit is not None else []
+        named = any(re.search(r"clip|max_norm", each.value) for each in words)
         return not isinstance(self.tree.parent(clip), cst.Expr) and not (
             named or (isinstance(value, (int, float)) and value <= _HIGH)
         )

@@ -53,4 +53,4 @@ class MethodNotCalled(Check):
         return cell is not None and not self.facts.source.text[end : cell.end].strip()
 
     def _expects(self, block: cst.With) -> bool:
-        return any("aise" in self.code.text_of(item.item) for item in block.items)
+        return any("aise" in each.value for item in block.items for each in self.tree.within(item.item, cst.Name))

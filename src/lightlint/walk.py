@@ -1,0 +1,73 @@
+"""The one walk over a tree: each node to the checks that want its type."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from lightlint.clock import Clock, stage
+from lightlint.compiled import kept_code
+from lightlint.finding import Finding
+from lightlint.pages import Page
+
+if TYPE_CHECKING:
+    from lightlint.check import Check
+    from lightlint.facts.file import FileFacts
+
+Handler = Callable[[cst.CSTNode], None]
+Failed = Callable[[Page, Exception], None]
+
+
+def walk(
+    facts: FileFacts, pages: Sequence[Page], add: Callable[[Finding], None], failed: Failed, clock: Clock | None
+) -> None:
+    """Let checks visit the nodes of a file.
+
+    Args:
+        facts: those of the file.
+        pages: the rules.
+        add: called with each finding.
+        failed: called from the `except` with what a check raised; the check is out for this file then.
+        clock: told what takes how long.
+    """
+    handlers: dict[type, list[tuple[Page, Handler]]] = defaultdict(list)
+    out: set[str] = set()
+    for page in pages:
+        try:
+            with stage(clock, "imports"):
+                check_class = _check_class(page)
+            check = check_class(page, facts, add)
+            for kind, name in _visits(page):
+                handler: Handler = getattr(check, name)
+                handlers[kind].append((page, clock.timed(page.name, handler) if clock else handler))
+        except Exception as error:
+            out.add(page.name)
+            failed(page, error)
+    for node in facts.tree.of_types(*handlers):
+        for page, handler in handlers[type(node)]:
+            if page.name not in out:
+                try:
+                    handler(node)
+                except Exception as error:
+                    out.add(page.name)
+                    failed(page, error)
+
+
+@cache
+def _check_class(page: Page) -> type[Check]:
+    with kept_code("lint"):
+        module = import_module(page.check_module)
+    wanted = page.name.replace("-", "").lower()
+    classes = [each for name, each in vars(module).items() if name.lower() == wanted and isinstance(each, type)]
+    return classes[0]
+
+
+@cache
+def _visits(page: Page) -> tuple[tuple[type, str], ...]:
+    names = [name for name in dir(_check_class(page)) if name.startswith("visit_")]
+    return tuple((getattr(cst, name.removeprefix("visit_")), name) for name in names)

@@ -1,0 +1,81 @@
+"""What a sketch leaves out of sight is looked up in the text: screening changes no finding, and saves most of the parsing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from checkout import ROOT
+
+from lightlint import lint as linting
+from lightlint.facts.project import Projects
+from lightlint.finding import Finding
+from lightlint.lint import lint
+from lightlint.settings import load
+from lightlint.sources.load import load as load_source
+from lightlint.sources.source import UnreadableError
+
+CLEAN = """\
+import torch
+
+
+def train(model, loader, optimizer):
+    for batch in loader:
+        optimizer.zero_grad()
+        loss = model(batch).mean()
+        loss.backward()
+        optimizer.step()
+"""
+FAULTY = CLEAN + "        torch.cuda.empty_cache()\n"
+
+
+def fixtures() -> list[Path]:
+    return sorted(path for path in (ROOT / "fixtures").rglob("*") if path.suffix in {".py", ".ipynb"})
+
+
+def found(path: Path) -> tuple[Finding, ...]:
+    linted = lint(load_source(path), load({}, isolated=True), Projects())
+    assert not linted.crashes
+    return linted.findings
+
+
+@pytest.fixture
+def parsed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The texts that are parsed by libcst."""
+    texts: list[str] = []
+    parse = linting.parse
+    monkeypatch.setattr(linting, "parse", lambda source: texts.append(source.text) or parse(source))
+    return texts
+
+
+def test_only_a_file_with_a_finding_is_parsed(tmp_path: Path, parsed: list[str]) -> None:
+    for name, text in (("clean.py", CLEAN), ("faulty.py", FAULTY)):
+        (tmp_path / name).write_text(text)
+    assert not found(tmp_path / "clean.py")
+    assert [each.name for each in found(tmp_path / "faulty.py")] == ["empty-cache-in-loop"]
+    assert parsed == [FAULTY]
+
+
+def test_syntax_without_a_sketch_is_parsed(tmp_path: Path, parsed: list[str]) -> None:
+    text = FAULTY + "    match loss:\n        case 1:\n            pass\n"
+    (tmp_path / "train.py").write_text(text)
+    assert [each.name for each in found(tmp_path / "train.py")] == ["empty-cache-in-loop"]
+    assert parsed == [text]
+
+
+def test_fixtures_have_the_same_findings(monkeypatch: pytest.MonkeyPatch) -> None:
+    from lightlint import screen
+
+    def all_findings() -> dict[str, tuple[Finding, ...]]:
+        every: dict[str, tuple[Finding, ...]] = {}
+        for path in fixtures():
+            try:
+                every[str(path)] = found(path)
+            except UnreadableError:
+                continue
+        return every
+
+    screened = all_findings()
+    monkeypatch.setattr(screen, "suspects", lambda text, tree, pages, facts_of, clock: pages)
+    assert any(screened.values())
+    assert screened == all_findings()
