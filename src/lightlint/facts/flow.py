@@ -117,8 +117,9 @@ class Flow:
         known = [self._known[point] for point, _ in self._places.get(node, [])]
         if not known:
             return ()
-        shared = (item for item in known[0].items() if all(item in other.items() for other in known[1:]))
-        return tuple(Condition(test, outcome) for test, outcome in shared)
+        tests = self._tests
+        shared = sorted(frozenset.intersection(*known), key=lambda each: tests[each[0]][0])
+        return tuple(Condition(tests[test][1], outcome) for test, outcome in shared)
 
     def loop_points(self, loop: Loop) -> frozenset[Point]:
         """The points of a loop's head and body, without what a `for` iterates over and without `else`."""
@@ -177,19 +178,28 @@ class Flow:
         return finished[::-1]
 
     @cached_property
-    def _known(self) -> dict[Point, dict[cst.BaseExpression, bool]]:
-        """What is known on entering each point: outcomes on which all ways to it agree (a forward must-analysis)."""
-        known: dict[Point, dict[cst.BaseExpression, bool]] = {self.start: {}}
+    def _tests(self) -> dict[int, tuple[int, cst.BaseExpression]]:
+        """The tests by `id`, numbered in the order of their evaluation."""
+        conditions = (condition for point in self.points for _, condition in point.ways if condition)
+        found = {id(condition.test): condition.test for condition in conditions}
+        return {key: (number, test) for number, (key, test) in enumerate(found.items())}
+
+    @cached_property
+    def _known(self) -> dict[Point, frozenset[tuple[int, bool]]]:
+        """The tests, by `id`, and outcomes on which all ways to a point agree on entering it (a forward must-analysis)."""
+        known: dict[Point, frozenset[tuple[int, bool]]] = {self.start: frozenset()}
         pending = [self.start]
         while pending:
             point = pending.pop()
-            tested = {condition.test for _, condition in point.ways if condition}
-            kept = {test: outcome for test, outcome in known[point].items() if test not in tested}
+            asked = {
+                (id(condition.test), outcome) for _, condition in point.ways if condition for outcome in (True, False)
+            }
+            kept = known[point] - asked if asked else known[point]
             ways = [*point.ways, (point.on_error, None)] if point.on_error else point.ways
             for other, condition in ways:
-                facts = {**kept, condition.test: condition.outcome} if condition else kept
+                facts = kept | {(id(condition.test), condition.outcome)} if condition else kept
                 before = known.get(other)
-                both = facts if before is None else dict(item for item in before.items() if item in facts.items())
+                both = facts if before is None else before & facts
                 if both != before:
                     known[other] = both
                     pending.append(other)

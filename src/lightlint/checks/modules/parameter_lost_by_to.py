@@ -30,35 +30,35 @@ class ParameterLostByTo(Check):
         if len(assign.targets) != 1 or not isinstance(assign.targets[0].target, cst.Attribute):
             return
         target = assign.targets[0].target
-        node = self.classes.self_class(target.value)
-        if node is None or not self.classes.is_a(node, NN_MODULE):
-            return
         match assign.value:
             case cst.Call(func=cst.Attribute(value=cst.Call() as made, attr=cst.Name(value=method))) as call:
-                if (
-                    not self._is_parameter(made)
-                    or method not in _MOVING | _VIEWING
-                    or self._changes_nothing(call, method)
-                ):
+                if method not in _MOVING | _VIEWING or not self._is_parameter(made) or not self._is_of_module(target):
+                    return
+                if self._changes_nothing(call, method):
                     return
                 how = f"`.{method}()` returns another tensor"
                 repair = self._repair(call, made)
             case cst.BinaryOperation() as operation if any(
                 self._is_parameter(side) for side in (operation.left, operation.right)
-            ):
+            ) and self._is_of_module(target):
                 how, repair = "the result of the arithmetic is another tensor", None
             case _:
                 return
         message = f"`self.{target.attr.value}` is no parameter: {how}, which no optimizer gets and no checkpoint holds"
         self.report(assign.value, message, repair=repair)
 
+    def _is_of_module(self, target: cst.Attribute) -> bool:
+        node = self.classes.self_class(target.value)
+        return node is not None and self.classes.is_a(node, NN_MODULE)
+
     def visit_Call(self, call: cst.Call) -> None:
         """`Adam([torch.zeros(n, requires_grad=True).to(device)])`: an optimizer takes leaves only."""
+        params = self.names.argument(call, "params", 0)
+        if params is None or not isinstance(params.value, (cst.List, cst.Tuple)):
+            return
         if not self.classes.name_is_a(self.names.call(call), OPTIMIZER):
             return
-        params = self.names.argument(call, "params", 0)
-        items = params.value.elements if params is not None and isinstance(params.value, (cst.List, cst.Tuple)) else ()
-        for item in items:
+        for item in params.value.elements:
             for source in self.facts.reaching.sources(item.value):
                 match source:
                     case cst.Call(func=cst.Attribute(value=cst.Call() as made, attr=cst.Name(value=method))):

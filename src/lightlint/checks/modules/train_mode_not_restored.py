@@ -13,9 +13,10 @@ class TrainModeNotRestored(Check):
     def visit_Call(self, call: cst.Call) -> None:
         modes = self.facts.modes
         loops = self.tree.loops(call)
-        if not loops or modes.may_train(call) or self._is_last(call, loops[0]):
+        left = sorted(modes.left_in_eval(call) - {""}) if loops else []
+        if not left or modes.may_train(call) or self._is_last(call, loops[0]):
             return
-        for key in sorted(modes.left_in_eval(call) - {""}):
+        for key in left:
             for loop in loops:
                 trained = self._trained_again(call, key, loop)
                 if trained is not None:
