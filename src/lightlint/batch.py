@@ -20,7 +20,7 @@ from lightlint.sources.load import bytes_of, read
 from lightlint.sources.source import ForeignError, Source, UnreadableError, UnwritableError
 from lightlint.sources.write import write
 
-_WASTE = 4_000_000  # bytes of source whose facts may wait for the collector, as far as they lie in circles
+_WASTE = 32_000_000  # bytes of source whose facts may wait for the collector, as far as they lie in circles
 
 
 @dataclass(frozen=True, slots=True)

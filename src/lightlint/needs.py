@@ -51,7 +51,7 @@ class NeedsError(ValueError):
 class Text:
     """A text that `needs` are asked of; `also` are other forms of it, such as a notebook's cells with their magics."""
 
-    def __init__(self, text: str, *also: str, within: tuple[Text, int, int] | None = None) -> None:
+    def __init__(self, text: str, *also: str, within: tuple[_Ranges, int, int] | None = None) -> None:
         self._texts = tuple(dict.fromkeys((text, *also)))
         self._within = within
         self._blocks: dict[str, list[Text]] = {}
@@ -83,16 +83,18 @@ class Text:
         return self._within is not None or self._by_kind is not None
 
     def _ranges(self, kind: str) -> list[tuple[int, int]]:
-        """The first row of each block of a kind and the one behind its last, counted from 0."""
-        if self._within is None:
-            return self._by_kind[kind] if self._by_kind is not None else []
-        outer, first, last = self._within
-        found = outer._ranges(kind)  # of the same class
-        return [(start - first, end - first) for start, end in found if first <= start and end <= last]
+        """The first row of each block of a kind and the one behind its last, counted from 0 over the whole text."""
+        ranges, first, last = self._place
+        return [(start, end) for start, end in ranges.get(kind, ()) if first <= start and end <= last]
 
-    def _block(self, first: int, last: int) -> Text:
-        """The text of some rows."""
-        return Text("".join(self._rows[first:last]), within=(self, first, last))
+    @property
+    def _place(self) -> tuple[_Ranges, int, int]:
+        return self._within or (self._by_kind or {}, 0, len(self._rows))
+
+    def _block(self, start: int, end: int) -> Text:
+        """The text of some rows; it does not know this one, or both would have to wait for the collector."""
+        ranges, first, _ = self._place
+        return Text("".join(self._rows[start - first : end - first]), within=(ranges, start, end))
 
     @cached_property
     def tree(self) -> ast.Module | None:

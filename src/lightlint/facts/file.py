@@ -77,6 +77,8 @@ class FileFacts(Basis):
         """Let go of all: facts refer to one another in circles, which only a costly collection would find."""
         for other in self._others.values():
             other.release()
+        for flow in self._flows.values():
+            flow.release()
         own = [self.tree, *(fact for fact in vars(self).values() if self._is_of_this_file(fact))]
         for fact in own:
             vars(fact).clear()

@@ -55,6 +55,12 @@ class Flow:
             if starts := [(point, -1) for point in entries if point in reachable]:
                 self._places.setdefault(node, starts)
 
+    def release(self) -> None:
+        """Cut the circles that loops make of the points; the flow tells nothing any more."""
+        for point in self.points:
+            point.ways.clear()
+            point.on_error = None
+
     def point_of(self, node: cst.CSTNode) -> Point | None:
         """The point that evaluates an expression or enters a statement (the head of a loop), None outside the flow."""
         places = self._places.get(node)

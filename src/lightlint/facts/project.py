@@ -76,7 +76,7 @@ class Project:
         self._modules: dict[tuple[str, Path], Path | None] = {}
         self._listings: dict[Path, frozenset[str]] = {}
         self._words: dict[Path, frozenset[str]] = {}
-        self._sources: dict[Path, tuple[frozenset[Path], frozenset[Question]]] = {}
+        self._led_to: dict[tuple[str, Path], tuple[frozenset[Path], frozenset[Question]]] = {}
 
     def module_name(self, path: Path) -> str:
         """The dotted name a file is imported under, counted from where its packages start."""
@@ -233,7 +233,13 @@ class Project:
         """The files that hold one of some words and import from the file at `path`, directly or through a re-export."""
         wanted = self._importable(path)
         candidates = [each for each in self.importing(words, wanted) if each != path]
-        return tuple(each for each in candidates if path in self._imported_by(each))
+        return tuple(
+            each for each in candidates if any(path in self._sources(name, each) for name in self._named(each, wanted))
+        )
+
+    def _named(self, path: Path, wanted: Set[str]) -> Iterator[str]:
+        """What a file imports that has one of some words in its name."""
+        return (name for name in self.summary(path).imported if not wanted.isdisjoint(name.split(".")))
 
     def importing(self, words: Sequence[str], wanted: Set[str]) -> tuple[Path, ...]:
         """The files that hold one of some words and import something called one of the wanted ones."""
@@ -257,21 +263,20 @@ class Project:
 
     def imports_one_with(self, path: Path, word: str) -> bool:
         """Whether a file imports from a file of the project that holds a word of the index."""
-        return not self._imported_by(path).isdisjoint(self.mentioning(word))
+        holding = frozenset(self.mentioning(word))
+        return any(not holding.isdisjoint(self._sources(name, path)) for name in self.summary(path).imported)
 
-    def _imported_by(self, path: Path) -> frozenset[Path]:
-        """The project's files whose modules or classes a file imports."""
-        if path not in self._sources:
+    def _sources(self, name: str, importer: Path) -> frozenset[Path]:
+        """The project's files that an imported name leads to: its module, and the one that defines it."""
+        key = name, importer.parent
+        if key not in self._led_to:
             before, self.asked = self.asked, set()
-            found: set[Path | None] = set()
-            for name in self.summary(path).imported:
-                found.add(self.find_module(name, path.parent))
-                found.add(self.find_module(name.rpartition(".")[0], path.parent) if "." in name else None)
-                known = self.find_class(name, path.parent)
-                found.add(known[1] if known else None)
-            self._sources[path] = frozenset(each for each in found if each is not None), frozenset(self.asked)
+            modules = [self.find_module(each, importer.parent) for each in (name, name.rpartition(".")[0]) if each]
+            known = self.find_class(name, importer.parent)
+            found = [*modules, known[1] if known else None]
+            self._led_to[key] = frozenset(each for each in found if each is not None), frozenset(self.asked)
             self.asked = before
-        sources, asked = self._sources[path]
+        sources, asked = self._led_to[key]
         self.asked |= asked
         return sources
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from functools import lru_cache
 
 # words that people write for one of a hook's
 _WORDS = {
@@ -23,7 +23,8 @@ _OLD = {
 _SHORTEST = 9  # letters of a name that one letter may be wrong in; two may in names of twice that
 
 
-def close_hook(name: str, hooks: Iterable[str]) -> str | None:
+@lru_cache(maxsize=4096)  # methods of many classes have the same names
+def close_hook(name: str, hooks: frozenset[str]) -> str | None:
     """The one hook that a name that is none means: the same words, or a letter or two beside it."""
     candidates = sorted(hooks)
     if _OLD.get(name) in candidates:

@@ -8,8 +8,9 @@ from __future__ import annotations
 import ast
 import builtins
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from lightlint.facts.canonical import LIBRARIES, absolute, canonical
 from lightlint.facts.unknown import UNKNOWN
@@ -247,9 +248,27 @@ def _own_attribute(target: ast.expr) -> str:
 
 
 def _constant(node: ast.expr | None) -> object:
-    if node is None:
-        return UNKNOWN
+    """What an expression of constants comes to; as `ast.literal_eval`, each call of which leaves circles to be collected."""
+    match node:
+        case ast.Constant():
+            return node.value
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as number)):
+            return -number
+        case ast.List() | ast.Tuple() | ast.Set():
+            values = [_constant(each) for each in node.elts]
+            if any(value is UNKNOWN for value in values):
+                return UNKNOWN
+            return (
+                values if isinstance(node, ast.List) else _made(tuple if isinstance(node, ast.Tuple) else set, values)
+            )
+        case ast.Dict():
+            pairs = [(_constant(key), _constant(value)) for key, value in zip(node.keys, node.values, strict=True)]
+            return UNKNOWN if any(part is UNKNOWN for pair in pairs for part in pair) else _made(dict, pairs)
+    return UNKNOWN
+
+
+def _made(kind: Callable[[Any], object], parts: Sequence[object]) -> object:
     try:
-        return ast.literal_eval(node)
-    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        return kind(parts)
+    except TypeError:  # what cannot be hashed in a set or as a key
         return UNKNOWN

@@ -90,7 +90,10 @@ class _Values(dict[type, Callable[[cst.CSTNode], Sequence[Any]]]):
 def _getter(names: Sequence[str]) -> Callable[[cst.CSTNode], Sequence[Any]]:
     if len(names) > 1:
         return attrgetter(*names)
-    return lambda node: tuple(getattr(node, name) for name in names)
+    if not names:
+        return lambda _node: ()
+    get = attrgetter(*names)
+    return lambda node: (get(node),)
 
 
 _VALUES = _Values()
@@ -119,38 +122,34 @@ class Tree:
         self._frames: list[int] = []  # of each node the nearest function, lambda or class around it
         self._scopes: list[int] = []  # likewise the nearest node that has names of its own
         self._scope_of: dict[int, Scope] = {}
+        self._last: list[int] = []  # of each node the last one below it
         self._walk(module)
-        self._last = self._subtree_ends()
 
     def _walk(self, module: cst.Module) -> None:
-        nodes, parents, frames, scopes = self.nodes, self._parents, self._frames, self._scopes
+        nodes, parents, frames, scopes, last = self.nodes, self._parents, self._frames, self._scopes, self._last
         positions, by_type = self._index, self._by_type
-        stack: list[tuple[cst.CSTNode, int, int, int]] = [(module, -1, -1, -1)]
-        while stack:
-            node, parent, frame, scope = stack.pop()
-            index = len(nodes)
-            kind = type(node)
-            nodes.append(node)
-            parents.append(parent)
-            frames.append(frame)
-            scopes.append(scope)
-            positions[id(node)] = index
-            by_type[kind].append(index)
-            if kind in _FRAMES:
-                frame = index
-            if kind in _SCOPES:
-                scope = index
-            below = children(node)
-            below.reverse()
-            for child in below:
-                stack.append((child, index, frame, scope))
-
-    def _subtree_ends(self) -> list[int]:
-        last = list(range(len(self.nodes)))
-        for index in range(len(self.nodes) - 1, 0, -1):
-            parent = self._parents[index]
-            last[parent] = max(last[parent], last[index])
-        return last
+        pending: list[tuple[Iterator[cst.CSTNode], int, int, int]] = [(iter((module,)), -1, -1, -1)]
+        while pending:
+            below, parent, frame, scope = pending[-1]
+            for node in below:
+                index = len(nodes)
+                kind = type(node)
+                nodes.append(node)
+                parents.append(parent)
+                frames.append(frame)
+                scopes.append(scope)
+                last.append(index)
+                positions[id(node)] = index
+                by_type[kind].append(index)
+                if kind is cst.Name or not (inside := children(node)):
+                    continue
+                inner = index if kind in _FRAMES else frame
+                pending.append((iter(inside), index, inner, index if kind in _SCOPES else scope))
+                break
+            else:
+                pending.pop()
+                if parent >= 0:
+                    last[parent] = len(nodes) - 1
 
     def parent(self, node: cst.CSTNode) -> cst.CSTNode | None:
         """The node directly above, None for the module."""

@@ -21,7 +21,7 @@ class HookUnknownName(Check):
         if node is None or owner is None or function.decorators or is_stub(function):
             return
         api = class_api(owner)
-        hooks = api.signatures.keys() - api.removed.keys() - _OPTIONAL.get(owner, set())
+        hooks = frozenset(api.signatures.keys() - api.removed.keys() - _OPTIONAL.get(owner, set()))
         if name in api.signatures or name in api.removed or name in api.added:
             return
         hook = close_hook(name, hooks)
