@@ -11,6 +11,7 @@ import libcst as cst
 
 from lightlint.facts.activations import Activations
 from lightlint.facts.basis import Basis
+from lightlint.facts.carried_graphs import CarriedGraphs
 from lightlint.facts.checkpoints import Checkpoints
 from lightlint.facts.configured import Configured
 from lightlint.facts.criteria import Criteria
@@ -129,6 +130,11 @@ class FileFacts(Basis):
     def data_parallel(self) -> DataParallel:
         """Which models DDP wraps, and which are inside of those."""
         return DataParallel(self)
+
+    @cached_property
+    def carried_graphs(self) -> CarriedGraphs:
+        """Through which results of modules the graphs of values run."""
+        return CarriedGraphs(self)
 
     @cached_property
     def forwards(self) -> Forwards:

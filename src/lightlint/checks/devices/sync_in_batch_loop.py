@@ -9,6 +9,7 @@ from lightlint.facts.tree import Loop
 _WAITING = {"item", "cpu", "tolist", "numpy", "__float__"}
 _CUTTING = {"detach", "clone"}
 _CONVERTING = {"builtins.float", "builtins.int", "builtins.print"}
+_ASKING = {*_WAITING, "to", *(name.removeprefix("builtins.") for name in _CONVERTING)}  # the quick question first
 
 
 class SyncInBatchLoop(Check):
@@ -16,7 +17,7 @@ class SyncInBatchLoop(Check):
         """One finding for each loop or hook: its first wait, for the next ones find the GPU's work done."""
         found: dict[tuple[Loop | Hook, cst.ClassDef | None], cst.Call] = {}
         for call in self.tree.all(cst.Call):
-            if self._waits(call) and (place := self._place(call)) is not None:
+            if self.names.method(call) in _ASKING and self._waits(call) and (place := self._place(call)) is not None:
                 found.setdefault((place, self.tree.enclosing_class(call)), call)
         for (place, _), call in found.items():
             where = f"`{place.name}`" if isinstance(place, Hook) else "batch"

@@ -14,8 +14,8 @@ _RESTORES = {"torch.set_rng_state", "torch.random.fork_rng", "torch.random.set_r
 
 class SeedInLoop(Check):
     def visit_Call(self, call: cst.Call) -> None:
-        loops = self.tree.loops(call) or self._outside(call)
-        if not loops or not self._seeds(call):
+        loops = (self.tree.loops(call) or self._outside(call)) if self._seeds(call) else []
+        if not loops:
             return
         loop = loops[0]
         if not self._is_training(loop) or self._is_rare(call, loop):

@@ -4,7 +4,7 @@ import libcst as cst
 
 from lightlint.check import Check
 from lightlint.facts.bindings import Binding, Kind
-from lightlint.facts.carried_graphs import CarriedGraphs, cuts
+from lightlint.facts.carried_graphs import cuts
 from lightlint.facts.tree import Loop
 from lightlint.facts.updates import Owner
 
@@ -22,7 +22,7 @@ class BackwardOverFreedGraph(Check):
                 call, f"`{carried}` carries the graph of the iteration before, which is freed: the second pass raises"
             )
             return
-        for binding in CarriedGraphs(self.facts).of(call.func):
+        for binding in self.facts.carried_graphs.of(call.func):
             freed = self._freed_by(call, binding, owner)
             if freed is not None:
                 what = "the call in the iteration before" if freed is call else f"`{self.code.text_of(freed.func)}()`"
@@ -50,7 +50,7 @@ class BackwardOverFreedGraph(Check):
 
     def _freed_by(self, call: cst.Call, binding: Binding, owner: Owner) -> cst.Call | None:
         """The backward pass that surely has freed the graph of a binding when `call` runs through it."""
-        flow, graphs = self.facts.flow(owner), CarriedGraphs(self.facts)
+        flow, graphs = self.facts.flow(owner), self.facts.carried_graphs
         tests = {id(test) for test, _ in self.facts.conditions(call)}
         for other in self.tree.own(owner, cst.Call):
             if not self._is_plain_backward(other) or not self._frees(other):
