@@ -47,17 +47,26 @@ class Check:
         """What the helpers in `lightlint.fixes.edits` work on."""
         return Code(self.facts.source, self.facts)
 
+    def stands(self) -> bool:
+        """Whether findings of this file stand, asked before one is reported: for questions that take long to answer."""
+        return True
+
     def report(
         self, node: cst.CSTNode, message: str, *, repair: Repair | None = None, tier: Tier | None = None
     ) -> None:
         """Report a finding at a node; `tier` replaces the page's where this case is better or worse than the rule's."""
-        start, end = self.facts.positions.span(node)
-        self.report_span(start, end, message, repair=repair, tier=tier)
+        if self.stands():
+            start, end = self.facts.positions.span(node)
+            self._report_span(start, end, message, repair, tier)
 
     def report_span(
         self, start: int, end: int, message: str, *, repair: Repair | None = None, tier: Tier | None = None
     ) -> None:
         """Report a finding at characters `start` to `end` of the source's text."""
+        if self.stands():
+            self._report_span(start, end, message, repair, tier)
+
+    def _report_span(self, start: int, end: int, message: str, repair: Repair | None, tier: Tier | None) -> None:
         source, page = self.facts.source, self.page
         cell = source.cell_at(start)
         fix: Fix | None = None

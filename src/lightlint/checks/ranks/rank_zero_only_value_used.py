@@ -15,11 +15,11 @@ class RankZeroOnlyValueUsed(Check):
         callee = self.hooks.callee(call)
         if callee is None or not self._is_rank_zero_only(callee) or not self._gives_value(callee):
             return
-        world = self.facts.world
-        if world.lightning is Ranks.ONE or self.guards.guarded(call):
-            return
-        use = self._use(call)
+        use = self._use(call) if not self.guards.guarded(call) else None
         if use is None or self.guards.guarded(use):
+            return
+        world = self.facts.world
+        if world.lightning is Ranks.ONE:
             return
         self.report(
             call,

@@ -12,15 +12,10 @@ class TrainingStepBadReturn(Check):
         if function is None or statement.value is None or self.hooks.of(function) != Hook(Owner.MODULE, TRAINING_STEP):
             return
         node = self.tree.class_of(function)
-        if (
-            node is None
-            or function.decorators
-            or not self.facts.optimization.is_automatic(node)
-            or self._is_refined(node)
-        ):
+        if node is None or function.decorators:
             return
         what = self._fault(statement.value) or self._fault_of_helper(statement.value)
-        if what:
+        if what and self.facts.optimization.is_automatic(node) and not self._is_refined(node):
             self.report(statement.value, what)
 
     def _is_refined(self, node: cst.ClassDef) -> bool:

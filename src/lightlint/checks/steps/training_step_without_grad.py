@@ -17,14 +17,15 @@ class TrainingStepWithoutGrad(Check):
         node = self.tree.class_of(function)
         if node is None or self.hooks.of(function) != Hook(Owner.MODULE, TRAINING_STEP):
             return
-        facts = self.facts.optimization
+        facts, switches = self.facts.optimization, list(self._switches(function))
+        if not switches or not self._stays_off(function):
+            return
         if not facts.is_automatic(node) and not (facts.is_manual(node) and facts.backwards(node)):
             return
         if self._returns_loss(function) or not facts.is_automatic(node):
-            for switch in self._switches(function):
-                if self._stays_off(function):
-                    name = self.code.text_of(switch).removesuffix("()")
-                    self.report(switch, f"`{name}` on `training_step`: its loss has no graph, the backward pass raises")
+            for switch in switches:
+                name = self.code.text_of(switch).removesuffix("()")
+                self.report(switch, f"`{name}` on `training_step`: its loss has no graph, the backward pass raises")
 
     def _switches(self, function: cst.FunctionDef) -> Iterator[cst.BaseExpression]:
         """The decorators that turn autograd off for the whole step."""

@@ -7,9 +7,10 @@ from lightlint.facts.classes import OPTIMIZER
 
 
 class ConfigureOptimizersNoReturn(Check):
+    def stands(self) -> bool:
+        return not self.facts.configured.is_free
+
     def visit_Module(self, module: cst.Module) -> None:
-        if self.facts.configured.is_free:
-            return
         for node, method in self.facts.configured.methods:
             if self.facts.training.automatic(node) is True and not self.tree.own(method, cst.Yield):
                 self._look_at(node, method)

@@ -9,9 +9,10 @@ from lightlint.fixes.edits import wrap
 
 
 class ConfigureOptimizersReturnShape(Check):
+    def stands(self) -> bool:
+        return not self.facts.configured.is_free
+
     def visit_Module(self, module: cst.Module) -> None:
-        if self.facts.configured.is_free:
-            return
         seen: set[cst.CSTNode] = set()
         for _, method in self.facts.configured.methods:
             for returned in self.facts.configured.of(method):

@@ -11,10 +11,13 @@ _GATHERING = {"compute", "all_gather", "all_reduce", "reduce", "gather", "all_ga
 
 
 class EpochLogWithoutSyncDist(Check):
+    def stands(self) -> bool:
+        return self.facts.world.lightning is Ranks.MANY
+
     def visit_Call(self, call: cst.Call) -> None:
         if not self.facts.logs.is_log(call) or self.names.method(call) != "log":
             return
-        if self.facts.world.lightning is not Ranks.MANY or self.guards.guarded(call):
+        if self.guards.guarded(call):
             return
         if self.facts.logs.argument(call, "sync_dist") not in {None, False}:
             return

@@ -10,8 +10,11 @@ _DEPTH = 3
 
 
 class LogInRankGuard(Check):
+    def stands(self) -> bool:
+        return self.facts.world.lightning is not Ranks.ONE
+
     def visit_Call(self, call: cst.Call) -> None:
-        if not self.facts.logs.is_log(call) or self.facts.world.lightning is Ranks.ONE:
+        if not self.facts.logs.is_log(call):
             return
         if self.facts.logs.argument(call, "rank_zero_only") is not None or not self._on_some_ranks(call):
             return

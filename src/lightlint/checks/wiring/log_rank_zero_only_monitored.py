@@ -13,8 +13,10 @@ class LogRankZeroOnlyMonitored(Check):
         if not self.facts.logs.is_log(call) or self.facts.logs.argument(call, "rank_zero_only") is not True:
             return
         watched = sorted((self.facts.logs.keys(call) or frozenset()) & self.facts.monitors.keys)
+        if not watched:
+            return
         ranks = self.facts.world.lightning
-        if not watched or ranks is Ranks.ONE:
+        if ranks is Ranks.ONE:
             return
         argument = self.names.argument(call, "rank_zero_only")
         self.report(

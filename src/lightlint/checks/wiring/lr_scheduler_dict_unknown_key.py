@@ -12,9 +12,10 @@ from lightlint.fixes.edits import replace, replace_argument_name
 
 
 class LrSchedulerDictUnknownKey(Check):
+    def stands(self) -> bool:
+        return not self.facts.configured.is_free
+
     def visit_Module(self, module: cst.Module) -> None:
-        if self.facts.configured.is_free:
-            return
         seen: dict[cst.CSTNode, tuple[Entries, bool]] = {}
         for node, method in self.facts.configured.methods:
             automatic = self.facts.training.automatic(node) is True

@@ -8,8 +8,11 @@ from lightlint.facts.configured import CONFIGURE, Part, Returned
 
 
 class MultipleOptimizersAutomatic(Check):
+    def stands(self) -> bool:
+        return not self.facts.configured.is_free
+
     def visit_Module(self, module: cst.Module) -> None:
-        if self.facts.lightning.may_be_below("2.0") or self.facts.configured.is_free:
+        if self.facts.lightning.may_be_below("2.0"):
             return
         seen: set[cst.CSTNode] = set()
         for node, method in self.facts.configured.methods:
@@ -29,21 +32,21 @@ class MultipleOptimizersAutomatic(Check):
         if self.facts.lightning.may_be_below("2.0") or not self.classes.is_a(node, MODULE):
             return
         step = self.classes.method(node, "training_step")
-        if step is None or self.facts.configured.is_free or self.facts.training.automatic(node) is not True:
+        if step is None or self.facts.training.automatic(node) is not True:
             return
         if self.classes.method(node, CONFIGURE.name) is not None or not self.classes.complete(node):
             return
         if "optimizer_idx" in {each.name.value for each in step.params.params}:
             return
         found = self._inherited(node)
-        if found and all(self._are_several(each) for each in found[1]):
+        if found is not None:
             count = min(len(each.optimizers or ()) for each in found[1])
             self.report(
                 node.name, f"{count} optimizers from `{found[0]}` in automatic optimization: Lightning 2 raises"
             )
 
     def _inherited(self, node: cst.ClassDef) -> tuple[str, tuple[Returned, ...]] | None:
-        """What the `configure_optimizers` of a class above, in another file, returns; with the name of that class."""
+        """The several optimizers that a class above, in another file, returns from `configure_optimizers`, with its name."""
         if not self.classes.has_method(node, CONFIGURE.name):
             return None
         for name in self.classes.ancestors(node):
@@ -51,7 +54,8 @@ class MultipleOptimizersAutomatic(Check):
             method = found[0].classes.methods(found[1]).get(CONFIGURE.name) if found is not None else None
             if found is not None and method is not None:
                 returned = found[0].configured.of(method)
-                return (found[1].name.value, returned) if returned and not found[0].configured.is_free else None
+                several = bool(returned) and all(map(self._are_several, returned))
+                return (found[1].name.value, returned) if several and not found[0].configured.is_free else None
         return None
 
     def _are_several(self, returned: Returned) -> bool:

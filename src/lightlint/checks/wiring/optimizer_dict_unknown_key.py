@@ -15,9 +15,10 @@ _MAY_HOLD_SCHEDULER = {"scheduler", "schedulers", "lr_schedulers", "lr_scheduler
 
 
 class OptimizerDictUnknownKey(Check):
+    def stands(self) -> bool:
+        return not self.facts.configured.is_free
+
     def visit_Module(self, module: cst.Module) -> None:
-        if self.facts.configured.is_free:
-            return
         seen: dict[cst.CSTNode, Entries] = {}
         for node, method in self.facts.configured.methods:
             if self.facts.training.automatic(node) is not False:

@@ -11,9 +11,10 @@ from lightlint.fixes.entries import insert_entry, remove_entry
 
 
 class PlateauWithoutMonitor(Check):
+    def stands(self) -> bool:
+        return not self.facts.configured.is_free
+
     def visit_Module(self, module: cst.Module) -> None:
-        if self.facts.configured.is_free:
-            return
         for node, method in self.facts.configured.methods:
             if self.facts.training.automatic(node) is not True:
                 continue

@@ -10,10 +10,13 @@ from lightlint.finding import Tier
 
 
 class PrepareDataAssignsState(Check):
+    def stands(self) -> bool:
+        return self.facts.world.lightning is not Ranks.ONE
+
     def visit_FunctionDef(self, function: cst.FunctionDef) -> None:
         hook = self.hooks.of(function)
         node = self.tree.class_of(function)
-        if hook is None or hook.name not in ONCE_PER_NODE or node is None or self.facts.world.lightning is Ranks.ONE:
+        if hook is None or hook.name not in ONCE_PER_NODE or node is None:
             return
         if (
             not self.classes.is_a(node, MODULE, DATA_MODULE)

@@ -29,9 +29,10 @@ _DEPTH = 4
 
 
 class StepSchedulerOnEpochInterval(Check):
+    def stands(self) -> bool:
+        return not self.facts.configured.is_free
+
     def visit_Module(self, module: cst.Module) -> None:
-        if self.facts.configured.is_free:
-            return
         seen: set[cst.CSTNode] = set()
         for node, method in self.facts.configured.methods:
             if self.facts.training.automatic(node) is not True or self._steps_itself(node):
