@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 
 from lightlint.sources.lexical import TOKENS
 
@@ -10,15 +11,19 @@ from lightlint.sources.lexical import TOKENS
 DEEPEST = 1_000
 _BRACKET = 2  # each costs the parser a round through all levels of precedence
 _STOP = re.compile(r"[()\[\]{}]|(?<!\\)(?<!\\\r)\n")
-_PIECE = re.compile(
-    TOKENS
-    + r"""
-    | (?P<separator> [,;] )
-    | (?P<link> \b(?:and|or|not|in|is|if|else|lambda|await)\b | [-+~] | [*/%@&|^<>=!]+ | \. )
-    """,
-    re.VERBOSE,
-)
 _ELIF = re.compile(r"^[ \t]*elif\b", re.MULTILINE)
+
+
+@cache  # few files hold a line that is long enough to be looked at in pieces
+def _piece() -> re.Pattern[str]:
+    return re.compile(
+        TOKENS
+        + r"""
+        | (?P<separator> [,;] )
+        | (?P<link> \b(?:and|or|not|in|is|if|else|lambda|await)\b | [-+~] | [*/%@&|^<>=!]+ | \. )
+        """,
+        re.VERBOSE,
+    )
 
 
 def too_deep(text: str) -> int | None:
@@ -52,7 +57,7 @@ def _may_be(text: str) -> bool:
 def _exactly(text: str) -> int | None:
     counts = [0]
     total = 0
-    for piece in _PIECE.finditer(text):
+    for piece in _piece().finditer(text):
         match piece.lastgroup:
             case "open":
                 counts[-1] += 1

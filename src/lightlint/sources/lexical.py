@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 
 TOKENS = r"""
       (?P<comment> \#[^\r\n]* )
@@ -19,7 +20,13 @@ TOKENS = r"""
     | (?P<joint> \\(?:\r\n|\r|\n) )
     | (?P<line_end> \r\n|\r|\n )
 """
-_TOKEN = re.compile(TOKENS, re.VERBOSE)
+
+
+@cache  # compiled where a file has comments for lightlint, or is deeply nested: most have and are neither
+def _token() -> re.Pattern[str]:
+    return re.compile(TOKENS, re.VERBOSE)
+
+
 _BLANK = re.compile(r"[ \t\f]*(?:[#\r\n]|\Z)")
 
 
@@ -46,7 +53,7 @@ def logical_line(text: str, start: int) -> LogicalLine:
     depth = 0
     comments: list[tuple[int, int]] = []
     end = len(text)
-    for token in _TOKEN.finditer(text, start):
+    for token in _token().finditer(text, start):
         match token.lastgroup:
             case "comment":
                 comments.append(token.span())

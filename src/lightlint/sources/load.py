@@ -6,7 +6,6 @@ import os
 from pathlib import Path
 
 from lightlint.looked import looked
-from lightlint.sources.notebook import read_notebook
 from lightlint.sources.python import read_python
 from lightlint.sources.source import Source, UnreadableError
 
@@ -17,7 +16,13 @@ def read(filename: str, data: bytes) -> Source:
     Raises:
         UnreadableError: the bytes are not what the file's name promises.
     """
-    return read_notebook(filename, data) if filename.endswith(".ipynb") else read_python(filename, data)
+    if not filename.endswith(".ipynb"):
+        return read_python(filename, data)
+    from lightlint.sources.notebook import (
+        read_notebook,  # its expressions take longer to compile than most files to lint
+    )
+
+    return read_notebook(filename, data)
 
 
 def load(path: str | Path) -> Source:
