@@ -17,10 +17,11 @@ from lightlint.check import Check
 from lightlint.facts.file import FileFacts
 from lightlint.facts.project import Projects
 from lightlint.finding import Finding
-from lightlint.needs import NeedsError, Text, parse_needs
+from lightlint.needs import NeedsError, parse_needs
 from lightlint.pages import FAMILIES, Page, PageError, all_pages, folder, parse_page
 from lightlint.scaffold import ADVICE, NAME, WITHOUT_CHECKS
 from lightlint.sources.load import read
+from lightlint.text import Text
 
 CHECKS = Path(import_module("lightlint.checks").__path__[0])
 PAGES = list(all_pages().values())

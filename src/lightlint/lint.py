@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any
 from lightlint.clock import Clock, stage
 from lightlint.compiled import kept_code
 from lightlint.finding import Applicability, Finding, Fix
-from lightlint.needs import Text
+from lightlint.gate import met_by
 from lightlint.pages import Page, all_pages, find
 from lightlint.parsing import UnparsableError, deep_recursion, no_collection, parse
 from lightlint.settings import Settings
 from lightlint.sources.depth import too_deep
 from lightlint.sources.source import Source
 from lightlint.sources.suppress import Resolve, Suppressions, Unused, noqa_row, resolver
+from lightlint.text import Text
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -63,11 +64,13 @@ def lint(
     suppressions = Suppressions.read(source)
     if suppressions.skips_file:
         return Linted(())
-    pages = [page for page in all_pages().values() if page.name in active and page.family != "lightlint"]
-    text = Text(source.text, source.shown) if gate else None
-    if text is not None:
+    if gate:
+        text = Text(source.text, source.shown)
         with stage(clock, "gate"):
-            pages = [page for page in pages if page.needs.met(text)]
+            pages = met_by(text, active)
+    else:
+        text = None
+        pages = [page for page in all_pages().values() if page.name in active and page.family != "lightlint"]
     found, crashes = _run(source, text, pages, settings, projects, clock) if pages else ([], [])
     found += [_own(SYNTAX, source, offset, offset, message) for offset, message in source.broken]
     on = {page.code for page in all_pages().values() if page.name in active}

@@ -1,0 +1,119 @@
+"""A text as `needs` ask it: its words, its functions, classes and loops, and what Python's parser makes of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from lightlint.syntax import syntax_of
+
+if TYPE_CHECKING:
+    import ast
+
+WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_ROW = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")  # Python's own lines: `str.splitlines` knows more line ends
+_ODD_ROW = re.compile(r"[\v\f\x1c-\x1e]")  # what `str.splitlines` takes for line ends, too, among ASCII
+BLOCKS = {
+    "def": {"FunctionDef", "AsyncFunctionDef"},
+    "class": {"ClassDef"},
+    "subclass": {"ClassDef"},
+    "loop": {"For", "AsyncFor", "While"},
+}  # the types of statements in `ast`, which is imported when a block is asked for
+_PLAIN_BASE = re.compile(r"object|(?:torch\.)?nn\.\w+")
+
+_Ranges = dict[str, list[tuple[int, int]]]
+
+
+class Text:
+    """A text that `needs` are asked of; `also` are other forms of it, such as a notebook's cells with their magics."""
+
+    def __init__(self, text: str, *also: str, within: tuple[_Ranges, int, int] | None = None) -> None:
+        self._texts = tuple(dict.fromkeys((text, *also)))
+        self._within = within
+        self._blocks: dict[str, list[Text]] = {}
+
+    def holds(self, word: str) -> bool:
+        """Whether an identifier occurs; most blocks do not have it even as a part of another one."""
+        if "words" not in self.__dict__ and not any(word in text for text in self._texts):
+            return False
+        return word in self.words
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """Every identifier."""
+        return frozenset(word for text in self._texts for word in WORD.findall(text))
+
+    def matches(self, pattern: re.Pattern[str]) -> bool:
+        """Whether a regular expression matches somewhere."""
+        return any(pattern.search(text) for text in self._texts)
+
+    def blocks(self, kind: str) -> Sequence[Text]:
+        """The functions, classes or loops of the text; none where Python cannot parse it."""
+        if kind not in self._blocks:
+            self._blocks[kind] = [self._block(first, last) for first, last in self._ranges(kind)]
+        return self._blocks[kind]
+
+    @property
+    def is_parsed(self) -> bool:
+        """Whether its blocks are known."""
+        return self._within is not None or self._by_kind is not None
+
+    def _ranges(self, kind: str) -> list[tuple[int, int]]:
+        """The first row of each block of a kind and the one behind its last, counted from 0 over the whole text."""
+        ranges, first, last = self._place
+        return [(start, end) for start, end in ranges.get(kind, ()) if first <= start and end <= last]
+
+    @property
+    def _place(self) -> tuple[_Ranges, int, int]:
+        return self._within or (self._by_kind or {}, 0, len(self._rows))
+
+    def _block(self, start: int, end: int) -> Text:
+        """The text of some rows; it does not know this one, or both would have to wait for the collector."""
+        ranges, first, _ = self._place
+        return Text("".join(self._rows[start - first : end - first]), within=(ranges, start, end))
+
+    @cached_property
+    def tree(self) -> ast.Module | None:
+        """What Python's parser makes of the text, None where it refuses it."""
+        try:
+            return syntax_of(self._texts[0])
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return None
+
+    @cached_property
+    def _rows(self) -> list[str]:
+        text = self._texts[0]
+        return text.splitlines(keepends=True) if text.isascii() and not _ODD_ROW.search(text) else _ROW.findall(text)
+
+    @cached_property
+    def _by_kind(self) -> _Ranges | None:
+        """The rows of its blocks, None where Python refuses the text."""
+        if self.tree is None:
+            return None
+        import ast
+
+        found: _Ranges = {kind: [] for kind in BLOCKS}
+        for statement in _statements(self.tree.body):
+            kinds = [kind for kind, types in BLOCKS.items() if type(statement).__name__ in types]
+            if not kinds:
+                continue
+            first = min([statement.lineno, *(each.lineno for each in getattr(statement, "decorator_list", ()))])
+            block = (first - 1, statement.end_lineno or first)
+            for kind in kinds:
+                if kind != "subclass" or any(not _PLAIN_BASE.fullmatch(ast.unparse(base)) for base in statement.bases):  # type: ignore[attr-defined]
+                    found[kind].append(block)
+        return found
+
+
+def _statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+    """Statements with all inside them; what stands in expressions holds none."""
+    stack = [*body]
+    while stack:
+        statement = stack.pop()
+        yield statement
+        for name in ("body", "orelse", "finalbody"):
+            stack += getattr(statement, name, ())
+        for part in (*getattr(statement, "handlers", ()), *getattr(statement, "cases", ())):
+            stack += part.body
