@@ -1,9 +1,10 @@
 """Measure lightlint's CPU time beside its peers': `python tests/benchmarks/speed.py --peers VENV/bin [PATH...]`.
 
 The corpora are source distributions of PyPI at pinned versions, fetched by pip into a cache directory, and any paths that
-are named. Every run is cold (no tool's cache is used). The peers, those of torchfix, flake8 and ruff that the directories
-given with `--peers` hold, need environments of their own: torchfix asks for an older libcst than lightlint, and where
-either is installed, flake8 runs it, too. `--peers FLAKE8/bin --peers TORCHFIX/bin` takes each from the first that has it.
+are named. Every run is cold (no tool's cache is used). The peers, those of torchfix, flake8, fixit, pylint and ruff that the
+directories given with `--peers` hold, need environments of their own: torchfix asks for an older libcst than lightlint, and
+where either is installed, flake8 runs it, too. `--peers FLAKE8/bin --peers TORCHFIX/bin` takes each from the first that
+has it, and `--only PEER` leaves out the others.
 
 In each round every peer runs right behind a run of lightlint, so that what else the machine does falls on both. Times are
 user plus system seconds of the whole process tree, medians over the rounds; a ratio is the median of the pairs' ratios.
@@ -29,6 +30,8 @@ CORPORA = ("timm==1.0.20", "lightning==2.6.0")
 PEERS = {
     "torchfix": ("torchfix", "--select", "ALL"),
     "flake8": ("flake8", "--isolated", "--exit-zero"),
+    "fixit": ("fixit", "--quiet", "lint"),
+    "pylint": ("pylint", "--exit-zero", "--jobs", "1", "--recursive", "y", "--rcfile", os.devnull),
     "ruff": ("ruff", "check", "--isolated", "--select", "ALL", "--no-cache", "--exit-zero", "--quiet"),
 }
 LIGHTLINT = (sys.executable, "-m", "lightlint", "--isolated", "--no-cache", "--exit-zero", "--quiet")
@@ -60,6 +63,9 @@ def main(arguments: Sequence[str]) -> int:
         metavar="BIN",
         help="where peers' commands lie; repeatable",
     )
+    parser.add_argument(
+        "--only", choices=sorted(PEERS), action="append", help="one peer; repeatable (default: all there)"
+    )
     parser.add_argument("--cache", type=Path, default=_CACHE, help="where to keep the corpora (default: %(default)s)")
     parser.add_argument("--rounds", type=int, default=3, help="runs of each pair (default: %(default)s)")
     parser.add_argument("--only-paths", action="store_true", help="leave out the corpora")
@@ -67,7 +73,7 @@ def main(arguments: Sequence[str]) -> int:
     if options.only_paths and not options.paths:
         parser.error("--only-paths needs a path")
     where = os.pathsep.join(str(each.absolute()) for each in options.peers)
-    peers = {name: path for name in PEERS if (path := shutil.which(name, path=where))}
+    peers = {name: path for name in options.only or PEERS if (path := shutil.which(name, path=where))}
     if not peers:
         parser.error(f"{options.peers}: holds none of {', '.join(PEERS)}")
     fetched = () if options.only_paths else CORPORA
