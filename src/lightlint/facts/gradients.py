@@ -53,16 +53,29 @@ class Gradients:
         self._facts = facts
         self._tree = facts.tree
         self._names = facts.names
+        self._known_off: dict[int, bool] = {}
 
     def may_be_off(self, node: cst.CSTNode, depth: int = 0) -> bool:
         """Whether autograd may not record at a node: by a context manager, a decorator, a hook, or at some call of it.
 
         Errs towards yes: what merely looks like `no_grad` counts.
         """
+        if depth:
+            return self._is_off(node, depth)
+        if id(node) not in self._known_off:
+            self._known_off[id(node)] = self._is_off(node, depth)
+        return self._known_off[id(node)]
+
+    def _is_off(self, node: cst.CSTNode, depth: int) -> bool:
         for above in self._tree.ancestors(node):
-            if isinstance(above, cst.With) and any(self._switches(item.item) for item in above.items):
+            kind = type(above)
+            if (
+                kind is cst.With
+                and isinstance(above, cst.With)
+                and any(self._switches(each.item) for each in above.items)
+            ):
                 return True
-            if isinstance(above, cst.FunctionDef):
+            if kind is cst.FunctionDef and isinstance(above, cst.FunctionDef):
                 if any(self._switches(each.decorator) for each in above.decorators):
                     return True
                 if any(hook.name.startswith(_WITHOUT_GRAD) for hook in self._facts.hooks.reached(above)):

@@ -8,12 +8,13 @@ from typing import NamedTuple
 
 import libcst as cst
 
-from lightlint.facts.tree import semantic_fields
+from lightlint.facts.tree import children
 
 Loop = cst.For | cst.While
 Owner = cst.FunctionDef | cst.Module | Loop
 
-_BRANCHING = (cst.BooleanOperation, cst.IfExp, cst.ListComp, cst.SetComp, cst.DictComp, cst.GeneratorExp)
+# asked by type: `isinstance` on libcst's abstract classes is slow where it says no
+_BRANCHING = {cst.BooleanOperation, cst.IfExp, cst.ListComp, cst.SetComp, cst.DictComp, cst.GeneratorExp}
 _NO_RETURN = {"sys.exit", "os._exit", "os.abort", "exit", "quit"}
 _SWALLOWING = {"suppress", "raises"}  # contextlib.suppress, pytest.raises: the body's exceptions end at the `with`
 
@@ -202,6 +203,8 @@ class Builder:
         """Evaluate a node; `last` is a fresh point, which takes what is evaluated straight before it."""
         for part in _backwards(node):
             last.nodes.append(part)
+            if type(part) not in _BRANCHING:
+                continue
             match part:
                 case cst.BooleanOperation():
                     right = self.value(part.right, self.point(exits, last), exits)
@@ -280,11 +283,12 @@ def _backwards(root: cst.CSTNode) -> Iterator[cst.CSTNode]:
     while stack:
         node = stack.pop()
         yield node
-        if isinstance(node, _BRANCHING):
+        kind = type(node)
+        if kind in _BRANCHING:
             continue
-        for name in _ORDER.get(type(node)) or semantic_fields(type(node)):
+        if kind not in _ORDER:
+            stack += children(node)
+            continue
+        for name in _ORDER[kind]:
             part = getattr(node, name)
-            if isinstance(part, cst.CSTNode):
-                stack.append(part)
-            elif isinstance(part, (list, tuple)):
-                stack.extend(item for item in part if isinstance(item, cst.CSTNode))
+            stack += part if isinstance(part, (list, tuple)) else [part] if isinstance(part, cst.CSTNode) else []

@@ -51,6 +51,7 @@ _IN_ORDER: dict[type, tuple[str, ...]] = {
 }
 _SEMANTIC: dict[type, tuple[str, ...]] = dict(_IN_ORDER)
 _FRAMES = {cst.FunctionDef, cst.Lambda, cst.ClassDef}
+_LOOPS = {cst.For, cst.While}
 _SCOPES = {*_FRAMES, cst.ListComp, cst.SetComp, cst.DictComp, cst.GeneratorExp}
 
 
@@ -281,9 +282,9 @@ class Tree:
         found: list[Loop] = []
         below = node
         for above in self.ancestors(node):
-            if isinstance(above, (cst.FunctionDef, cst.Lambda, cst.ClassDef)):
+            if type(above) in _FRAMES:  # `isinstance` on libcst's abstract classes is slow where it says no
                 break
-            if isinstance(above, (cst.For, cst.While)):
+            if type(above) in _LOOPS and isinstance(above, (cst.For, cst.While)):
                 repeats = below is above.body or (isinstance(above, cst.While) and below is above.test)
                 if repeats:
                     found.append(above)
