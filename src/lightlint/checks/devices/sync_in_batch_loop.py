@@ -16,12 +16,25 @@ class SyncInBatchLoop(Check):
     def visit_Module(self, _module: cst.Module) -> None:
         """One finding for each loop or hook: its first wait, for the next ones find the GPU's work done."""
         found: dict[tuple[Loop | Hook, cst.ClassDef | None], cst.Call] = {}
+        losses = self._losses()
         for call in self.tree.all(cst.Call):
-            if self.names.method(call) in _ASKING and self._waits(call) and (place := self._place(call)) is not None:
+            asking = self.names.method(call) in _ASKING and self._names_one(call, losses)
+            if asking and self._waits(call) and (place := self._place(call)) is not None:
                 found.setdefault((place, self.tree.enclosing_class(call)), call)
         for (place, _), call in found.items():
             where = f"`{place.name}`" if isinstance(place, Hook) else "batch"
             self.report(call, f"`{self.code.text_of(call)}` waits in each {where} until the GPU is done")
+
+    def _losses(self) -> set[str]:
+        """The names of what backward passes start from: in sight, or Lightning's from what `training_step` returns."""
+        parts: list[cst.CSTNode] = [call for call in self.tree.all(cst.Call) if self.loops.is_backward(call)]
+        for function in self.tree.all(cst.FunctionDef):
+            if function.name.value == TRAINING_STEP:
+                parts += self.tree.own(function.body, cst.Return)
+        return {name.value for part in parts for name in self.tree.within(part, cst.Name)}
+
+    def _names_one(self, call: cst.Call, losses: set[str]) -> bool:
+        return any(name.value in losses for name in self.tree.within(call, cst.Name))
 
     def _waits(self, call: cst.Call) -> bool:
         """Whether a call needs the value of a tensor that a backward pass starts from, and so what is computed before."""
