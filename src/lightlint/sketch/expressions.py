@@ -33,7 +33,7 @@ class Expressions:
         if value is None or value is True or value is False:
             return nodes.NAME(str(value))
         if value is ...:
-            return object.__new__(cst.Ellipsis)
+            return nodes.bare(cst.Ellipsis)
         raw = repr(value) if self._in_string else self._raw(node)
         if isinstance(value, (str, bytes)):
             return string(raw)
@@ -147,7 +147,7 @@ class Expressions:
         star: Any = (
             self._parameter(node.vararg, None, "*")
             if node.vararg
-            else nodes.PARAM_STAR
+            else nodes.bare(cst.ParamStar)
             if node.kwonlyargs
             else nodes.UNSET
         )

@@ -46,7 +46,7 @@ def _setter(kind: type[cst.CSTNode], name: str) -> Callable[[Any, Any], None]:
     return assign
 
 
-def _bare(kind: Any) -> Any:
+def bare(kind: Any) -> Any:
     """A node without any field set."""
     return object.__new__(kind)
 
@@ -134,12 +134,10 @@ COMPREHENSIONS = {
         (ast.GeneratorExp, cst.GeneratorExp),
     )
 }
-ASYNC, DOT, IMPORT_STAR, PARAM_STAR = (
-    _bare(kind) for kind in (cst.Asynchronous, cst.Dot, cst.ImportStar, cst.ParamStar)
-)
+ASYNC, DOT = bare(cst.Asynchronous), bare(cst.Dot)  # no nodes of the tree, so one of each will do
 
 OPERATORS: dict[type, Any] = {
-    python: _bare(kind)
+    python: bare(kind)
     for python, kind in {
         ast.Add: cst.Add, ast.Sub: cst.Subtract, ast.Mult: cst.Multiply, ast.Div: cst.Divide, ast.Mod: cst.Modulo,
         ast.FloorDiv: cst.FloorDivide, ast.MatMult: cst.MatrixMultiply, ast.Pow: cst.Power, ast.LShift: cst.LeftShift,
@@ -151,7 +149,7 @@ OPERATORS: dict[type, Any] = {
     }.items()
 }  # fmt: skip
 IN_PLACE: dict[type, Any] = {
-    python: _bare(kind)
+    python: bare(kind)
     for python, kind in {
         ast.Add: cst.AddAssign, ast.Sub: cst.SubtractAssign, ast.Mult: cst.MultiplyAssign, ast.Div: cst.DivideAssign,
         ast.Mod: cst.ModuloAssign, ast.FloorDiv: cst.FloorDivideAssign, ast.MatMult: cst.MatrixMultiplyAssign,

@@ -150,7 +150,7 @@ class _Statements(Expressions):
         return nodes.IMPORT(self._aliases(node.names))
 
     def _import_from(self, node: ast.ImportFrom) -> Any:
-        names = nodes.IMPORT_STAR if node.names[0].name == "*" else self._aliases(node.names)
+        names = nodes.bare(cst.ImportStar) if node.names[0].name == "*" else self._aliases(node.names)
         return nodes.IMPORT_FROM(dotted(node.module) if node.module else None, names, [nodes.DOT] * node.level)
 
     def _aliases(self, names: Iterable[ast.alias]) -> list[Any]:
@@ -206,9 +206,9 @@ _STATEMENTS: dict[type, _Sketch] = {
         self.value(node.target), nodes.IN_PLACE[type(node.op)], self.value(node.value)
     ),
     ast.Assert: lambda self, node: nodes.ASSERT(self.value(node.test), self.optional(node.msg)),
-    ast.Pass: lambda _self, _node: object.__new__(cst.Pass),
-    ast.Break: lambda _self, _node: object.__new__(cst.Break),
-    ast.Continue: lambda _self, _node: object.__new__(cst.Continue),
+    ast.Pass: lambda _self, _node: nodes.bare(cst.Pass),
+    ast.Break: lambda _self, _node: nodes.bare(cst.Break),
+    ast.Continue: lambda _self, _node: nodes.bare(cst.Continue),
     ast.Global: lambda _self, node: nodes.GLOBAL([nodes.NAMED_ITEM(nodes.NAME(each)) for each in node.names]),
     ast.Nonlocal: lambda _self, node: nodes.NONLOCAL([nodes.NAMED_ITEM(nodes.NAME(each)) for each in node.names]),
 }
