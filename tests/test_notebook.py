@@ -362,3 +362,12 @@ def test_a_notebook_goes_to_disk_and_back(tmp_path: Path) -> None:
     path.write_bytes(notebook("x = 1", "!ls"))
     write(path, replaced(load(path), "1", "2").render())
     assert path.read_bytes() == notebook("x = 2", "!ls")
+
+
+def test_an_indent_behind_which_a_line_goes_on_is_none_that_a_newer_python_knows() -> None:
+    data = json.dumps(
+        {"cells": [{"cell_type": "code", "metadata": {}, "source": "\t\\\n0"}], "metadata": {}, "nbformat": 4}
+    ).encode()
+    source = read_notebook("a.ipynb", data)
+    assert not source.text.strip()
+    assert not source.broken

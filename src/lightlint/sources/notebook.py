@@ -156,11 +156,12 @@ def _syntax_error(text: str) -> tuple[int, str] | None:
         rows = [0, *(match.end() for match in re.finditer(r"\r\n|\r|\n", text))]
         offset = rows[min(error.lineno or 1, len(rows)) - 1] + max(0, (error.offset or 1) - 1)
         fault = min(offset, len(text)), error.msg
+        wrongly_indented = isinstance(error, IndentationError)  # in any Python; libcst lets some of it pass
     except (ValueError, RecursionError, MemoryError) as error:
         return 0, str(error) or type(error).__name__
     else:
         return None
-    return None if _is_newer_syntax(text) else fault
+    return None if not wrongly_indented and _is_newer_syntax(text) else fault
 
 
 def _is_newer_syntax(text: str) -> bool:
