@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from checkout import ROOT
+from faulty import FAULT
 
 from lightlint import lint as linting
 from lightlint.facts.project import Projects
@@ -15,18 +16,7 @@ from lightlint.settings import load
 from lightlint.sources.load import load as load_source
 from lightlint.sources.source import UnreadableError
 
-CLEAN = """\
-import torch
-
-
-def train(model, loader, optimizer):
-    for batch in loader:
-        optimizer.zero_grad()
-        loss = model(batch).mean()
-        loss.backward()
-        optimizer.step()
-"""
-FAULTY = CLEAN + "        torch.cuda.empty_cache()\n"
+CLEAN = FAULT.replace("        torch.cuda.empty_cache()\n", "")
 
 
 def fixtures() -> list[Path]:
@@ -49,15 +39,15 @@ def parsed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def test_only_a_file_with_a_finding_is_parsed(tmp_path: Path, parsed: list[str]) -> None:
-    for name, text in (("clean.py", CLEAN), ("faulty.py", FAULTY)):
+    for name, text in (("clean.py", CLEAN), ("faulty.py", FAULT)):
         (tmp_path / name).write_text(text)
     assert not found(tmp_path / "clean.py")
     assert [each.name for each in found(tmp_path / "faulty.py")] == ["empty-cache-in-loop"]
-    assert parsed == [FAULTY]
+    assert parsed == [FAULT]
 
 
 def test_syntax_without_a_sketch_is_parsed(tmp_path: Path, parsed: list[str]) -> None:
-    text = FAULTY + "    match loss:\n        case 1:\n            pass\n"
+    text = FAULT + "    match loss:\n        case 1:\n            pass\n"
     (tmp_path / "train.py").write_text(text)
     assert [each.name for each in found(tmp_path / "train.py")] == ["empty-cache-in-loop"]
     assert parsed == [text]

@@ -14,13 +14,14 @@ def met_by(text: Text, active: Set[str]) -> list[Page]:
     """The pages, of those whose names are active, whose `needs` a text meets, in the order of the rule book."""
     index, always = _index()
     numbers = set(always).union(*(index[word] for word in text.words & index.keys()))
-    pages = _pages()
+    pages = checked_pages()
     asked = (pages[number] for number in sorted(numbers))
     return [page for page in asked if page.name in active and page.needs.met(text)]
 
 
 @cache
-def _pages() -> tuple[Page, ...]:
+def checked_pages() -> tuple[Page, ...]:
+    """The pages of rules that have a check: all but what lightlint says of itself."""
     return tuple(page for page in all_pages().values() if page.family != "lightlint")
 
 
@@ -29,7 +30,7 @@ def _index() -> tuple[dict[str, list[int]], list[int]]:
     """The numbers of the pages by the words of which they need one, and those that name no such words."""
     index: dict[str, list[int]] = defaultdict(list)
     always: list[int] = []
-    words = [page.needs.one_of() for page in _pages()]
+    words = [page.needs.one_of() for page in checked_pages()]
     for number, needed in enumerate(words):
         for word in needed or ():
             index[word].append(number)

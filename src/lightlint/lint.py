@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from lightlint.clock import Clock, stage
 from lightlint.compiled import kept_code
 from lightlint.finding import Applicability, Finding, Fix
-from lightlint.gate import met_by
+from lightlint.gate import checked_pages, met_by
 from lightlint.pages import Page, all_pages, find
 from lightlint.parsing import UnparsableError, deep_recursion, no_collection, parse
 from lightlint.settings import Settings
@@ -70,7 +70,7 @@ def lint(
             pages = met_by(text, active)
     else:
         text = None
-        pages = [page for page in all_pages().values() if page.name in active and page.family != "lightlint"]
+        pages = [page for page in checked_pages() if page.name in active]
     found, crashes = _run(source, text, pages, settings, projects, clock) if pages else ([], [])
     found += [_own(SYNTAX, source, offset, offset, message) for offset, message in source.broken]
     on = {page.code for page in all_pages().values() if page.name in active}

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import ast
 import gc
 import sys
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from lightlint.sources.source import Source
+from lightlint.syntax import syntax_of
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -47,9 +46,7 @@ def _unparsable(source: Source, error: cst.ParserSyntaxError) -> UnparsableError
     row, column = error.raw_line, error.raw_column
     message = " ".join(error.message.split()).removeprefix("parser error: ")
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            ast.parse(source.text)
+        syntax_of(source.text)
     except SyntaxError as own:
         row, column, message = own.lineno or 1, (own.offset or 1) - 1, own.msg
     except (ValueError, RecursionError, MemoryError):

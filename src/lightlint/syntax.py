@@ -1,12 +1,22 @@
-"""What Python's own parser makes of a text."""
+"""What Python's own parser makes of a text, and the rows that it counts."""
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import ast
+
+
+_ROW = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")  # Python's own lines: `str.splitlines` knows more line ends
+_ODD_ROW = re.compile(r"[\v\f\x1c-\x1e]")  # what `str.splitlines` takes for line ends, too, among ASCII
+
+
+def rows_of(text: str) -> list[str]:
+    """The rows of a text as Python counts them, with their ends."""
+    return text.splitlines(keepends=True) if text.isascii() and not _ODD_ROW.search(text) else _ROW.findall(text)
 
 
 @lru_cache(maxsize=2)  # a file's own tree is asked for by its needs, its sketch and its summary

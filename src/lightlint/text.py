@@ -7,14 +7,12 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from lightlint.syntax import syntax_of
+from lightlint.syntax import rows_of, syntax_of
 
 if TYPE_CHECKING:
     import ast
 
 WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_ROW = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")  # Python's own lines: `str.splitlines` knows more line ends
-_ODD_ROW = re.compile(r"[\v\f\x1c-\x1e]")  # what `str.splitlines` takes for line ends, too, among ASCII
 BLOCKS = {
     "def": {"FunctionDef", "AsyncFunctionDef"},
     "class": {"ClassDef"},
@@ -84,8 +82,7 @@ class Text:
 
     @cached_property
     def _rows(self) -> list[str]:
-        text = self._texts[0]
-        return text.splitlines(keepends=True) if text.isascii() and not _ODD_ROW.search(text) else _ROW.findall(text)
+        return rows_of(self._texts[0])
 
     @cached_property
     def _by_kind(self) -> _Ranges | None:

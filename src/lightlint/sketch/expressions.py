@@ -9,7 +9,8 @@ from typing import Any
 import libcst as cst
 
 from lightlint.sketch import UnsketchableError, nodes
-from lightlint.sketch.strings import rows_of, string
+from lightlint.sketch.strings import string
+from lightlint.syntax import rows_of
 
 
 class Expressions:

@@ -1,4 +1,4 @@
-"""The text of rows and strings, which `ast` does not keep."""
+"""Strings as they are written, which `ast` does not keep."""
 
 from __future__ import annotations
 
@@ -7,17 +7,11 @@ from typing import Any
 
 from lightlint.sketch import UnsketchableError, nodes
 
-_ROW = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")  # Python's own lines
 _LITERAL = re.compile(
     r"(?i:[rbuft]{0,2})(?:'''(?:[^'\\]|\\[\s\S]|'(?!''))*'''|\"\"\"(?:[^\"\\]|\\[\s\S]|\"(?!\"\"))*\"\"\""
     r"|'(?:[^'\\]|\\[\s\S])*'|\"(?:[^\"\\]|\\[\s\S])*\")"
 )
 _BETWEEN = re.compile(r"(?:\s|\\|#[^\r\n]*)*")  # what may stand between the parts of a joined string
-
-
-def rows_of(text: str) -> list[str]:
-    """The rows of a text as Python counts them, with their ends."""
-    return _ROW.findall(text)
 
 
 def string(raw: str) -> Any:

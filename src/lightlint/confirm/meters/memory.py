@@ -26,11 +26,12 @@ def install(session: Session) -> None:
         **held(),
         **{f"{name} peak": value for name, value in PEAKS.take("lines").items()},
         "gradients": round(_gradients(frame), 6),
-        "cuda started": _has_started(),
+        "cuda started": has_started(),
     }
 
 
-def _has_started() -> bool:
+def has_started() -> bool:
+    """Whether the program uses a GPU; to ask starts no driver."""
     cuda = getattr(sys.modules.get("torch"), "cuda", None)
     return cuda is not None and hasattr(cuda, "is_initialized") and bool(cuda.is_initialized())
 
@@ -53,7 +54,7 @@ def _gpus() -> Iterator[tuple[int, Any]]:
     """The GPUs on which this process has a context: to ask about another one would make it."""
     torch = sys.modules.get("torch")
     cuda = getattr(torch, "cuda", None)
-    if torch is None or cuda is None or not _has_started():  # `is_available` would start the driver
+    if torch is None or cuda is None or not has_started():  # `is_available` would start the driver
         return
     has_context = getattr(torch._C, "_cuda_hasPrimaryContext", lambda device: device == cuda.current_device())
     for device in range(cuda.device_count()):

@@ -7,12 +7,12 @@ not shown.
 
 from __future__ import annotations
 
-import sys
 import warnings
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from lightlint.confirm.boot.guard import is_quiet
+from lightlint.confirm.meters.memory import has_started
 
 if TYPE_CHECKING:
     from lightlint.confirm.boot.session import Session
@@ -49,8 +49,7 @@ class _Syncs:
 
     def seen(self) -> dict[str, Any]:
         """The count, None where no GPU is in use; the program's own filters are kept from hiding what is counted."""
-        cuda = getattr(sys.modules.get("torch"), "cuda", None)
-        if cuda is None or not hasattr(cuda, "is_initialized") or not cuda.is_initialized():
+        if not has_started():
             return {"waits": None}
         if not warnings.filters or getattr(warnings.filters[0][1], "pattern", None) != _MESSAGE:
             warnings.filterwarnings("always", message=_MESSAGE)
