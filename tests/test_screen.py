@@ -38,12 +38,17 @@ def parsed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return texts
 
 
-def test_only_a_file_with_a_finding_is_parsed(tmp_path: Path, parsed: list[str]) -> None:
-    for name, text in (("clean.py", CLEAN), ("faulty.py", FAULT)):
+COMMENTED = FAULT.replace("empty_cache()", "empty_cache(  # each time\n        )")
+
+
+def test_only_what_a_sketch_does_not_hold_is_parsed_for(tmp_path: Path, parsed: list[str]) -> None:
+    for name, text in (("clean.py", CLEAN), ("faulty.py", FAULT), ("commented.py", COMMENTED)):
         (tmp_path / name).write_text(text)
     assert not found(tmp_path / "clean.py")
     assert [each.name for each in found(tmp_path / "faulty.py")] == ["empty-cache-in-loop"]
-    assert parsed == [FAULT]
+    assert not parsed
+    assert [each.name for each in found(tmp_path / "commented.py")] == ["empty-cache-in-loop"]
+    assert parsed == [COMMENTED]
 
 
 def test_syntax_without_a_sketch_is_parsed(tmp_path: Path, parsed: list[str]) -> None:
@@ -66,6 +71,6 @@ def test_fixtures_have_the_same_findings(monkeypatch: pytest.MonkeyPatch) -> Non
         return every
 
     screened = all_findings()
-    monkeypatch.setattr(screen, "suspects", lambda text, tree, pages, facts_of, clock: pages)
+    monkeypatch.setattr(screen, "screened", lambda text, tree, pages, facts_of, add, clock: pages)
     assert any(screened.values())
     assert screened == all_findings()

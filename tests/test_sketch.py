@@ -10,13 +10,16 @@ from typing import Any
 
 import libcst as cst
 import pytest
-from file_facts import parses_here, real_programs
+from file_facts import Utf8, parses_here, real_programs
 from hypothesis import assume, given
 from programs import programs
 
-from lightlint.facts.tree import Tree, semantic_fields
+from lightlint.facts.positions import Positions
+from lightlint.facts.tree import Tree, children, semantic_fields
 from lightlint.sketch import UnsketchableError
-from lightlint.sketch.statements import sketch
+from lightlint.sketch.places import SketchPlaces, UnplacedError
+from lightlint.sketch.statements import Sketch, sketch
+from lightlint.sources.source import Source
 
 _RARE = {"Match", "TryStar", "TypeVar", "ParamSpec", "TypeVarTuple", "TypeAlias", "TemplateStr"}
 _STRINGS = (cst.FormattedString, cst.ConcatenatedString)
@@ -151,9 +154,33 @@ def _parts(string: cst.CSTNode) -> list[cst.FormattedStringExpression]:
 
 
 def compare(text: str) -> None:
-    made, parsed = list(meaning(sketch(text))), list(meaning(cst.parse_module(text)))
-    assert made == parsed
-    assert len(Tree(sketch(text)).nodes) > 0
+    made, parsed = sketch(text), cst.parse_module(text)
+    assert list(meaning(made.module)) == list(meaning(parsed))
+    compare_places(text, made, parsed)
+
+
+def compare_places(text: str, made: Sketch, parsed: cst.Module) -> None:
+    """Each place that a sketch tells is the one that libcst finds, and it tells those of all plain statements."""
+    source = Source("train.py", text, Utf8())
+    tree = Tree(made.module)
+    places, positions = SketchPlaces(source, tree, made.marks), Positions(parsed, source)
+    for node, real in pairs(made.module, parsed):
+        try:
+            span = places.span(node)
+        except UnplacedError:
+            assert not isinstance(node, cst.SimpleStatementLine)
+        else:
+            assert span == positions.span(real), type(node)
+
+
+def pairs(made: cst.CSTNode, parsed: cst.CSTNode) -> Iterator[tuple[cst.CSTNode, cst.CSTNode]]:
+    """The nodes of two trees that are the same, but for what lies in strings that they keep in different ways."""
+    if type(made) is type(parsed):
+        yield made, parsed
+        inside = children(made), children(parsed)
+        if len(inside[0]) == len(inside[1]):
+            for pair in zip(*inside, strict=True):
+                yield from pairs(*pair)
 
 
 def compare_or_refuse(text: str) -> None:
@@ -184,6 +211,42 @@ def test_other_newlines(newline: str) -> None:
     compare(EVERY_FORM.replace("\n", newline))
 
 
+BRACKETS = """\
+x = (a); y = (((a))); z = ( # comment
+a)
+f((a)); f(a); f((a), b); f(b, (a)); f(# comment
+a); f(k=(a)); f(k=a); f(*(a)); f((a).b); f((a)(b)); f((a,)); f(x for x in y); f((x for x in y)); f((yield))
+g((  # comment
+    a  # another (
+    # one more
+)); g(\\
+a)
+class A((B)): pass
+class   B ( C ): pass
+async  def f(a=(1), *, b: (int)): return (a)
+if (a): pass
+(é) = f("ü", (é), é.ö)
+"""
+
+
+def test_brackets_around_values() -> None:
+    compare(BRACKETS)
+
+
+@pytest.mark.parametrize(("text", "told"), [("f(a)", "a"), ("f(é.a)", "é.a"), ("f(a,\n k=a)", "k=a"), ("f((a))", None)])
+def test_the_place_of_a_last_argument(text: str, told: str | None) -> None:
+    made = sketch(text)
+    tree = Tree(made.module)
+    places = SketchPlaces(Source("train.py", text, Utf8()), tree, made.marks)
+    last = tree.all(cst.Arg)[-1]
+    if told is None:
+        with pytest.raises(UnplacedError):
+            places.span(last)
+    else:
+        start, end = places.span(last)
+        assert text[start:end] == told
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -201,7 +264,7 @@ def test_what_has_no_sketch(text: str) -> None:
 
 
 def test_what_is_not_known_is_not_there() -> None:
-    call = cst.ensure_type(sketch("f( a )").body[0], cst.SimpleStatementLine).body[0]
+    call = cst.ensure_type(sketch("f( a )").module.body[0], cst.SimpleStatementLine).body[0]
     value = cst.ensure_type(cst.ensure_type(call, cst.Expr).value, cst.Call)
     with pytest.raises(AttributeError):
         value.whitespace_before_args  # noqa: B018

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,8 +22,6 @@ from lightlint.sources.suppress import Resolve, Suppressions, Unused, noqa_row, 
 from lightlint.text import Text
 
 if TYPE_CHECKING:
-    import libcst as cst
-
     from lightlint.facts.file import FileFacts
     from lightlint.facts.project import Projects
 
@@ -96,13 +94,13 @@ def _run(
     projects: Projects,
     clock: Clock | None,
 ) -> tuple[list[Finding], list[Crash]]:
-    """What rules find in a source; with its `text`, only those look at its tree that find something in its sketch."""
+    """What rules find in a source; with its `text`, only those look at its tree that need more than its sketch."""
     with kept_code("lint"), stage(clock, "imports"):
         from lightlint.facts.file import FileFacts
-        from lightlint.screen import SketchFacts, suspects
+        from lightlint.screen import screened
         from lightlint.walk import walk
 
-    def facts_of(kind: type[FileFacts], module: cst.Module) -> FileFacts:
+    def facts_of(kind: Callable[..., FileFacts], module: Any) -> FileFacts:
         target = {"torch": settings.target.torch, "lightning": settings.target.lightning}
         project = projects.of(Path(source.filename).absolute())
         known = {package: version for package, version in target.items() if version}
@@ -117,17 +115,17 @@ def _run(
 
     with no_collection(), deep_recursion():
         if text is not None:
-            pages = suspects(source.text, text.tree, pages, partial(facts_of, SketchFacts), clock)
+            pages = screened(source.text, text.tree, pages, facts_of, found.append, clock)
         if not pages:
-            return [], []
+            return list(dict.fromkeys(found)), []
         deep = too_deep(source.text)
         if deep is not None:
-            return [_own(SYNTAX, source, deep, deep, "expressions nested too deeply to be parsed")], []
+            return [*found, _own(SYNTAX, source, deep, deep, "expressions nested too deeply to be parsed")], []
         try:
             with stage(clock, "parse"):
                 module = parse(source)
         except UnparsableError as error:
-            return [_own(SYNTAX, source, error.offset, error.offset, error.message)], []
+            return [*found, _own(SYNTAX, source, error.offset, error.offset, error.message)], []
         with stage(clock, "tree"):
             facts = facts_of(FileFacts, module)
         walk(facts, pages, found.append, failed, clock)

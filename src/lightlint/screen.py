@@ -1,7 +1,7 @@
-"""Which rules find something in a file, told from a sketch of it: most find nothing, and then it need not be parsed.
+"""What rules find in a sketch of a file, so that the file itself need not be parsed.
 
-Checks run on the sketch as they do on a real tree, each to its first finding. What they would report is not said here: a
-sketch knows no places, so the rules that find something look at the parsed file again.
+Checks run on the sketch as they do on a real tree. One that asks for what the sketch does not hold, such as a comment, the
+space around a node or a place that `ast` does not tell, looks at the parsed file again.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import NoReturn
+from typing import Any
 
 import libcst as cst
 
@@ -18,80 +18,77 @@ from lightlint.facts.file import FileFacts
 from lightlint.finding import Finding
 from lightlint.pages import Page
 from lightlint.sketch import UnsketchableError
-from lightlint.sketch.statements import sketch
+from lightlint.sketch.places import SketchPlaces, UnplacedError
+from lightlint.sketch.statements import Sketch, sketch
+from lightlint.sources.source import Source
 from lightlint.walk import walk
 
 
 class SketchFacts(FileFacts):
-    """The facts of a sketch."""
+    """The facts of a sketch; arguments as those of `FileFacts`, but for the sketch."""
 
-    def places(self, _module: cst.Module) -> Nowhere:
-        """No places."""
-        return Nowhere()
+    def __init__(self, source: Source, made: Sketch, *args: Any, **keywords: Any) -> None:
+        self._marks = made.marks
+        super().__init__(source, made.module, *args, **keywords)
 
-    def parsed(self, text: str) -> cst.Module | None:
-        """The sketch of another file."""
-        return _sketched(text)
+    def places(self, _module: cst.Module) -> SketchPlaces:
+        """Where its nodes stand in the text."""
+        return SketchPlaces(self.source, self.tree, self._marks)
 
-
-class Nowhere:
-    """The places of a sketch's nodes, of which there are none."""
-
-    def span(self, _node: cst.CSTNode) -> NoReturn:
-        """Say that the text is asked for.
-
-        Raises:
-            SuspectError: always.
-        """
-        raise SuspectError
+    def of_source(self, source: Source) -> SketchFacts | None:
+        """The facts of a sketch of another file; None for one without a sketch."""
+        made = _sketched(source.text)
+        if made is None:
+            return None
+        return SketchFacts(source, made, self.project, distributed=self.distributed, target=self.target)
 
 
-class SuspectError(Exception):
-    """A check has found something, or asks for what only the text tells."""
-
-
-def suspects(
+def screened(
     text: str,
     tree: ast.Module | None,
     pages: Sequence[Page],
-    facts_of: Callable[[cst.Module], FileFacts],
+    facts_of: Callable[[Callable[..., FileFacts], Any], FileFacts],
+    add: Callable[[Finding], None],
     clock: Clock | None,
 ) -> Sequence[Page]:
-    """The rules that may find something in a file; all of them where a sketch does not tell.
+    """The rules that must look at the parsed file; all of them where it has no sketch.
 
     Args:
         text: the file's text.
         tree: what `ast` makes of it, None where it refuses it.
         pages: the rules to try.
         facts_of: makes the facts of a sketch.
+        add: called with each finding of the other rules.
         clock: told what takes how long.
     """
     try:
         with stage(clock, "sketch"):
             if tree is None:
                 return pages
-            facts = facts_of(sketch(text, tree))
+            facts = facts_of(SketchFacts, sketch(text, tree))
     except (UnsketchableError, RecursionError):
         return pages
-    found: set[str] = set()
+    found: list[Finding] = []
+    unsure: set[str] = set()
     broken: list[Page] = []
 
     def failed(page: Page, error: Exception) -> None:
-        found.add(page.name)
-        if not isinstance(error, SuspectError):
+        unsure.add(page.name)
+        if not isinstance(error, UnplacedError):
             broken.append(page)  # what went wrong in a fact may have left it half done
 
-    walk(facts, pages, _suspect, failed, clock)
+    walk(facts, pages, found.append, failed, clock)
     facts.release()
-    return pages if broken else [page for page in pages if page.name in found]
-
-
-def _suspect(_finding: Finding) -> NoReturn:
-    raise SuspectError
+    if broken:
+        return pages
+    for finding in found:
+        if finding.name not in unsure:
+            add(finding)
+    return [page for page in pages if page.name in unsure]
 
 
 @lru_cache(maxsize=4)
-def _sketched(text: str) -> cst.Module | None:
+def _sketched(text: str) -> Sketch | None:
     try:
         return sketch(text)
     except UnsketchableError:

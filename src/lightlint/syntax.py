@@ -11,12 +11,13 @@ if TYPE_CHECKING:
 
 
 _ROW = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")  # Python's own lines: `str.splitlines` knows more line ends
-_ODD_ROW = re.compile(r"[\v\f\x1c-\x1e]")  # what `str.splitlines` takes for line ends, too, among ASCII
+_ODD_ROWS = "\v\f\x1c\x1d\x1e"  # what `str.splitlines` takes for line ends, too, among ASCII
 
 
 def rows_of(text: str) -> list[str]:
     """The rows of a text as Python counts them, with their ends."""
-    return text.splitlines(keepends=True) if text.isascii() and not _ODD_ROW.search(text) else _ROW.findall(text)
+    plain = text.isascii() and not any(each in text for each in _ODD_ROWS)
+    return text.splitlines(keepends=True) if plain else _ROW.findall(text)
 
 
 @lru_cache(maxsize=2)  # a file's own tree is asked for by its needs, its sketch and its summary

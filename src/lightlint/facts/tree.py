@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import fields
 from operator import attrgetter
 from typing import Any, TypeVar, overload
@@ -52,6 +52,7 @@ _IN_ORDER: dict[type, tuple[str, ...]] = {
 _SEMANTIC: dict[type, tuple[str, ...]] = dict(_IN_ORDER)
 _FRAMES = {cst.FunctionDef, cst.Lambda, cst.ClassDef}
 _LOOPS = {cst.For, cst.While}
+_LEAVES = {cst.Name, cst.Integer, cst.Float, cst.SimpleString, cst.FormattedStringText}  # the frequent ones
 _SCOPES = {*_FRAMES, cst.ListComp, cst.SetComp, cst.DictComp, cst.GeneratorExp}
 
 
@@ -120,37 +121,44 @@ class Tree:
         self._index: dict[int, int] = {}  # by `id`: libcst hashes nodes in Python; they live as long as the list does
         self._parents: list[int] = []
         self._by_type: dict[type, list[int]] = defaultdict(list)
-        self._frames: list[int] = []  # of each node the nearest function, lambda or class around it
-        self._scopes: list[int] = []  # likewise the nearest node that has names of its own
-        self._scope_of: dict[int, Scope] = {}
         self._last: list[int] = []  # of each node the last one below it
         self._walk(module)
+        self._frames = self._spread(_FRAMES)  # of each node the nearest function, lambda or class around it
+        self._scopes = self._spread(_SCOPES)  # likewise the nearest node that has names of its own
+        self._scope_of: dict[int, Scope] = {}
 
     def _walk(self, module: cst.Module) -> None:
-        nodes, parents, frames, scopes, last = self.nodes, self._parents, self._frames, self._scopes, self._last
-        positions, by_type = self._index, self._by_type
-        pending: list[tuple[Iterator[cst.CSTNode], int, int, int]] = [(iter((module,)), -1, -1, -1)]
-        while pending:
-            below, parent, frame, scope = pending[-1]
-            for node in below:
-                index = len(nodes)
-                kind = type(node)
-                nodes.append(node)
-                parents.append(parent)
-                frames.append(frame)
-                scopes.append(scope)
-                last.append(index)
-                positions[id(node)] = index
-                by_type[kind].append(index)
-                if kind is cst.Name or not (inside := children(node)):
-                    continue
-                inner = index if kind in _FRAMES else frame
-                pending.append((iter(inside), index, inner, index if kind in _SCOPES else scope))
-                break
-            else:
-                pending.pop()
-                if parent >= 0:
-                    last[parent] = len(nodes) - 1
+        nodes, parents, last, by_type = self.nodes, self._parents, self._last, self._by_type
+
+        def add(node: cst.CSTNode, parent: int) -> None:
+            index = len(nodes)
+            nodes.append(node)
+            parents.append(parent)
+            last.append(index)
+            kind = type(node)
+            by_type[kind].append(index)
+            if kind in _LEAVES:
+                return
+            for value in _VALUES[kind](node):
+                kind = type(value)
+                if kind is list or kind is tuple:
+                    for item in value:
+                        if _IS_NODE[type(item)]:
+                            add(item, index)
+                elif _IS_NODE[kind]:
+                    add(value, index)
+            last[index] = len(nodes) - 1
+
+        add(module, -1)
+        self._index.update(zip(map(id, nodes), range(len(nodes)), strict=True))
+
+    def _spread(self, kinds: Set[type]) -> list[int]:
+        """Of each node the nearest one of some types around it, -1 for none."""
+        table = [-1] * len(self.nodes)
+        for index in sorted(index for kind in kinds for index in self._by_type.get(kind, ())):
+            inside = self._last[index] - index
+            table[index + 1 : index + 1 + inside] = [index] * inside
+        return table
 
     def parent(self, node: cst.CSTNode) -> cst.CSTNode | None:
         """The node directly above, None for the module."""

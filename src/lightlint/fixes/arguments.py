@@ -6,7 +6,7 @@ import re
 
 import libcst as cst
 
-from lightlint.fixes.code import Code, has_comment
+from lightlint.fixes.code import Code
 from lightlint.fixes.draft import Draft, RawEdit
 
 _LINE_REST = re.compile(r"[ \t\f]*(?:#[^\r\n]*)?")
@@ -61,7 +61,7 @@ def remove_argument(code: Code, call: cst.Call, argument: cst.Arg) -> Draft | No
         edits = [(start, _start(code, call.args[1]))]
     trivia = [(start, code.spans.span(argument.value)[0])]
     trivia += [part for left, right in edits for part in ((left, min(start, right)), (max(end, left), right))]
-    drops = has_comment(argument.value) or any("#" in code.source.text[low:high] for low, high in trivia)
+    drops = code.has_comment(argument.value) or any("#" in code.source.text[low:high] for low, high in trivia)
     return Draft(tuple(RawEdit(left, right, "") for left, right in edits), drops)
 
 

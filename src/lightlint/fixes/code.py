@@ -85,6 +85,10 @@ class Code:
             return None
         return end, bool(found and found[1])
 
+    def has_comment(self, node: cst.BaseExpression | cst.BaseSmallStatement) -> bool:
+        """Whether a comment stands inside a node; its tokens are looked through only where its text may have one."""
+        return "#" in self.text_of(node) and any_comment(node)
+
     def in_formatted_string(self, node: cst.CSTNode) -> bool:
         """Whether a node stands inside an f-string or t-string, where quotes, newlines and `=` have rules of their own."""
         current: cst.CSTNode | None = node
@@ -93,6 +97,6 @@ class Code:
         return current is not None
 
 
-def has_comment(node: cst.CSTNode) -> bool:
-    """Whether a comment stands inside a node."""
-    return isinstance(node, cst.Comment) or any(has_comment(child) for child in node.children)
+def any_comment(node: cst.CSTNode) -> bool:
+    """Whether a comment is among the tokens of a parsed node."""
+    return isinstance(node, cst.Comment) or any(any_comment(child) for child in node.children)

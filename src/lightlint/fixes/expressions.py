@@ -7,7 +7,7 @@ import warnings
 
 import libcst as cst
 
-from lightlint.fixes.code import Code, has_comment
+from lightlint.fixes.code import Code
 from lightlint.fixes.draft import Draft, RawEdit
 
 _STATEMENTS = (cst.BaseStatement, cst.BaseSmallStatement, cst.BaseSuite)
@@ -26,7 +26,7 @@ def replace(code: Code, node: cst.BaseExpression, text: str) -> Draft | None:
     content = _set_apart(code, start, end, text)
     if _needs_brackets(code, node, text):
         content = f"({text})"
-    return Draft((RawEdit(start, end, content),), has_comment(node))
+    return Draft((RawEdit(start, end, content),), code.has_comment(node))
 
 
 def rename(code: Code, node: cst.Name | cst.Attribute, name: str) -> Draft | None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import libcst as cst
 
-from lightlint.fixes.code import Code, has_comment
+from lightlint.fixes.code import Code, any_comment
 from lightlint.fixes.draft import Draft, RawEdit
 
 Statement = cst.BaseStatement | cst.BaseSmallStatement
@@ -30,7 +30,9 @@ def drop_statement(code: Code, statement: cst.SimpleStatementLine | cst.BaseSmal
         return None
     start, end = code.spans.span(statement)
     comment_inside = (
-        has_comment(statement) if isinstance(statement, cst.BaseSmallStatement) else _any_comment(line.body)
+        code.has_comment(statement)
+        if isinstance(statement, cst.BaseSmallStatement)
+        else any(code.has_comment(each) for each in line.body)
     )
     if isinstance(statement, cst.BaseSmallStatement) and len(line.body) > 1:
         return Draft((RawEdit(*_share_of_line(code, line, statement), ""),), comment_inside)
@@ -49,7 +51,7 @@ def drop_statement(code: Code, statement: cst.SimpleStatementLine | cst.BaseSmal
 
 def replace_statement(code: Code, statement: cst.BaseSmallStatement, text: str) -> Draft:
     """Put another simple statement in the place of one; what shares its line stays."""
-    return Draft((RawEdit(*code.spans.span(statement), text),), has_comment(statement))
+    return Draft((RawEdit(*code.spans.span(statement), text),), code.has_comment(statement))
 
 
 def insert_before(code: Code, statement: Statement, text: str) -> Draft | None:
@@ -119,10 +121,6 @@ def _line_of(code: Code, statement: Statement) -> cst.SimpleStatementLine | cst.
     """The line of simple statements that a statement is, or is part of; None for a compound one."""
     line = code.spans.parent(statement) if isinstance(statement, cst.BaseSmallStatement) else statement
     return line if isinstance(line, cst.SimpleStatementLine | cst.SimpleStatementSuite) else None
-
-
-def _any_comment(nodes: Sequence[cst.CSTNode]) -> bool:
-    return any(has_comment(node) for node in nodes)
 
 
 def _only_if(condition: bool, draft: Draft) -> Draft | None:
@@ -198,7 +196,7 @@ def _in_block(code: Code, statement: cst.CSTNode) -> bool:
 def _is_simple(text: str) -> bool:
     """Whether a text is one simple statement of one line."""
     body = cst.parse_module(text).body
-    return len(body) == 1 and isinstance(body[0], cst.SimpleStatementLine) and not has_comment(body[0])
+    return len(body) == 1 and isinstance(body[0], cst.SimpleStatementLine) and not any_comment(body[0])
 
 
 def _is_docstring(code: Code, line: cst.CSTNode, statement: cst.CSTNode) -> bool:

@@ -18,13 +18,16 @@ class Expressions:
 
     def __init__(self, text: str) -> None:
         self.rows = rows_of(text)
+        self.marks: dict[int, ast.AST] = {}  # what nodes were made of, by their `id`
         self._in_string = 0  # within f-strings Python before 3.12 gives wrong places
 
     def value(self, node: ast.expr) -> Any:
         make = _VALUES.get(type(node))
         if make is None:
             raise UnsketchableError(type(node).__name__)
-        return make(self, node)
+        made = make(self, node)
+        self.marks[id(made)] = node
+        return made
 
     def optional(self, node: ast.expr | None) -> Any:
         return None if node is None else self.value(node)
@@ -41,9 +44,11 @@ class Expressions:
         return nodes.NUMBERS[type(value)](raw)
 
     def _formatted(self, node: ast.JoinedStr) -> Any:
+        marks, self.marks = self.marks, {}
         self._in_string += 1
         parts = self._parts(node.values)
         self._in_string -= 1
+        self.marks = marks
         return nodes.FORMATTED(parts)
 
     def _parts(self, values: Iterable[ast.expr]) -> list[Any]:
@@ -80,8 +85,11 @@ class Expressions:
 
     def keyword(self, node: ast.keyword) -> Any:
         if node.arg is None:
-            return nodes.ARG(self.value(node.value), None, "**")
-        return nodes.ARG(self.value(node.value), nodes.NAME(node.arg), "")
+            made = nodes.ARG(self.value(node.value), None, "**")
+        else:
+            made = nodes.ARG(self.value(node.value), nodes.NAME(node.arg), "")
+        self.marks[id(made)] = node
+        return made
 
     def _attribute(self, node: ast.Attribute) -> Any:
         return nodes.ATTRIBUTE(self.value(node.value), nodes.NAME(node.attr))

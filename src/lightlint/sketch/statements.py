@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import libcst as cst
@@ -18,15 +19,23 @@ _COMPOUND = (
 )  # fmt: skip
 
 
-def sketch(text: str, tree: ast.Module | None = None) -> cst.Module:
+@dataclass(frozen=True, slots=True)
+class Sketch:
+    """A sketched module, and what its nodes were made of, by their `id`."""
+
+    module: cst.Module
+    marks: Mapping[int, Any]
+
+
+def sketch(text: str, tree: ast.Module | None = None) -> Sketch:
     """The sketch of a text; `tree` is what `ast` makes of it, if that is known.
 
     Raises:
         UnsketchableError: there is none; parse the text.
     """
     try:
-        tree = tree or syntax_of(text)
-        return _Statements(text).module(tree)
+        statements = _Statements(text)
+        return Sketch(statements.module(tree or syntax_of(text)), statements.marks)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise UnsketchableError(str(error)) from None
 
@@ -69,7 +78,9 @@ class _Statements(Expressions):
         make = _STATEMENTS.get(type(node))
         if make is None:
             raise UnsketchableError(type(node).__name__)
-        return make(self, node)
+        made = make(self, node)
+        self.marks[id(made)] = node
+        return made
 
     def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Any:
         self._plain(node)
@@ -154,9 +165,12 @@ class _Statements(Expressions):
         return nodes.IMPORT_FROM(dotted(node.module) if node.module else None, names, [nodes.DOT] * node.level)
 
     def _aliases(self, names: Iterable[ast.alias]) -> list[Any]:
-        return [
-            nodes.ALIAS(dotted(each.name), nodes.AS(nodes.NAME(each.asname)) if each.asname else None) for each in names
-        ]
+        made: list[Any] = []
+        for each in names:
+            alias = nodes.ALIAS(dotted(each.name), nodes.AS(nodes.NAME(each.asname)) if each.asname else None)
+            self.marks[id(alias)] = each
+            made.append(alias)
+        return made
 
     def _delete(self, node: ast.Delete) -> Any:
         targets = [self.value(each) for each in node.targets]

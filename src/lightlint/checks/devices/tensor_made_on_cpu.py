@@ -5,7 +5,6 @@ import libcst as cst
 from lightlint.check import Check, Repair
 from lightlint.facts.hooks import Hook
 from lightlint.finding import Applicability, Tier
-from lightlint.fixes.code import has_comment
 from lightlint.fixes.draft import Draft
 from lightlint.fixes.edits import replace
 
@@ -68,7 +67,8 @@ class TensorMadeOnCpu(Check):
         return Repair(f"make it there by `device={device}`", self._draft(call, made, device), how)
 
     def _draft(self, call: cst.Call, made: cst.Call, device: str) -> Draft | None:
-        if made.lpar or has_comment(call):
+        text = self.code.text_of(made)
+        if text.startswith("(") or self.code.has_comment(call):
             return None
-        text = self.code.text_of(made).removesuffix(")").rstrip().removesuffix(",")
+        text = text.removesuffix(")").rstrip().removesuffix(",")
         return replace(self.code, call, f"{text}, device={device})")
