@@ -11,6 +11,7 @@ quick. `&` binds tighter than `|`, `!` denies what follows it, and `*` needs not
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -66,53 +67,56 @@ class Needs:
 
 @dataclass(frozen=True, slots=True)
 class _Expression:
-    """A word in some form, a regular expression, a block or several of these; `weight` puts the quick ones first."""
+    """Words, a regular expression, a block or several of these; `weight` puts the quick ones first."""
 
-    operator: str = ""
-    word: str = ""
+    operator: str
+    plain: frozenset[str] = frozenset()  # the words that stand in it by themselves
+    pattern: str = ""
     parts: tuple[_Expression, ...] = ()
     weight: int = 0
 
+    @property
+    def is_word(self) -> bool:
+        """Whether it is one word."""
+        return len(self.plain) == 1 and not self.parts
+
     def met(self, text: Text) -> bool:
         if self.operator == "&":
-            return all(part.met(text) for part in self.parts)
+            return text.holds_all(self.plain) and all(part.met(text) for part in self.parts)
         if self.operator == "|":
-            return any(part.met(text) for part in self.parts)
+            return text.holds_one(self.plain) or any(part.met(text) for part in self.parts)
         if self.operator == "!":
             return not self.parts[0].met(text)
         if self.operator == "/":
-            return text.matches(_compiled(self.word))
-        if self.operator:
-            (inside,) = self.parts
-            return inside.possible(text) and (
-                not text.is_parsed or any(inside.met(block) for block in text.blocks(self.operator))
-            )
-        return not self.word or text.holds(self.word)
+            return text.matches(_compiled(self.pattern))
+        (inside,) = self.parts
+        return inside.possible(text) and (
+            not text.is_parsed or any(inside.met(block) for block in text.blocks(self.operator))
+        )
 
     def possible(self, text: Text) -> bool:
         """Whether a block of a text may meet it, as far as the whole text shows."""
         if self.operator == "&":
-            return all(part.possible(text) for part in self.parts)
+            return text.holds_all(self.plain) and all(part.possible(text) for part in self.parts)
         if self.operator == "|":
-            return any(part.possible(text) for part in self.parts)
+            return text.holds_one(self.plain) or any(part.possible(text) for part in self.parts)
         if self.operator == "!":
             return True
         return self.parts[0].possible(text) if self.parts else self.met(text)
 
     def one_of(self) -> frozenset[str] | None:
         """As `Needs.one_of`; of several parts that must all be met, the one with the rarest words tells."""
-        if self.operator in {"!", "/"} or not (self.parts or self.word):
+        if self.operator in {"!", "/"}:
             return None
-        if not self.parts:
-            return frozenset([self.word])
         inner = [part.one_of() for part in self.parts]
         known = [each for each in inner if each is not None]
         if self.operator == "|":
-            return frozenset[str]().union(*known) if len(known) == len(inner) else None
+            return self.plain.union(*known) if len(known) == len(inner) else None
+        known += [frozenset([word]) for word in sorted(self.plain)]
         return min(known, key=lambda words: (not words.isdisjoint(_COMMON), len(words)), default=None)
 
     def words(self) -> frozenset[str]:
-        own = frozenset(WORD.findall(re.sub(r"\\.", " ", self.word)))
+        own = self.plain.union(WORD.findall(re.sub(r"\\.", " ", self.pattern)))
         return own.union(*(part.words() for part in self.parts))
 
 
@@ -151,8 +155,7 @@ def _expression(text: str) -> _Expression:
             parts.append(chain("&") if operator == "|" else atom())
         if len(parts) == 1:
             return parts[0]
-        parts.sort(key=lambda part: part.weight)
-        return _Expression(operator, parts=tuple(parts), weight=max(part.weight for part in parts))
+        return _joined(operator, parts)
 
     def bracketed() -> _Expression:
         inner = chain("|")
@@ -166,7 +169,7 @@ def _expression(text: str) -> _Expression:
         if token == "(":
             return bracketed()
         if token == "*":
-            return _Expression()
+            return _Expression("&")
         if token == "!":
             return _Expression("!", parts=(atom(),), weight=1)
         if token.endswith("(") and token[:-1] in BLOCKS:
@@ -184,14 +187,21 @@ def _expression(text: str) -> _Expression:
     return needs
 
 
+def _joined(operator: str, parts: Sequence[_Expression]) -> _Expression:
+    """Several expressions as one; words by themselves are asked for together, and first."""
+    plain = frozenset[str]().union(*(part.plain for part in parts if part.is_word))
+    others = sorted((part for part in parts if not part.is_word), key=lambda part: part.weight)
+    return _Expression(operator, plain, parts=tuple(others), weight=max(part.weight for part in parts))
+
+
 def _term(before: str, dot: str, word: str, form: str) -> _Expression:
     """A word in a form, behind a dot or another word and a dot; the words are asked for before the pattern is."""
     if not dot and not form:
-        return _Expression(word=word)
+        return _Expression("&", frozenset([word]))
     start = rf"{before}(?<!\w{before}){_GAP}\.{_GAP}{word}" if before else rf"\.{_GAP}{word}"
     pattern = (start if dot else rf"{word}(?<!\w{word})") + _BEHIND[form]
-    words = tuple(_Expression(word=each) for each in (before, word) if each)
-    return _Expression("&", parts=(*words, _Expression("/", pattern, weight=2)), weight=1)
+    words = frozenset(each for each in (before, word) if each)
+    return _Expression("&", words, parts=(_Expression("/", pattern=pattern, weight=2),), weight=1)
 
 
 def _regular(token: str, text: str) -> _Expression:
@@ -199,4 +209,4 @@ def _regular(token: str, text: str) -> _Expression:
         _compiled(token[1:-1])
     except re.error as error:
         raise NeedsError(f"needs: {token} in {text!r}: {error}") from None
-    return _Expression("/", token[1:-1], weight=2)
+    return _Expression("/", pattern=token[1:-1], weight=2)

@@ -29,19 +29,26 @@ class Text:
 
     def __init__(self, text: str, *also: str, within: tuple[_Ranges, int, int] | None = None) -> None:
         self._texts = tuple(dict.fromkeys((text, *also)))
+        self._all = "\n".join(self._texts)
         self._within = within
         self._blocks: dict[str, list[Text]] = {}
 
-    def holds(self, word: str) -> bool:
-        """Whether an identifier occurs; most blocks do not have it even as a part of another one."""
-        if "words" not in self.__dict__ and not any(word in text for text in self._texts):
+    def holds_all(self, words: frozenset[str]) -> bool:
+        """Whether each of some identifiers occurs; most blocks do not have one of them even as a part of another one."""
+        if "words" not in self.__dict__ and not all(word in self._all for word in words):
             return False
-        return word in self.words
+        return not words or words <= self.words
+
+    def holds_one(self, words: frozenset[str]) -> bool:
+        """Whether one of some identifiers occurs."""
+        if "words" not in self.__dict__ and not any(word in self._all for word in words):
+            return False
+        return not words.isdisjoint(self.words)
 
     @cached_property
     def words(self) -> frozenset[str]:
         """Every identifier."""
-        return frozenset(word for text in self._texts for word in WORD.findall(text))
+        return frozenset(WORD.findall(self._all))
 
     def matches(self, pattern: re.Pattern[str]) -> bool:
         """Whether a regular expression matches somewhere."""

@@ -51,6 +51,8 @@ class Binding:
 
 def dotted_name(node: cst.CSTNode | None) -> str:
     """The source spelling of a chain of names and attributes, empty for anything else."""
+    if type(node) is cst.Name:
+        return node.value
     parts: list[str] = []
     while isinstance(node, cst.Attribute):
         parts.append(node.attr.value)
@@ -68,7 +70,7 @@ def unpacked(
     The items of a display count as values of their own, unless `whole`. The value is None for what a starred target
     gathers.
     """
-    if not isinstance(target, (cst.Tuple, cst.List)):
+    if type(target) is cst.Name or not isinstance(target, (cst.Tuple, cst.List)):
         yield target, value, path
         return
     shown = value.elements if isinstance(value, (cst.Tuple, cst.List)) and not whole and not path else ()
@@ -110,8 +112,11 @@ class Bindings:
     def by_scope(self) -> dict[Scope, dict[str, list[Binding]]]:
         """Bindings of each name of each scope, in source order."""
         table: dict[Scope, dict[str, list[Binding]]] = defaultdict(lambda: defaultdict(list))
+        elsewhere = self._elsewhere
         for binding in self._collected:
-            scope = self._elsewhere.get((binding.scope, binding.name), binding.scope)
+            scope = binding.scope
+            if elsewhere:
+                scope = elsewhere.get((scope, binding.name), scope)
             table[scope][binding.name].append(binding)
         return table
 
@@ -136,7 +141,7 @@ class Bindings:
         for level, candidate in enumerate(self._chain(scope)):
             if level and isinstance(candidate, cst.ClassDef):
                 continue  # class bodies are invisible from the functions inside them
-            declared = self._elsewhere.get((candidate, name), candidate)
+            declared = self._elsewhere.get((candidate, name), candidate) if self._elsewhere else candidate
             if name in self.by_scope.get(declared, ()):
                 return declared
             if declared is not candidate:
@@ -161,6 +166,8 @@ class Bindings:
         module = self._tree.module
         table: dict[tuple[Scope, str], Scope] = dict.fromkeys(self._declared(cst.Global), module)
         nonlocals = self._declared(cst.Nonlocal)
+        if not nonlocals:
+            return table
         bound = {(each.scope, each.name) for each in self._collected}.difference(table, nonlocals)
         for scope, name in nonlocals:
             above = (each for each in self._chain(scope) if isinstance(each, (cst.FunctionDef, cst.Lambda)))
@@ -177,14 +184,24 @@ class Bindings:
     def _collect(self) -> Iterator[Binding]:
         tree = self._tree
         for node in tree.of_types(*_BINDERS):
-            match node:
-                case cst.Import():
-                    yield from self._import(node)
-                case cst.ImportFrom():
-                    yield from self._import_from(node)
+            match node:  # the frequent ones first: libcst's abstract classes are slow where they say no
                 case cst.Assign():
                     for target in node.targets:
                         yield from self._targets(target.target, node.value, Kind.ASSIGN)
+                case cst.Param():
+                    scope = next(a for a in tree.ancestors(node) if isinstance(a, (cst.FunctionDef, cst.Lambda)))
+                    annotation = node.annotation.annotation if node.annotation else None
+                    yield Binding(node.name.value, Kind.PARAMETER, node, scope, node.default, annotation=annotation)
+                case cst.FunctionDef():
+                    yield Binding(node.name.value, Kind.FUNCTION, node, tree.scope(node))
+                case cst.ImportFrom():
+                    yield from self._import_from(node)
+                case cst.Import():
+                    yield from self._import(node)
+                case cst.For() | cst.CompFor():
+                    yield from self._targets(node.target, node.iter, Kind.LOOP)
+                case cst.ClassDef():
+                    yield Binding(node.name.value, Kind.CLASS, node, tree.scope(node))
                 case cst.AnnAssign(target=cst.Name() as name):
                     yield Binding(
                         name.value,
@@ -198,8 +215,6 @@ class Bindings:
                     yield Binding(name.value, Kind.AUGMENT, name, tree.scope(name), node.value)
                 case cst.NamedExpr(target=cst.Name() as name):
                     yield Binding(name.value, Kind.ASSIGN, name, self._walrus_scope(name), node.value)
-                case cst.For() | cst.CompFor():
-                    yield from self._targets(node.target, node.iter, Kind.LOOP)
                 case cst.WithItem(asname=cst.AsName() as alias):
                     yield from self._targets(alias.name, node.item, Kind.WITH)
                 case (
@@ -207,14 +222,6 @@ class Bindings:
                     | cst.ExceptStarHandler(name=cst.AsName(name=cst.Name() as name))
                 ):
                     yield Binding(name.value, Kind.EXCEPT, name, tree.scope(name), node.type)
-                case cst.FunctionDef():
-                    yield Binding(node.name.value, Kind.FUNCTION, node, tree.scope(node))
-                case cst.ClassDef():
-                    yield Binding(node.name.value, Kind.CLASS, node, tree.scope(node))
-                case cst.Param():
-                    scope = next(a for a in tree.ancestors(node) if isinstance(a, (cst.FunctionDef, cst.Lambda)))
-                    annotation = node.annotation.annotation if node.annotation else None
-                    yield Binding(node.name.value, Kind.PARAMETER, node, scope, node.default, annotation=annotation)
                 case (
                     cst.MatchAs(name=cst.Name() as name)
                     | cst.MatchStar(name=cst.Name() as name)
@@ -230,6 +237,8 @@ class Bindings:
         return scope
 
     def _targets(self, target: cst.CSTNode, value: cst.BaseExpression, kind: Kind) -> Iterator[Binding]:
+        if type(target) is cst.Attribute:
+            return
         for leaf, source, path in unpacked(target, value, whole=kind is not Kind.ASSIGN):
             if isinstance(leaf, cst.Name):
                 how = kind if source is not None else Kind.OTHER

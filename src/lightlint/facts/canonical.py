@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 # the libraries whose names `canonical` knows
 LIBRARIES = ("torch", "lightning", "pytorch_lightning")
@@ -50,6 +51,7 @@ _TORCH = (
 )  # fmt: skip
 
 
+@lru_cache(maxsize=10_000)  # files ask for the same names of libraries again and again
 def canonical(name: str) -> str:
     """Fold a full dotted name: `pytorch_lightning.Trainer`, `lightning.pytorch.Trainer` and `lightning.Trainer` are one.
 

@@ -52,8 +52,8 @@ class Criteria:
         name = names.of(call.func) or ""
         if name.startswith("torch.nn.functional."):
             name = _FUNCTIONS.get(name.rpartition(".")[2], "")
-        elif name in _CLASSES or not call.args:
-            return None  # makes the criterion
+        elif name or not call.args:
+            return None  # a criterion, once made, is a value
         else:
             origins = self._facts.values.origins(call.func)
             kinds = {origin.name for origin in origins}

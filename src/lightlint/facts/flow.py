@@ -44,6 +44,7 @@ class Flow:
                 entry = build.statement(owner, self.end, exits)
         self.start = Point(ways=[(entry, None)])
         self.points = self._in_order()
+        self._next = {point: tuple(point.next_points) for point in self.points}
         self._places: dict[cst.CSTNode, list[tuple[Point, int]]] = {}
         for point in build.points:
             point.nodes.reverse()
@@ -57,6 +58,7 @@ class Flow:
 
     def release(self) -> None:
         """Cut the circles that loops make of the points; the flow tells nothing any more."""
+        self._next.clear()
         for point in self.points:
             point.ways.clear()
             point.on_error = None
@@ -155,17 +157,21 @@ class Flow:
         pending, seen = list(starts), set[Point]()
         while pending:
             point, position = pending.pop()
-            ahead = [event for event in events.get(point, ()) if event[0] > position]
-            first = min(ahead, key=lambda event: (event[0], not event[1]), default=None)
+            first = self._first(events[point], position) if point in events else None
             if first and first[1]:
                 return True
             # An exception may come before the event that ends this way.
-            following = point.next_points if first is None else filter(None, [point.on_error])
+            following = self._next[point] if first is None else filter(None, [point.on_error])
             for other in following:
                 if other not in seen and other not in closed and (inside is None or other in inside):
                     seen.add(other)
                     pending.append((other, -2))
         return False
+
+    def _first(self, events: Iterable[tuple[int, bool]], position: int) -> tuple[int, bool] | None:
+        """The event of a point that comes next behind a position, a goal before what is to be avoided."""
+        ahead = (event for event in events if event[0] > position)
+        return min(ahead, key=lambda event: (event[0], not event[1]), default=None)
 
     def _in_order(self) -> list[Point]:
         """The points control can come to, each after those that lead to it (loops aside)."""

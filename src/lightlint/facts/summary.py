@@ -53,6 +53,8 @@ class ModuleSummary:
 _ATOMS = (ast.Name, ast.Constant, ast.expr_context, ast.boolop, ast.operator, ast.unaryop, ast.cmpop)
 _LEAVES = {str, int, bool, type(None), *_ATOMS, *(kind for each in _ATOMS for kind in each.__subclasses__())}
 _BLOCKS = (ast.stmt, ast.ExceptHandler, ast.match_case)
+_IMPORTS = {ast.Import, ast.ImportFrom}
+_SETTINGS = {ast.Assign, ast.AnnAssign, ast.Attribute}
 NOTED = {
     "lightning.Trainer",
     "lightning.fabric.Fabric",
@@ -84,6 +86,8 @@ class _Reader:
 
     def read(self, tree: ast.Module) -> ModuleSummary:
         nodes = _nodes(tree)
+        imports = [node for node in nodes if type(node) in _IMPORTS]
+        settings = [node for node in nodes if type(node) in _SETTINGS]
         outer = _outer(tree)
         meanings: dict[str, set[str]] = defaultdict(set)
         for name, full in self._imports(outer):
@@ -96,15 +100,15 @@ class _Reader:
             alias = isinstance(value, (ast.Name, ast.Attribute)) and name not in meanings
             meanings[name].add(self._name(value) if alias else "")
             self._exports[name] = _one(meanings[name])
-        self._inner = dict(self._imports(nodes))
-        calls = [(node, self._name(node.func)) for node in nodes if isinstance(node, ast.Call)]
+        self._inner = dict(self._imports(imports))
+        calls = [(node, self._name(node.func)) for node in nodes if type(node) is ast.Call]
         return ModuleSummary(
             exports={name: full for name, full in self._exports.items() if full},
             stars=tuple(self._stars),
-            classes=self._classes(outer),
+            classes=self._classes(outer, settings),
             calls=tuple(self._call(node, name) for node, name in calls if name in NOTED),
             called=frozenset(name for _, name in calls if name),
-            imported=frozenset(self._imported(nodes)),
+            imported=frozenset(self._imported(imports)),
         )
 
     def _imports(self, nodes: Iterable[ast.AST]) -> Iterator[tuple[str, str]]:
@@ -150,22 +154,24 @@ class _Reader:
             return f"{self._stars[0]}.{word}"
         return f"{self._module}.{word}" if self._stars else word
 
-    def _classes(self, outer: Iterable[ast.stmt]) -> dict[str, ClassSummary]:
-        """The module's own classes; one with several definitions, or an import of its name, has a base out of sight."""
+    def _classes(self, outer: Iterable[ast.stmt], settings: Sequence[ast.AST]) -> dict[str, ClassSummary]:
+        """The module's own classes, `settings` its nodes that set attributes; one with several definitions, or an import of its name, has a base out of sight."""
         found: dict[str, ClassSummary] = {}
         for node in outer:
             if isinstance(node, ast.ClassDef):
-                one = self._class(node)
+                one = self._class(node, settings)
                 before = found.get(node.name, one)
                 if not self._exports[node.name] or before.bases != one.bases:
                     one = replace(one, bases=(*one.bases, ""))
                 found[node.name] = one
         return found
 
-    def _class(self, node: ast.ClassDef) -> ClassSummary:
+    def _class(self, node: ast.ClassDef, settings: Sequence[ast.AST]) -> ClassSummary:
         inside = _outer(node)
         constants: dict[str, object] = {}
-        for name, expression in (*_own_assigned(node), *_assigned(inside)):
+        last = node.end_lineno or node.lineno
+        own = [each for each in settings if node.lineno <= _row(each) <= last]
+        for name, expression in (*_own_assigned(own), *_assigned(inside)):
             value = _constant(expression)
             constants[name] = value if constants.get(name, value) == value else UNKNOWN
         methods = [item.name for item in inside if isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef))]
@@ -230,15 +236,20 @@ def _one(meanings: Set[str]) -> str:
     return next(iter(meanings)) if len(meanings) == 1 else ""
 
 
-def _own_assigned(node: ast.ClassDef) -> Iterator[tuple[str, ast.expr | None]]:
-    """Attributes of `self` that a class's code sets, with what they are assigned; None for a part of a value."""
+def _own_assigned(nodes: Iterable[ast.AST]) -> Iterator[tuple[str, ast.expr | None]]:
+    """Attributes of `self` that a class's nodes set, with what they are assigned; None for a part of a value."""
     whole: dict[ast.expr, ast.expr | None] = {}
-    for inner in _nodes(node):  # a target comes after the statement it belongs to
+    for inner in nodes:  # a target comes after the statement it belongs to
         if isinstance(inner, (ast.Assign, ast.AnnAssign)):
             targets = inner.targets if isinstance(inner, ast.Assign) else [inner.target]
             whole |= dict.fromkeys(targets, inner.value)
         elif isinstance(inner, ast.Attribute) and isinstance(inner.ctx, ast.Store) and _own_attribute(inner):
             yield inner.attr, whole.get(inner)
+
+
+def _row(node: ast.AST) -> int:
+    row: int = getattr(node, "lineno", 0)
+    return row
 
 
 def _own_attribute(target: ast.expr) -> str:

@@ -22,20 +22,10 @@ Function = cst.FunctionDef | cst.Lambda
 Loop = cst.For | cst.While
 
 _PUNCTUATION = {
-    "comma",
-    "semicolon",
-    "colon",
-    "dot",
-    "equal",
-    "lpar",
-    "rpar",
-    "lbracket",
-    "rbracket",
-    "lbrace",
-    "rbrace",
-}
-_PUNCTUATION |= {"header", "footer", "indent", "star", "posonly_ind", "operator", "asynchronous", "encoding", "newline"}
-_PUNCTUATION |= {"first_colon", "second_colon", "relative"}
+    "comma", "semicolon", "colon", "dot", "equal", "lpar", "rpar", "lbracket", "rbracket", "lbrace", "rbrace", "header",
+    "footer", "indent", "star", "posonly_ind", "operator", "asynchronous", "encoding", "newline", "first_colon",
+    "second_colon", "relative",
+}  # fmt: skip
 # where libcst declares the fields of a node in another order than Python writes them
 _IN_ORDER: dict[type, tuple[str, ...]] = {
     cst.Arg: ("keyword", "value"),
@@ -112,6 +102,34 @@ class _NodeKinds(dict[type, bool]):
 _IS_NODE = _NodeKinds()
 
 
+def _add(
+    node: cst.CSTNode,
+    parent: int,
+    nodes: list[cst.CSTNode],
+    parents: list[int],
+    last: list[int],
+    by_type: dict[type, list[int]],
+) -> None:
+    """Enter a node and all below it in the lists of a tree."""
+    index = len(nodes)
+    nodes.append(node)
+    parents.append(parent)
+    last.append(index)
+    kind = type(node)
+    by_type[kind].append(index)
+    if kind in _LEAVES:
+        return
+    for value in _VALUES[kind](node):
+        kind = type(value)
+        if kind is list or kind is tuple:
+            for item in value:
+                if _IS_NODE[type(item)]:
+                    _add(item, index, nodes, parents, last, by_type)
+        elif _IS_NODE[kind]:
+            _add(value, index, nodes, parents, last, by_type)
+    last[index] = len(nodes) - 1
+
+
 class Tree:
     """The nodes of a module by position, type and ancestry. Built once per file, then read only."""
 
@@ -122,35 +140,11 @@ class Tree:
         self._parents: list[int] = []
         self._by_type: dict[type, list[int]] = defaultdict(list)
         self._last: list[int] = []  # of each node the last one below it
-        self._walk(module)
+        _add(module, -1, self.nodes, self._parents, self._last, self._by_type)
+        self._index.update(zip(map(id, self.nodes), range(len(self.nodes)), strict=True))
         self._frames = self._spread(_FRAMES)  # of each node the nearest function, lambda or class around it
         self._scopes = self._spread(_SCOPES)  # likewise the nearest node that has names of its own
         self._scope_of: dict[int, Scope] = {}
-
-    def _walk(self, module: cst.Module) -> None:
-        nodes, parents, last, by_type = self.nodes, self._parents, self._last, self._by_type
-
-        def add(node: cst.CSTNode, parent: int) -> None:
-            index = len(nodes)
-            nodes.append(node)
-            parents.append(parent)
-            last.append(index)
-            kind = type(node)
-            by_type[kind].append(index)
-            if kind in _LEAVES:
-                return
-            for value in _VALUES[kind](node):
-                kind = type(value)
-                if kind is list or kind is tuple:
-                    for item in value:
-                        if _IS_NODE[type(item)]:
-                            add(item, index)
-                elif _IS_NODE[kind]:
-                    add(value, index)
-            last[index] = len(nodes) - 1
-
-        add(module, -1)
-        self._index.update(zip(map(id, nodes), range(len(nodes)), strict=True))
 
     def _spread(self, kinds: Set[type]) -> list[int]:
         """Of each node the nearest one of some types around it, -1 for none."""
@@ -240,16 +234,19 @@ class Tree:
 
     def _find_scope(self, node: cst.CSTNode) -> Scope:
         for above in self._around(node, self._scopes):
-            if isinstance(above, (cst.FunctionDef, cst.Lambda)):
-                in_head = self.contains(above.params, node) and not self._outside_parameters(node, above)
-                if in_head or self.contains(above.body, node):
+            if isinstance(above, cst.FunctionDef) or type(above) is cst.Lambda:
+                if self.contains(above.body, node) or self._in_head(node, above):
                     return above
-            elif isinstance(above, cst.ClassDef):
+            elif type(above) is cst.ClassDef:
                 if self.contains(above.body, node):
                     return above
             elif isinstance(above, cst.BaseComp) and not self._first_iterable(node, above):
                 return above
         return self.module
+
+    def _in_head(self, node: cst.CSTNode, function: Function) -> bool:
+        """Whether a node stands in a function's parameter list and belongs to its scope."""
+        return self.contains(function.params, node) and not self._outside_parameters(node, function)
 
     def _outside_parameters(self, node: cst.CSTNode, function: Function) -> bool:
         """Whether a node in a parameter list is a default or annotation, evaluated outside the function."""
