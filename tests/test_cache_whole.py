@@ -136,3 +136,36 @@ def test_a_reader_that_goes_away_is_no_error(project: Path) -> None:
     command = f"{sys.executable} -m lightlint code | head -c 1"
     done = subprocess.run(["bash", "-c", command], cwd=project, capture_output=True, text=True, check=True)
     assert (done.stdout, done.stderr) == ("L", "")
+
+
+@pytest.mark.parametrize("options", [("--fix",), ("--fix", "--unsafe-fixes"), ("--diff",)])
+def test_repairs_are_the_same_with_and_without_a_cache(tmp_path: Path, options: tuple[str, ...]) -> None:
+    said: list[tuple[str, str, int, str]] = []
+    for name, more in (("cached", ()), ("plain", ("--no-cache",))):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "pyproject.toml").write_text(PROJECT)
+        (folder / "train.py").write_text(FAULT)
+        lightlint(folder, "train.py", *more)  # what there is to repair is known from here
+        ran = lightlint(folder, "train.py", *options, *more)
+        said.append((ran.stdout, ran.stderr, ran.returncode, (folder / "train.py").read_text()))
+    assert said[0] == said[1]
+    assert "1 finding" in said[0][0] + said[0][1]
+
+
+def test_a_second_repair_has_nothing_to_lint(project: Path) -> None:
+    assert "Fixed 1 finding" in lightlint(project, "code", "--fix").stdout
+    assert "empty_cache" not in (project / "code" / "train.py").read_text()
+    age(project)
+    said = [lightlint(project, "code", "--fix").stdout for _ in range(3)]
+    assert said == ["No findings in 2 files.\n"] * 3
+    modules = imported(project, "code", "--fix")
+    assert not any(name in modules for name in ("lightlint.settings", "lightlint.pages", "argparse", "libcst"))
+
+
+def test_what_was_repaired_is_not_said_of_the_next_run(project: Path) -> None:
+    train = project / "code" / "train.py"
+    for _ in range(3):
+        assert "Fixed 1 finding" in lightlint(project, "code", "--fix").stdout
+        train.write_text(FAULT)
+        age(project)

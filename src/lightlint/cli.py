@@ -86,7 +86,7 @@ def _paths(arguments: Sequence[str], options: Namespace, settings: Settings) -> 
     from lightlint.reports.progress import progress_bar
 
     fixing = settings.fix or options.diff
-    cache = None if fixing else _cache(options, settings)
+    cache = _cache(options, settings)
     with progress_bar(not options.quiet) as progress:
         if fixing:
             result = run.fix(
@@ -94,6 +94,8 @@ def _paths(arguments: Sequence[str], options: Namespace, settings: Settings) -> 
                 settings,
                 unsafe=settings.unsafe_fixes,
                 write_files=not options.diff,
+                cache=cache,
+                jobs=options.jobs,
                 shard=options.shard,
                 progress=progress,
             )
@@ -110,7 +112,8 @@ def _paths(arguments: Sequence[str], options: Namespace, settings: Settings) -> 
     if not result.files and not result.problems and not options.quiet:
         _say(f"no Python files found under {', '.join(options.paths)}")
     status = _report(result, options, settings, sys.stdout)
-    stamps = cache.looked_at() if cache is not None and result.files and not result.problems else None
+    stable = result.files and not result.problems and not result.changed and not options.diff
+    stamps = cache.looked_at() if cache is not None and stable else None
     if stamps is not None:
         from lightlint.cache import whole
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lightlint.finding import Applicability
 from lightlint.results import Changed, Problem, Progress, Result, merged
 from lightlint.settings import Settings
 from lightlint.sources.discover import discover
@@ -58,6 +59,19 @@ def check(
         progress: told the number of files done and of all.
     """
     files, missing = _discover(paths, settings, shard)
+    return merged([missing, *_results(files, settings, cache, jobs, progress, timed=timed)])
+
+
+def _results(
+    files: Sequence[Path],
+    settings: Settings,
+    cache: Cache | None,
+    jobs: int | str | None,
+    progress: Progress | None,
+    *,
+    timed: bool = False,
+) -> list[Result]:
+    """What is found in files, one by one: by earlier runs where it still stands, else now."""
     found: dict[int, Result] = {}
     if cache is not None:
         for number, path in enumerate(files):
@@ -80,7 +94,7 @@ def check(
         found.update(zip(open_ones, results, strict=True))
     if cache is not None:
         cache.save()
-    return merged([missing, *(found[number] for number in range(len(files)))])
+    return [found[number] for number in range(len(files))]
 
 
 def fix(
@@ -89,19 +103,37 @@ def fix(
     *,
     unsafe: bool,
     write_files: bool,
+    cache: Cache | None = None,
+    jobs: int | str | None = 1,
     shard: Shard = WHOLE,
     progress: Progress | None = None,
 ) -> Result:
-    """Lint and repair files and directories; `write_files` False only says what would change."""
-    from lightlint.batch import fixer, outcomes
+    """Lint files and directories as `check`, and repair those in which something can be repaired.
 
+    Args:
+        unsafe: also apply fixes that may change what the program means.
+        write_files: False only says what would change.
+    """
     files, missing = _discover(paths, settings, shard)
-    results = [missing]
-    for outcome in outcomes(files, settings, fixer(unsafe=unsafe, write_files=write_files), _projects()):
-        results.append(outcome.result)
-        if progress is not None:
-            progress(len(results) - 1, len(files))
-    return merged(results)
+    results = _results(files, settings, cache, jobs, progress)
+    due = [
+        number for number, path in enumerate(files) if _is_due(results[number], settings.for_path(path), unsafe=unsafe)
+    ]
+    if due:
+        from lightlint.batch import fixer, outcomes
+
+        repaired = outcomes(
+            [files[number] for number in due], settings, fixer(unsafe=unsafe, write_files=write_files), _projects()
+        )
+        for number, outcome in zip(due, repaired, strict=True):
+            results[number] = outcome.result
+    return merged([missing, *results])
+
+
+def _is_due(result: Result, settings: Settings, *, unsafe: bool) -> bool:
+    """Whether there is something to repair among what was found in a file."""
+    shown = [finding.fix for finding in result.findings if finding.fix is not None and settings.shows(finding)]
+    return any(fix.edits and (unsafe or fix.applicability is Applicability.SAFE) for fix in shown)
 
 
 def check_text(data: bytes, filename: str, settings: Settings) -> Result:

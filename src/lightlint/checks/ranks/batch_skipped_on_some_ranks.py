@@ -15,9 +15,12 @@ _DEPTH = 4
 
 
 class BatchSkippedOnSomeRanks(Check):
+    def stands(self) -> bool:
+        return self.facts.world.raw is Ranks.MANY
+
     def visit_Continue(self, node: cst.Continue) -> None:
         loops = self.tree.loops(node)
-        if not loops or self.facts.world.raw is not Ranks.MANY or not self.facts.processes.wraps:
+        if not loops or not self.facts.processes.wraps:
             return
         loop = loops[0]
         backwards = self.facts.steps.runs(loop.body, self.loops.is_backward)

@@ -28,7 +28,7 @@ class UnseededDataPerRank(Check):
             self._judge_sampler(call)
         elif name in _ORDERS:
             self._judge_order(call, name)
-        elif (name == LOADER or self.classes.name_is_a(name, DATASET)) and self._is_in_hook(call):
+        elif name and self._is_in_hook(call) and (name == LOADER or self.classes.name_is_a(name, DATASET)):
             self._judge_data(call, name)
 
     def _judge_split(self, call: cst.Call, name: str) -> None:

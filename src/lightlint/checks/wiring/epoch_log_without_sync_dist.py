@@ -26,8 +26,10 @@ class EpochLogWithoutSyncDist(Check):
         hooks = self.facts.logs.sure_hooks(call)
         names = {hook.name for hook in hooks if hook.owner is Owner.MODULE}
         value = self.names.argument(call, "value", 1)
+        if not names or not names <= _EVALUATION or value is None or not self._is_local(value.value):
+            return
         watched = sorted((self.facts.logs.keys(call) or frozenset()) & self.facts.monitors.keys)
-        if names and names <= _EVALUATION and watched and value is not None and self._is_local(value.value):
+        if watched:
             self.report(
                 call,
                 f"`{watched[0]}` is monitored and logged without `sync_dist`: each rank sees the mean of its own share",

@@ -12,7 +12,8 @@ class LogRankZeroOnlyMonitored(Check):
     def visit_Call(self, call: cst.Call) -> None:
         if not self.facts.logs.is_log(call) or self.facts.logs.argument(call, "rank_zero_only") is not True:
             return
-        watched = sorted((self.facts.logs.keys(call) or frozenset()) & self.facts.monitors.keys)
+        keys = self.facts.logs.keys(call)
+        watched = sorted(keys & self.facts.monitors.keys) if keys else []
         if not watched:
             return
         ranks = self.facts.world.lightning
