@@ -274,6 +274,11 @@ def test_needs_of_blocks_are_met_by_a_text_that_does_not_parse() -> None:
     assert parse_needs("def(a & b)").met(Text("a = = b"))
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_the_needs_of_every_page_parse(page: Page) -> None:
+    assert parse_needs(page.needs.text) == page.needs
+
+
 @pytest.mark.parametrize(
     "text", ["", "a &", "/(/", "def(a", "def()", "a b", "(a", "a)", "a && b", "a | | b", "!", "a ! b", "a.b.c"]
 )

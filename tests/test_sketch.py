@@ -163,7 +163,7 @@ def compare_places(text: str, made: Sketch, parsed: cst.Module) -> None:
     """Each place that a sketch tells is the one that libcst finds, and it tells those of all plain statements."""
     source = Source("train.py", text, Utf8())
     tree = Tree(made.module)
-    places, positions = SketchPlaces(source, tree, made.marks), Positions(parsed, source)
+    places, positions = SketchPlaces(source, tree.parent, made.marks), Positions(parsed, source)
     for node, real in pairs(made.module, parsed):
         try:
             span = places.span(node)
@@ -237,7 +237,7 @@ def test_brackets_around_values() -> None:
 def test_the_place_of_a_last_argument(text: str, told: str | None) -> None:
     made = sketch(text)
     tree = Tree(made.module)
-    places = SketchPlaces(Source("train.py", text, Utf8()), tree, made.marks)
+    places = SketchPlaces(Source("train.py", text, Utf8()), tree.parent, made.marks)
     last = tree.all(cst.Arg)[-1]
     if told is None:
         with pytest.raises(UnplacedError):

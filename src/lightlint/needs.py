@@ -115,6 +115,11 @@ class _Expression:
         known += [frozenset([word]) for word in sorted(self.plain)]
         return min(known, key=lambda words: (not words.isdisjoint(_COMMON), len(words)), default=None)
 
+    def patterns(self) -> list[str]:
+        """Its regular expressions: compiled when first tried, since most runs try few of the rule book's."""
+        own = [self.pattern] if self.pattern else []
+        return own + [pattern for part in self.parts for pattern in part.patterns()]
+
     def words(self) -> frozenset[str]:
         own = self.plain.union(WORD.findall(re.sub(r"\\.", " ", self.pattern)))
         return own.union(*(part.words() for part in self.parts))
@@ -129,9 +134,13 @@ def parse_needs(text: str) -> Needs:
     """Parse a `needs:` expression.
 
     Raises:
-        NeedsError: it does not parse.
+        NeedsError: it, or a regular expression in it, does not parse.
     """
-    _expression(text)
+    for pattern in _expression(text).patterns():
+        try:
+            _compiled(pattern)
+        except re.error as error:
+            raise NeedsError(f"needs: /{pattern}/: {error}") from None
     return Needs(text)
 
 
@@ -175,7 +184,7 @@ def _expression(text: str) -> _Expression:
         if token.endswith("(") and token[:-1] in BLOCKS:
             return _Expression(token[:-1], parts=(bracketed(),), weight=3)
         if len(token) > 2 and token[0] == token[-1] == "/":
-            return _regular(token, text)
+            return _Expression("/", pattern=token[1:-1], weight=2)
         found = _TERM.fullmatch(token)
         if not found:
             raise NeedsError(f"needs: unexpected {token or 'end'!r} in {text!r}")
@@ -202,11 +211,3 @@ def _term(before: str, dot: str, word: str, form: str) -> _Expression:
     pattern = (start if dot else rf"{word}(?<!\w{word})") + _BEHIND[form]
     words = frozenset(each for each in (before, word) if each)
     return _Expression("&", words, parts=(_Expression("/", pattern=pattern, weight=2),), weight=1)
-
-
-def _regular(token: str, text: str) -> _Expression:
-    try:
-        _compiled(token[1:-1])
-    except re.error as error:
-        raise NeedsError(f"needs: {token} in {text!r}: {error}") from None
-    return _Expression("/", pattern=token[1:-1], weight=2)

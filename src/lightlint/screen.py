@@ -33,7 +33,7 @@ class SketchFacts(FileFacts):
 
     def places(self, _module: cst.Module) -> SketchPlaces:
         """Where its nodes stand in the text."""
-        return SketchPlaces(self.source, self.tree, self._marks)
+        return SketchPlaces(self.source, self.tree.parent, self._marks)
 
     def of_source(self, source: Source) -> SketchFacts | None:
         """The facts of a sketch of another file; None for one without a sketch."""

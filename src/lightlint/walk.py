@@ -50,12 +50,13 @@ def walk(
             failed(page, error)
     for node in facts.tree.of_types(*handlers):
         for page, handler in handlers[type(node)]:
-            if page.name not in out:
-                try:
-                    handler(node)
-                except Exception as error:
-                    out.add(page.name)
-                    failed(page, error)
+            if out and page.name in out:
+                continue
+            try:
+                handler(node)
+            except Exception as error:
+                out.add(page.name)
+                failed(page, error)
 
 
 @cache

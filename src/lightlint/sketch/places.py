@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import libcst as cst
 
-from lightlint.facts.tree import Tree
 from lightlint.sources.source import Source
 
 Marks = Mapping[int, Any]  # nodes of `ast`, by the `id` of the node of a sketch that stands for one
@@ -27,13 +26,13 @@ class SketchPlaces:
 
     Args:
         source: the text.
-        tree: the sketch.
+        parent: gives the node directly above one of the sketch's.
         marks: what its nodes were made of.
     """
 
-    def __init__(self, source: Source, tree: Tree, marks: Marks) -> None:
+    def __init__(self, source: Source, parent: Callable[[cst.CSTNode], cst.CSTNode | None], marks: Marks) -> None:
         self._source = source
-        self._tree = tree
+        self._parent = parent
         self._marks = marks
 
     def span(self, node: cst.CSTNode) -> tuple[int, int]:
@@ -55,7 +54,7 @@ class SketchPlaces:
             return self.span(node.value)
         if isinstance(node, cst.SimpleStatementLine):
             return self._written(node.body[0])[0], self._written(node.body[-1])[1]
-        above = self._tree.parent(node)
+        above = self._parent(node)
         if not isinstance(node, cst.Name) or above is None:
             raise UnplacedError
         size = len(node.value)
@@ -93,8 +92,8 @@ class SketchPlaces:
         close = behind.end() if behind else end
         if text[close : close + 1] != ")" or not self._may_open(start):
             return False
-        above = self._tree.parent(node)
-        call = self._tree.parent(above) if isinstance(above, cst.Arg) else None
+        above = self._parent(node)
+        call = self._parent(above) if isinstance(above, cst.Arg) else None
         return not isinstance(call, cst.Call) or self._written(call)[1] != close + 1
 
     def _may_open(self, start: int) -> bool:
