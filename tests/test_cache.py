@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import subprocess
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from lightlint import batch, run
+from lightlint.cache import store
+from lightlint.cache.doubt import doubtful
 from lightlint.cache.folder import clean, prepare
 from lightlint.cache.store import Cache
 from lightlint.facts.pins import pins_in
 from lightlint.facts.project import root_of
 from lightlint.facts.versions import installed
+from lightlint.looked import LOOKED
 from lightlint.results import Result
 from lightlint.settings import Settings, load
 
@@ -73,6 +78,7 @@ def project(tmp_path: Path) -> Path:
     write(folder / "other.py", OTHER)
     write(folder / "train.py", SCRIPT)
     age(folder)
+    LOOKED.clear()  # a command is a process of its own
     return folder
 
 
@@ -113,6 +119,123 @@ def opened(folder: Path, settings: Settings) -> Cache:
 
 
 EVERY = ["base.py", "child.py", "other.py", "train.py"]
+
+
+# files that stay as they are, and hang on a base class, on the Trainers of importers, and on calls anywhere
+STEADY = {
+    "steady.py": CHILD.replace("Child", "Steady"),
+    "data.py": """
+import lightning as L
+from torch.utils.data import random_split
+
+
+class Data(L.LightningDataModule):
+    def setup(self, stage):
+        self.train, self.val = random_split(self.whole, [8, 2])
+""",
+    "typo.py": """
+import lightning as L
+
+
+class Typo(L.LightningModule):
+    def on_training_epoch_end(self):
+        print("done")
+""",
+}
+STEADY_SCRIPT = SCRIPT.replace("child", "data").replace("Child", "Data").replace("=1", '=4, strategy="ddp"')
+VARIANTS = {
+    "base.py": [
+        BASE.format(base="L.LightningModule", body="self(batch).mean()"),
+        BASE.format(base="L.LightningModule", body="self(batch).sum()"),
+        BASE.format(base="object", body="self(batch).mean()"),
+        "from other import Base\n",
+    ],
+    "child.py": [CHILD, CHILD.replace("loss.backward()", "pass"), CHILD.replace("from base", "from other")],
+    "other.py": [OTHER, BASE.format(base="L.LightningModule", body="0"), "x.on_training_epoch_end()\n", ""],
+    "train.py": [SCRIPT, STEADY_SCRIPT, SCRIPT.replace("child", "other"), "# Trainer\n"],
+    "more.py": [None, OTHER, STEADY_SCRIPT],
+    "run.yaml": [None, "trainer:\n  devices: 4\nmodel:\n  class_path: child.Child\n"],
+}
+CODE = [name for name, texts in VARIANTS.items() if None not in texts]
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("names", [CODE, sorted(VARIANTS)], ids=["code", "everything"])
+def test_whatever_changes_the_next_run_says_what_is_so(project, monkeypatch, names, seed):
+    """Files are written in place or by another one, now or long ago, and runs are of all files or of one."""
+    for name, text in STEADY.items():
+        write(project / name, text)
+    age(project)
+    chance = random.Random(seed)
+    settings = load({"notes": True}, isolated=True)
+    asked: list[object] = []
+    monkeypatch.setattr(store, "doubtful", lambda *given: asked.append(given) or doubtful(*given))
+    for step in range(25):
+        for name in chance.sample(names, chance.choice([1, 1, 1, 2])):
+            change(project / name, chance.choice(VARIANTS[name]), in_place=chance.random() < 0.5)
+            if (project / name).exists() and chance.random() < 0.8:
+                os.utime(project / name, (1_000_000_000 + step, 1_000_000_000 + step))
+        if chance.random() < 0.8:
+            os.utime(project, (1_000_000_000 + step, 1_000_000_000 + step))
+        time.sleep(0.03)  # what did not change is trusted then
+        paths = [str(project)] if chance.random() < 0.6 else [str(chance.choice(sorted(project.glob("*.py"))))]
+        for once in (pins_in, root_of, installed):
+            once.cache_clear()
+        LOOKED.clear()
+        cached = run.check(paths, settings, cache=opened(project, settings))
+        assert cached == run.check(paths, settings)
+    assert asked or names is not CODE, "few files were in doubt, and not all"
+
+
+def test_a_new_file_that_imports_an_old_one_is_seen(project, monkeypatch):
+    write(project / "data.py", STEADY["data.py"])
+    age(project)
+    lint(project, monkeypatch)
+    time.sleep(0.05)
+    lint(project, monkeypatch)
+    write(project / "more.py", STEADY_SCRIPT)
+    assert "data.py" in lint(project, monkeypatch)[1]
+
+
+def test_the_pins_of_a_setup_file_are_seen(project, monkeypatch):
+    (project / "pyproject.toml").write_text("")
+    write(project / "setup.py", "from setuptools import setup\n\nsetup(install_requires=['lightning==1.9'])\n")
+    write(
+        project / "old.py",
+        "import lightning as L\n\n\nclass M(L.LightningModule):\n    def training_epoch_end(self, o): ...\n",
+    )
+    age(project)
+    first, _ = lint(project, monkeypatch)
+    time.sleep(0.05)
+    lint(project, monkeypatch)
+    write(project / "setup.py", "from setuptools import setup\n\nsetup(install_requires=['lightning==2.2'])\n")
+    second, linted = lint(project, monkeypatch)
+    assert "old.py" in linted
+    assert first.findings != second.findings
+
+
+def change(path: Path, text: str | None, *, in_place: bool) -> None:
+    if text is None:
+        path.unlink(missing_ok=True)
+    elif in_place:
+        path.write_text(text)
+    else:
+        beside = path.with_name(path.name + ".new")
+        beside.write_text(text)
+        beside.replace(path)
+
+
+@pytest.mark.parametrize("in_place", [True, False])
+def test_a_new_body_leaves_all_other_files_out_of_doubt(project, monkeypatch, in_place):
+    lint(project, monkeypatch)
+    time.sleep(0.05)  # by the time of its last change of any kind, which cannot be set, the project is older now
+    lint(project, monkeypatch)
+    recalled: list[str] = []
+    whole = Cache.recall
+    monkeypatch.setattr(Cache, "recall", lambda *asked: recalled.append(asked[1].name) or whole(*asked))
+    change(project / "base.py", BASE.format(base="L.LightningModule", body="self(batch).sum()"), in_place=in_place)
+    assert lint(project, monkeypatch)[1] == ["base.py"]
+    assert recalled == ["base.py"]
 
 
 def test_nothing_is_linted_twice(project, monkeypatch):

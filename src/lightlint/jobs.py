@@ -49,7 +49,7 @@ def lint_files(
     one: One = checked,
 ) -> list[Result]:
     """Lint files that no cache vouches for at first sight, each by `one`; results in the order of the files."""
-    projects = Projects()
+    projects = cache.projects if cache is not None else Projects()
     results: dict[int, Result] = {}
     if cache is not None:
         results = _recalled(files, settings, cache, projects)
@@ -61,6 +61,8 @@ def lint_files(
         if cache is not None and linted.kept is not None:
             path = left[linted.index]
             cache.keep(linted.kept, path, settings.for_path(path), linted.result)
+    if cache is not None:
+        cache.seen(projects.glimpses())
     return [results[number] for number in range(len(files))]
 
 
@@ -174,6 +176,7 @@ def _received(
         LOOKED.update(message[0])
         if cache is not None:
             cache.summaries().update(message[1])
+            cache.seen(message[2])
     yield from (_Linted(index, Result((), (Problem(str(files[index]), _DIED),), (), 1)) for index in sorted(lost))
 
 
@@ -205,7 +208,7 @@ def _work(
         for (index, path), outcome in zip(share, outcomes(paths, settings, one, projects), strict=True):
             kept = _kept(path, outcome, projects, answers) if summaries is not None else None
             end.send(_Linted(index, outcome.result, kept))
-        end.send((LOOKED, answers.summaries))
+        end.send((LOOKED, answers.summaries, projects.glimpses() if summaries is not None else {}))
     except KeyboardInterrupt:
         os._exit(1)
     except Exception as error:

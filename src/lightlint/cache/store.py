@@ -1,8 +1,9 @@
 """What earlier runs found, and whether it still stands.
 
 Findings of a file hang on its text, on the rules that ran, and on what was asked of its project. Where none of the paths
-that the run looked at has changed since, they stand without a further look (`find`). Otherwise they stand if the text is
-the same and every question has its old answer (`recall`).
+that the run looked at has changed since, or only Python files of which what was asked of them stayed the same, they stand
+without a further look (`find`). Otherwise they stand if the text is the same and every question has its old answer
+(`recall`).
 """
 
 from __future__ import annotations
@@ -10,14 +11,17 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Set
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lightlint.cache import folder
 from lightlint.cache.codec import packed, unpacked
-from lightlint.cache.stamps import NEVER, OF_FILE, Stamp, is_recent, stamp
+from lightlint.cache.doubt import Changes, changes, doubtful, glimpses_of, listings_of
+from lightlint.cache.entries import Answered, Entry, answers_of, as_list, compacted
+from lightlint.cache.stamps import NEVER, Stamp, is_recent, stamp, taken
 from lightlint.digest import digest
 from lightlint.looked import LOOKED
 from lightlint.results import Problem, Result
@@ -26,8 +30,6 @@ from lightlint.settings import Settings
 if TYPE_CHECKING:
     from lightlint.facts.project import Projects, Question
     from lightlint.facts.questions import Answers
-
-Answered = tuple["Question", str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,20 +43,9 @@ class Kept:
 
 
 @dataclass(slots=True)
-class _Entry:
-    rules: str
-    content: str
-    root: str
-    sure: bool  # nothing the run looked at has changed since, as far as the stamps beside it tell
-    answers: list[int]
-    findings: list[list[Any]]
-    problems: list[str]
-
-
-@dataclass(slots=True)
 class _State:
     stamps: dict[str, Stamp] = field(default_factory=dict)
-    entries: dict[str, _Entry] = field(default_factory=dict)
+    entries: dict[str, Entry] = field(default_factory=dict)
 
 
 class Cache:
@@ -72,29 +63,51 @@ class Cache:
         self._keys: dict[tuple[object, ...], str] = {}
         self._rest = b""
         self._state = self._read()
-        self._unchanged = bool(self._state.stamps) and all(
-            stamp(path) == before for path, before in self._state.stamps.items()
-        )
         self._used: set[str] = set()
-        self._new = False
         self._table: list[Any] | None = None
         self._summaries: dict[str, tuple[str, str]] = {}
+        self._glimpses: dict[str, str] = {}
+        self._new_glimpses: dict[str, str] = {}
+        self._listings: dict[str, str] = {}
+        self._changes = changes(self._state.stamps, self._names)
+        self._new = self._changes is not None and bool(self._changes.folders)
         self._answers: dict[str, Answers] = {}
 
     def find(self, path: Path, settings: Settings) -> Result | None:
-        """The findings of a file, where all is as it was; None otherwise."""
-        if not self._unchanged:
-            return None
+        """The findings of a file, where nothing they hang on has changed; None otherwise."""
         full = os.path.abspath(path)  # noqa: PTH100
         entry = self._state.entries.get(full)
-        if (
-            entry is None
-            or not entry.sure
-            or full not in self._state.stamps
-            or entry.rules != self._rules(path, settings)
-        ):
+        if entry is None or full not in self._state.stamps or entry.rules != self._rules(path, settings):
             return None
-        return self._result(full, path, entry)
+        return self._result(full, path, entry) if self._stands(full, entry) else None
+
+    def _stands(self, full: str, entry: Entry) -> bool:
+        """Whether nothing that the findings of a file hang on has changed, as far as stamps tell."""
+        if self._changes is None or not entry.sure or full in self._changes.files:
+            return False
+        return not self._changes.files or self._doubtful.isdisjoint(entry.answers)
+
+    @cached_property
+    def projects(self) -> Projects:
+        """The projects whose answers are compared with the kept ones."""
+        from lightlint.facts.project import Projects
+
+        return Projects()
+
+    @cached_property
+    def _doubtful(self) -> frozenset[int]:
+        """The lines of the table whose answers are others now that a few files have changed."""
+        roots = {entry.root for entry in self._state.entries.values()}
+
+        def ask(question: Question) -> Set[str]:
+            return {self.answer(self.projects, root, question) for root in roots}
+
+        files = self._changes.files if self._changes is not None else frozenset[str]()
+        answers = [(tuple(question), answer) for question, answer in self._answered()]
+        try:
+            return doubtful(answers, files, self._glimpses, ask)
+        except (LookupError, TypeError, ValueError):
+            return frozenset(range(len(answers)))
 
     def knows(self, path: Path, settings: Settings) -> bool:
         """Whether there are findings of a file that may still stand."""
@@ -112,7 +125,9 @@ class Cache:
             return None
         table = self._answered()
         try:
-            same = all(self.answer(projects, entry.root, question) == answer for question, answer in _of(table, entry))
+            same = all(
+                self.answer(projects, entry.root, question) == answer for question, answer in answers_of(table, entry)
+            )
         except (LookupError, TypeError, ValueError):
             return None
         if not same:
@@ -134,12 +149,21 @@ class Cache:
         self._answered()
         return self._summaries
 
+    def _names(self) -> dict[str, str]:
+        """Digests of what the folders that an earlier run looked at held."""
+        self._answered()
+        return self._listings
+
+    def seen(self, glimpses: dict[str, str]) -> None:
+        """Take in what an index that was asked in this run knows of files."""
+        self._new_glimpses.update(glimpses)
+
     def keep(self, kept: Kept, path: Path, settings: Settings, result: Result) -> None:
         """Keep the result of a file that was linted."""
         table = self._answered()
         first = len(table)
         table.extend([list(question), answer] for question, answer in kept.answers)
-        self._state.entries[kept.path] = _Entry(
+        self._state.entries[kept.path] = Entry(
             self._rules(path, settings),
             kept.content,
             kept.root,
@@ -155,18 +179,14 @@ class Cache:
         """Write what was kept, if anything was. Nothing is written where a file was changed while it may have been read."""
         if not self._new:
             return
-        inside = os.path.dirname(self._file)  # noqa: PTH120
-        paths = {os.path.abspath(path) for path in LOOKED}  # noqa: PTH100
-        stamps = {path: stamp(path) for path in sorted(paths) if not path.startswith(inside)}
-        if any(found and len(found) == OF_FILE and max(found[:2]) >= self._start for found in stamps.values()):
-            return
-        stamps = {path: NEVER if found and is_recent(found, self._start) else found for path, found in stamps.items()}
-        if self._unchanged:
-            stamps = self._state.stamps | stamps
         entries = self._entries_to_write()
-        table, entries = _compact(self._answered(), entries)
-        first = {"stamps": stamps, "entries": {path: _as_list(entry) for path, entry in entries.items()}}
-        second = {"table": table, "summaries": self._summaries}
+        seen = self._seen(whole=entries.keys() <= self._used)
+        if seen is None:
+            return
+        stamps, listings, glimpses = seen
+        table, entries = compacted(self._answered(), entries)
+        first = {"stamps": stamps, "entries": {path: as_list(entry) for path, entry in entries.items()}}
+        second = {"table": table, "summaries": self._summaries, "glimpses": glimpses, "listings": listings}
         compact = {"separators": (",", ":")}
         folder.write(
             self._file,
@@ -174,24 +194,45 @@ class Cache:
             json.dumps(second, **compact).encode(),  # type: ignore[arg-type]
         )
 
+    def _seen(self, *, whole: bool) -> tuple[dict[str, Stamp], dict[str, str], dict[str, str]] | None:
+        """Stamps, listings and glimpses to write; None where a file has changed since this run began.
+
+        What a run of some files did not ask anew hangs on what the changed files were, so they stay changed for the next.
+        """
+        changed = self._changes or Changes()
+        LOOKED.update(changed.files | changed.folders)
+        inside = os.path.dirname(self._file)  # noqa: PTH120
+        stamps = taken((path for path in LOOKED if not os.path.abspath(path).startswith(inside)), self._start)  # noqa: PTH100
+        if stamps is None:
+            return None
+        listings, glimpses = listings_of(stamps, self._start), glimpses_of(changed.files) | self._new_glimpses
+        stamps = {path: NEVER if found and is_recent(found, self._start) else found for path, found in stamps.items()}
+        if self._changes is not None:
+            kept = dict[str, Stamp]() if whole else {path: self._state.stamps[path] for path in changed.files}
+            listings = {path: found for path, found in self._names().items() if path not in stamps} | listings
+            stamps = self._state.stamps | stamps | kept
+            now = glimpses if whole else {path: glimpses[path] for path in glimpses.keys() - changed.files}
+            glimpses = self._glimpses | now
+        return stamps, listings, {path: found for path, found in glimpses.items() if found}
+
     def looked_at(self) -> dict[str, Stamp] | None:
         """The stamps of all that this run hangs on; None unless every finding came from here and nothing has changed."""
-        if self._new or not self._unchanged:
+        if self._new or self._changes is None or self._changes.files:
             return None
         paths = {os.path.abspath(path) for path in LOOKED} - self._state.stamps.keys()  # noqa: PTH100
         return self._state.stamps | {path: stamp(path) for path in paths}
 
-    def _entries_to_write(self) -> dict[str, _Entry]:
-        kept: dict[str, _Entry] = {}
+    def _entries_to_write(self) -> dict[str, Entry]:
+        kept: dict[str, Entry] = {}
         for path, entry in self._state.entries.items():
             if path not in self._used:
                 if not os.path.exists(path):  # noqa: PTH110
                     continue
-                entry.sure = entry.sure and self._unchanged
+                entry.sure = entry.sure and self._changes is not None
             kept[path] = entry
         return kept
 
-    def _result(self, full: str, path: Path, entry: _Entry) -> Result | None:
+    def _result(self, full: str, path: Path, entry: Entry) -> Result | None:
         try:
             found = tuple(unpacked(str(path), parts) for parts in entry.findings)
         except (ValueError, TypeError, LookupError):
@@ -214,7 +255,7 @@ class Cache:
         self._rest = parts[1]
         try:
             first = json.loads(parts[0])
-            entries = {path: _Entry(*entry) for path, entry in first["entries"].items()}
+            entries = {path: Entry(*entry) for path, entry in first["entries"].items()}
             return _State(dict(first["stamps"]), entries)
         except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
             return _State()
@@ -224,8 +265,10 @@ class Cache:
         if self._table is None:
             self._table = []
             try:
-                second = json.loads(self._rest or b'{"table": [], "summaries": {}}')
+                second = json.loads(self._rest or b'{"table": [], "summaries": {}, "glimpses": {}, "listings": {}}')
                 self._summaries.update((path, (known[0], known[1])) for path, known in second["summaries"].items())
+                self._glimpses.update(second["glimpses"])
+                self._listings.update(second["listings"])
                 self._table = list(second["table"])
             except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
                 self._state.entries.clear()
@@ -234,22 +277,3 @@ class Cache:
 
 def _rules_key(active: frozenset[str], settings: Settings) -> str:
     return digest(repr((sorted(active), settings.target, settings.distributed)))
-
-
-def _of(table: list[Any], entry: _Entry) -> Iterable[Answered]:
-    for number in entry.answers:
-        question, answer = table[number]
-        yield tuple(question), answer
-
-
-def _compact(table: list[Any], entries: dict[str, _Entry]) -> tuple[list[Any], dict[str, _Entry]]:
-    """The table with each line once and none that no entry refers to."""
-    lines: dict[tuple[object, ...], int] = {}
-    for entry in entries.values():
-        keys = [(*table[number][0], "=", table[number][1]) for number in entry.answers]
-        entry.answers = [lines.setdefault(key, len(lines)) for key in keys]
-    return [[list(key[:-2]), key[-1]] for key in lines], entries
-
-
-def _as_list(entry: _Entry) -> list[Any]:
-    return [entry.rules, entry.content, entry.root, entry.sure, entry.answers, entry.findings, entry.problems]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence, Set
 from functools import cache, cached_property
 from pathlib import Path
 
 from lightlint.facts.configs import Configs
+from lightlint.facts.glimpse import INDEXED, bytes_at, glimpse, import_words, indexed
 from lightlint.facts.summary import CallSummary, ClassSummary, ModuleSummary, summarise
 from lightlint.looked import looked
 from lightlint.sources.discover import discover
@@ -36,8 +36,6 @@ def _exists(path: Path) -> bool:
     return there
 
 
-_IMPORT = re.compile(r"\b(?:from|import)[ \t]+[^\n(#]*(?:\([^)]*\))?")
-_WORD = re.compile(r"\w+|\*")
 Question = tuple[str, ...]
 """What a file's findings asked of its project: a kind, then what `questions.Answers` takes for it."""
 
@@ -57,6 +55,10 @@ class Projects:
         if root not in self._by_root:
             self._by_root[root] = Project(root)
         return self._by_root[root]
+
+    def glimpses(self) -> dict[str, str]:
+        """What their indices know of files, by path."""
+        return {path: found for project in self._by_root.values() for path, found in project.glimpses().items()}
 
     def asked(self) -> frozenset[Question]:
         """What was asked of them since the last call."""
@@ -203,22 +205,19 @@ class Project:
 
     @cached_property
     def _word_index(self) -> dict[str, list[Path]]:
-        words = (
-            "Trainer", "Fabric", "init_process_group", "LightningCLI", "instantiate", "Accelerator",
-            "DistributedDataParallel", "set_device",
-            "automatic_optimization", "training_step", "configure_optimizers", "lr_schedulers",
-        )  # fmt: skip
-        index: dict[str, list[Path]] = {word: [] for word in words}
+        index: dict[str, list[Path]] = {word: [] for word in INDEXED}
         for path in self.files:
             looked(path)
-            try:
-                data = path.read_bytes()
-            except OSError:
-                continue
-            for word in words:
-                if word.encode() in data:
-                    index[word].append(path)
+            for word in indexed(bytes_at(path)):
+                index[word].append(path)
         return index
+
+    def glimpses(self) -> dict[str, str]:
+        """What the index knows of the files that it knows anything of, as `glimpse`; empty where nobody has asked it."""
+        if "_word_index" not in self.__dict__:
+            return {}
+        paths = {path for found in self._word_index.values() for path in found}
+        return {str(path): glimpse(path) for path in paths}
 
     def importers(self, module: str, candidates: Sequence[Path]) -> tuple[Path, ...]:
         """Those of some files that import a module or something from it."""
@@ -254,11 +253,7 @@ class Project:
     def _import_words(self, path: Path) -> frozenset[str]:
         """The words of a file's import statements, read off the text: the cheap question before its summary."""
         if path not in self._words:
-            try:
-                text = path.read_bytes().decode("utf-8", "replace").replace("\\n", "\n")
-            except OSError:
-                text = ""
-            self._words[path] = frozenset(_WORD.findall(" ".join(match[0] for match in _IMPORT.finditer(text))))
+            self._words[path] = import_words(bytes_at(path))
         return self._words[path]
 
     def imports_one_with(self, path: Path, word: str) -> bool:

@@ -1,0 +1,116 @@
+"""What a few changed Python files make of all that is kept: most stands without being asked again."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping, Set
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lightlint.cache.stamps import NEVER, OF_FILE, OF_FOLDER, Stamp, is_settled, stamp
+from lightlint.digest import digest
+
+if TYPE_CHECKING:
+    from lightlint.facts.project import Question
+
+_SOURCES = (".py", ".ipynb")
+_OF_ONE_FILE = {"summary", "text"}
+_OF_EVERY_FILE = {"mentioning", "importing"}
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """The Python files that have changed, and the folders that have another stamp and hold the same names."""
+
+    files: frozenset[str] = frozenset()
+    folders: frozenset[str] = frozenset()
+
+
+def changes(stamps: Mapping[str, Stamp], names: Callable[[], Mapping[str, str]]) -> Changes | None:
+    """What has changed since stamps were taken; None where that is more than Python files, or nothing is known.
+
+    Args:
+        stamps: of all that was looked at.
+        names: what `names_in` said of its folders: editors and git write a file by making another one beside it.
+    """
+    files: set[str] = set()
+    folders: set[str] = set()
+    for path, before in stamps.items():
+        now = stamp(path)
+        if now == before:
+            continue
+        if _is_source(path, before, now):
+            files.add(path)
+        elif now is not None and len(now) == OF_FOLDER and names().get(path) == names_in(path):
+            folders.add(path)
+        else:
+            return None
+    return Changes(frozenset(files), frozenset(folders)) if stamps else None
+
+
+def _is_source(path: str, before: Stamp, now: Stamp) -> bool:
+    """Whether a path is a file of Python that was there before; `setup.py` says which versions a project is for."""
+    was_file = before is not None and (before == NEVER or len(before) == OF_FILE)
+    named = path.endswith(_SOURCES) and os.path.basename(path) != "setup.py"  # noqa: PTH119
+    return named and was_file and now is not None and len(now) == OF_FILE
+
+
+def names_in(folder: str) -> str:
+    """A digest of the names in a folder, empty for one that cannot be listed."""
+    try:
+        return digest("\0".join(sorted(os.listdir(folder))))  # noqa: PTH208
+    except OSError:
+        return ""
+
+
+def listings_of(stamps: Mapping[str, Stamp], start: int) -> dict[str, str]:
+    """What `names_in` says of those folders among stamped paths that surely hold what they held at a time."""
+    folders = (path for path, found in stamps.items() if found and len(found) == OF_FOLDER and is_settled(found, start))
+    return {path: names_in(path) for path in folders}
+
+
+def glimpses_of(files: Iterable[str]) -> dict[str, str]:
+    """What an index of a project knows of some files."""
+    from lightlint.facts.glimpse import glimpse
+
+    return {path: glimpse(Path(path)) for path in files}
+
+
+def doubtful(
+    answers: Iterable[tuple[Question, str]],
+    changed: Set[str],
+    known: Mapping[str, str],
+    ask: Callable[[Question], Set[str]],
+) -> frozenset[int]:
+    """The numbers of the kept answers that are others now.
+
+    Args:
+        answers: every question with the answer it had.
+        changed: the files that have changed, and no other path has.
+        known: what an index of the project knew of those files that it knows anything of, as `glimpse` says it.
+        ask: what the projects that may be asked answer now.
+    """
+    from lightlint.facts.glimpse import bytes_at
+
+    indexed = all(found == known.get(path, "") for path, found in glimpses_of(changed).items())
+    texts = [bytes_at(Path(path)) for path in changed]
+    found: set[int] = set()
+    for number, (question, answer) in enumerate(answers):
+        kind, *asked = question
+        in_doubt = (
+            (kind in _OF_ONE_FILE and asked[0] in changed)
+            or (kind in _OF_EVERY_FILE and not indexed)
+            or (kind == "occurs" and _may_differ(asked, answer, texts))
+        )
+        if in_doubt and ask(question) != {answer}:
+            found.add(number)
+    return frozenset(found)
+
+
+def _may_differ(asked: list[Any], answer: str, texts: list[bytes]) -> bool:
+    """Whether a pattern may be found in the project now and was not before, or the other way round."""
+    name, pattern = asked
+    occurs = any(name.encode() in text and re.search(pattern.encode(), text) for text in texts)
+    return occurs != (answer == str(True))

@@ -1,0 +1,39 @@
+"""What an index of a project knows of a file without parsing it: words of note, and those of its import statements."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from lightlint.digest import digest
+
+_IMPORT = re.compile(r"\b(?:from|import)[ \t]+[^\n(#]*(?:\([^)]*\))?")
+_WORD = re.compile(r"\w+|\*")
+INDEXED = (
+    "Trainer", "Fabric", "init_process_group", "LightningCLI", "instantiate", "Accelerator", "DistributedDataParallel",
+    "set_device", "automatic_optimization", "training_step", "configure_optimizers", "lr_schedulers",
+)  # fmt: skip
+
+
+def glimpse(path: Path) -> str:
+    """A digest of what an index knows of a file: words of note in it, and those of its imports; empty for one with none."""
+    data = bytes_at(path)
+    words = indexed(data)
+    return digest("\n".join([*words, "", *sorted(import_words(data))])) if words else ""
+
+
+def indexed(data: bytes) -> list[str]:
+    return [word for word in INDEXED if word.encode() in data]
+
+
+def import_words(data: bytes) -> frozenset[str]:
+    """The words of a file's import statements, in a notebook's JSON, too."""
+    text = data.decode("utf-8", "replace").replace("\\n", "\n")
+    return frozenset(_WORD.findall(" ".join(match[0] for match in _IMPORT.finditer(text))))
+
+
+def bytes_at(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
