@@ -28,8 +28,15 @@ class UnseededDataPerRank(Check):
             self._judge_sampler(call)
         elif name in _ORDERS:
             self._judge_order(call, name)
-        elif name and self._is_in_hook(call) and (name == LOADER or self.classes.name_is_a(name, DATASET)):
-            self._judge_data(call, name)
+
+    def visit_Module(self, _node: cst.Module) -> None:
+        """Data sets of random numbers, looked for where hooks draw some: most modules do not."""
+        calls = self.tree.all(cst.Call)
+        if any(map(self._is_draw, calls)):
+            for call in calls:
+                name = self.names.call(call) or ""
+                if self._is_in_hook(call) and (name == LOADER or self.classes.name_is_a(name, DATASET)):
+                    self._judge_data(call, name)
 
     def _judge_split(self, call: cst.Call, name: str) -> None:
         short, seed = name.rpartition(".")[2], _SPLITS[name]
@@ -86,9 +93,10 @@ class UnseededDataPerRank(Check):
             self.report(first, f"`{drawn}` makes another data set on every rank", tier=tier)
 
     def _is_draw(self, call: cst.Call) -> bool:
+        if self.names.call(call) not in _DRAWS or self.names.argument(call, "generator") is not None:
+            return False
         delayed = any(isinstance(above, (cst.Lambda, cst.Decorator)) for above in self.tree.ancestors(call))
-        given = self.names.argument(call, "generator") is not None
-        return self.names.call(call) in _DRAWS and not given and not delayed and self._is_in_hook(call)
+        return not delayed and self._is_in_hook(call)
 
     def _tier(self, call: cst.Call) -> Tier | None:
         """How sure it is that several ranks run an unseeded call; None where they do not, or a seed is set."""
