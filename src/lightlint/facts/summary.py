@@ -155,7 +155,10 @@ class _Reader:
         return f"{self._module}.{word}" if self._stars else word
 
     def _classes(self, outer: Iterable[ast.stmt], settings: Sequence[ast.AST]) -> dict[str, ClassSummary]:
-        """The module's own classes, `settings` its nodes that set attributes; one with several definitions, or an import of its name, has a base out of sight."""
+        """The module's own classes; one with several definitions, or an import of its name, has a base out of sight.
+
+        `settings` are the module's nodes that may set attributes.
+        """
         found: dict[str, ClassSummary] = {}
         for node in outer:
             if isinstance(node, ast.ClassDef):
