@@ -197,22 +197,22 @@ class Cache:
     def _seen(self, *, whole: bool) -> tuple[dict[str, Stamp], dict[str, str], dict[str, str]] | None:
         """Stamps, listings and glimpses to write; None where a file has changed since this run began.
 
-        What a run of some files did not ask anew hangs on what the changed files were, so they stay changed for the next.
+        What a run of some files did not ask anew hangs on what changed files were before: they stay changed for the next.
         """
         changed = self._changes or Changes()
-        LOOKED.update(changed.files | changed.folders)
+        waiting = frozenset[str]() if whole else changed.files
+        LOOKED.update(changed.files - waiting | changed.folders)
         inside = os.path.dirname(self._file)  # noqa: PTH120
         stamps = taken((path for path in LOOKED if not os.path.abspath(path).startswith(inside)), self._start)  # noqa: PTH100
         if stamps is None:
             return None
-        listings, glimpses = listings_of(stamps, self._start), glimpses_of(changed.files) | self._new_glimpses
+        listings, glimpses = listings_of(stamps, self._start), self._new_glimpses
         stamps = {path: NEVER if found and is_recent(found, self._start) else found for path, found in stamps.items()}
         if self._changes is not None:
-            kept = dict[str, Stamp]() if whole else {path: self._state.stamps[path] for path in changed.files}
             listings = {path: found for path, found in self._names().items() if path not in stamps} | listings
-            stamps = self._state.stamps | stamps | kept
-            now = glimpses if whole else {path: glimpses[path] for path in glimpses.keys() - changed.files}
-            glimpses = self._glimpses | now
+            stamps = self._state.stamps | stamps | {path: self._state.stamps[path] for path in waiting}
+            glimpses = glimpses_of(changed.files - waiting) | glimpses
+            glimpses = self._glimpses | {path: glimpses[path] for path in glimpses.keys() - waiting}
         return stamps, listings, {path: found for path, found in glimpses.items() if found}
 
     def looked_at(self) -> dict[str, Stamp] | None:
