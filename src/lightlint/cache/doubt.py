@@ -111,6 +111,8 @@ def doubtful(
 
 def _may_differ(asked: list[Any], answer: str, texts: list[bytes]) -> bool:
     """Whether a pattern may be found in the project now and was not before, or the other way round."""
+    from lightlint.facts.mentions import occurs_in
+
     name, pattern = asked
-    occurs = any(name.encode() in text and re.search(pattern.encode(), text) for text in texts)
+    occurs = any(occurs_in(text, name.encode(), re.compile(pattern.encode())) for text in texts)
     return occurs != (answer == str(True))

@@ -23,6 +23,7 @@ def glimpse(path: Path) -> str:
 
 
 def indexed(data: bytes) -> list[str]:
+    """The words of note that a file holds, also as a part of other words."""
     return [word for word in INDEXED if word.encode() in data]
 
 
@@ -33,6 +34,7 @@ def import_words(data: bytes) -> frozenset[str]:
 
 
 def bytes_at(path: Path) -> bytes:
+    """What a file holds, nothing for one that cannot be read."""
     try:
         return path.read_bytes()
     except OSError:

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from weakref import WeakKeyDictionary
 
+from lightlint.facts.glimpse import bytes_at
 from lightlint.facts.project import Project
 from lightlint.looked import looked
 from lightlint.sources.source import Source
@@ -56,10 +57,11 @@ def _in_files(project: Project, word: bytes, pattern: re.Pattern[bytes], aside: 
         if path == aside:
             continue
         looked(path)
-        try:
-            data = path.read_bytes()
-        except OSError:
-            continue
-        if word in data and pattern.search(data):
+        if occurs_in(bytes_at(path), word, pattern):
             return True
     return False
+
+
+def occurs_in(data: bytes, word: bytes, pattern: re.Pattern[bytes]) -> bool:
+    """Whether a pattern with a word in it is found in a file."""
+    return word in data and pattern.search(data) is not None
