@@ -48,6 +48,10 @@ class Fix:
     applicability: Applicability
     edits: tuple[Edit, ...]
 
+    def is_wanted(self, *, unsafe: bool) -> bool:
+        """Whether there is something to apply, and it is safe or the unsafe ones are asked for, too."""
+        return bool(self.edits) and (unsafe or self.applicability is Applicability.SAFE)
+
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lightlint.finding import Applicability
 from lightlint.results import Changed, Problem, Progress, Result, merged
 from lightlint.settings import Settings
 from lightlint.sources.discover import discover
@@ -133,7 +132,7 @@ def fix(
 def _is_due(result: Result, settings: Settings, *, unsafe: bool) -> bool:
     """Whether there is something to repair among what was found in a file."""
     shown = [finding.fix for finding in result.findings if finding.fix is not None and settings.shows(finding)]
-    return any(fix.edits and (unsafe or fix.applicability is Applicability.SAFE) for fix in shown)
+    return any(fix.is_wanted(unsafe=unsafe) for fix in shown)
 
 
 def check_text(data: bytes, filename: str, settings: Settings) -> Result:

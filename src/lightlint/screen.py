@@ -35,12 +35,9 @@ class SketchFacts(FileFacts):
         """Where its nodes stand in the text."""
         return SketchPlaces(self.source, self.tree.parent, self._marks)
 
-    def of_source(self, source: Source) -> SketchFacts | None:
-        """The facts of a sketch of another file; None for one without a sketch."""
-        made = _sketched(source.text)
-        if made is None:
-            return None
-        return SketchFacts(source, made, self.project, distributed=self.distributed, target=self.target)
+    def parsed(self, text: str) -> Sketch | None:
+        """The sketch of another file."""
+        return _sketched(text)
 
 
 def screened(

@@ -73,9 +73,9 @@ def listings_of(stamps: Mapping[str, Stamp], start: int) -> dict[str, str]:
 
 def glimpses_of(files: Iterable[str]) -> dict[str, str]:
     """What an index of a project knows of some files."""
-    from lightlint.facts.glimpse import glimpse
+    from lightlint.facts.glimpse import bytes_at, glimpse_of
 
-    return {path: glimpse(Path(path)) for path in files}
+    return {path: glimpse_of(bytes_at(Path(path))) for path in files}
 
 
 def doubtful(
@@ -92,24 +92,24 @@ def doubtful(
         known: what an index of the project knew of those files that it knows anything of, as `glimpse` says it.
         ask: what the projects that may be asked answer now.
     """
-    from lightlint.facts.glimpse import bytes_at
+    from lightlint.facts.glimpse import bytes_at, glimpse_of
 
-    indexed = all(found == known.get(path, "") for path, found in glimpses_of(changed).items())
-    texts = [bytes_at(Path(path)) for path in changed]
+    texts = {path: bytes_at(Path(path)) for path in changed}
+    indexed = all(glimpse_of(text) == known.get(path, "") for path, text in texts.items())
     found: set[int] = set()
     for number, (question, answer) in enumerate(answers):
         kind, *asked = question
         in_doubt = (
             (kind in _OF_ONE_FILE and asked[0] in changed)
             or (kind in _OF_EVERY_FILE and not indexed)
-            or (kind == "occurs" and _may_differ(asked, answer, texts))
+            or (kind == "occurs" and _may_differ(asked, answer, texts.values()))
         )
         if in_doubt and ask(question) != {answer}:
             found.add(number)
     return frozenset(found)
 
 
-def _may_differ(asked: list[Any], answer: str, texts: list[bytes]) -> bool:
+def _may_differ(asked: list[Any], answer: str, texts: Iterable[bytes]) -> bool:
     """Whether a pattern may be found in the project now and was not before, or the other way round."""
     from lightlint.facts.mentions import occurs_in
 

@@ -26,6 +26,7 @@ class Entry:
 
 
 def answers_of(table: list[Any], entry: Entry) -> Iterable[Answered]:
+    """What a file's findings asked, and what was answered."""
     for number in entry.answers:
         question, answer = table[number]
         yield tuple(question), answer
@@ -41,4 +42,5 @@ def compacted(table: list[Any], entries: dict[str, Entry]) -> tuple[list[Any], d
 
 
 def as_list(entry: Entry) -> list[Any]:
+    """An entry as JSON keeps it; `Entry(*kept)` makes it again."""
     return [entry.rules, entry.content, entry.root, entry.sure, entry.answers, entry.findings, entry.problems]

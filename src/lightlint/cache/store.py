@@ -102,7 +102,7 @@ class Cache:
         def ask(question: Question) -> Set[str]:
             return {self.answer(self.projects, root, question) for root in roots}
 
-        files = self._changes.files if self._changes is not None else frozenset[str]()
+        files = (self._changes or Changes()).files
         answers = [(tuple(question), answer) for question, answer in self._answered()]
         try:
             return doubtful(answers, files, self._glimpses, ask)

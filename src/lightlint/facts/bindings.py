@@ -237,7 +237,7 @@ class Bindings:
         return scope
 
     def _targets(self, target: cst.CSTNode, value: cst.BaseExpression, kind: Kind) -> Iterator[Binding]:
-        if type(target) is cst.Attribute:
+        if type(target) is cst.Attribute:  # the most frequent target, and it binds no name
             return
         for leaf, source, path in unpacked(target, value, whole=kind is not Kind.ASSIGN):
             if isinstance(leaf, cst.Name):

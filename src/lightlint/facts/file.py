@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
@@ -70,8 +70,8 @@ class FileFacts(Basis):
         target: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(source, module, project)
-        self.distributed = distributed
-        self.target = target or {}
+        self._distributed = distributed
+        self._target = target or {}
         self._others: dict[Path, FileFacts] = {}
 
     def release(self) -> None:
@@ -107,20 +107,19 @@ class FileFacts(Basis):
                 source = load(path)
             except UnreadableError:
                 return None
-            facts = self.of_source(source)
-            if facts is None:
+            made = self.parsed(source.text)
+            if made is None:
                 return None
-            self._others[path] = facts
+            self._others[path] = type(self)(
+                source, made, self.project, distributed=self._distributed, target=self._target
+            )
         other = self._others[path]
         node = next((each for key, each in other.classes.by_name.items() if key.endswith(f".{found[0].name}")), None)
         return (other, node) if node is not None else None
 
-    def of_source(self, source: Source) -> FileFacts | None:
-        """The facts of another file of the project; None for one that does not parse."""
-        module = _parsed(source.text)
-        if module is None:
-            return None
-        return FileFacts(source, module, self.project, distributed=self.distributed, target=self.target)
+    def parsed(self, text: str) -> Any:
+        """What these facts are made from, of another file; None for one that does not parse."""
+        return _parsed(text)
 
     @cached_property
     def processes(self) -> Processes:
@@ -170,7 +169,7 @@ class FileFacts(Basis):
 
         own = summarise(self.source.text, self.module_name, package)
         return World(
-            self.project, self.path, own, self.distributed, default_all=self.lightning.surely_at_least(Version("2"))
+            self.project, self.path, own, self._distributed, default_all=self.lightning.surely_at_least(Version("2"))
         )
 
     @cached_property
@@ -287,9 +286,9 @@ class FileFacts(Basis):
         from lightlint.facts.versions import target_of
 
         pip_lines = tuple(command for _, command in self.source.pip_lines)
-        if package not in self.target:
+        if package not in self._target:
             self.project.asked.add(("target", package, str(self.path.parent), *pip_lines))
-        return target_of(package, self.path, self.project.root, setting=self.target.get(package), pip_lines=pip_lines)
+        return target_of(package, self.path, self.project.root, setting=self._target.get(package), pip_lines=pip_lines)
 
 
 @lru_cache(maxsize=4)  # a project's many classes have few bases, and a tree takes a hundred times its text

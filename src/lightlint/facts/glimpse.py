@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence, Set
 from pathlib import Path
 
 from lightlint.digest import digest
@@ -15,11 +16,15 @@ INDEXED = (
 )  # fmt: skip
 
 
-def glimpse(path: Path) -> str:
+def glimpse(words: Sequence[str], imports: Set[str]) -> str:
     """A digest of what an index knows of a file: words of note in it, and those of its imports; empty for one with none."""
-    data = bytes_at(path)
+    return digest("\n".join([*words, "", *sorted(imports)])) if words else ""
+
+
+def glimpse_of(data: bytes) -> str:
+    """The glimpse of a file that holds some bytes."""
     words = indexed(data)
-    return digest("\n".join([*words, "", *sorted(import_words(data))])) if words else ""
+    return glimpse(words, import_words(data)) if words else ""
 
 
 def indexed(data: bytes) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence, Set
 from functools import cache, cached_property
 from pathlib import Path
@@ -216,8 +217,11 @@ class Project:
         """What the index knows of the files that it knows anything of, as `glimpse`; empty where nobody has asked it."""
         if "_word_index" not in self.__dict__:
             return {}
-        paths = {path for found in self._word_index.values() for path in found}
-        return {str(path): glimpse(path) for path in paths}
+        words: dict[Path, list[str]] = defaultdict(list)
+        for word, paths in self._word_index.items():
+            for path in paths:
+                words[path].append(word)
+        return {str(path): glimpse(held, self._import_words(path)) for path, held in words.items()}
 
     def importers(self, module: str, candidates: Sequence[Path]) -> tuple[Path, ...]:
         """Those of some files that import a module or something from it."""

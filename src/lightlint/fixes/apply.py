@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from lightlint.finding import Applicability, Edit, Finding
+from lightlint.finding import Edit, Finding
 from lightlint.pages import find
 from lightlint.sources.source import Source
 
@@ -112,7 +112,7 @@ def _chosen(state: _State, *, unsafe: bool) -> list[Finding]:
     chosen: list[Finding] = []
     for finding in sorted(state.findings, key=lambda each: (each.start, each.code, each.message)):
         fix = finding.fix
-        if fix is None or not fix.edits or not (unsafe or fix.applicability is Applicability.SAFE):
+        if fix is None or not fix.is_wanted(unsafe=unsafe):
             continue
         if any(failure.concerns(finding) for failure in state.failures) or not state.source.editable(fix.edits):
             continue
