@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Set
 from functools import cache
+from pathlib import Path
 
+from lightlint import needs
+from lightlint.kept import derived
 from lightlint.pages import Page, all_pages
 from lightlint.text import Text
 
@@ -28,6 +31,14 @@ def checked_pages() -> tuple[Page, ...]:
 @cache
 def _index() -> tuple[dict[str, list[int]], list[int]]:
     """The numbers of the pages by the words of which they need one, and those that name no such words."""
+    code = (Path(each) for each in (__file__, needs.__file__))
+    found: tuple[dict[str, list[int]], list[int]] = derived(
+        "gate", (*(page.path for page in checked_pages()), *code), _indexed
+    )
+    return found
+
+
+def _indexed() -> tuple[dict[str, list[int]], list[int]]:
     index: dict[str, list[int]] = defaultdict(list)
     always: list[int] = []
     words = [page.needs.one_of() for page in checked_pages()]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -110,7 +109,9 @@ def _run(
     crashes: list[Crash] = []
 
     def failed(page: Page, _error: Exception) -> None:
-        crashes.append(Crash(source.filename, page.name, traceback.format_exc()))
+        from traceback import format_exc
+
+        crashes.append(Crash(source.filename, page.name, format_exc()))
         found.append(_own(CRASH, source, 0, 0, f"the check of `{page.name}` failed on this file"))
 
     with no_collection(), deep_recursion():

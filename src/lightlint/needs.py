@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
+from lightlint.compiled import kept_code
 from lightlint.text import BLOCKS, WORD, Text
 
 _GAP = r"(?:\s|\\\r?\n)*"  # what may stand between a name and the dot or bracket beside it
@@ -127,7 +128,8 @@ class _Expression:
 
 @cache
 def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern, re.MULTILINE)
+    with kept_code("needs"):
+        return re.compile(pattern, re.MULTILINE)
 
 
 def parse_needs(text: str) -> Needs:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from lightlint.finding import Applicability, Tier
+from lightlint.kept import derived
 from lightlint.needs import Needs
 
 FAMILIES = {
@@ -63,10 +65,18 @@ def parse_page(path: Path, text: str) -> Page:
     Raises:
         PageError: a key is missing, unknown or has a value the rule book does not know.
     """
+    return _page(path, *_front(path, text))
+
+
+def _front(path: Path, text: str) -> tuple[dict[str, str], str]:
+    """The front matter's values, and the claim."""
     head, front, body = text.partition("---\n")[2].partition("---\n")
     if not front or not text.startswith("---\n"):
         raise PageError(f"{path}: no front matter between `---` lines")
-    values = dict(line.split(": ", 1) for line in head.splitlines() if ": " in line)
+    return dict(line.split(": ", 1) for line in head.splitlines() if ": " in line), _claim(body)
+
+
+def _page(path: Path, values: Mapping[str, str], title: str) -> Page:
     wrong = (values.keys() - _KEYS) or (_REQUIRED - values.keys())
     if wrong:
         raise PageError(f"{path}: unknown or missing front matter key(s): {', '.join(sorted(wrong))}")
@@ -85,7 +95,7 @@ def parse_page(path: Path, text: str) -> Page:
         since=values["since"],
         family=path.parent.name,
         path=path,
-        title=_claim(body),
+        title=title,
         applies=values.get("applies", ""),
         aliases=tuple(re.findall(r"[\w-]+", values["aliases"])) if "aliases" in values else (),
     )
@@ -113,7 +123,11 @@ def all_pages() -> dict[str, Page]:
     Raises:
         PageError: a page is malformed.
     """
-    pages = [parse_page(path, path.read_text("utf-8")) for path in folder().glob("*/*.md")]
+    paths = sorted(folder().glob("*/*.md"))
+    fronts = derived(
+        "pages", (*paths, Path(__file__)), lambda: [_front(path, path.read_text("utf-8")) for path in paths]
+    )
+    pages = [_page(path, *front) for path, front in zip(paths, fronts, strict=True)]
     return {page.name: page for page in sorted(pages, key=lambda page: page.code)}
 
 

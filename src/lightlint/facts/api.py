@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from pathlib import Path
 from typing import Any
 
+from lightlint.facts.tables import table
 from lightlint.facts.versions import Version
 
 FIRST = Version("1.0.0")
@@ -126,9 +126,7 @@ class LightningApi:
 @cache
 def lightning_api() -> LightningApi:
     """The facts, read once when first asked for."""
-    import tomllib
-
-    data = tomllib.loads((Path(__file__).parents[1] / "data" / "lightning-api.toml").read_text("utf-8"))
+    data = table("lightning-api")
     trainer, log, optimizers = data["trainer_init"], data["self_log"], data["configure_optimizers"]
     arguments = data["callback_init"]["removed"].values()
     return LightningApi(

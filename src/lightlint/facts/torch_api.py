@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from lightlint.facts.tables import table
 from lightlint.facts.versions import Version
 
 _ROOMS = ("detection.", "optical_flow.", "segmentation.", "video.")
@@ -43,7 +43,7 @@ class OldName:
 @cache
 def old_names() -> Mapping[str, OldName]:
     """Every removed or deprecated name by its canonical full name."""
-    data = _data()
+    data = table("torch-api")
     return MappingProxyType({name: _old_name(name, entry, data["companions"]) for name, entry in data["names"].items()})
 
 
@@ -77,15 +77,8 @@ def vision_weights(function: str, parameter: str) -> str | None:
 
 @cache
 def _weights(parameter: str) -> Mapping[str, str]:
-    table = _data()["vision_weights"][parameter]
-    return {model: weights for weights, models in table.items() for model in models}
-
-
-@cache
-def _data() -> dict[str, Any]:
-    import tomllib
-
-    return tomllib.loads((Path(__file__).parents[1] / "data" / "torch-api.toml").read_text("utf-8"))
+    rooms = table("torch-api")["vision_weights"][parameter]
+    return {model: weights for weights, models in rooms.items() for model in models}
 
 
 def _old_name(name: str, entry: Mapping[str, Any], companions: Mapping[str, Mapping[str, str]]) -> OldName:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from lightlint.facts.installed import version_text
 from lightlint.facts.pins import Pin, parse_pip_command, pins_in
+from lightlint.facts.tables import table
 
 # Distributions that hold a package, the one that decides first.
 _DISTRIBUTIONS = {
@@ -190,10 +191,7 @@ def _version(version: Version | str) -> Version:
 @cache
 def releases(package: str) -> tuple[Version, ...]:
     """The known releases of `torch` or `lightning`, oldest first."""
-    import tomllib
-
-    data = tomllib.loads((Path(__file__).parents[1] / "data" / "releases.toml").read_text("utf-8"))
-    return tuple(Version(text) for text in data[package])
+    return tuple(Version(text) for text in table("releases")[package])
 
 
 def target_of(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-import tempfile
 from pathlib import Path
 
 from lightlint.sources.source import UnwritableError
@@ -19,6 +18,8 @@ def write(path: str | Path, data: bytes) -> None:
     Raises:
         UnwritableError: the file is read-only, or its directory does not take a new file.
     """
+    import tempfile  # only a run that repairs pays for it
+
     try:
         target = Path(path).resolve(strict=True)
         if not os.access(target, os.W_OK):
