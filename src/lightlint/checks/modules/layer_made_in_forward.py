@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+import re
+
+import libcst as cst
+
+from lightlint.check import Check
+from lightlint.facts.classes import NN_MODULE
+
+_NN = "torch.nn."
+_WEIGHTED = {
+    _NN + name
+    for name in (
+        "Linear", "Bilinear", "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d",
+        "Embedding", "EmbeddingBag", "RNN", "LSTM", "GRU", "RNNCell", "LSTMCell", "GRUCell", "MultiheadAttention",
+        "Transformer", "TransformerEncoderLayer", "TransformerDecoderLayer",
+    )
+}  # fmt: skip
+_DROPOUTS = {_NN + name for name in ("Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "AlphaDropout")}
+_PASSES = {"forward", "training_step", "validation_step", "test_step", "predict_step"}
+_MOVES = {"to", "cuda", "cpu", "half", "float", "double", "bfloat16", "type"}  # what gives the same module back
+_DRAWN = re.compile(r"torch\.nn\.init\.(?:(?:xavier|kaiming|trunc)_\w+|normal_|uniform_|orthogonal_|zeros_)")
+_MEANT = re.compile(r"random|(?:^|_)mc(?:$|_|[A-Z])|^MC|monte|bayes|uncertain", re.IGNORECASE)
+
+
+class LayerMadeInForward(Check):
+    def visit_FunctionDef(self, node: cst.FunctionDef) -> None:
+        owner = self.tree.class_of(node)
+        if node.name.value not in _PASSES or owner is None or not self.classes.is_a(owner, NN_MODULE):
+            return
+        if _MEANT.search(owner.name.value):
+            return
+        for call in self.tree.own(node.body, cst.Call):
+            name = self.names.call(call)
+            if self._is_layer(call, name) and self._becomes(call, node, "called") and not self._is_seeded(node):
+                self.report(call, "a new layer in each pass: its weights are random every time, and never trained")
+            elif name in _DROPOUTS and self._drops(call) and self._becomes(call, node, "called"):
+                self.report(
+                    call, f"a new `{(name or '').removeprefix(_NN)}` is in training mode: `eval()` does not turn it off"
+                )
+
+    def _is_layer(self, call: cst.Call, name: str | None) -> bool:
+        """Whether a call makes a layer with weights: by its class, in a sequence, or by a function of the file."""
+        if name == _NN + "Sequential":
+            return any(isinstance(arg.value, cst.Call) and self.names.call(arg.value) in _WEIGHTED for arg in call.args)
+        return name in _WEIGHTED or self._is_made_by(self.facts.steps.callee(call))
+
+    def _is_made_by(self, function: cst.FunctionDef | None) -> bool:
+        """Whether all that a function does is to make a layer, move it, draw its weights and return it."""
+        if function is None:
+            return False
+        made = [each for each in self.tree.own(function.body, cst.Call) if self.names.call(each) in _WEIGHTED]
+        returns = self.tree.own(function.body, cst.Return)
+        return len(made) == len(returns) == 1 and self._becomes(made[0], function, "returned")
+
+    def _becomes(self, call: cst.Call, function: cst.FunctionDef, wanted: str) -> bool:
+        """Whether what a call gives is called or returned in a function, as is wanted, and at most moved or initialised else."""
+        made: cst.CSTNode = call
+        while (moved := self._moved(made)) is not None:
+            made = moved
+        if self._use(made) == wanted:
+            return True
+        parent = self.tree.parent(made)
+        target = parent.targets[0].target if isinstance(parent, cst.Assign) and len(parent.targets) == 1 else None
+        if not isinstance(target, cst.Name):
+            return False
+        same = [
+            each for each in self.tree.within(function, cst.Name) if each.value == target.value and each is not target
+        ]
+        uses = {self._use(each) for each in same if not self._is_word(each)}
+        return wanted in uses and uses <= {wanted, "moved", "initialised"}
+
+    def _use(self, node: cst.CSTNode) -> str:
+        """What becomes of a module in one place; the name that it has again once moved counts as moved."""
+        parent = self.tree.parent(node)
+        if isinstance(parent, cst.Call) and parent.func is node:
+            return "called"
+        if isinstance(parent, cst.Return):
+            return "returned"
+        if isinstance(parent, cst.AssignTarget):
+            return "moved" if self._is_moved_again(parent) else "kept"
+        if self._moved(node) is not None:
+            return "moved"
+        given = self.tree.parent(parent) if isinstance(parent, cst.Attribute) else None
+        call = self.tree.parent(given) if isinstance(given, cst.Arg) else None
+        return "initialised" if _DRAWN.fullmatch(self.names.call(call) or "") else "kept"
+
+    def _is_moved_again(self, target: cst.AssignTarget) -> bool:
+        """Whether an assignment is `x = x.to(device)`."""
+        assign = self.tree.parent(target)
+        value = assign.value if isinstance(assign, cst.Assign) else None
+        func = value.func if isinstance(value, cst.Call) else None
+        if not isinstance(func, cst.Attribute) or func.attr.value not in _MOVES:
+            return False
+        return self.names.key(func.value) == self.names.key(target.target)
+
+    def _moved(self, node: cst.CSTNode) -> cst.Call | None:
+        """The call `x.to(device)` of a node `x`."""
+        attribute = self.tree.parent(node)
+        call = self.tree.parent(attribute) if attribute is not None else None
+        is_move = isinstance(attribute, cst.Attribute) and attribute.value is node and attribute.attr.value in _MOVES
+        return call if is_move and isinstance(call, cst.Call) and call.func is attribute else None
+
+    def _is_word(self, name: cst.Name) -> bool:
+        """Whether a name is that of an attribute or a keyword, which is none of a variable."""
+        parent = self.tree.parent(name)
+        attribute = isinstance(parent, cst.Attribute) and parent.attr is name
+        return attribute or (isinstance(parent, cst.Arg) and parent.keyword is name)
+
+    def _drops(self, call: cst.Call) -> bool:
+        """Whether a dropout layer drops in each mode."""
+        if any(name.value == "training" for name in self.tree.within(call, cst.Name)):
+            return False
+        given = self.names.argument(call, "p", 0)
+        tests = [name.value for test, _ in self.facts.conditions(call) for name in self.tree.within(test, cst.Name)]
+        off = given is not None and self.names.constant(given.value) in (0, 0.0)
+        return not off and not any(re.search("train|eval", each) for each in tests)
+
+    def _is_seeded(self, function: cst.FunctionDef) -> bool:
+        return any(self.names.method(call) == "manual_seed" for call in self.tree.own(function.body, cst.Call))
