@@ -12,6 +12,7 @@ from lightlint.facts.tables import table
 from lightlint.facts.versions import Version
 
 _ROOMS = ("detection.", "optical_flow.", "segmentation.", "video.")
+_IN_STEP = 15  # torchvision 0.15 came with torch 2.0, and each release since with the next
 _MODELS = "torchvision.models."
 
 
@@ -43,8 +44,7 @@ class OldName:
 @cache
 def old_names() -> Mapping[str, OldName]:
     """Every removed or deprecated name by its canonical full name."""
-    data = table("torch-api")
-    return MappingProxyType({name: _old_name(name, entry, data["companions"]) for name, entry in data["names"].items()})
+    return MappingProxyType({name: _old_name(name, entry) for name, entry in table("torch-api")["names"].items()})
 
 
 def old_name_in(full: str) -> OldName | None:
@@ -81,7 +81,7 @@ def _weights(parameter: str) -> Mapping[str, str]:
     return {model: weights for weights, models in rooms.items() for model in models}
 
 
-def _old_name(name: str, entry: Mapping[str, Any], companions: Mapping[str, Mapping[str, str]]) -> OldName:
+def _old_name(name: str, entry: Mapping[str, Any]) -> OldName:
     package = name.partition(".")[0]
     package = "torch" if package == "functorch" else package
     deprecated, removed = entry.get("deprecated"), entry.get("removed")
@@ -90,8 +90,8 @@ def _old_name(name: str, entry: Mapping[str, Any], companions: Mapping[str, Mapp
         package=package,
         deprecated=Version(deprecated) if deprecated else None,
         removed=Version(removed) if removed else None,
-        torch_deprecated=_torch_release(package, deprecated, companions),
-        torch_removed=_torch_release(package, removed, companions),
+        torch_deprecated=torch_release(package, deprecated) if deprecated else None,
+        torch_removed=torch_release(package, removed) if removed else None,
         replacement=entry.get("replacement", ""),
         note=entry.get("note", ""),
         warns=entry.get("warns", False),
@@ -101,11 +101,12 @@ def _old_name(name: str, entry: Mapping[str, Any], companions: Mapping[str, Mapp
     )
 
 
-def _torch_release(package: str, release: str | None, companions: Mapping[str, Mapping[str, str]]) -> Version | None:
-    """The release of torch that a release of one of its companions was made for."""
-    if release is None:
-        return None
-    minor = int(release.partition(".")[2])
-    if package == "torch" or (package == "torchaudio" and not release.startswith("0.")):
+def torch_release(package: str, release: str) -> Version | None:
+    """The release of torch that a release of it or one of its companions, such as "0.15", was made for, if it is known."""
+    first, _, minor = release.partition(".")
+    if package == "torch" or (package == "torchaudio" and first != "0"):
         return Version(release)
-    return Version(companions[package].get(release) or f"2.{minor - 15}")
+    known = table("torch-api")["companions"][package].get(release)
+    if known is None and int(minor) < _IN_STEP:
+        return None
+    return Version(known or f"2.{int(minor) - _IN_STEP}")
