@@ -25,7 +25,9 @@ _FUNCTIONS = {
     "huber_loss": "HuberLoss",
 }
 _SCALING = ("scale", "accum", "weight", "norm")  # in the name of a factor: it may be a division
+_FUNCTIONAL = "torch.nn.functional."
 _DEPTH = 7
+_HELD_DEPTH = 3
 _CLASSES = {f"torch.nn.{name}" for name in _FUNCTIONS.values()}
 
 
@@ -49,9 +51,9 @@ class Criteria:
         """The loss that a call computes."""
         names = self._facts.names
         made_by: cst.Call | None = call
-        name = names.of(call.func) or ""
-        if name.startswith("torch.nn.functional."):
-            name = _FUNCTIONS.get(name.rpartition(".")[2], "")
+        name = names.of(call.func) or (self._kept_function(call.func) if call.args else "")
+        if name.startswith(_FUNCTIONAL):
+            name = _FUNCTIONS.get(name.removeprefix(_FUNCTIONAL), "")
         elif name or not call.args:
             return None  # a criterion, once made, is a value
         else:
@@ -64,6 +66,48 @@ class Criteria:
         if not name or given is None or given.star:
             return None
         return Criterion(name, given.value, target.value if target else None, made_by)
+
+    def _kept_function(self, func: cst.BaseExpression, depth: int = 0) -> str:
+        """The function of torch that an attribute of `self`, or a parameter, surely holds; else empty."""
+        sources: list[cst.BaseExpression | None] = []
+        if isinstance(func, cst.Attribute):
+            sources = self._given_to_attribute(func)
+        elif isinstance(func, cst.Name):
+            sources = self._given_to_name(func)
+        if depth > _HELD_DEPTH or not sources:
+            return ""
+        found = {self._function(each, depth) for each in sources}
+        return found.pop() if len(found) == 1 else ""
+
+    def _function(self, source: cst.BaseExpression | None, depth: int) -> str:
+        if not isinstance(source, (cst.Name, cst.Attribute)):
+            return ""
+        name = self._facts.names.of(source)
+        if name is None:
+            return self._kept_function(source, depth + 1)
+        return name if name.startswith(_FUNCTIONAL) else ""
+
+    def _given_to_attribute(self, attribute: cst.Attribute) -> list[cst.BaseExpression | None]:
+        """What the class around sets `self.attribute` to. A function that a class body names becomes a method: None."""
+        classes, tree = self._facts.classes, self._facts.tree
+        node = classes.self_class(attribute.value)
+        if node is None:
+            return []
+        above = filter(None, map(classes.local, classes.ancestors(node)))
+        sources = [each for one in (node, *above) for each in classes.attribute_sources(one, attribute.attr.value)]
+        kept = [None if path or value is None else value for value, path in sources]
+        return [None if each is None or isinstance(tree.scope(each), cst.ClassDef) else each for each in kept]
+
+    def _given_to_name(self, name: cst.Name) -> list[cst.BaseExpression | None]:
+        """What the calls of a helper give for a parameter, its default where they give nothing."""
+        facts, bound = self._facts, self._facts.names.bindings.lookup(name)
+        function = bound[0].scope if len(bound) == 1 and bound[0].kind is Kind.PARAMETER else None
+        if not isinstance(function, cst.FunctionDef) or facts.hooks.of(function):
+            return []
+        calls = (*facts.hooks.calls_of.get(function, ()), *facts.hooks.constructions.get(function, ()))
+        if any(facts.names.has_star(each) for each in calls):
+            return []
+        return [facts.values.given(function, each, name.value) or bound[0].value for each in calls]
 
     def reduction(self, criterion: Criterion) -> object:
         """The reduction a loss was made with: "mean" unless it says otherwise, UNKNOWN if that is out of sight."""

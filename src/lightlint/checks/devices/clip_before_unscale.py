@@ -10,16 +10,19 @@ from lightlint.fixes.edits import Draft, insert_before
 from lightlint.fixes.moves import block_of
 
 _SCALED = (16, "16", "16-mixed")
+_PRECISION = ("amp", "scale", "fp16", "half", "precision")  # in the words of a test: it may ask whether a scaler is used
+_DEPTH = 3
 Owner = cst.FunctionDef | cst.Module
 
 
 class ClipBeforeUnscale(Check):
     def visit_Call(self, call: cst.Call) -> None:
         facts = self.facts.updates
-        if not facts.clips(call):
+        clips = facts.clips(call)
+        if not clips and not self._clips_in_helper(call):
             return
         owner = self.tree.owner(call)
-        if isinstance(owner, cst.FunctionDef) and self._runs_before_unscaling(owner):
+        if clips and isinstance(owner, cst.FunctionDef) and self._runs_before_unscaling(owner):
             self.report(
                 call,
                 "clips in `on_after_backward`, before Lightning divides the gradients by the scale of `16-mixed`: next to nothing is left of them",
@@ -41,6 +44,20 @@ class ClipBeforeUnscale(Check):
             call,
             f"clips gradients that `{scaler}` has multiplied by its scale, 65536 at first: next to nothing is left of them",
             repair=Repair("unscale the gradients first", self._draft(call, used[0], steps)),
+        )
+
+    def _clips_in_helper(self, call: cst.Call, depth: int = 0) -> bool:
+        """Whether a call runs a helper of this file that clips, in whatever precision, and does nothing else to gradients."""
+        helper, updates = self.facts.steps.callee(call), self.facts.updates
+        if helper is None or depth > _DEPTH or any(each is not helper for each in self.hooks.callees(call)):
+            return False
+        inner = updates.own(helper)
+        found = [each for each in inner if updates.clips(each) or self._clips_in_helper(each, depth + 1)]
+        if not found or updates.handles_gradients(helper) or updates.backwards(helper):
+            return False
+        words = {word.lower() for each in found for test, _ in self.facts.conditions(each) for word in self._words(test)}
+        return not any(part in word for word in words for part in _PRECISION) and not any(
+            self.names.method(each) == "step" for each in inner
         )
 
     def _runs_before_unscaling(self, function: cst.FunctionDef) -> bool:
