@@ -16,6 +16,7 @@ from lightlint.facts.hooks import Hooks
 from lightlint.facts.names import Names
 from lightlint.facts.origins import DEPTH
 from lightlint.facts.origins import Origin as Origin
+from lightlint.facts.parts import Parts, Source
 from lightlint.facts.tree import Tree
 
 _SAME_OBJECT = {"to", "cuda", "cpu", "train", "eval", "half", "float", "double", "bfloat16", "requires_grad_"}
@@ -42,6 +43,7 @@ class Values:
         self._names = names
         self._classes = classes
         self._hooks = hooks
+        self._parts = Parts(tree, names, classes)
         self._containers = Containers(tree, names, classes, hooks, self)
 
     def origins(self, expression: cst.CSTNode | None) -> tuple[Origin, ...]:
@@ -183,11 +185,22 @@ class Values:
 
     def _of_attribute(self, attribute: cst.Attribute, depth: int) -> list[Origin | None]:
         node = self._classes.self_class(attribute.value)
-        if node is None:
-            return [None]
         name = attribute.attr.value
-        above = filter(None, map(self._classes.local, self._classes.ancestors(node)))
-        sources = [source for each in (node, *above) for source in self._classes.attribute_sources(each, name)]
+        if node is None:
+            return self._of_part_of_object(attribute, depth) if self._parts.may_keep(name) else [None]
+        return self._of_sources(self._parts.of_self(node, name), depth)
+
+    def _of_part_of_object(self, attribute: cst.Attribute, depth: int) -> list[Origin | None]:
+        """Origins of what objects of this file's classes keep in an attribute: `net.optim`."""
+        objects = self.origins_at(attribute.value, depth + 1)
+        nodes = [self._classes.local(each.name) if each is not None else None for each in objects]
+        found: list[Origin | None] = []
+        for node in dict.fromkeys(nodes):
+            sources = self._parts.of_object(node, attribute.attr.value) if node is not None else []
+            found += self._of_sources(sources, depth) if sources else [None]
+        return found or [None]
+
+    def _of_sources(self, sources: list[Source], depth: int) -> list[Origin | None]:
         found: list[Origin | None] = []
         for value, path in sources:
             if value is None:

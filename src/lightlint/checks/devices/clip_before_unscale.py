@@ -10,7 +10,13 @@ from lightlint.fixes.edits import Draft, insert_before
 from lightlint.fixes.moves import block_of
 
 _SCALED = (16, "16", "16-mixed")
-_PRECISION = ("amp", "scale", "fp16", "half", "precision")  # in the words of a test: it may ask whether a scaler is used
+_PRECISION = (
+    "amp",
+    "scale",
+    "fp16",
+    "half",
+    "precision",
+)  # in the words of a test: it may ask whether a scaler is used
 _DEPTH = 3
 Owner = cst.FunctionDef | cst.Module
 
@@ -55,7 +61,9 @@ class ClipBeforeUnscale(Check):
         found = [each for each in inner if updates.clips(each) or self._clips_in_helper(each, depth + 1)]
         if not found or updates.handles_gradients(helper) or updates.backwards(helper):
             return False
-        words = {word.lower() for each in found for test, _ in self.facts.conditions(each) for word in self._words(test)}
+        words = {
+            word.lower() for each in found for test, _ in self.facts.conditions(each) for word in self._words(test)
+        }
         return not any(part in word for word in words for part in _PRECISION) and not any(
             self.names.method(each) == "step" for each in inner
         )

@@ -3,7 +3,7 @@ from __future__ import annotations
 import libcst as cst
 
 from lightlint.check import Check, Repair
-from lightlint.facts.bindings import Kind
+from lightlint.facts.bindings import Kind, unpacked
 from lightlint.fixes.edits import wrap
 
 _LAZY = {"builtins.filter", "builtins.map", "builtins.zip", "itertools.chain", "itertools.chain.from_iterable"}
@@ -49,6 +49,39 @@ class ExhaustedParameters(Check):
                 how = "used up before" if again else "used up in the first iteration"
                 self._report(use, name.value, how, node)
                 return
+        if uses and isinstance(owner, cst.FunctionDef):
+            self._judge_returned(node, name, uses, owner)
+
+    def _judge_returned(
+        self, node: cst.Assign, name: cst.Name, uses: list[cst.Name], function: cst.FunctionDef
+    ) -> None:
+        """A generator that a function uses up, gives back empty, and that one of its callers uses again."""
+        returns = self.values.returns(function)
+        place = _place(returns[0], name.value) if len(returns) == 1 else None
+        flow = self.facts.flow(function)
+        if place is None or function.decorators or flow.reaches(name, [flow.end], avoiding=uses):
+            return  # no return, or a way to it that leaves the generator as it was
+        for call in self.hooks.calls_of.get(function, ()):
+            for held in self._held(call, place):
+                self._report(held, self.names.key(held), "used up before", node)
+                return
+
+    def _held(self, call: cst.Call, place: tuple[int, ...]) -> list[cst.BaseExpression]:
+        """The uses, behind a call, of the part of its result at a place that take everything out of it."""
+        assign, owner = self.tree.statement(call), self.tree.owner(call)
+        if not isinstance(assign, cst.Assign) or assign.value is not call or len(assign.targets) != 1:
+            return []
+        parts = unpacked(assign.targets[0].target, call)
+        target = next((leaf for leaf, _, path in parts if path == place), None)
+        if isinstance(target, cst.Name) and len(self.names.bindings.lookup(target)) == 1:
+            found = [each for each in self._uses(target, owner) if self._eats(each)]
+            return [each for each in found if self.facts.flow(owner).reaches(call, [each])]
+        node = self.tree.enclosing_class(call)
+        if isinstance(target, cst.Attribute) and node is not None and self.classes.is_self(target.value):
+            spelled = [each for each in self.tree.within(node, cst.Attribute) if each.attr.value == target.attr.value]
+            once = len(self.classes.attribute_sources(node, target.attr.value)) == 1
+            return [each for each in spelled if once and self.classes.is_self(each.value) and self._eats(each)]
+        return []
 
     def _report(self, use: cst.BaseExpression, name: str, how: str, node: cst.Assign) -> None:
         self.report(
@@ -100,3 +133,16 @@ class ExhaustedParameters(Check):
 
     def _is_optimizer(self, call: cst.Call) -> bool:
         return self.classes.name_is_a(self.names.of(call.func), "torch.optim.Optimizer")
+
+
+def _place(value: cst.BaseExpression | None, name: str) -> tuple[int, ...] | None:
+    """Where a name stands in what a function returns: alone, or as an item of a tuple."""
+    if isinstance(value, (cst.Tuple, cst.List)):
+        found = [number for number, each in enumerate(value.elements) if _is_named(each.value, name)]
+        starred = any(isinstance(each, cst.StarredElement) for each in value.elements)
+        return (found[0],) if len(found) == 1 and not starred else None
+    return () if _is_named(value, name) else None
+
+
+def _is_named(value: cst.BaseExpression | None, name: str) -> bool:
+    return isinstance(value, cst.Name) and value.value == name

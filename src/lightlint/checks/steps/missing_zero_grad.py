@@ -35,9 +35,19 @@ class MissingZeroGrad(Check):
             around = self.tree.loops(loop)
             rare = bool(self._tests(call)) or any(self.tree.contains(loop, test) for test, _ in self._tests(node))
             place = around[-1] if rare and around else loop  # a step under a test may be the only one of an outer loop
-            if not steps.may_clear(place, optimizer) and not any(self.tree.contains(loop, each) for each in made):
+            fresh = [*made, *self._bound(optimizer)]
+            if not steps.may_clear(place, optimizer) and not any(self.tree.contains(loop, each) for each in fresh):
                 return "nothing in the loop"
         return ""
+
+    def _bound(self, optimizer: cst.BaseExpression) -> list[cst.CSTNode]:
+        """Where the object is bound of which an optimizer is an attribute: with each one comes another optimizer."""
+        root = optimizer
+        while isinstance(root, cst.Attribute):
+            root = root.value
+        if root is optimizer or not isinstance(root, cst.Name):
+            return []
+        return [each.site for each in self.names.bindings.lookup(root)]
 
     def _tests(self, node: cst.CSTNode) -> list[tuple[cst.BaseExpression, bool]]:
         loops = self.tree.loops(node)

@@ -1,0 +1,76 @@
+"""What objects of this file's classes keep in their attributes, as their classes set them."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import libcst as cst
+
+from lightlint.facts.bindings import Kind, unpacked
+from lightlint.facts.classes import Classes
+from lightlint.facts.names import Names
+from lightlint.facts.tree import Tree
+
+Source = tuple[cst.BaseExpression | None, tuple[int, ...]]  # a value, and which part of it; None for one out of sight
+
+
+class Parts:
+    """The attributes of the objects of one file's classes."""
+
+    def __init__(self, tree: Tree, names: Names, classes: Classes) -> None:
+        self._tree = tree
+        self._names = names
+        self._classes = classes
+
+    def of_self(self, node: cst.ClassDef, attribute: str) -> list[Source]:
+        """What a class and those above it in this file set `self.attribute` to."""
+        above = filter(None, map(self._classes.local, self._classes.ancestors(node)))
+        return [source for each in (node, *above) for source in self._classes.attribute_sources(each, attribute)]
+
+    def of_object(self, node: cst.ClassDef, attribute: str) -> list[Source]:
+        """As `of_self`, for an object made of a class in plain sight; empty where more than the class may set it."""
+        dressed = [self._dressed(each) for each in node.decorators]
+        if not self._classes.complete(node) or self._is_set_outside(node, attribute):
+            return []
+        sources = self.of_self(node, attribute)
+        for each in dressed:
+            if each is None:
+                return []
+            sources += self._classes.attribute_sources(each, attribute)
+        return sources
+
+    def may_keep(self, attribute: str) -> bool:
+        """Whether any code of this file sets an attribute of that name."""
+        return attribute in self._set
+
+    @cached_property
+    def _set(self) -> dict[str, list[cst.Attribute]]:
+        found: dict[str, list[cst.Attribute]] = {}
+        for node in [*self._tree.all(cst.AssignTarget), *self._tree.all(cst.AnnAssign, cst.AugAssign)]:
+            for target, _, _ in unpacked(node.target, None):
+                if isinstance(target, cst.Attribute):
+                    found.setdefault(target.attr.value, []).append(target)
+        return found
+
+    def _is_set_outside(self, node: cst.ClassDef, attribute: str) -> bool:
+        """Whether something but the methods of a class sets the attribute: `net.optim = other`."""
+        known = self._classes.self_class
+        return any(known(each.value) is None for each in self._set.get(attribute, ())) or self._classes.has_method(
+            node, attribute
+        )
+
+    def _dressed(self, decorator: cst.Decorator) -> cst.ClassDef | None:
+        """The class that a function of this file makes of the one it decorates, and derives from it."""
+        name = decorator.decorator
+        bound = self._names.bindings.lookup(name) if isinstance(name, cst.Name) else []
+        function = bound[0].site if len(bound) == 1 and bound[0].kind is Kind.FUNCTION else None
+        if not isinstance(function, cst.FunctionDef) or len(function.params.params) != 1:
+            return None
+        made = self._tree.own(function.body, cst.ClassDef)
+        returns = self._tree.own(function.body, cst.Return)
+        given = function.params.params[0].name.value
+        returned = [each.value.value for each in returns if isinstance(each.value, cst.Name)]
+        if len(made) != 1 or len(made[0].bases) != 1 or returned != [made[0].name.value] or len(returns) != 1:
+            return None
+        base = made[0].bases[0].value
+        return made[0] if isinstance(base, cst.Name) and base.value == given else None
