@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from lightlint.facts.bindings import dotted_name
+from lightlint.facts.scaling import Scaling
 
 if TYPE_CHECKING:
     from lightlint.facts.file import FileFacts
@@ -71,6 +72,11 @@ class Updates:
             if func.attr.value == "update" and not call.args:
                 updated.add(self._names.key(func.value))
         return frozenset((scaling & updated) - {""})
+
+    @cached_property
+    def scaling(self) -> Scaling:
+        """In which order the scalers of the file are told things."""
+        return Scaling(self._facts)
 
     def scaler_of(self, backward: cst.Call) -> cst.BaseExpression | None:
         """The scaler of `scaler.scale(loss).backward()`."""

@@ -10,6 +10,12 @@ from lightlint.fixes.edits import drop_statement, replace
 
 class GradScalerProtocol(Check):
     def visit_Call(self, call: cst.Call) -> None:
+        skipped = self.facts.updates.scaling.left_out(call)
+        if skipped is not None and isinstance(call.func, cst.Attribute) and not self._is_disabled(call.func.value):
+            self.report(
+                skipped,
+                f"is left out in an iteration that has unscaled: the next `{self.code.text_of(call.func)}()` raises",
+            )
         update = self.facts.updates.update(call)
         if update is None:
             return
@@ -24,6 +30,11 @@ class GradScalerProtocol(Check):
             self.report(
                 call, f"`{self.code.text_of(update.scaler)}` is never told to `update()`: its second step raises"
             )
+
+    def _is_disabled(self, scaler: cst.BaseExpression) -> bool:
+        """Whether a scaler was made to do nothing."""
+        flags = [self.names.argument(each.call, "enabled") for each in self.values.origins(scaler) if each.call]
+        return any(flag is not None and self.names.constant(flag.value) is False for flag in flags)
 
     def _judge_plain(self, update: Update) -> None:
         """A step past the scaler: beside one through it, or on gradients that were scaled."""
