@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import libcst as cst
+
+from lightlint.facts.computed import Computed
 
 if TYPE_CHECKING:
     from lightlint.facts.file import FileFacts
@@ -39,6 +42,14 @@ class Results:
             return [None]
         returns = [each for function in self.functions(value) for each in self._facts.values.returns(function)]
         return [_part(each, path) for each in returns] or [None]
+
+    def is_tensor(self, value: cst.BaseExpression | None) -> bool:
+        """Whether a value surely is a tensor, through names, methods, layers and functions."""
+        return self._computed.is_tensor(value)
+
+    @cached_property
+    def _computed(self) -> Computed:
+        return Computed(self._facts)
 
 
 def _part(value: cst.BaseExpression | None, path: tuple[int, ...]) -> cst.BaseExpression | None:

@@ -36,7 +36,8 @@ class DiscardedTensorResult(Check):
         receiver, method = call.func.value, call.func.attr.value
         if method not in _MOVING | _TENSOR_ONLY or not isinstance(receiver, cst.Name):
             return
-        if not self._is_tensor(receiver) and not (method in _NEVER_IN_PLACE and self._is_computed(receiver)):
+        new = method in _NEVER_IN_PLACE and self._is_computed(receiver)
+        if not new and not self._is_tensor(receiver) and not self.facts.results.is_tensor(receiver):
             return
         if is_expected(self.tree, self.names, call):
             return
