@@ -39,7 +39,9 @@ class Scaling:
         told = [each for each in resets if self._is_told(each, key) and self._names.method(each) == "update"]
         skipped = [each for each in told if self._is_rarer(each, unscale, loop)]
         flow = self._facts.flow(owner)
-        if not skipped or not flow.reaches_in_later_iteration(loop, unscale, [unscale], avoiding=resets):
+        if not skipped or not updates.updates(owner):
+            return None
+        if not flow.reaches_in_later_iteration(loop, unscale, [unscale], avoiding=resets):
             return None
         return skipped[0]
 

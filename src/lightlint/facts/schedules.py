@@ -55,7 +55,8 @@ class Schedules:
             return window.size
         tests = [test for test, _ in self._facts.conditions(step) if self._tree.contains(loop.body, test)]
         spelled = [each for test in tests for part in self._parts(test, 2) for each in self._modulos(part)]
-        return spelled[0].right if len(set(spelled)) == 1 else None
+        inside = [each for each in spelled if self._tree.contains(loop.body, each)]
+        return inside[0].right if len(set(spelled)) == 1 == len(set(inside)) else None
 
     def _modulos(self, test: cst.BaseExpression) -> list[cst.BinaryOperation]:
         found = self._tree.within(test, cst.BinaryOperation)

@@ -26,7 +26,9 @@ class SchedulerWrongCadence(Check):
     def visit_Call(self, call: cst.Call) -> None:
         if not self.facts.updates.is_scheduler_step(call) or call.args or not isinstance(call.func, cst.Attribute):
             return
-        size = self.facts.updates.schedules.steps_per_update(call)
+        origin = self.values.constructor(call.func.value)
+        known = origin is not None and origin.name.startswith((_ROOM, "transformers."))
+        size = self.facts.updates.schedules.steps_per_update(call) if known else None
         if size is not None:
             times = self.code.text_of(size)
             self.report(
@@ -34,7 +36,6 @@ class SchedulerWrongCadence(Check):
                 f"steps the schedule `{times}` times for each step of its optimizer, which its length counts: it is through too early",
             )
             return
-        origin = self.values.constructor(call.func.value)
         name = origin.name.removeprefix(_ROOM) if origin is not None else ""
         lengths = _WARMUP if _WITH_WARMUP.match(name) else _LENGTHS.get(name, ())
         name = name.rpartition(".")[2]
