@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 
 import libcst as cst
@@ -15,6 +15,7 @@ from lightlint.facts.names import UNKNOWN, Names
 from lightlint.facts.tree import Tree
 
 Conditions = Callable[[cst.CSTNode], list[tuple[cst.BaseExpression, bool]]]
+Counts = Callable[[cst.BaseExpression, bool], bool]
 
 _RANK_CALLS = {"torch.distributed.get_rank", "torch.distributed.get_node_local_rank"}
 _RANK_ATTRIBUTES = {
@@ -66,7 +67,7 @@ _COMPARISONS: dict[type[cst.BaseCompOp], Callable[[int, int], bool]] = {
     cst.LessThan: operator.lt,
     cst.LessThanEqual: operator.le,
 }
-_RANKS = range(8)
+RANKS = range(8)
 
 
 def mirrored(comparison: cst.BaseCompOp) -> cst.BaseCompOp:
@@ -75,14 +76,14 @@ def mirrored(comparison: cst.BaseCompOp) -> cst.BaseCompOp:
     return other() if other is not None else comparison
 
 
-def outcomes(comparison: cst.BaseCompOp, value: object) -> set[bool]:
-    """What comparing the ranks 0 to 7, on the left, with a constant gives; nothing for what no number compares with."""
+def outcomes(comparison: cst.BaseCompOp, value: object, ranks: Sequence[int] = RANKS) -> set[bool]:
+    """What comparing ranks, on the left, with a constant gives; nothing for what no number compares with."""
     if isinstance(value, list) and isinstance(comparison, (cst.In, cst.NotIn)):
-        return {(rank in value) is isinstance(comparison, cst.In) for rank in _RANKS}
+        return {(rank in value) is isinstance(comparison, cst.In) for rank in ranks}
     compare = _COMPARISONS.get(type(comparison))
     if compare is None or not isinstance(value, int) or isinstance(value, bool):
         return set()
-    return {compare(rank, value) for rank in _RANKS}
+    return {compare(rank, value) for rank in ranks}
 
 
 class Guards:
@@ -241,25 +242,26 @@ class Guards:
         """The sure rank tests that decide whether a node runs, with the outcome it needs, inside its function."""
         return [(test, outcome) for test, outcome in self._conditions(node) if self.is_test(test)]
 
-    def guarded(self, node: cst.CSTNode, depth: int = 0) -> bool:
+    def guarded(self, node: cst.CSTNode, counts: Counts | None = None, depth: int = 0) -> bool:
         """Whether a node may run on a subset of the ranks only.
 
         Counts rank tests and early exits around it, `rank_zero_only` on the functions around it, and the same at every
-        call of a helper. Errs towards yes: what merely looks like a rank test counts.
+        call of a helper. Errs towards yes: what merely looks like a rank test counts, or what `counts` says of a test
+        and the outcome it needs.
         """
-        if any(self.may_be_test(test) for test, _ in self._conditions(node)):
+        if any(counts(*each) if counts else self.may_be_test(each[0]) for each in self._conditions(node)):
             return True
         function = self._tree.function(node)
         if function is None:
             return False
-        if self.zero_only(function) or self.guarded(function, depth):
+        if self.zero_only(function) or self.guarded(function, counts, depth):
             return True
         calls = self._hooks.calls_of.get(function, ())
         return (
             bool(calls)
             and depth < 4
             and not self._hooks.of(function)
-            and all(self.guarded(c, depth + 1) for c in calls)
+            and all(self.guarded(c, counts, depth + 1) for c in calls)
         )
 
     def zero_only(self, function: cst.FunctionDef) -> bool:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from lightlint.facts.guards import Guards, mirrored, outcomes
+from lightlint.facts.guards import RANKS, Guards, mirrored, outcomes
 from lightlint.facts.names import UNKNOWN, Names
 from lightlint.facts.tree import Tree
 
@@ -19,6 +19,7 @@ _OPERATIONS = (
 _OPERATIONS += " gather_object broadcast_object_list scatter_object_list all_gather_into_tensor reduce_scatter_tensor"
 COLLECTIVES = {f"torch.distributed.{name}" for name in _OPERATIONS.split()}
 
+_ONE = {"is_global_zero", "is_main_process"}  # attributes of trainers and accelerators that are true on one rank
 _ENDS = {"exit", "_exit", "abort", "quit"}
 
 
@@ -41,6 +42,30 @@ def splits(tree: Tree, names: Names, guards: Guards, test: cst.BaseExpression) -
         case cst.Comparison():
             return False
     return guards.is_test(test) and not _is_text(names, test)
+
+
+def leaves_many(tree: Tree, names: Names, guards: Guards, test: cst.BaseExpression, outcome: bool) -> bool:
+    """Whether a test surely comes out so on several ranks of a run: the `else` of `rank == 0` runs on all but one."""
+    match test:
+        case cst.UnaryOperation(operator=cst.Not()):
+            return leaves_many(tree, names, guards, test.expression, not outcome)
+        case cst.BooleanOperation():
+            # one side decides: `is_set and rank == 0` is false at least where its second side is
+            deciding = isinstance(test.operator, cst.Or) is outcome
+            return deciding and any(leaves_many(tree, names, guards, side, outcome) for side in (test.left, test.right))
+        case cst.Comparison(comparisons=[only]) if guards.is_rank(test.left):
+            value = names.constant(only.comparator)
+            kept = {rank for rank in RANKS if outcomes(only.operator, value, [rank]) == {outcome}}
+            return isinstance(value, int) and 1 < len(kept) < len(RANKS)
+        case cst.Attribute() if test.attr.value in _ONE:
+            return not outcome
+        case cst.Name():
+            found = names.bindings.lookup(test)
+            value = found[0].value if len(found) == 1 and not found[0].path else None
+            return isinstance(value, (cst.Comparison, cst.BooleanOperation)) and leaves_many(
+                tree, names, guards, value, outcome
+            )
+    return False
 
 
 def _is_text(names: Names, test: cst.BaseExpression) -> bool:

@@ -7,6 +7,8 @@ import libcst as cst
 from lightlint.check import Check, Repair
 from lightlint.facts.hooks import ONCE_PER_NODE, Hook
 from lightlint.facts.processes import FULLY_SHARDED
+from lightlint.facts.rank_tests import leaves_many
+from lightlint.facts.turns import first_process_fills
 from lightlint.facts.world import Ranks
 from lightlint.facts.writes import What, Write
 from lightlint.finding import Applicability, Tier
@@ -37,6 +39,8 @@ class FileWriteOnEveryRank(Check):
         processes = self.facts.processes
         if processes.may_differ(write.path) or processes.follows_data(write.path) or self._is_skipped(call, write):
             return
+        if first_process_fills(self.facts, call):
+            return
         where = f" in `{hook.name}`" if hook is not None else ""
         done = "makes one directory" if write.what is What.DIRECTORY else "writes one file"
         tier = Tier.NOTE if hook is not None and self.facts.world.is_untold else None
@@ -58,10 +62,16 @@ class FileWriteOnEveryRank(Check):
 
     def _is_chosen(self, call: cst.Call) -> bool:
         """Whether a test around the call may let one rank only get to it, or is about a single process."""
-        if self.guards.guarded(call) or self._is_alone(call):
+        if self.guards.guarded(call, self._may_choose) or self._is_alone(call):
             return True
-        tests = [test for test, _ in self.facts.conditions(call)]
+        tests = [test for test, outcome in self.facts.conditions(call) if not self._leaves_many(test, outcome)]
         return any(_ONE_RANK.search(name.value) for test in tests for name in self.tree.within(test, cst.Name))
+
+    def _may_choose(self, test: cst.BaseExpression, outcome: bool) -> bool:
+        return self.guards.may_be_test(test) and not self._leaves_many(test, outcome)
+
+    def _leaves_many(self, test: cst.BaseExpression, outcome: bool) -> bool:
+        return leaves_many(self.tree, self.names, self.guards, test, outcome)
 
     def _is_alone(self, call: cst.Call) -> bool:
         """Whether a test lets the call run only where another outcome of it, here or elsewhere, starts the group."""
@@ -106,7 +116,8 @@ class FileWriteOnEveryRank(Check):
         if write.what is What.DIRECTORY:
             draft = insert_argument(self.code, call, "exist_ok=True") if write.name != "os.mkdir" else None
             return Repair("let the directory exist", draft)
-        guarded = on_rank_zero(self.facts, call, write)
+        away = any(self._leaves_many(test, outcome) for test, outcome in self.facts.conditions(call))
+        guarded = on_rank_zero(self.facts, call, write) if not away else None
         if guarded is None:
             return None
         applicability = Applicability.SAFE if guarded.is_safe else Applicability.UNSAFE
