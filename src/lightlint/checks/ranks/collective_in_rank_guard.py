@@ -9,6 +9,7 @@ from lightlint.facts.bindings import dotted_name
 from lightlint.facts.hooks import Owner
 from lightlint.facts.processes import DATA_PARALLEL
 from lightlint.facts.rank_tests import COLLECTIVES, on_some_ranks, other_ways
+from lightlint.facts.trainers import is_trainer
 
 _OUTPUT = re.compile(r"^(?:info|debug|warning|error|log|print|write|append|exit|format|rank_zero_\w+)$")
 # tests that tell a run of several processes from one of a single process
@@ -52,7 +53,7 @@ class CollectiveInRankGuard(Check):
     def visit_Attribute(self, attribute: cst.Attribute) -> None:
         if (
             attribute.attr.value == "log_dir"
-            and self._is_trainer(attribute.value)
+            and is_trainer(self.facts, attribute.value)
             and on_some_ranks(self.facts, attribute)
         ):
             self.report(attribute, "`trainer.log_dir` is broadcast to all ranks, and only some of them read it here")
@@ -68,13 +69,17 @@ class CollectiveInRankGuard(Check):
             return "DistributedDataParallel"
         spelled = dotted_name(call.func)
         room, _, last = spelled.rpartition(".")
-        if last in _STRATEGY and room.endswith("trainer.strategy") and self._lightning(call):
+        if last in _STRATEGY and room.endswith(".strategy") and self._is_of_trainer(call.func, room):
             return f"trainer.strategy.{last}"
         if last in _ACCELERATE and isinstance(call.func, cst.Attribute):
             origin = self.values.constructor(call.func.value)
             if origin is not None and origin.name == "accelerate.Accelerator":
                 return f"accelerator.{last}"
-        if last == "save_checkpoint" and isinstance(call.func, cst.Attribute) and self._is_trainer(call.func.value):
+        if (
+            last == "save_checkpoint"
+            and isinstance(call.func, cst.Attribute)
+            and is_trainer(self.facts, call.func.value)
+        ):
             return "trainer.save_checkpoint" if self.facts.lightning.may_be_at_least(_SAVING_WAITS) else ""
         if last == "all_gather" and isinstance(call.func, cst.Attribute) and self.classes.is_self(call.func.value):
             node = self.tree.enclosing_class(call)
@@ -94,9 +99,12 @@ class CollectiveInRankGuard(Check):
     def _lightning(self, node: cst.CSTNode) -> bool:
         return self.hooks.owner(self.tree.enclosing_class(node)) is not None
 
-    def _is_trainer(self, value: cst.BaseExpression) -> bool:
-        """The trainer of a hook: its parameter, or `self.trainer`."""
-        return dotted_name(value) in {"trainer", "self.trainer"} and self._lightning(value)
+    def _is_of_trainer(self, func: cst.BaseExpression, room: str) -> bool:
+        """Whether `trainer.strategy.barrier`, with `room` before its last word, is one of a trainer's strategy."""
+        if room.endswith("trainer.strategy") and self._lightning(func):
+            return True
+        strategy = func.value if isinstance(func, cst.Attribute) else None
+        return isinstance(strategy, cst.Attribute) and is_trainer(self.facts, strategy.value)
 
     def _is_balanced(self, call: cst.Call, name: str) -> bool:
         """Whether the function has a second call of the kind under a rank test: each rank then joins one of them."""
