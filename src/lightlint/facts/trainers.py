@@ -23,9 +23,9 @@ def is_trainer(facts: FileFacts, value: cst.BaseExpression, depth: int = 0) -> b
     A hook's is its parameter, or `self.trainer`, or the parameter of a function that only hooks call with theirs. One
     that starts its processes inside `fit` leaves a single one outside, and a destroyed process group waits for nobody.
     """
-    if dotted_name(value) in {"trainer", "self.trainer"}:
-        if facts.hooks.owner(facts.tree.enclosing_class(value)) is not None:
-            return True
+    named = dotted_name(value) in {"trainer", "self.trainer"}
+    if named and facts.hooks.owner(facts.tree.enclosing_class(value)) is not None:
+        return True
     if not isinstance(value, (cst.Name, cst.Attribute)) or facts.world.lightning is Ranks.ONE:
         return False
     origins = facts.values.origins(value)

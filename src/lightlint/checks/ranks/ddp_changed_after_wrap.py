@@ -4,6 +4,7 @@ import libcst as cst
 
 from lightlint.check import Check
 from lightlint.facts.bindings import dotted_name
+from lightlint.facts.freezing import Switch, freezes, switch, switched_by
 from lightlint.facts.processes import DATA_PARALLEL
 
 _CASTS = {"half", "double", "bfloat16"}
@@ -16,51 +17,45 @@ class DdpChangedAfterWrap(Check):
         if not isinstance(target, cst.Attribute):
             return
         if target.attr.value == "requires_grad":
-            self._judge_switch(target, target.value, dotted_name(assign.value))
+            self._judge_switch(target, switch(self.facts, assign))
         elif self._inner(target.value) and (self.values.is_module(assign.value) or self._is_parameter(assign.value)):
-            spelled = self.code.text_of(target)
-            self._tell(target, f"`{spelled}` is new to a model that DDP has wrapped: its gradients are not exchanged")
+            self._tell(target, target, "is new to a model that DDP has wrapped: its gradients are not exchanged")
 
     def visit_Call(self, call: cst.Call) -> None:
         func = call.func
         if not isinstance(func, cst.Attribute):
             return
         if func.attr.value in _ADDING and self._inner(func.value):
-            spelled = self.code.text_of(func)
-            self._tell(call, f"`{spelled}` adds to a model that DDP has wrapped: its gradients are not exchanged")
+            self._tell(call, func, "adds to a model that DDP has wrapped: its gradients are not exchanged")
         elif func.attr.value in _CASTS and not call.args and self.facts.data_parallel.is_of_wrapped(func.value):
-            spelled = self.code.text_of(func)
-            self._tell(
-                call, f"`{spelled}` replaces parameters that DDP has wrapped: gradients are not exchanged any more"
-            )
+            self._tell(call, func, "replaces parameters that DDP has wrapped: gradients are not exchanged any more")
         elif func.attr.value == "requires_grad_":
-            given = call.args[0].value if call.args else None
-            self._judge_switch(call, func.value, "True" if given is None else dotted_name(given))
+            self._judge_switch(call, switch(self.facts, call))
+        elif (method := self._method(func)) is not None:
+            for each in switched_by(self.facts, call, method):
+                whole = func.value if isinstance(each.module, cst.Name) else None  # `self`
+                self._judge(call, func, whole, each.state)
 
-    def _judge_switch(self, at: cst.CSTNode, value: cst.BaseExpression, state: str) -> None:
+    def _judge_switch(self, at: cst.CSTNode, made: Switch | None) -> None:
         """Parameters that begin or end to be trained after the wrapping."""
-        part = self._part(value)
-        if part is None:
+        value = made.module if made is not None else None
+        if made is None or not isinstance(value, (cst.Name, cst.Attribute, cst.Subscript)):
             return
-        spelled = self.code.text_of(part)
-        if state == "True" and self._was_frozen():
-            self._tell(at, f"`{spelled}` was frozen when DDP wrapped it: its gradients are not exchanged")
-        elif state == "False" and not self._finds_unused():
-            self._tell(at, f"`{spelled}` is frozen after DDP has wrapped it, which waits for its gradients and raises")
+        if self.facts.data_parallel.is_of_wrapped(value):
+            self._judge(at, value, value, made.state)
+        elif not isinstance(value, cst.Name) and self._inner(value.value):
+            self._judge(at, value, None, made.state)
 
-    def _part(self, value: cst.BaseExpression) -> cst.BaseExpression | None:
-        """The part of a wrapped model that a value is, or whose parameters it goes over in a loop."""
-        if isinstance(value, cst.Name):
-            for loop in (each for each in self.tree.loops(value) if isinstance(each, cst.For)):
-                drawn = loop.iter
-                named = any(name.value == value.value for name in self.tree.within(loop.target, cst.Name))
-                items = self.names.method(drawn) == "parameters"
-                if named and items and isinstance(drawn, cst.Call) and isinstance(drawn.func, cst.Attribute):
-                    whole = isinstance(drawn.func.value, (cst.Attribute, cst.Subscript))
-                    return self._part(drawn.func.value) if whole else None
-            return None
-        inner = isinstance(value, (cst.Attribute, cst.Subscript)) and self._inner(value.value)
-        return value if inner and not self.facts.data_parallel.is_of_wrapped(value) else None
+    def _judge(self, at: cst.CSTNode, named: cst.BaseExpression, whole: cst.BaseExpression | None, state: str) -> None:
+        """A switch of the `whole` model, or of a part of one; a whole one may be off for a while, as the two of a GAN."""
+        link = "switches a part that " if isinstance(at, cst.Call) and named is at.func else ""
+        if state == "True" and (self._was_frozen() if whole is None else self._had_frozen(whole)):
+            said = "was frozen when DDP wrapped it: its gradients are not exchanged"
+        elif state == "False" and whole is None and not self._finds_unused():
+            said = "is frozen after DDP has wrapped it, which waits for its gradients and raises"
+        else:
+            return
+        self._tell(at, named, link + said)
 
     def _inner(self, value: cst.BaseExpression) -> bool:
         """Whether a value is the module inside of a DDP model, or a part of it."""
@@ -76,13 +71,13 @@ class DdpChangedAfterWrap(Check):
     def _is_parameter(self, value: cst.BaseExpression) -> bool:
         return self.names.call(value) == "torch.nn.Parameter"
 
-    def _tell(self, at: cst.CSTNode, message: str) -> None:
+    def _tell(self, at: cst.CSTNode, named: cst.CSTNode, said: str) -> None:
         """Report, unless the model is not trained after that, or wrapped anew first."""
         owner = self.tree.owner(at)
         wraps = [each for each in self.tree.own(owner, cst.Call) if self.names.call(each) == DATA_PARALLEL]
         again = bool(wraps) and self.facts.flow(owner).reaches(at, wraps)
         if not again and not self.facts.gradients.may_be_off(at) and self.facts.forwards.trains_after(at):
-            self.report(at, message)
+            self.report(at, f"`{self.code.text_of(named)}` {said}")
 
     def _was_frozen(self) -> bool:
         """Whether something surely is frozen before the wrapping: in no way behind it."""
@@ -101,6 +96,37 @@ class DdpChangedAfterWrap(Check):
             each for each in sites if isinstance(each, cst.Attribute) and each.attr.value.startswith("requires_grad")
         ]
         return any(models.precedes_wrap(each) for each in frozen)
+
+    def _had_frozen(self, model: cst.BaseExpression) -> bool:
+        """Whether a model, or a part of it, surely was frozen in the function that wrapped it, before that."""
+        key = self.names.key(model).removesuffix(".module")
+        wraps = [each for each in self.tree.all(cst.Call) if self.names.call(each) == DATA_PARALLEL and each.args]
+        for wrap in wraps:
+            assign = self.tree.parent(wrap)
+            if not isinstance(assign, cst.Assign) or self.names.key(assign.targets[0].target) != key:
+                continue
+            given = wrap.args[0].value
+            while isinstance(given, cst.Call) and isinstance(given.func, cst.Attribute):  # `net.cuda()`
+                given = given.func.value
+            owner, root = self.tree.owner(wrap), dotted_name(given)
+            flow = self.facts.flow(owner)
+            for site in freezes(self.facts, owner, root) if root else ():
+                if flow.reaches(site, [wrap]) and not flow.reaches(wrap, [site]):
+                    return True
+        return False
+
+    def _method(self, func: cst.Attribute) -> cst.FunctionDef | None:
+        """The method of this file's module inside a DDP model that is called; all that is wrapped has to be in sight."""
+        name, models = func.attr.value, self.facts.data_parallel
+        if all(each.name.value != name for each in self.tree.all(cst.FunctionDef)):
+            return None
+        if not models.is_inner(func.value) or not models.is_of_wrapped(func.value):
+            return None
+        wraps = [each for each in self.tree.all(cst.Call) if self.names.call(each) == DATA_PARALLEL and each.args]
+        origins = [self.values.unwrapped(each.args[0].value) for each in wraps]
+        nodes = {self.classes.local(each.name) for found in origins for each in found}
+        methods = {self.classes.method(node, name) for node in nodes if node is not None} - {None}
+        return methods.pop() if all(origins) and len(methods) == 1 else None
 
     def _finds_unused(self) -> bool:
         """Whether DDP is, or may be, told to look for parameters without a gradient."""
