@@ -73,11 +73,16 @@ def _is_text(names: Names, test: cst.BaseExpression) -> bool:
     return isinstance(test, cst.Subscript) or names.call(test) in {"os.environ.get", "os.getenv"}
 
 
-def on_some_ranks(facts: FileFacts, node: cst.CSTNode) -> bool:
-    """Whether only some ranks surely come to a node: by a test around or before it, or `rank_zero_only`."""
+def on_rank_zero_only(facts: FileFacts, node: cst.CSTNode) -> bool:
+    """Whether Lightning's `rank_zero_only`, under whatever name, lets the function around a node run on rank zero only."""
     function = facts.tree.function(node)
     decorators = [facts.names.of(each.decorator) or "" for each in function.decorators] if function is not None else []
-    if any(each.endswith(".rank_zero_only") for each in decorators):
+    return any(each.endswith(".rank_zero_only") for each in decorators)
+
+
+def on_some_ranks(facts: FileFacts, node: cst.CSTNode) -> bool:
+    """Whether only some ranks surely come to a node: by a test around or before it, or `rank_zero_only`."""
+    if on_rank_zero_only(facts, node):
         return True
     tests = [test for test, _ in facts.conditions(node) if splits(facts.tree, facts.names, facts.guards, test)]
     return any(not _ends_run(facts, test, node) for test in tests)

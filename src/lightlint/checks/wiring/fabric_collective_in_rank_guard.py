@@ -3,6 +3,7 @@ from __future__ import annotations
 import libcst as cst
 
 from lightlint.check import Check
+from lightlint.facts.rank_tests import on_rank_zero_only
 from lightlint.facts.world import FABRIC, Ranks
 
 _COLLECTIVE = {"save", "barrier", "all_reduce", "all_gather", "broadcast", "setup", "setup_module"}
@@ -16,8 +17,9 @@ class FabricCollectiveInRankGuard(Check):
         if not self.facts.fabrics.is_fabric(func.value) or self._is_alone(func.value):
             return
         tests = self.guards.tests(call)
-        if tests and not self._has_partner(call, func.attr.value, [test for test, _ in tests]):
-            shown = self.code.text_of(tests[-1][0])
+        decorated = not tests and on_rank_zero_only(self.facts, call)
+        if decorated or (tests and not self._has_partner(call, func.attr.value, [test for test, _ in tests])):
+            shown = "rank_zero_only" if decorated else self.code.text_of(tests[-1][0])
             self.report(
                 call, f"`{self.code.text_of(func)}` waits for all ranks, of which `{shown}` lets only some come here"
             )
