@@ -6,6 +6,7 @@ import libcst as cst
 
 from lightlint.check import Check, Repair
 from lightlint.facts.bindings import Kind
+from lightlint.facts.keywords import keywords
 from lightlint.facts.world import FABRIC, TRAINER
 from lightlint.finding import Applicability, Tier
 from lightlint.fixes.edits import replace
@@ -20,33 +21,35 @@ class NotebookIncompatibleStrategy(Check):
     def visit_Call(self, call: cst.Call) -> None:
         if not self.facts.source.is_notebook or self.names.call(call) not in {TRAINER, FABRIC}:
             return
-        given = self.names.argument(call, "strategy")
-        if given is None or self._is_one_device(call):
+        given = [each for each in keywords(self.tree, self.names, call) if each.name == "strategy"]
+        if len(given) != 1 or self._is_one_device(call):
             return
-        made = self.values.constructor(given.value)
+        value, direct = given[0].value, given[0].node in call.args
+        made = self.values.constructor(value)
         if made is not None and made.name in _CLASSES:
             start = self.names.argument(made.call, "start_method") if made.call is not None else None
             if start is None and made.call is not None and not self.names.has_star(made.call):
-                self._report(given.value, made.name.rpartition(".")[2])
+                self._report(value, made.name.rpartition(".")[2], self._repair(value))
             return
-        spelled = self.facts.strings.possible(given.value) or frozenset()
+        spelled = self.facts.strings.possible(value) or frozenset()
         refused = sorted(filter(self._is_refused, spelled))
         if refused and not any("notebook" in each or "fork" in each for each in spelled):
             sure = len(refused) == len(spelled)
-            if sure or not self._asks_for_place(given.value):
-                self._report(given.value, refused[0], None if sure else Tier.WARNING)
+            if sure or not self._asks_for_place(value):
+                repair = self._repair(value, Applicability.SAFE if direct else Applicability.UNSAFE)
+                self._report(value, refused[0], repair, None if sure else Tier.WARNING)
 
-    def _report(self, node: cst.BaseExpression, strategy: str, tier: Tier | None = None) -> None:
+    def _report(self, node: cst.BaseExpression, strategy: str, repair: Repair | None, tier: Tier | None = None) -> None:
         message = f"strategy `{strategy}` runs a script once per device, and a notebook is none"
-        self.report(node, message, tier=tier, repair=self._repair(node))
+        self.report(node, message, tier=tier, repair=repair)
 
     def _is_refused(self, strategy: str) -> bool:
         new = self.facts.lightning.surely_at_least("1.7")
         return bool(_SCRIPT_ONLY.match(strategy) or (new and _SPAWNING.match(strategy)))
 
     def _is_one_device(self, call: cst.Call) -> bool:
-        given = self.names.argument(call, "devices")
-        return given is not None and self.names.constant(given.value) in (1, "1", [0])
+        given = [each.value for each in keywords(self.tree, self.names, call) if each.name == "devices"]
+        return any(self.names.constant(each) in (1, "1", [0]) for each in given)
 
     def _asks_for_place(self, value: cst.BaseExpression) -> bool:
         """Whether a test between strategies may ask if the code runs in a notebook."""
@@ -62,13 +65,14 @@ class NotebookIncompatibleStrategy(Check):
         found = self.names.bindings.lookup(value)
         return [each.value for each in found if each.kind is Kind.ASSIGN and each.value is not None and not each.path]
 
-    def _repair(self, value: cst.BaseExpression) -> Repair | None:
+    def _repair(self, value: cst.BaseExpression, written: Applicability = Applicability.UNSAFE) -> Repair | None:
+        """The other strategy in its place, as safe as `written` where that is the value itself."""
         sources = self._sources(value)
         literals = [text for each in sources for text in self.tree.within(each, cst.SimpleString)]
         refused = [text for text in literals if text.evaluated_value == "ddp"]
         if len(refused) != 1 or self.facts.lightning.surely_below("1.7"):
             return None
         quote = refused[0].quote
-        kept = Applicability.SAFE if refused[0] is value else Applicability.UNSAFE
+        kept = written if refused[0] is value else Applicability.UNSAFE
         draft = replace(self.code, refused[0], f"{quote}ddp_notebook{quote}")
         return Repair("fork the processes from the notebook", draft, kept)
