@@ -4,6 +4,7 @@ import libcst as cst
 
 from lightlint.check import Check
 from lightlint.facts.bindings import Kind
+from lightlint.facts.processes import PROCESS_GROUP
 from lightlint.finding import Tier
 
 _VARIABLES = {"RANK", "SLURM_PROCID"}
@@ -14,9 +15,12 @@ _NODES = {"nnodes", "num_nodes"}
 class DeviceFromGlobalRank(Check):
     def visit_Call(self, call: cst.Call) -> None:
         index = self._index(call)
-        if index is None or not self._is_global(index) or self._is_of_one_node():
+        if index is None:
             return
-        told = any(word in self.facts.source.text for word in _LOCAL)
+        composed = self._is_composed(index)
+        if not (composed or self._is_global(index)) or self._is_of_one_node():
+            return
+        told = composed or any(word in self.facts.source.text for word in _LOCAL)
         self.report(
             index,
             f"`{self.code.text_of(index)}` counts the processes of all nodes: the second node has no such device",
@@ -56,6 +60,31 @@ class DeviceFromGlobalRank(Check):
                 return tail.expression if isinstance(tail, cst.FormattedStringExpression) else None
         return None
 
+    def _is_composed(self, value: cst.BaseExpression) -> bool:
+        """Whether a value is `node * processes + local` and joins the process group as the rank: there are several nodes."""
+        key = self.names.key(value)
+        if not key or not any(self._is_same(value, each) for each in self._joining()):
+            return False
+        if isinstance(value, cst.Name):
+            found = self.names.bindings.lookup(value)
+            values = [each.value if each.kind is Kind.ASSIGN and not each.path else None for each in found]
+        else:
+            given = [(t.target, each.value) for each in self.tree.all(cst.Assign) for t in each.targets]
+            values = [made for target, made in given if self.names.key(target) == key]
+        known = [each is not None and (_is_sum(each) or self._is_global(each)) for each in values]
+        return all(known) and any(_is_sum(each) for each in values)
+
+    def _joining(self) -> list[cst.BaseExpression]:
+        """What is given to `init_process_group` as the rank."""
+        calls = [each for each in self.tree.all(cst.Call) if self.names.call(each) == PROCESS_GROUP]
+        given = [self.names.argument(each, "rank", 4) for each in calls]
+        return [arg.value for arg in given if arg is not None]
+
+    def _is_same(self, one: cst.BaseExpression, other: cst.BaseExpression) -> bool:
+        if isinstance(one, cst.Name) and isinstance(other, cst.Name):
+            return self.names.bindings.lookup(one) == self.names.bindings.lookup(other) and one.value == other.value
+        return self.names.key(one) == self.names.key(other)
+
     def _is_global(self, value: cst.BaseExpression, depth: int = 0) -> bool:
         """Whether a value surely is the rank among all processes of all nodes."""
         match value:
@@ -77,3 +106,11 @@ class DeviceFromGlobalRank(Check):
                     for each in found
                 )  # fmt: skip
         return False
+
+
+def _is_sum(value: cst.BaseExpression | None) -> bool:
+    """Whether a value is a product and something more, as `node_rank * gpus + gpu`."""
+    if not isinstance(value, cst.BinaryOperation) or not isinstance(value.operator, cst.Add):
+        return False
+    sides = [each for each in (value.left, value.right) if isinstance(each, cst.BinaryOperation)]
+    return any(isinstance(each.operator, cst.Multiply) for each in sides)
