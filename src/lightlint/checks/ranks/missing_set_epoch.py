@@ -6,7 +6,9 @@ import libcst as cst
 
 from lightlint.check import Check, Repair
 from lightlint.facts.bindings import dotted_name
-from lightlint.facts.loading import Driver
+from lightlint.facts.loading import LOADER, Driver
+from lightlint.facts.streams import Stream, training_streams
+from lightlint.facts.tree import Loop
 from lightlint.fixes.edits import insert_before
 
 _SAMPLERS = {"torch.utils.data.distributed.DistributedSampler", "torch.utils.data.DistributedSampler"}
@@ -27,6 +29,14 @@ class MissingSetEpoch(Check):
                         repair=self._repair(*place) if self._is_always_sampled(loader) else None,
                     )
                 return
+        if any(self._draws(stream, call) for stream in training_streams(self.facts)):
+            self.report(call, "`set_epoch` is never called: every epoch draws the same order")
+
+    def _draws(self, stream: Stream, sampler: cst.Call) -> bool:
+        """Whether a stream goes over one loader again and again that has the sampler."""
+        loader = self.values.constructor(stream.drawn)
+        made = loader.call if loader is not None and loader.name == LOADER else None
+        return made is not None and self._sampler(made) is sampler and not self.tree.contains(stream.loop, made)
 
     def _shuffles(self, call: cst.Call) -> bool:
         """Whether a sampler surely shuffles: by default, or as every call of the function around it, or one, asks."""
@@ -43,7 +53,17 @@ class MissingSetEpoch(Check):
         return any(self.names.constant(each) is True for each in values if each is not None)
 
     def _is_set(self) -> bool:
-        return any(each.attr.value == "set_epoch" for each in self.tree.all(cst.Attribute))
+        """Whether something tells a sampler, or whatever holds one, the epoch."""
+        attributes = self.tree.all(cst.Attribute)
+        return any(each.attr.value == "set_epoch" or self._sets_epoch(each) for each in attributes)
+
+    def _sets_epoch(self, attribute: cst.Attribute) -> bool:
+        """Whether a sampler's `epoch` is assigned."""
+        stored = isinstance(self.tree.parent(attribute), (cst.AssignTarget, cst.AugAssign))
+        if not stored or attribute.attr.value != "epoch":
+            return False
+        origin = self.values.constructor(attribute.value)
+        return "sampler" in dotted_name(attribute.value) or (origin is not None and origin.name in _SAMPLERS)
 
     def _sampler(self, loader: cst.Call) -> cst.Call | None:
         """The one sampler that a loader is given where it gets any."""
@@ -61,7 +81,7 @@ class MissingSetEpoch(Check):
             dotted_name(each) == "None" for each in self.facts.reaching.sources(given.value)
         )
 
-    def _epochs(self, loader: cst.Call) -> Iterator[tuple[cst.For, cst.BaseExpression | None]]:
+    def _epochs(self, loader: cst.Call) -> Iterator[tuple[Loop, cst.BaseExpression | None]]:
         """The epoch loops in which a loader is drawn to its end, each with what it is called there if that is known."""
         for loop in self.tree.all(cst.For):
             drawn = self.values.iterated(loop.iter)
@@ -70,11 +90,11 @@ class MissingSetEpoch(Check):
 
     def _around(
         self, node: cst.CSTNode, drawn: cst.BaseExpression | None, loader: cst.Call, depth: int = 0
-    ) -> Iterator[tuple[cst.For, cst.BaseExpression | None]]:
+    ) -> Iterator[tuple[Loop, cst.BaseExpression | None]]:
         """The loops that repeat a node, in its function or around the calls of that."""
         loops = self.tree.loops(node)
         if loops:
-            if isinstance(loops[0], cst.For) and not self.tree.contains(loops[0], loader):
+            if not self.tree.contains(loops[0], loader) and self._comes_again(loops[0], node):
                 yield loops[0], drawn
             return
         function = self.tree.function(node)
@@ -82,6 +102,11 @@ class MissingSetEpoch(Check):
             return
         for call in self.facts.steps.calls_of.get(function, ()):
             yield from self._around(call, self._called(function, call, drawn), loader, depth + 1)
+
+    def _comes_again(self, loop: Loop, node: cst.CSTNode) -> bool:
+        """Whether a loop repeats a node: a `while` may be left behind its first pass."""
+        flow = self.facts.flow(self.tree.owner(loop))
+        return isinstance(loop, cst.For) or flow.reaches_in_later_iteration(loop, node, [node])
 
     def _called(
         self, function: cst.FunctionDef, call: cst.Call, drawn: cst.BaseExpression | None
@@ -92,7 +117,9 @@ class MissingSetEpoch(Check):
             return drawn if same and self.classes.is_self(drawn.value) else None
         return self.values.given(function, call, drawn.value) if isinstance(drawn, cst.Name) else None
 
-    def _repair(self, loop: cst.For, drawn: cst.BaseExpression | None) -> Repair | None:
+    def _repair(self, loop: Loop, drawn: cst.BaseExpression | None) -> Repair | None:
+        if not isinstance(loop, cst.For):
+            return None
         key = self.names.key(drawn)
         first = loop.body.body[0] if loop.body.body else None
         counted = self.names.call(loop.iter) == "builtins.range"
