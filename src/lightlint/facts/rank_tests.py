@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -20,6 +21,7 @@ _OPERATIONS += " gather_object broadcast_object_list scatter_object_list all_gat
 COLLECTIVES = {f"torch.distributed.{name}" for name in _OPERATIONS.split()}
 
 _ONE = {"is_global_zero", "is_main_process"}  # attributes of trainers and accelerators that are true on one rank
+_COUNT = re.compile(r"world_?size$|^size$|procs?$|processes$|^nproc_per_node$", re.IGNORECASE)
 _ENDS = {"exit", "_exit", "abort", "quit"}
 
 
@@ -66,6 +68,13 @@ def leaves_many(tree: Tree, names: Names, guards: Guards, test: cst.BaseExpressi
                 tree, names, guards, value, outcome
             )
     return False
+
+
+def says_two(tree: Tree, names: Names) -> bool:
+    """Whether a file says that there are two ranks: all but one of them are a single one."""
+    given = [(arg.keyword.value, arg.value) for arg in tree.all(cst.Arg) if arg.keyword is not None]
+    assigned = [(names.key(each.target), assign.value) for assign in tree.all(cst.Assign) for each in assign.targets]
+    return any(_COUNT.search(name) and names.constant(value) == 2 for name, value in given + assigned)
 
 
 def _is_text(names: Names, test: cst.BaseExpression) -> bool:

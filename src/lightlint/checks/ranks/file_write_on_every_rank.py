@@ -7,7 +7,7 @@ import libcst as cst
 from lightlint.check import Check, Repair
 from lightlint.facts.hooks import ONCE_PER_NODE, Hook
 from lightlint.facts.processes import FULLY_SHARDED
-from lightlint.facts.rank_tests import leaves_many
+from lightlint.facts.rank_tests import leaves_many, says_two
 from lightlint.facts.turns import first_process_fills
 from lightlint.facts.world import Ranks
 from lightlint.facts.writes import What, Write
@@ -44,7 +44,13 @@ class FileWriteOnEveryRank(Check):
         where = f" in `{hook.name}`" if hook is not None else ""
         done = "makes one directory" if write.what is What.DIRECTORY else "writes one file"
         tier = Tier.NOTE if hook is not None and self.facts.world.is_untold else None
-        self.report(call, f"`{write.name}` {done} from every rank{where}", repair=self._repair(call, write), tier=tier)
+        others = self._is_of_others(call)
+        repair, who = (None, "several ranks") if others else (self._repair(call, write), "every rank")
+        self.report(call, f"`{write.name}` {done} from {who}{where}", repair=repair, tier=tier)
+
+    def _is_of_others(self, call: cst.Call) -> bool:
+        """Whether a rank test leaves the call to several ranks, as an `else` does, where no rank zero comes."""
+        return any(self._leaves_many(test, outcome) for test, outcome in self.facts.conditions(call))
 
     def _judge_run(self, call: cst.Call) -> None:
         """`wandb.init`, or the first use of mlflow, in a hook or in the script that makes a Trainer, which each rank runs from the top."""
@@ -71,7 +77,7 @@ class FileWriteOnEveryRank(Check):
         return self.guards.may_be_test(test) and not self._leaves_many(test, outcome)
 
     def _leaves_many(self, test: cst.BaseExpression, outcome: bool) -> bool:
-        return leaves_many(self.tree, self.names, self.guards, test, outcome)
+        return leaves_many(self.tree, self.names, self.guards, test, outcome) and not says_two(self.tree, self.names)
 
     def _is_alone(self, call: cst.Call) -> bool:
         """Whether a test lets the call run only where another outcome of it, here or elsewhere, starts the group."""
@@ -116,8 +122,7 @@ class FileWriteOnEveryRank(Check):
         if write.what is What.DIRECTORY:
             draft = insert_argument(self.code, call, "exist_ok=True") if write.name != "os.mkdir" else None
             return Repair("let the directory exist", draft)
-        away = any(self._leaves_many(test, outcome) for test, outcome in self.facts.conditions(call))
-        guarded = on_rank_zero(self.facts, call, write) if not away else None
+        guarded = on_rank_zero(self.facts, call, write)
         if guarded is None:
             return None
         applicability = Applicability.SAFE if guarded.is_safe else Applicability.UNSAFE

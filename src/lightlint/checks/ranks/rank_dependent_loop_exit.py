@@ -69,7 +69,8 @@ class RankDependentLoopExit(Check):
         name = self.names.call(call)
         if name in _BRINGING:
             return True
-        if not (name or "").startswith("builtins.") and any(self.names.key(arg.value) == key for arg in call.args):
+        handed = [part for arg in call.args for part in self.tree.within(arg.value, cst.Name, cst.Attribute)]
+        if not (name or "").startswith("builtins.") and any(self.names.key(part) == key for part in handed):
             return True
         helper = self.facts.steps.callee(call)
         parts = self.tree.within(helper.body, cst.Name, cst.Attribute) if helper is not None else ()
