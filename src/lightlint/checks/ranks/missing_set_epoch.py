@@ -104,9 +104,12 @@ class MissingSetEpoch(Check):
             yield from self._around(call, self._called(function, call, drawn), loader, depth + 1)
 
     def _comes_again(self, loop: Loop, node: cst.CSTNode) -> bool:
-        """Whether a loop repeats a node: a `while` may be left behind its first pass."""
+        """Whether a loop repeats a node: a `while` may be left behind its first pass, or try it anew after a failure."""
+        if isinstance(loop, cst.For):
+            return True
+        tried = any(self.tree.contains(each, node) for each in self.tree.own(loop.body, cst.Try))
         flow = self.facts.flow(self.tree.owner(loop))
-        return isinstance(loop, cst.For) or flow.reaches_in_later_iteration(loop, node, [node])
+        return not tried and flow.reaches_in_later_iteration(loop, node, [node])
 
     def _called(
         self, function: cst.FunctionDef, call: cst.Call, drawn: cst.BaseExpression | None
