@@ -5,10 +5,10 @@ import re
 import libcst as cst
 
 from lightlint.check import Check, Repair
+from lightlint.facts.first_process import first_process_fills
 from lightlint.facts.hooks import ONCE_PER_NODE, Hook
 from lightlint.facts.processes import FULLY_SHARDED
 from lightlint.facts.rank_tests import leaves_many, says_two
-from lightlint.facts.turns import first_process_fills
 from lightlint.facts.world import Ranks
 from lightlint.facts.writes import What, Write
 from lightlint.finding import Applicability, Tier
