@@ -17,6 +17,8 @@ from lightlint.facts.values import Values
 _SPELLED_OPTIMIZER = re.compile(r"optim|(?:^|_)opt(?:$|_|\d)", re.IGNORECASE)
 _SPELLED_SCHEDULER = re.compile(r"sched", re.IGNORECASE)
 _DEPTH = 4
+_Outcome = tuple[cst.BaseExpression, bool]
+_Parts = Callable[[cst.BaseExpression, bool], Iterator[_Outcome]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +92,14 @@ class Accumulation:
         found = self._windows(self._conditions(node), 0)
         return next((each for each in found if not around or self._tree.contains(around[0], each.modulo)), None)
 
+    def loose_window(self, node: cst.CSTNode) -> Window | None:
+        """As `window`, also where the test has another way to hold, as in `(i + 1) % n == 0 or last`."""
+        around = self._tree.loops(node)
+        found = self._windows(
+            (part for test in self._conditions(node) for part in _alternatives(*test)), 0, _alternatives
+        )
+        return next((each for each in found if not around or self._tree.contains(around[0], each.modulo)), None)
+
     def is_unbound(self, window: Window) -> bool:
         """Whether nothing in sight binds the name a window counts with."""
         if not isinstance(window.counter, cst.Name) or self._names.bindings.stars:
@@ -109,7 +119,8 @@ class Accumulation:
             for binding in found
         )
 
-    def _windows(self, outcomes: Iterable[tuple[cst.BaseExpression, bool]], depth: int) -> Iterator[Window]:
+    def _windows(self, outcomes: Iterable[_Outcome], depth: int, parts: _Parts | None = None) -> Iterator[Window]:
+        parts = parts or _parts
         for test, outcome in outcomes:
             match test:
                 case cst.Comparison(comparisons=[cst.ComparisonTarget(operator=operator, comparator=right)]):
@@ -122,7 +133,7 @@ class Accumulation:
                     found = self._names.bindings.lookup(test)
                     value = found[0].value if len(found) == 1 and found[0].kind is Kind.ASSIGN else None
                     if value is not None and not found[0].path:
-                        yield from self._windows(_parts(value, outcome), depth + 1)
+                        yield from self._windows(parts(value, outcome), depth + 1, parts)
 
     def _modulo(self, expression: cst.BaseExpression) -> Iterator[Window]:
         if not isinstance(expression, cst.BinaryOperation) or not isinstance(expression.operator, cst.Modulo):
@@ -147,5 +158,17 @@ def _parts(test: cst.BaseExpression, outcome: bool) -> Iterator[tuple[cst.BaseEx
         case cst.BooleanOperation(operator=operator) if isinstance(operator, cst.And if outcome else cst.Or):
             yield from _parts(test.left, outcome)
             yield from _parts(test.right, outcome)
+        case _:
+            yield test, outcome
+
+
+def _alternatives(test: cst.BaseExpression, outcome: bool) -> Iterator[_Outcome]:
+    """The tests that, one or all together, can have made a whole test come out one way."""
+    match test:
+        case cst.UnaryOperation(operator=cst.Not()):
+            yield from _alternatives(test.expression, not outcome)
+        case cst.BooleanOperation():
+            yield from _alternatives(test.left, outcome)
+            yield from _alternatives(test.right, outcome)
         case _:
             yield test, outcome
