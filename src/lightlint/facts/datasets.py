@@ -54,11 +54,11 @@ class Datasets:
     def workers(self, loader: cst.Call) -> object:
         """The number of workers of a loader: as written, else the default of the command line option it reads."""
         count = self._facts.workers.count(loader)
-        given = self._names.argument(loader, "num_workers", 5)
-        if count is not UNKNOWN or given is None:
+        given = self._facts.workers.given(loader, "num_workers", 5)
+        if count is not UNKNOWN or len(given.values) != 1 or not given.always:
             return count
-        default = option_default(self._facts.tree, self._names, given.value)
-        return default if default is not UNKNOWN else self._by_default(given.value)
+        default = option_default(self._facts.tree, self._names, given.values[0])
+        return default if default is not UNKNOWN else self._by_default(given.values[0])
 
     def _by_default(self, value: cst.BaseExpression) -> object:
         """The default of the parameter that a value is, where no call in sight gives it."""

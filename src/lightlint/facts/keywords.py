@@ -120,7 +120,7 @@ def _of_dict(tree: Tree, names: Names, value: cst.BaseExpression, call: cst.Call
                 isinstance(scope, cst.Module) and isinstance(bound[0].value, cst.Dict)
             )
             if known and isinstance(scope, (cst.FunctionDef, cst.Module)) and not _is_taken(tree, names, value.value):
-                yield from _of_name(tree, names, value.value, bound[0].value, scope, call)
+                yield from held(tree, names, value.value, bound[0].value, scope, call)
 
 
 def _is_taken(tree: Tree, names: Names, name: str) -> bool:
@@ -133,10 +133,10 @@ def _is_taken(tree: Tree, names: Names, name: str) -> bool:
     )
 
 
-def _of_name(
+def held(
     tree: Tree, names: Names, name: str, made: cst.BaseExpression, scope: cst.FunctionDef | cst.Module, call: cst.Call
 ) -> Iterator[Keyword]:
-    """What a local dict holds when it gets to the call: its display and the keys set on the way."""
+    """What a dict made under a name holds when it gets to the call: its display and the keys set on the way."""
     if isinstance(made, cst.Name) or _is_handed_on(tree, names, name, scope, call):
         return
     yield from _of_dict(tree, names, made, call)

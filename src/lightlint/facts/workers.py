@@ -10,6 +10,7 @@ import libcst as cst
 from lightlint.facts.bindings import Kind
 from lightlint.facts.classes import Classes
 from lightlint.facts.names import UNKNOWN, Names
+from lightlint.facts.passed import Passed, passed
 from lightlint.facts.tree import Tree
 
 
@@ -88,12 +89,20 @@ class Workers:
 
     def count(self, loader: cst.Call) -> object:
         """The number of workers of a DataLoader: 0 where it is not given, `UNKNOWN` where it is out of sight."""
-        given = self._names.argument(loader, "num_workers", 5)
-        if given is None:
-            return UNKNOWN if self._names.has_star(loader) else 0
-        if self._names.call(given.value) in {"os.cpu_count", "multiprocessing.cpu_count"}:
+        given = self.given(loader, "num_workers", 5)
+        if not given.whole:
+            return UNKNOWN
+        counts = [self._constant(each) for each in given.values] + ([] if given.always else [0])
+        return counts[0] if all(each == counts[0] for each in counts) else UNKNOWN
+
+    def given(self, loader: cst.Call, name: str, position: int | None = None) -> Passed:
+        """What a DataLoader may be given for a parameter, also by `**options`."""
+        return passed(self._tree, self._names, loader, name, position)
+
+    def _constant(self, count: cst.BaseExpression) -> object:
+        if self._names.call(count) in {"os.cpu_count", "multiprocessing.cpu_count"}:
             return 1
-        return self._names.constant(given.value)
+        return self._names.constant(count)
 
     def method(self, call: cst.Call) -> Method:
         """The start method of the processes that a call starts, from its own context or `set_start_method` in the file."""

@@ -67,19 +67,18 @@ class MissingSetEpoch(Check):
 
     def _sampler(self, loader: cst.Call) -> cst.Call | None:
         """The one sampler that a loader is given where it gets any."""
-        given = self.names.argument(loader, "sampler", 3)
-        if given is None:
-            return None
-        sources = [each for each in self.facts.reaching.sources(given.value) if dotted_name(each) != "None"]
+        sources = [each for each in self._samplers(loader) if dotted_name(each) != "None"]
         origins = {each.call for source in sources for each in self.values.origins(source)}
         return origins.pop() if len(origins) == 1 else None
 
+    def _samplers(self, loader: cst.Call) -> list[cst.BaseExpression]:
+        given = self.facts.workers.given(loader, "sampler", 3)
+        return [each for value in given.values for each in self.facts.reaching.sources(value)]
+
     def _is_always_sampled(self, loader: cst.Call) -> bool:
         """Whether a loader has that sampler in runs of a single process too, so that it can be told the epoch."""
-        given = self.names.argument(loader, "sampler", 3)
-        return given is not None and not any(
-            dotted_name(each) == "None" for each in self.facts.reaching.sources(given.value)
-        )
+        always = self.facts.workers.given(loader, "sampler", 3).always
+        return always and not any(dotted_name(each) == "None" for each in self._samplers(loader))
 
     def _epochs(self, loader: cst.Call) -> Iterator[tuple[Loop, cst.BaseExpression | None]]:
         """The epoch loops in which a loader is drawn to its end, each with what it is called there if that is known."""
