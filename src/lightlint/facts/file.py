@@ -100,7 +100,13 @@ class FileFacts(Basis):
         found = self.project.find_class(name, self.path.parent)
         if found is None:
             return None
-        path = found[1]
+        other = self.other(found[1])
+        named = other.classes.by_name.items() if other is not None else ()
+        node = next((each for key, each in named if key.endswith(f".{found[0].name}")), None)
+        return (other, node) if other is not None and node is not None else None
+
+    def other(self, path: Path) -> FileFacts | None:
+        """The facts of another file of the project, whose whole tree is read; None for one that does not parse."""
         self.project.asked.add(("text", str(path)))
         if path not in self._others:
             try:
@@ -113,9 +119,7 @@ class FileFacts(Basis):
             self._others[path] = type(self)(
                 source, made, self.project, distributed=self._distributed, target=self._target
             )
-        other = self._others[path]
-        node = next((each for key, each in other.classes.by_name.items() if key.endswith(f".{found[0].name}")), None)
-        return (other, node) if node is not None else None
+        return self._others[path]
 
     def parsed(self, text: str) -> Any:
         """What these facts are made from, of another file; None for one that does not parse."""
