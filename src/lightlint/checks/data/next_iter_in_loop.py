@@ -5,20 +5,40 @@ import libcst as cst
 from lightlint.check import Check
 from lightlint.facts.hooks import Hook
 
+_COUNTED = {"builtins.range", "tqdm.trange", "tqdm.auto.trange", "tqdm.notebook.trange"}
+
 
 class NextIterInLoop(Check):
     def visit_Call(self, call: cst.Call) -> None:
         inner = self._iterator(call)
         if inner is None or not inner.args:
             return
-        loader, place = inner.args[0].value, self.loops.per_batch(call)
+        loader, around = inner.args[0].value, self.tree.loops(call)
+        through = around[0] if around and self._goes_through(around[0], loader) else None
+        place = through if through is not None else self.loops.per_batch(call)
         if place is None or not self.values.is_loader(loader) or self._is_new(loader, place) or self._is_rare(call):
             return
-        if not isinstance(place, Hook) and not self.facts.steps.updates(place):
+        if through is None and not isinstance(place, Hook) and not self.facts.steps.updates(place):
             return  # a batch to look at, as for a plot of the gradients of several models
         self.report(
             call, f"each step starts `{self.code.text_of(loader)}` anew for one batch: no step gets the second one"
         )
+
+    def _goes_through(self, loop: cst.For | cst.While, loader: cst.BaseExpression) -> bool:
+        """Whether a loop has a step for each batch of a loader: it counts up to `len(loader)`, or draws from it itself."""
+        exits = self.tree.own(loop.body, cst.Break, cst.Return)
+        if not isinstance(loop, cst.For) or exits or not self.names.key(loader):
+            return False
+        source = self.values.iterated(loop.iter)
+        drawn = self._measured(source) if isinstance(source, cst.Call) else [source]
+        return [self.names.key(each) for each in drawn] == [self.names.key(loader)]
+
+    def _measured(self, count: cst.Call) -> list[cst.BaseExpression]:
+        """Of what `range(len(loader))` takes the length, also where the number has a name of its own."""
+        up_to = count.args[0].value if self.names.call(count) in _COUNTED and len(count.args) == 1 else None
+        sources = self.facts.reaching.sources(up_to) if up_to is not None else []
+        lengths = [each for each in sources if isinstance(each, cst.Call) and self.names.call(each) == "builtins.len"]
+        return [each.args[0].value for each in lengths if each.args] if len(lengths) == len(sources) else []
 
     def _iterator(self, call: cst.Call) -> cst.Call | None:
         """The `iter(...)` that a call takes one item of, made in the same iteration and used for nothing else."""
