@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from lightlint.facts.names import UNKNOWN
+
 if TYPE_CHECKING:
     from lightlint.facts.file import FileFacts
 
@@ -41,6 +43,40 @@ class Seeds:
             self._facts.guards.is_rank(each)
             for part in parts
             for each in (*tree.within(part, cst.Attribute, cst.Call), *tree.within(part, cst.Name))
+        )
+
+    def first_words(self, code: cst.CSTNode) -> list[cst.Subscript]:
+        """Where the code of a worker reads the first word of numpy's state, `np.random.get_state()[1][0]`.
+
+        Since 1.9 torch seeds numpy in each worker by an array, which makes this word 2**31 in all of them.
+        """
+        if not self._facts.torch.may_be_at_least("1.9"):
+            return []
+        found = [each for each in self._facts.tree.within(code, cst.Subscript) if self._is_first_word(each)]
+        return [each for each in found if not self._is_seeded_before(each)]
+
+    def _is_first_word(self, part: cst.Subscript) -> bool:
+        state, names = part.value, self._facts.names
+        return (
+            isinstance(state, cst.Subscript)
+            and names.call(state.value) == "numpy.random.get_state"
+            and self._index(state) == 1
+            and self._index(part) == 0
+        )
+
+    def _index(self, part: cst.Subscript) -> object:
+        index = part.slice[0].slice if len(part.slice) == 1 else None
+        return self._facts.names.constant(index.value) if isinstance(index, cst.Index) else UNKNOWN
+
+    def _is_seeded_before(self, node: cst.CSTNode) -> bool:
+        """Whether a call of the same function that comes before a node seeds something, or sets a state."""
+        tree, names = self._facts.tree, self._facts.names
+        above = (each for each in tree.ancestors(node) if isinstance(each, (cst.FunctionDef, cst.Lambda)))
+        calls = tree.within(next(above, tree.module), cst.Call)
+        before = (each for each in calls if tree.order(each) < tree.order(node))
+        return any(
+            (_SEEDS.search(names.method(each)) or names.method(each) == "set_state") and not tree.contains(each, node)
+            for each in before
         )
 
     @cached_property

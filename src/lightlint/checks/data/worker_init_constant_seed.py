@@ -6,6 +6,7 @@ import libcst as cst
 
 from lightlint.check import Check, Repair
 from lightlint.facts.bindings import Kind
+from lightlint.facts.seeds import Seeds
 from lightlint.facts.workers import LOADER
 from lightlint.finding import Applicability, Tier
 from lightlint.fixes.edits import remove_argument
@@ -20,10 +21,11 @@ _DEPTH = 4
 
 class WorkerInitConstantSeed(Check):
     def visit_Call(self, call: cst.Call) -> None:
-        given = self.names.argument(call, "worker_init_fn", 10) if self.names.call(call) == LOADER else None
-        if given is None or self.facts.datasets.workers(call) in {0, 1}:
+        found = self.facts.workers.given(call, "worker_init_fn", 10).values if self.names.call(call) == LOADER else ()
+        if len(found) != 1 or self.facts.datasets.workers(call) in {0, 1}:
             return
-        function, bound = self._function(given.value)
+        (given,) = found
+        function, bound = self._function(given)
         if function is None:
             return
         seeds = list(self._seeds(function))
@@ -33,15 +35,15 @@ class WorkerInitConstantSeed(Check):
         repeated = [name for name, kind in kinds.items() if kind == "worker"]
         if same:
             self.report(
-                given.value,
+                given,
                 f"every worker seeds {_list(same)} with the same number: all draw the same",
-                repair=self._repair(call, given, function, len(seeds)),
+                repair=self._repair(call, function, len(seeds)),
             )
         elif repeated and not self._is_persistent(call):
             self.report(
-                given.value,
+                given,
                 f"a worker seeds {_list(repeated)} with the same number in each epoch: every epoch draws the same",
-                tier=Tier.NOTE,
+                tier=None if any(Seeds(self.facts).first_words(function.body)) else Tier.NOTE,
             )
 
     def _function(self, value: cst.BaseExpression) -> tuple[cst.FunctionDef | cst.Lambda | None, set[str]]:
@@ -58,10 +60,15 @@ class WorkerInitConstantSeed(Check):
                 return found[0].site, set()
             if len(found) == 1 and found[0].kind is Kind.ASSIGN and found[0].value is not None and not found[0].path:
                 return self._function(found[0].value)
-            node = self.classes.self_class(value.value) if isinstance(value, cst.Attribute) else None
+            node = self._class(value.value) if isinstance(value, cst.Attribute) else None
             if node is not None and isinstance(value, cst.Attribute):
                 return self.classes.method(node, value.attr.value), set()
         return None, set()
+
+    def _class(self, holder: cst.BaseExpression) -> cst.ClassDef | None:
+        """The class of this file that an object surely is of."""
+        origin = self.values.constructor(holder)
+        return self.classes.self_class(holder) or (self.classes.local(origin.name) if origin is not None else None)
 
     def _worker(self, function: cst.FunctionDef | cst.Lambda, bound: set[str]) -> str:
         """The parameter that is the worker's number."""
@@ -85,7 +92,12 @@ class WorkerInitConstantSeed(Check):
 
     def _depends(self, value: cst.BaseExpression, worker: str, function: cst.CSTNode, depth: int) -> str:
         """What a seed differs by: "nothing", the "worker" alone, or "more" than is in sight."""
-        parts = self.tree.within(value, cst.Call, cst.Subscript)
+        words = Seeds(self.facts).first_words(value)
+        parts = [
+            each
+            for each in self.tree.within(value, cst.Call, cst.Subscript)
+            if not any(self.tree.contains(word, each) for word in words)
+        ]
         if depth > _DEPTH or any(
             isinstance(each, cst.Subscript) or self.names.call(each) not in _PLAIN for each in parts
         ):
@@ -110,12 +122,10 @@ class WorkerInitConstantSeed(Check):
         return isinstance(value, cst.Call) and self.names.method(value) not in {"parse_args", "int", "add_argument"}
 
     def _is_persistent(self, call: cst.Call) -> bool:
-        given = self.names.argument(call, "persistent_workers")
-        return self.names.has_star(call) or (given is not None and self.names.constant(given.value) is not False)
+        given = self.facts.workers.given(call, "persistent_workers")
+        return not given.whole or any(self.names.constant(each) is not False for each in given.values)
 
-    def _repair(
-        self, call: cst.Call, given: cst.Arg, function: cst.FunctionDef | cst.Lambda, seeds: int
-    ) -> Repair | None:
+    def _repair(self, call: cst.Call, function: cst.FunctionDef | cst.Lambda, seeds: int) -> Repair | None:
         """Drop the function where it does nothing else: torch seeds every worker's generators."""
         if isinstance(function, cst.FunctionDef):
             body = function.body.body
@@ -124,7 +134,8 @@ class WorkerInitConstantSeed(Check):
             only = len(calls) == len(body) <= seeds
         else:
             only = self.names.call(function.body) in _SEEDS
-        draft = remove_argument(self.code, call, given) if only else None
+        given = self.names.argument(call, "worker_init_fn", 10)
+        draft = remove_argument(self.code, call, given) if only and given is not None else None
         return Repair("let torch seed the workers", draft, Applicability.UNSAFE) if draft is not None else None
 
 
