@@ -112,6 +112,13 @@ class Steps:
             for call in self.calls_of.get(owner, ()):
                 yield from self.repeated(call, wanted, depth + 1)
 
+    def around(self, node: cst.CSTNode, depth: int = 0) -> Iterator[Loop]:
+        """The loops that repeat a node, in its function or around the calls of that."""
+        yield from self._tree.loops(node)
+        function = self._tree.function(node)
+        for call in self.calls_of.get(function, ()) if function is not None and depth < _DEPTH else ():
+            yield from self.around(call, depth + 1)
+
     def updates(self, loop: Loop) -> bool:
         """Whether an iteration may change the weights, by a call that steps, updates or optimizes something; errs to yes."""
         return bool(self.runs(loop.body, lambda call: bool(_UPDATING.search(self._names.method(call)))))

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from lightlint.check import Check
+from lightlint.facts.names import UNKNOWN
 
 _PER_EPOCH = {
     "on_train_epoch_start", "on_train_epoch_end", "on_validation_epoch_end", "on_validation_end", "training_epoch_end",
@@ -29,14 +30,15 @@ class PersistentWorkersStaleDataset(Check):
                 )
 
     def _is_made_anew(self) -> bool:
-        """Whether a Trainer of the file asks for new loaders every so often."""
-        return any(name.value.startswith("reload_dataloaders_every") for name in self.tree.all(cst.Name))
+        """Whether a Trainer of the file asks for new loaders every so often, or the file for new workers."""
+        words = (name.value for name in self.tree.all(cst.Name))
+        return any(word.startswith("reload_dataloaders_every") or word == "_iterator" for word in words)
 
     def _persists(self, call: cst.Call) -> bool:
         """Whether the workers persist, always or wherever there are any (`persistent_workers=workers > 0`)."""
-        given = self.names.argument(call, "persistent_workers")
+        given = self.facts.workers.given(call, "persistent_workers")
         count = self.names.argument(call, "num_workers", 5)
-        match given.value if given is not None else None:
+        match given.values[0] if len(given.values) == 1 and given.always else None:
             case cst.Comparison(left=left, comparisons=[cst.ComparisonTarget(operator=cst.GreaterThan())]):
                 return count is not None and self.names.key(left) == self.names.key(count.value) != ""
             case value:
@@ -47,7 +49,7 @@ class PersistentWorkersStaleDataset(Check):
         views = list(self._views(loader, dataset))
         for target in self.tree.all(cst.AssignTarget, cst.AugAssign):
             place = target.target
-            if isinstance(place, cst.Attribute) and self._is_of(place.value, loader, views):
+            if isinstance(place, cst.Attribute) and self._moves(target) and self._is_of(place.value, loader, views):
                 yield place, place.attr.value
         for call in self.tree.all(cst.Call):
             func = call.func
@@ -75,12 +77,34 @@ class PersistentWorkersStaleDataset(Check):
             return made == {loader} and any(self._draws(loop, loader) for loop in outside)
         if key.startswith("self.") and {hook.name for hook in self.hooks.around(holder)} & _PER_EPOCH:
             return key == views[0][0] and self.tree.enclosing_class(holder) is self.tree.enclosing_class(loader)
+        if key.startswith("self.") and self._is_held(holder, loader):
+            return any(self._runs(loop, loader) for loop in self.facts.steps.around(holder))
         return any(
             key == name and self.tree.owner(holder) is self.tree.owner(made) and not self.tree.contains(loop, made)
             for name, made in views
             for loop in loops
             if self._draws(loop, loader)
         )
+
+    def _is_held(self, holder: cst.BaseExpression, loader: cst.Call) -> bool:
+        """Whether an attribute of `self` is the data set of a loader, as itself or as `self.loader.dataset`."""
+        inside = holder.value if isinstance(holder, cst.Attribute) and holder.attr.value == "dataset" else None
+        if {origin.call for origin in self.values.origins(inside)} == {loader}:
+            return True
+        own, given = self.values.origins(holder), self.values.origins(self.facts.loading.dataset(loader))
+        made = own[0].call if len(own) == 1 and own == given else None
+        if made is None or self.tree.loops(made):
+            return False
+        function = self.tree.function(made)  # it may make several things, but for the attributes of an object
+        calls = self.facts.steps.calls_of.get(function, ()) if function is not None else ()
+        return function is None or function.name.value == "__init__" or len(calls) < 2
+
+    def _runs(self, loop: cst.For | cst.While, loader: cst.Call) -> bool:
+        """Whether each round of a loop iterates the loader, also in functions it calls, none of which makes it anew."""
+        bodies = self.facts.steps.bodies(loop.body)
+        drawn = [self.values.iterated(each.iter) for body in bodies for each in self.tree.own(body, cst.For)]
+        anew = any(self.tree.contains(body, loader) for body in bodies)
+        return not anew and any({each.call for each in self.values.origins(one)} == {loader} for one in drawn)
 
     def _draws(self, loop: cst.CSTNode, loader: cst.Call) -> bool:
         """Whether a loop iterates the loader, or gives it to a function that may, in each round."""
@@ -104,7 +128,14 @@ class PersistentWorkersStaleDataset(Check):
             for function in (self.hooks.reachable(method) if method is not None else [])
             for target in self.tree.own(function, cst.AssignTarget)
             if isinstance(target.target, cst.Attribute) and self.classes.is_self(target.target.value)
+            if self._moves(target) or self.facts.conditions(func)
         ]
+
+    def _moves(self, target: cst.AssignTarget | cst.AugAssign) -> bool:
+        """Whether an assignment may give another value in another round: no constant, or not in every one."""
+        assign = self.tree.parent(target)
+        constant = self.names.constant(assign.value) if isinstance(assign, cst.Assign) else UNKNOWN
+        return constant is UNKNOWN or bool(self.facts.conditions(target.target))
 
     def _is_read(self, node: cst.ClassDef, attribute: str) -> bool:
         """Whether samples depend on the attribute, and it is a plain one: no property, nothing in shared memory."""
