@@ -95,9 +95,9 @@ class Workers:
         counts = [self._constant(each) for each in given.values] + ([] if given.always else [0])
         return counts[0] if all(each == counts[0] for each in counts) else UNKNOWN
 
-    def given(self, loader: cst.Call, name: str, position: int | None = None) -> Passed:
-        """What a DataLoader may be given for a parameter, also by `**options`."""
-        return passed(self._tree, self._names, loader, name, position)
+    def given(self, call: cst.Call, name: str, position: int | None = None) -> Passed:
+        """What a DataLoader, or another starter of processes, may be given for a parameter, also by `**options`."""
+        return passed(self._tree, self._names, call, name, position)
 
     def _constant(self, count: cst.BaseExpression) -> object:
         if self._names.call(count) in {"os.cpu_count", "multiprocessing.cpu_count"}:
@@ -111,11 +111,12 @@ class Workers:
             given = self._names.argument(call, "start_method", 4)
             return _named(self._names.constant(given.value)) if given else Method.SPAWN
         if starter in _CONTEXT_ARGUMENTS:
-            given = self._names.argument(call, *_CONTEXT_ARGUMENTS[starter])
-            if given is not None:
-                constant = self._names.constant(given.value)
-                return _named(constant) if constant is not UNKNOWN else self._context(given.value) or Method.UNKNOWN
-            if self._names.has_star(call):
+            passes = self.given(call, *_CONTEXT_ARGUMENTS[starter])
+            if len(passes.values) == 1 and passes.always:
+                (value,) = passes.values
+                constant = self._names.constant(value)
+                return _named(constant) if constant is not UNKNOWN else self._context(value) or Method.UNKNOWN
+            if passes.values or not passes.whole:
                 return Method.UNKNOWN
         elif isinstance(call.func, cst.Attribute) and self._names.call(call) is None:
             return self._context(call.func.value) or Method.UNKNOWN

@@ -5,14 +5,17 @@ import libcst as cst
 from lightlint.check import Check
 from lightlint.facts.bindings import Kind
 from lightlint.facts.classes import DATASET
-from lightlint.facts.workers import LOADER
+from lightlint.facts.workers import LOADER, Method
 
 _READS = ("__getitem__", "__getitems__", "__iter__")
 
 
 class CudaInDataloaderWorker(Check):
     def visit_Call(self, call: cst.Call) -> None:
-        if self.names.call(call) != LOADER or self.facts.workers.method(call).pickles:
+        if self.names.call(call) != LOADER:
+            return
+        method = self.facts.workers.method(call)
+        if method.pickles or method is Method.UNKNOWN:
             return
         count = self.facts.workers.count(call)
         if not isinstance(count, int) or count < 1:
