@@ -3,26 +3,10 @@ from __future__ import annotations
 import libcst as cst
 
 from lightlint.check import Check, Repair
-from lightlint.facts.bindings import dotted_name
 from lightlint.facts.classes import NN_MODULE, OPTIMIZER
+from lightlint.facts.moved_parameters import MOVING, VIEWING, MovedParameters
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import replace
-
-_MOVING = {"to", "cuda", "half", "double", "bfloat16", "type"}
-_VIEWING = {
-    "view",
-    "reshape",
-    "unsqueeze",
-    "squeeze",
-    "repeat",
-    "expand",
-    "transpose",
-    "permute",
-    "clone",
-    "mul",
-    "div",
-}
-_NO_CHANGE = {"cpu", "torch.float", "torch.float32"}
 
 
 class ParameterLostByTo(Check):
@@ -32,20 +16,32 @@ class ParameterLostByTo(Check):
         target = assign.targets[0].target
         match assign.value:
             case cst.Call(func=cst.Attribute(value=cst.Call() as made, attr=cst.Name(value=method))) as call:
-                if method not in _MOVING | _VIEWING or not self._is_parameter(made) or not self._is_of_module(target):
+                if (
+                    method not in MOVING | VIEWING
+                    or not self._parameters.is_made(made)
+                    or not self._is_of_module(target)
+                ):
                     return
-                if self._changes_nothing(call, method):
+                if self._parameters.changes_nothing(call, method):
                     return
-                how = f"`.{method}()` returns another tensor"
+                how = method
                 repair = self._repair(call, made)
             case cst.BinaryOperation() as operation if any(
-                self._is_parameter(side) for side in (operation.left, operation.right)
+                self._parameters.is_made(side) for side in (operation.left, operation.right)
             ) and self._is_of_module(target):
-                how, repair = "the result of the arithmetic is another tensor", None
+                how, repair = "", None
+            case cst.Name() | cst.Call() | cst.BinaryOperation() | cst.IfExp() as value:
+                for changed, method in self._parameters.named(target, value):
+                    if self._is_of_module(target):
+                        self.report(changed, _message(target, method))
+                return
             case _:
                 return
-        message = f"`self.{target.attr.value}` is no parameter: {how}, which no optimizer gets and no checkpoint holds"
-        self.report(assign.value, message, repair=repair)
+        self.report(assign.value, _message(target, how), repair=repair)
+
+    @property
+    def _parameters(self) -> MovedParameters:
+        return MovedParameters(self.facts)
 
     def _is_of_module(self, target: cst.Attribute) -> bool:
         node = self.classes.self_class(target.value)
@@ -62,7 +58,11 @@ class ParameterLostByTo(Check):
             for source in self.facts.reaching.sources(item.value):
                 match source:
                     case cst.Call(func=cst.Attribute(value=cst.Call() as made, attr=cst.Name(value=method))):
-                        if method in _MOVING and self._is_leaf(made) and not self._changes_nothing(source, method):
+                        if (
+                            method in MOVING
+                            and self._is_leaf(made)
+                            and not self._parameters.changes_nothing(source, method)
+                        ):
                             self.report(
                                 source,
                                 f"`.{method}()` returns another tensor, which is no leaf: the optimizer raises where it moves",
@@ -71,18 +71,9 @@ class ParameterLostByTo(Check):
     def _is_leaf(self, made: cst.Call) -> bool:
         flag = self.names.argument(made, "requires_grad")
         factory = (self.names.call(made) or "").startswith("torch.")
-        return self._is_parameter(made) or (factory and flag is not None and self.names.constant(flag.value) is True)
-
-    def _is_parameter(self, node: cst.CSTNode) -> bool:
-        return isinstance(node, cst.Call) and self.names.call(node) == "torch.nn.Parameter"
-
-    def _changes_nothing(self, call: cst.Call, method: str) -> bool:
-        """Whether a move surely, or most likely, gives the parameter back: to the CPU it lies on, to its own type."""
-        if method != "to":
-            return False
-        values = [self.names.constant(arg.value) for arg in call.args]
-        spelled = {str(value) for value in values if isinstance(value, str)} | {dotted_name(a.value) for a in call.args}
-        return not call.args or bool(spelled & _NO_CHANGE)
+        return self._parameters.is_made(made) or (
+            factory and flag is not None and self.names.constant(flag.value) is True
+        )
 
     def _repair(self, call: cst.Call, made: cst.Call) -> Repair | None:
         """The same call, made on the tensor before it becomes a parameter."""
@@ -98,3 +89,8 @@ class ParameterLostByTo(Check):
         return Repair(
             "change the tensor before it becomes a parameter", replace(self.code, call, moved), Applicability.UNSAFE
         )
+
+
+def _message(target: cst.Attribute, method: str) -> str:
+    how = f"`.{method}()` returns another tensor" if method else "the result of the arithmetic is another tensor"
+    return f"`self.{target.attr.value}` is no parameter: {how}, which no optimizer gets and no checkpoint holds"
