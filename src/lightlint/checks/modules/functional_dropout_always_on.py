@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 import libcst as cst
 
@@ -21,15 +22,15 @@ class FunctionalDropoutAlwaysOn(Check):
         name = self.names.call(call)
         if name not in _DROPOUTS or self.names.has_star(call) or self.names.argument(call, "training", 2) is not None:
             return
-        method, node = self.tree.function(call), self.tree.enclosing_class(call)
-        if method is None or node is None or not self.classes.is_a(node, NN_MODULE):
+        method, probability = self.tree.function(call), self.names.argument(call, "p", 1)
+        if method is None or self._is_asked_for(method, probability):
             return
-        probability = self.names.argument(call, "p", 1)
         if probability is not None and self.names.constant(probability.value) in (0, 0.0):
             return
-        if self._is_meant(call, node) or self._depends_on_mode(call, probability):
+        given = [probability] if probability is not None else []
+        if not (self._runs_in_module(call) if self.tree.enclosing_class(call) else self._helps_forward(method)):
             return
-        if self._is_asked_for(method, probability):
+        if self._is_meant(call) or self._depends_on_mode(call, given):
             return
         self.report(
             call,
@@ -37,15 +38,36 @@ class FunctionalDropoutAlwaysOn(Check):
             repair=self._repair(call),
         )
 
-    def _is_meant(self, call: cst.Call, node: cst.ClassDef) -> bool:
+    def _runs_in_module(self, call: cst.Call) -> bool:
+        return self.classes.is_a(self.tree.enclosing_class(call), NN_MODULE)
+
+    def _helps_forward(self, function: cst.FunctionDef) -> bool:
+        """Whether a function outside of classes is called by modules, in their forward pass and in each mode."""
+        calls = self.hooks.calls_of.get(function, ())
+        return bool(calls) and all(
+            self._runs_in_module(call) and self._runs_in_forward(call) and not self._is_the_callers(call)
+            for call in calls
+        )
+
+    def _runs_in_forward(self, call: cst.Call) -> bool:
+        node, method = self.tree.enclosing_class(call), self.tree.function(call)
+        forward = self.classes.method(node, "forward") if node is not None else None
+        return forward is not None and method in self.hooks.reachable(forward)
+
+    def _is_the_callers(self, call: cst.Call) -> bool:
+        """Whether a module that calls a function chooses when values are dropped."""
+        constants = [self.names.constant(arg.value) for arg in call.args]
+        return self._is_meant(call) or self._depends_on_mode(call, call.args) or 0.0 in constants
+
+    def _is_meant(self, call: cst.Call) -> bool:
         """Whether names say that the dropout is meant to stay on, or that the code runs in training only."""
         around = [
             each.name.value for each in self.tree.ancestors(call) if isinstance(each, (cst.FunctionDef, cst.ClassDef))
         ]
-        own = any(
-            isinstance(assign.target, cst.Attribute)
+        node = self.tree.enclosing_class(call)
+        own = node is not None and any(
+            isinstance(assign.target, cst.Attribute) and assign.target.attr.value == "training"
             for assign in self.tree.within(node, cst.AssignTarget)
-            if isinstance(assign.target, cst.Attribute) and assign.target.attr.value == "training"
         )
         return own or any(_MEANT.search(each) for each in around)
 
@@ -61,9 +83,8 @@ class FunctionalDropoutAlwaysOn(Check):
             for each in parameters
         )
 
-    def _depends_on_mode(self, call: cst.Call, probability: cst.Arg | None) -> bool:
-        tests = [test for test, _ in self.facts.conditions(call)]
-        parts: list[cst.CSTNode] = [*tests, *([probability] if probability is not None else [])]
+    def _depends_on_mode(self, call: cst.Call, given: Sequence[cst.Arg]) -> bool:
+        parts: list[cst.CSTNode] = [*(test for test, _ in self.facts.conditions(call)), *given]
         names = [name for part in parts for name in self.tree.within(part, cst.Name)]
         bound = [each.value for name in names for each in self.names.bindings.lookup(name) if each.value is not None]
         words = {name.value for part in (*parts, *bound) for name in self.tree.within(part, cst.Name)}
