@@ -26,6 +26,7 @@ from lightlint.facts.logged_keys import LoggedKeys
 from lightlint.facts.modes import Modes
 from lightlint.facts.monitors import Monitors
 from lightlint.facts.optimization import Optimization
+from lightlint.facts.loss_dicts import LossDicts
 from lightlint.facts.pickling import Pickling
 from lightlint.facts.prefixes import Prefixes
 from lightlint.facts.processes import Processes
@@ -180,6 +181,11 @@ class FileFacts(Basis):
     def gradients(self) -> Gradients:
         """Where autograd records, and which values carry a graph."""
         return Gradients(self)
+
+    @cached_property
+    def loss_dicts(self) -> LossDicts:
+        """Which dicts hold values that carry a graph."""
+        return LossDicts(self)
 
     @cached_property
     def fabrics(self) -> Fabrics:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from lightlint.facts.autograd import KEEPING, Graph, joined, sum_terms
 from lightlint.facts.bindings import Binding, Kind, dotted_name
 from lightlint.facts.hooks import TRAINING_STEP, Hook, Owner
 
@@ -20,30 +20,12 @@ _DEPTH = 6
 _SWITCHES = {"torch.no_grad", "torch.inference_mode", "torch.set_grad_enabled"}
 _MAYBE_SWITCH = re.compile(r"no_?grad|inference|eval|frozen|grad_enabled", re.IGNORECASE)
 _WITHOUT_GRAD = ("validation_", "test_", "predict_", "on_validation_", "on_test_", "on_predict_")
-# methods whose result hangs on the graph of the tensor they are called on
-_KEEPING = {
-    "abs", "clone", "contiguous", "cpu", "cuda", "double", "exp", "float", "half", "log", "mean", "mul", "neg", "norm",
-    "pow", "reshape", "sqrt", "squeeze", "sum", "to", "unsqueeze", "view", "flatten", "log_softmax", "softmax", "sigmoid",
-}  # fmt: skip
 _FUNCTIONS = re.compile(
     r"torch\.(?:stack|cat|mean|sum|sqrt|square|exp|log|abs|norm|nn\.functional\.(?!one_hot|embedding)\w+)$"
 )
 _PARAMETRIC = re.compile(
     r"torch\.nn\.(?:Lazy)?(?:Parameter|Linear|Bilinear|Conv\w+|Embedding\w*|LSTM|GRU|RNN|\w+Norm\w*|Transformer\w*|Multihead\w+)$"
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Graph:
-    """A value that carries an autograd graph.
-
-    `freed` says that a backward pass runs over it, which frees what the forward pass saved and leaves the nodes;
-    `tensor` that the value surely is a tensor.
-    """
-
-    node: cst.BaseExpression
-    freed: bool
-    tensor: bool
 
 
 class Gradients:
@@ -104,7 +86,7 @@ class Gradients:
                 return self.graphs(expression.expression, depth)
             case cst.Tuple() | cst.List() | cst.Dict():
                 return [graph for each in expression.elements for graph in self.graphs(each.value, depth)]
-            case cst.Call(func=cst.Attribute(value=receiver, attr=cst.Name(value=method))) if method in _KEEPING:
+            case cst.Call(func=cst.Attribute(value=receiver, attr=cst.Name(value=method))) if method in KEEPING:
                 return self.graphs(receiver, depth)
             case cst.Name() | cst.Attribute() | cst.Subscript() | cst.Call() if depth < _DEPTH:
                 found = self._graph(expression, depth + 1)
@@ -114,16 +96,18 @@ class Gradients:
     def _graph(self, node: cst.BaseExpression, depth: int) -> Graph | None:
         if isinstance(node, cst.Call):
             return self._of_call(node, depth)
-        if not self._names.key(node):
-            return None
-        backward = self._backward_over(node)
+        backward = self._backward_over(node) if self._names.key(node) else None
         if backward is not None:
             freed = self._names.argument(backward, "retain_graph") is None
-            direct = [self._names.key(each) for each in self._terms(backward)] == [self._names.key(node)]
+            direct = [self._names.key(each) for each in self.terms(backward)] == [self._names.key(node)]
             return Graph(node, freed, tensor=direct)
-        if self._is_returned_loss(node):
+        if self._names.key(node) and self._is_returned_loss(node):
             return Graph(node, freed=True, tensor=True)
-        return self._of_name(node, depth) if isinstance(node, cst.Name) else None
+        if isinstance(node, cst.Subscript):
+            return self._facts.loss_dicts.of_item(node, depth)
+        found = self._of_name(node, depth) if isinstance(node, cst.Name) else None
+        parts = self._facts.loss_dicts.item(node, None, depth) if found is not None and found.held else None
+        return replace(found, freed=parts.freed) if found is not None and parts is not None else found
 
     def _of_name(self, name: cst.Name, depth: int) -> Graph | None:
         """What every assignment that may have given a name its value agrees on."""
@@ -140,15 +124,23 @@ class Gradients:
             found.append(graph)
         if not found:
             return None
-        return Graph(name, all(each.freed for each in found), all(each.tensor for each in found))
+        return joined(name, found)
 
     def _of_binding(self, binding: Binding, depth: int) -> Graph | None:
+        if binding.kind is Kind.LOOP:
+            return self._facts.loss_dicts.of_loop(binding, depth)
         if binding.kind is not Kind.ASSIGN or binding.value is None:
             return None
         if binding.path:
             return self._of_part(binding.value, binding.path, depth)
-        found = self.graphs(binding.value, depth)
+        found = self._first(binding.value, depth)
         return found[0] if found else None
+
+    def _first(self, value: cst.BaseExpression | None, depth: int) -> list[Graph]:
+        """The first graph that a value carries, as the value's own."""
+        found = self.graphs(value, depth)[:1]
+        held = isinstance(value, (cst.Tuple, cst.List, cst.Dict))
+        return [Graph(each.node, each.freed, tensor=False, held=True) for each in found] if held else found
 
     def _of_part(self, value: cst.BaseExpression | None, path: tuple[int, ...], depth: int) -> Graph | None:
         if isinstance(value, cst.Tuple) and len(path) == 1 and path[0] < len(value.elements):
@@ -161,17 +153,17 @@ class Gradients:
         """What every `return` of a function of this file agrees on."""
         found = []
         for each in self._tree.own(function, cst.Return):
-            parts = [self._of_part(each.value, path, depth)] if path else self.graphs(each.value, depth)[:1]
+            parts = [self._of_part(each.value, path, depth)] if path else self._first(each.value, depth)
             if not parts or parts[0] is None or depth >= _DEPTH:
                 return None
             found.append(parts[0])
-        return Graph(found[0].node, all(g.freed for g in found), all(g.tensor for g in found)) if found else None
+        return joined(found[0].node, found) if found else None
 
     def _of_call(self, call: cst.Call, depth: int) -> Graph | None:
         callee = self._facts.steps.callee(call)
         if callee is not None:
             found = self._returned(callee, (), depth)
-            return Graph(call, found.freed, found.tensor) if found else None
+            return joined(call, [found]) if found else None
         origin = self._facts.values.constructor(call.func)
         is_loss = origin is not None and origin.name.startswith("torch.nn.") and self._facts.values.is_module(call.func)
         if origin is not None and self._has_parameters(origin.name, origin.call):
@@ -209,11 +201,11 @@ class Gradients:
             return False
         return any(_PARAMETRIC.match(self._names.call(each) or "") for each in self._tree.within(node, cst.Call))
 
-    def _terms(self, backward: cst.Call) -> list[cst.BaseExpression]:
+    def terms(self, backward: cst.Call) -> list[cst.BaseExpression]:
         """The terms of what a backward pass starts from: `a` and `b` of `(a + b).backward()` and of `x = a + b`."""
         receiver = backward.func.value if isinstance(backward.func, cst.Attribute) else None
         roots = [each for each in (receiver, *(arg.value for arg in backward.args[:1])) if each is not None]
-        return [term for root in roots for term in _sum(root)]
+        return [term for root in roots for term in sum_terms(root)]
 
     def _backward_over(self, node: cst.BaseExpression) -> cst.Call | None:
         """The backward pass of the same iteration that runs over a value: it starts from it, or from a sum that holds it."""
@@ -240,7 +232,7 @@ class Gradients:
     def _keys(self, backward: cst.Call) -> set[str]:
         """Keys of the terms of a backward pass, those of names it is made of included."""
         found: set[str] = set()
-        pending = self._terms(backward)
+        pending = self.terms(backward)
         while pending:
             term = pending.pop()
             key = self._names.key(term)
@@ -249,7 +241,7 @@ class Gradients:
             found.add(key)
             if isinstance(term, cst.Name):
                 made = [each.value for each in self._names.bindings.lookup(term) if not each.path and each.value]
-                pending.extend(part for value in made for part in _sum(value) if self._is_computed(part))
+                pending.extend(part for value in made for part in sum_terms(value) if self._is_computed(part))
         return found
 
     def _is_computed(self, term: cst.BaseExpression) -> bool:
@@ -271,21 +263,3 @@ class Gradients:
             return False
         returns = self._tree.own(function, cst.Return)
         return bool(returns) and all(self._names.key(each.value) == self._names.key(node) for each in returns)
-
-
-def _sum(expression: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
-    """The terms of a sum, without constant factors and divisors; those of a scaled loss (`scaler.scale(a + b)`) too."""
-    match expression:
-        case cst.BinaryOperation(operator=cst.Add() | cst.Subtract()):
-            yield from _sum(expression.left)
-            yield from _sum(expression.right)
-        case cst.BinaryOperation(operator=cst.Multiply(), left=cst.Integer() | cst.Float()):
-            yield from _sum(expression.right)
-        case cst.BinaryOperation(operator=cst.Divide()) | cst.BinaryOperation(right=cst.Integer() | cst.Float()):
-            yield from _sum(expression.left)
-        case cst.Call(func=cst.Attribute(attr=cst.Name(value="scale")), args=[scaled]):
-            yield from _sum(scaled.value)
-        case cst.Call(func=cst.Attribute(value=receiver, attr=cst.Name(value=method))) if method in _KEEPING:
-            yield from _sum(receiver)
-        case _:
-            yield expression

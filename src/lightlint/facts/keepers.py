@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _SHRINKING = {"pop", "clear", "popleft", "remove"}
 _CUTTING = {"item", "detach", "tolist", "numpy", "float", "int", "detach_"}
+_CONTAINERS = {"builtins.list", "collections.defaultdict", "builtins.dict", "collections.Counter"}
 _TRAINING = re.compile(r"backward|^grad$|step|train|update|optimi[sz]e|fit", re.IGNORECASE)
 
 
@@ -61,10 +62,10 @@ class Keepers:
     def _keeper(
         self, node: cst.CSTNode, target: cst.BaseExpression, values: list[cst.BaseExpression], *, is_list: bool
     ) -> Keeper | None:
-        key, loops = self._names.key(target), self._tree.loops(node)
+        key, loops = self._names.key(target) or self._dict_of(target), self._loops(node)
         loop = loops[0] if loops else None
         root = _root(target)
-        if not key or (loop is not None and not self._trains_or_draws(loop)):
+        if not key or (loop is not None and not self._trains_or_draws(loop)) or self._picks(node, root):
             return None
         on_self = (
             root is not None
@@ -78,6 +79,25 @@ class Keepers:
         if self._shrinks(key, node):
             return None
         return Keeper(node, key, tuple(values), loop, is_list)
+
+    def _dict_of(self, target: cst.BaseExpression) -> str:
+        """What surely is a dict, of a target that is one of its items, whichever: `totals` of `totals[name]`."""
+        return self._names.key(target.value) if isinstance(target, cst.Subscript) and self._is_list(target) else ""
+
+    def _loops(self, node: cst.CSTNode) -> list[Loop]:
+        """The loops around a node, without those over the items of a dict."""
+        return [each for each in self._tree.loops(node) if self._facts.loss_dicts.loop_over(each) is None]
+
+    def _picks(self, node: cst.CSTNode, root: cst.Name | None) -> bool:
+        """Whether a test, of more than what is there already, chooses among the items of a dict those that a node takes."""
+        dicts = [each for each in self._tree.loops(node) if self._facts.loss_dicts.loop_over(each) is not None]
+        tests = [
+            above.test
+            for above in self._tree.ancestors(node)
+            if isinstance(above, cst.If) and any(self._tree.contains(loop.body, above) for loop in dicts)
+        ]
+        known = root.value if root is not None else ""
+        return any(known not in {name.value for name in self._tree.within(test, cst.Name)} for test in tests)
 
     def _trains_or_draws(self, loop: Loop) -> bool:
         kind = self._facts.loops.kind(loop)
@@ -127,8 +147,7 @@ class Keepers:
         else:
             return False
         return bool(values) and all(
-            isinstance(each, (cst.List, cst.Dict))
-            or self._names.call(each) in {"builtins.list", "collections.defaultdict", "builtins.dict"}
+            isinstance(each, (cst.List, cst.Dict, cst.DictComp)) or self._names.call(each) in _CONTAINERS
             for each in values
         )
 
@@ -147,7 +166,7 @@ class Keepers:
             cuts = isinstance(assign, cst.Del) or isinstance(assign.value, cst.Subscript) or self.cuts(assign.value)
             if touched and cuts and assign is not node:
                 ways.append(assign)
-        loops = self._tree.loops(node)
+        loops = self._loops(node)
         if loops:
             return flow.reaches_in_same_iteration(loops[0], node, ways)
         return flow.reaches(node, ways)

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import libcst as cst
 
 from lightlint.check import Check, Repair
+from lightlint.facts.autograd import Graph
 from lightlint.facts.bindings import Kind
 from lightlint.facts.hooks import TRAINING_STEP
 from lightlint.facts.keepers import Keeper
@@ -46,11 +49,7 @@ class GraphKeptByAccumulation(Check):
                     self.report(
                         call,
                         f"`{self.code.text_of(call.func)}` keeps the autograd graph of every `{self.code.text_of(given)}`",
-                        repair=Repair(
-                            "detach what is kept",
-                            join(*(wrap(self.code, graph.node, "", ".detach()") for graph in graphs)),
-                            Applicability.SAFE if all(graph.tensor for graph in graphs) else Applicability.UNSAFE,
-                        ),
+                        repair=self._repair(graphs),
                     )
                     return
 
@@ -67,16 +66,20 @@ class GraphKeptByAccumulation(Check):
             return
         what = self.code.text_of(graphs[0].node)
         whole = "" if freed else ", with all that its backward pass would need"
-        surely = all(graph.tensor for graph in graphs)
         self.report(
             node,
             f"`{keeper.key}` keeps the autograd graph of every `{what}`{whole}",
             tier=self._tier(keeper, freed=freed),
-            repair=Repair(
-                "detach what is kept",
-                join(*(wrap(self.code, graph.node, "", ".detach()") for graph in graphs)),
-                Applicability.SAFE if surely else Applicability.UNSAFE,
-            ),
+            repair=self._repair(graphs),
+        )
+
+    def _repair(self, graphs: Sequence[Graph]) -> Repair | None:
+        if any(graph.held for graph in graphs):
+            return None
+        return Repair(
+            "detach what is kept",
+            join(*(wrap(self.code, graph.node, "", ".detach()") for graph in graphs)),
+            Applicability.SAFE if all(graph.tensor for graph in graphs) else Applicability.UNSAFE,
         )
 
     def _is_kept_for_nothing(self, keeper: Keeper, *, leaves: bool) -> bool:
