@@ -152,12 +152,13 @@ class Hooks:
         found = [] if callee is None else [callee]
         if node is not None and isinstance(call.func, cst.Attribute):
             name = call.func.attr.value
-            tables = [self._classes.methods(each) for each in self._subclasses.get(node, ())]
+            tables = [self._classes.methods(each) for each in self.subclasses.get(node, ())]
             found += [methods[name] for methods in tables if name in methods]
         return tuple(found)
 
     @cached_property
-    def _subclasses(self) -> dict[cst.ClassDef, list[cst.ClassDef]]:
+    def subclasses(self) -> dict[cst.ClassDef, list[cst.ClassDef]]:
+        """The classes of this file below each of its classes."""
         table: dict[cst.ClassDef, list[cst.ClassDef]] = defaultdict(list)
         for node in self._tree.all(cst.ClassDef):
             for above in filter(None, map(self._classes.local, self._classes.ancestors(node))):

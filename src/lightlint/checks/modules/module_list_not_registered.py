@@ -33,9 +33,12 @@ class ModuleListNotRegistered(Check):
         if node is None or not self.classes.is_a(node, NN_MODULE):
             return
         held = self._display(value)
-        if held is None or self._is_registered(node, name, value):
+        family = [node, *self.hooks.subclasses.get(node, ())] if held is not None else []
+        if held is None or any(self._is_registered(each, name, value) for each in family):
             return
-        held_items = [*items(held), *added_to(self.tree, self.names, node, f"self.{name}")]
+        held_items = [*items(held)]
+        for each in family:
+            held_items += added_to(self.tree, self.names, each, f"self.{name}")
         if isinstance(value, cst.Name):
             held_items += added_to(self.tree, self.names, self.tree.owner(value), value.value)
         if not any(map(self._has_parameters, held_items)):
