@@ -106,6 +106,11 @@ class FileFacts(Basis):
         node = next((each for key, each in named if key.endswith(f".{found[0].name}")), None)
         return (other, node) if other is not None and node is not None else None
 
+    def of_module(self, dotted: str) -> FileFacts | None:
+        """The facts of another module of the project, None for one out of sight; as costly as `of_class`."""
+        path = self.project.find_module(dotted, self.path.parent)
+        return self.other(path) if path is not None and path != self.path else None
+
     def other(self, path: Path) -> FileFacts | None:
         """The facts of another file of the project, whose whole tree is read; None for one that does not parse."""
         self.project.asked.add(("text", str(path)))
