@@ -3,6 +3,7 @@ from __future__ import annotations
 import libcst as cst
 
 from lightlint.check import Check, Repair
+from lightlint.facts.lightning_checkpoints import LightningCheckpoints
 from lightlint.facts.saved_states import SavedStates
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import replace
@@ -20,8 +21,16 @@ class WrappedStateDictPrefix(Check):
                 load = next((call for call, _, under in loads if under == keys), None)
                 if prefix and load is not None and states.all_have(keys, prefix):
                     self._report_save(state, prefix, load)
+        checkpoints = LightningCheckpoints(self.facts)
         for load, read, keys in loads:
             self._check_elsewhere(load, read, keys)
+            found = checkpoints.wrapped(load, read, keys)
+            if found is not None:
+                self.report(
+                    load,
+                    f"the keys that Lightning saves of `{found.module}` start with `{found.attribute}.`: "
+                    f"the load into a bare `{found.network}` {self._effect(load)}",
+                )
 
     def _report_save(self, state: cst.Call, prefix: str, load: cst.Call) -> None:
         if not isinstance(state.func, cst.Attribute):
