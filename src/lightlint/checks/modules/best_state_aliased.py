@@ -1,23 +1,33 @@
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 import libcst as cst
 
 from lightlint.check import Check, Repair
-from lightlint.facts.aliases import is_live_holder, live_state, rebinding
+from lightlint.facts.aliases import is_live_holder, live_state
+from lightlint.facts.bindings import unpacked
+from lightlint.facts.changed_weights import ChangedWeights
+from lightlint.finding import Applicability
 from lightlint.fixes.edits import add_import, join, wrap
-
-_TRAINING = re.compile(
-    r"train|fit(?!ness)|backward|learn(?!er)|optimi[sz]e|finetune|run_epoch|one_epoch", re.IGNORECASE
-)
 
 
 class BestStateAliased(Check):
+    @property
+    def _weights(self) -> ChangedWeights:
+        return ChangedWeights(self.facts)
+
     def visit_Assign(self, assign: cst.Assign) -> None:
         if len(assign.targets) != 1:
             return
+        for target, source, path in unpacked(assign.targets[0].target, assign.value):
+            if source is not None and not path and self._weights.is_alias_of_best(assign, target, source):
+                key, model = self.names.key(target), self.code.text_of(source)
+                self.report(
+                    source,
+                    f"`{key}` is no copy: it is `{model}` itself, which training goes on to change",
+                    repair=self._repair(source, "copy the module", Applicability.UNSAFE),
+                )
         key = self.names.key(assign.targets[0].target)
         live = live_state(self.tree, self.names, assign.value) if key else None
         if live is None or not isinstance(live.func, cst.Attribute):
@@ -53,8 +63,8 @@ class BestStateAliased(Check):
         owner, loops = self.tree.owner(call), self.tree.loops(call)
         if not loops or not model.replace(".", "").replace("_", "").isalnum():
             return False
-        flow, kills = self.facts.flow(owner), self._rebound(owner, key, model)
-        events = [each for each in self.tree.own(owner, cst.Call) if self._changes(each, key, model)]
+        flow, kills = self.facts.flow(owner), self._weights.rebound(owner, key, model)
+        events = [each for each in self.tree.own(owner, cst.Call) if self._weights.changes(each, key, model)]
         between = [each for each in events if flow.reaches(call, [each], avoiding=kills)]
         named = [each for each in self.tree.own(owner, cst.Name, cst.Attribute) if self.names.key(each) == key]
         inside = [each for each in named if self.tree.contains(loops[-1], each)]
@@ -62,18 +72,12 @@ class BestStateAliased(Check):
         again = any(flow.reaches(each, [call], avoiding=kills) for each in between)
         return again and len(inside) == 1 and bool(behind)
 
-    def _rebound(self, owner: cst.CSTNode, key: str, model: str) -> list[cst.CSTNode]:
-        """The statements that give what is kept, the model, or what holds it (`net` of `net.head`) another object."""
-        parts = model.split(".")
-        whole = [".".join(parts[:end]) for end in range(1, len(parts) + 1)]
-        return [statement for name in (key, *whole) for statement in rebinding(self.tree, self.names, owner, name)]
-
     def _is_used_late(self, assign: cst.Assign, key: str, holder: cst.BaseExpression) -> bool:
         """Whether the model is trained on between the assignment and a use of what it saved."""
         owner = self.tree.owner(assign)
         flow, model = self.facts.flow(owner), self.names.key(holder)
-        kills = self._rebound(owner, key, model)
-        events = [call for call in self.tree.own(owner, cst.Call) if self._changes(call, key, model)]
+        kills = self._weights.rebound(owner, key, model)
+        events = [call for call in self.tree.own(owner, cst.Call) if self._weights.changes(call, key, model)]
         events = [event for event in events if flow.reaches(assign, [event], avoiding=kills)]
         uses = list(self._uses(owner, key))
         written = [use for use in uses if self.names.call(use) == "torch.save"]
@@ -107,21 +111,6 @@ class BestStateAliased(Check):
         owner = self.tree.owner(assign)
         return self.tree.owner(call) is owner and self.facts.flow(owner).reaches(assign, [call])
 
-    def _changes(self, call: cst.Call, key: str, model: str) -> bool:
-        """Whether a call changes the weights: an update, a load of other weights, or training out of sight."""
-        method, func = self.names.method(call), call.func
-        receiver = func.value if isinstance(func, cst.Attribute) else None
-        if method == "load_state_dict":
-            return self.names.key(receiver) == model and not self._mentions(call, key)
-        if method == "step":
-            return self.values.is_optimizer(receiver) or bool(re.search("opt", self.names.key(receiver), re.IGNORECASE))
-        if self.loops.is_backward(call) or self.facts.steps.leads(call, self.loops.is_backward):
-            return True
-        if not _TRAINING.search(method) or self.names.key(receiver) == model:
-            return False
-        own = receiver is not None and self.classes.is_self(receiver) and model.startswith("self")
-        return own or any(self.names.key(arg.value) == model for arg in call.args)
-
     def _uses(self, owner: cst.CSTNode, key: str) -> Iterator[cst.CSTNode]:
         for call in self.tree.own(owner, cst.Call):
             loads = self.names.method(call) == "load_state_dict" or self.names.call(call) == "torch.save"
@@ -138,6 +127,8 @@ class BestStateAliased(Check):
     def _mentions(self, node: cst.CSTNode, key: str) -> bool:
         return any(self.names.key(each) == key for each in self.tree.within(node, cst.Name, cst.Attribute))
 
-    def _repair(self, value: cst.BaseExpression) -> Repair:
+    def _repair(
+        self, value: cst.BaseExpression, what: str = "copy the tensors", how: Applicability = Applicability.SAFE
+    ) -> Repair:
         imported = add_import(self.code, self.tree.module, "copy")
-        return Repair("copy the tensors", join(wrap(self.code, value, "copy.deepcopy(", ")"), imported))
+        return Repair(what, join(wrap(self.code, value, "copy.deepcopy(", ")"), imported), how)
