@@ -23,10 +23,10 @@ from lightlint.facts.gradients import Gradients
 from lightlint.facts.keepers import Keepers
 from lightlint.facts.loading import Loading
 from lightlint.facts.logged_keys import LoggedKeys
+from lightlint.facts.loss_dicts import LossDicts
 from lightlint.facts.modes import Modes
 from lightlint.facts.monitors import Monitors
 from lightlint.facts.optimization import Optimization
-from lightlint.facts.loss_dicts import LossDicts
 from lightlint.facts.pickling import Pickling
 from lightlint.facts.prefixes import Prefixes
 from lightlint.facts.processes import Processes

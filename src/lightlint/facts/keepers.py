@@ -85,12 +85,16 @@ class Keepers:
         return self._names.key(target.value) if isinstance(target, cst.Subscript) and self._is_list(target) else ""
 
     def _loops(self, node: cst.CSTNode) -> list[Loop]:
-        """The loops around a node, without those over the items of a dict."""
-        return [each for each in self._tree.loops(node) if self._facts.loss_dicts.loop_over(each) is None]
+        """The loops around a node, without those over the parts of one batch."""
+        return [each for each in self._tree.loops(node) if not self._is_over_parts(each)]
+
+    def _is_over_parts(self, loop: Loop) -> bool:
+        """Whether a loop runs over the items of a dict and trains with none of them."""
+        return self._facts.loss_dicts.loop_over(loop) is not None and not self._trains_or_draws(loop)
 
     def _picks(self, node: cst.CSTNode, root: cst.Name | None) -> bool:
         """Whether a test, of more than what is there already, chooses among the items of a dict those that a node takes."""
-        dicts = [each for each in self._tree.loops(node) if self._facts.loss_dicts.loop_over(each) is not None]
+        dicts = [each for each in self._tree.loops(node) if self._is_over_parts(each)]
         tests = [
             above.test
             for above in self._tree.ancestors(node)
