@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+import libcst as cst
+
+from lightlint.check import Check
+from lightlint.facts.joining import left_alone, may_be_joined
+
+_MAKES = {
+    f"torch.distributed.{name}"
+    for name in ("new_group", "new_subgroups", "new_subgroups_by_enumeration", "init_device_mesh")
+} | {"torch.distributed.device_mesh.init_device_mesh"}
+
+
+class ProcessGroupOnSomeRanks(Check):
+    def visit_Call(self, call: cst.Call) -> None:
+        if not self._makes(call):
+            return
+        members = self._is_of_members(call) and not may_be_joined(self.facts, call, self._makes)
+        if members or left_alone(self.facts, call, self._makes):
+            who = "its members" if members else "some ranks"
+            self.report(
+                call,
+                f"only {who} call `{self.code.text_of(call.func)}`: all ranks have to, and in the same order",
+            )
+
+    def _makes(self, call: cst.Call) -> bool:
+        """Whether a call makes process groups together with all other ranks."""
+        if self.names.call(call) not in _MAKES or self.names.has_star(call):
+            return False
+        local = self.names.argument(call, "use_local_synchronization")
+        return local is None or self.names.constant(local.value) is False
+
+    def _is_of_members(self, call: cst.Call) -> bool:
+        """Whether a test lets only those ranks make a group that are in it: `if rank in ranks: new_group(ranks)`."""
+        given = self.names.argument(call, "ranks", 0)
+        key = self.names.key(given.value) if given is not None else ""
+        return bool(key) and any(self._asks_for(test, key, outcome) for test, outcome in self.facts.conditions(call))
+
+    def _asks_for(self, test: cst.BaseExpression, key: str, outcome: bool) -> bool:
+        match test:
+            case cst.Comparison(left=left, comparisons=[cst.ComparisonTarget(operator=operator, comparator=right)]):
+                held = isinstance(operator, cst.In if outcome else cst.NotIn)
+                return held and self.names.key(right) == key and self.guards.is_rank(left)
+        return False
