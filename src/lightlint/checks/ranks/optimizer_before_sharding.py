@@ -66,8 +66,9 @@ class OptimizerBeforeSharding(Check):
         again = [each for each in self._set(owner, optimizer) if each is not made]
         if flow.reaches(wrap, again) or self._is_mended(owner, optimizer):
             return False
-        if optimizer.startswith("self."):
-            return True
+        node = self.tree.enclosing_class(wrap)
+        if optimizer.startswith("self.") and node is not None:  # another method may make it anew
+            return len(self.classes.attribute_values(node, optimizer.partition(".")[2])) == 1
         return flow.reaches(
             wrap, [name for name in self.tree.own(body_of(owner), cst.Name) if self._uses(name, optimizer)]
         )

@@ -34,7 +34,19 @@ class ProcessGroupOnSomeRanks(Check):
         """Whether a test lets only those ranks make a group that are in it: `if rank in ranks: new_group(ranks)`."""
         given = self.names.argument(call, "ranks", 0)
         key = self.names.key(given.value) if given is not None else ""
-        return bool(key) and any(self._asks_for(test, key, outcome) for test, outcome in self.facts.conditions(call))
+        if given is None or not key or any(map(self._may_be_all, self.facts.reaching.sources(given.value))):
+            return False
+        return any(self._asks_for(test, key, outcome) for test, outcome in self.facts.conditions(call))
+
+    def _may_be_all(self, ranks: cst.BaseExpression) -> bool:
+        """Whether ranks may be those of the whole run: `range(world_size)`."""
+        while self.names.call(ranks) in {"builtins.list", "builtins.tuple", "builtins.set"}:
+            if not isinstance(ranks, cst.Call) or not ranks.args:
+                return False
+            ranks = ranks.args[0].value
+        if not isinstance(ranks, cst.Call) or self.names.call(ranks) != "builtins.range":
+            return False
+        return len(ranks.args) == 1 and not isinstance(ranks.args[0].value, cst.BinaryOperation)
 
     def _asks_for(self, test: cst.BaseExpression, key: str, outcome: bool) -> bool:
         match test:
