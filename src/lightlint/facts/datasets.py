@@ -39,9 +39,14 @@ class Datasets:
     def _drawn(self) -> dict[cst.Call, frozenset[cst.ClassDef]]:
         found = {}
         for loader in self.loaders:
-            given = self._names.argument(loader, "dataset", 0)
-            found[loader] = frozenset(self._inside(given.value, 0)) if given is not None else frozenset()
+            nodes = map(self._classes.local, self.names_of(loader))
+            found[loader] = frozenset(node for node in nodes if node is not None)
         return found
+
+    def names_of(self, loader: cst.Call) -> frozenset[str]:
+        """Canonical names of the classes that a loader's data set is made of, those of other files, too."""
+        given = self._names.argument(loader, "dataset", 0)
+        return frozenset(self._inside(given.value, 0)) if given is not None else frozenset()
 
     def classes_of(self, loader: cst.Call) -> frozenset[cst.ClassDef]:
         """The classes of this file that a loader's data set is made of, through subsets and splits."""
@@ -76,11 +81,11 @@ class Datasets:
         starts = [method for name in READS if (method := self._classes.method(node, name)) is not None]
         return frozenset(function for start in starts for function in self._facts.hooks.reachable(start))
 
-    def _inside(self, expression: cst.CSTNode | None, depth: int) -> set[cst.ClassDef]:
+    def _inside(self, expression: cst.CSTNode | None, depth: int) -> set[str]:
         if depth > _DEPTH or expression is None:
             return set()
         if isinstance(expression, (cst.List, cst.Tuple)):
-            return {node for item in expression.elements for node in self._inside(item.value, depth + 1)}
+            return {name for item in expression.elements for name in self._inside(item.value, depth + 1)}
         if isinstance(expression, cst.Name):
             split = [
                 each.value
@@ -88,12 +93,11 @@ class Datasets:
                 if each.kind is Kind.ASSIGN and each.path and self._names.call(each.value) == _SPLIT
             ]
             if split:
-                return {node for value in split for node in self._inside(value, depth + 1)}
-        found: set[cst.ClassDef] = set()
+                return {name for value in split for name in self._inside(value, depth + 1)}
+        found: set[str] = set()
         calls = [expression] if self._names.call(expression) == _SPLIT else []
         for origin in self._facts.values.origins(expression):
-            node = self._classes.local(origin.name)
-            found |= {node} if node is not None else set()
+            found.add(origin.name)
             calls += [origin.call] if origin.call is not None and origin.name in _HOLDS else []
         for call in calls:
             if isinstance(call, cst.Call) and call.args:

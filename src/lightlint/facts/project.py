@@ -156,21 +156,33 @@ class Project:
 
     def find_class(self, dotted: str, near: Path) -> tuple[ClassSummary, Path] | None:
         """The class a canonical name stands for and the file that defines it, through re-exports."""
+        for summary, name, path in self._trail(dotted, near):
+            if name in summary.classes:
+                return summary.classes[name], path
+        return None
+
+    def find_function(self, dotted: str, near: Path) -> Path | None:
+        """The file of the project that defines the function a canonical name stands for, through re-exports."""
+        for summary, name, path in self._trail(dotted, near):
+            if name not in summary.classes and summary.exports.get(name) == f"{self.module_name(path)}.{name}":
+                return path
+        return None
+
+    def _trail(self, dotted: str, near: Path) -> Iterator[tuple[ModuleSummary, str, Path]]:
+        """The modules that a canonical name leads through, each with the name it goes by there."""
         for _ in range(_HOPS):
             module, _, name = dotted.rpartition(".")
             path = self.find_module(module, near) if module else None
             if path is None:
-                return None
+                return
             summary = self.summary(path)
-            if name in summary.classes:
-                return summary.classes[name], path
+            yield summary, name, path
             following = summary.exports.get(name)
             if following is None:
                 following = next((f"{star}.{name}" for star in summary.stars if self._offers(star, name, path)), None)
             if following is None or following == dotted:
-                return None
+                return
             dotted, near = following, path.parent
-        return None
 
     def _offers(self, module: str, name: str, importer: Path, hops: int = _HOPS) -> bool:
         path = self.find_module(module, importer.parent)

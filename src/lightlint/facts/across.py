@@ -1,0 +1,72 @@
+"""What a function surely runs, also where that stands in other files of the project."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from lightlint.facts.file import FileFacts
+
+_MOST = 40  # functions after which a search gives up
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A function with the facts of the file it stands in."""
+
+    facts: FileFacts
+    function: cst.FunctionDef
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """What tells it from others, also where a file was read twice."""
+        return str(self.facts.path), self.facts.names.qualified(self.function)
+
+    def calls(self) -> Iterator[cst.Call]:
+        """The calls it makes whenever it runs, where there is a GPU."""
+        for call in self.facts.tree.own(self.function.body, cst.Call):
+            tests = self.facts.conditions(call)
+            if all(self.facts.names.call(test) == "torch.cuda.is_available" and came for test, came in tests):
+                yield call
+
+
+def surely_run(facts: FileFacts, start: Place, word: str) -> Iterator[Place]:
+    """A function and those it runs whenever it does; `facts` read the other files, where they hold a word."""
+    found = [start]
+    seen = {start.key}
+    for place in found:
+        yield place
+        for call in place.calls():
+            for new in _called(facts, place, call, word):
+                if new.key not in seen and len(found) < _MOST:
+                    seen.add(new.key)
+                    found.append(new)
+
+
+def calls_into(facts: FileFacts, path: Path, word: str) -> bool:
+    """Whether a file calls functions of other files of the project that hold a word: the quick question before `surely_run`."""
+    project = facts.project
+    rooms = {project.find_function(name, path.parent) for name in project.summary(path).called}
+    return any(word in project.text(each) for each in rooms if each is not None)
+
+
+def _called(facts: FileFacts, place: Place, call: cst.Call, word: str) -> Iterator[Place]:
+    callee = place.facts.hooks.callee(call)
+    if callee is not None:
+        yield Place(place.facts, callee)
+        return
+    name = place.facts.names.call(call) or ""
+    path = facts.project.find_function(name, place.facts.path.parent) if "." in name else None
+    if path is None or word not in facts.project.text(path):
+        return
+    other = facts if path == facts.path else facts.other(path)
+    if other is not None:
+        wanted = f"{other.module_name}.{name.rpartition('.')[2]}"
+        nodes = [each for each in other.tree.all(cst.FunctionDef) if other.names.defined(each) == wanted]
+        yield from (Place(other, node) for node in nodes if len(nodes) == 1 and not node.decorators)
