@@ -113,6 +113,10 @@ class Classes:
         out of sight."""
         return tuple(name for name, _ in self._above(node))
 
+    def line(self, node: cst.ClassDef) -> tuple[cst.ClassDef, ...]:
+        """A class and those above it, as far as they stand in this file."""
+        return (node, *filter(None, map(self.local, self.ancestors(node))))
+
     def _above(self, node: cst.ClassDef) -> tuple[_Seen, ...]:
         if node not in self._ancestors:
             self._ancestors[node] = tuple(self._joined(self.base_names(node), self._path.parent, ()))
@@ -195,7 +199,7 @@ class Classes:
     def constant(self, node: cst.ClassDef, attribute: str, default: object) -> object:
         """The one constant a class or its bases give `self.attribute`; `default` if none does, `UNKNOWN` if several do."""
         values: list[object] = []
-        for each in (node, *filter(None, map(self.local, self.ancestors(node)))):
+        for each in self.line(node):
             values.extend(self._own_constants(each, attribute))
         if not values:
             values = [each.constants[attribute] for each in self._summaries(node) if attribute in each.constants]

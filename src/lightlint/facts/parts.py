@@ -24,8 +24,8 @@ class Parts:
 
     def of_self(self, node: cst.ClassDef, attribute: str) -> list[Source]:
         """What a class and those above it in this file set `self.attribute` to."""
-        above = filter(None, map(self._classes.local, self._classes.ancestors(node)))
-        return [source for each in (node, *above) for source in self._classes.attribute_sources(each, attribute)]
+        line = self._classes.line(node)
+        return [source for each in line for source in self._classes.attribute_sources(each, attribute)]
 
     def of_object(self, node: cst.ClassDef, attribute: str) -> list[Source]:
         """As `of_self`, for an object made of a class in plain sight; empty where more than the class may set it."""

@@ -34,16 +34,21 @@ class TensorUses:
         self._names = facts.names
 
     def in_forward(self, node: cst.ClassDef, name: str) -> list[cst.Attribute]:
-        """Reads of the attribute in what a forward pass runs."""
-        starts = [method for each in _STEPS if (method := self._facts.classes.methods(node).get(each)) is not None]
-        reached = {function for start in starts for function in self._facts.hooks.reachable(start)}
+        """Reads of the attribute in what a forward pass of a class runs, in its bases, too."""
+        reached = self.forward(node)
         return [
             each
-            for each in self._tree.within(node, cst.Attribute)
+            for room in self._facts.classes.line(node)
+            for each in self._tree.within(room, cst.Attribute)
             if each.attr.value == name
-            and self._facts.classes.self_class(each.value) is node
+            and self._facts.classes.self_class(each.value) is room
             and self._tree.function(each) in reached
         ]
+
+    def forward(self, node: cst.ClassDef) -> set[cst.FunctionDef]:
+        """The functions of this file that a forward pass of a class runs."""
+        starts = [method for each in _STEPS if (method := self._facts.classes.method(node, each)) is not None]
+        return {function for start in starts for function in self._facts.hooks.reachable(start)}
 
     def is_surely_mixed(self, use: cst.Attribute) -> bool:
         """Whether a read surely meets a tensor of another device, once the module is moved."""

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import libcst as cst
 
 from lightlint.check import Check, Repair
@@ -15,25 +17,48 @@ class TensorAttributeNotBuffer(Check):
             return
         target, method = assign.targets[0].target, self.tree.function(assign)
         node, name = self.classes.self_class(target.value), target.attr.value
-        if node is None or method is None or method.name.value != "__init__" or name == "example_input_array":
+        if node is None or method is None or name == "example_input_array":
             return
-        if not self.classes.is_a(node, NN_MODULE) or not self.facts.tensors.is_made_here(assign.value, any_size=True):
-            return
-        if len(self.classes.attribute_sources(node, name)) != 1 or self._moves_itself(node, name):
+        if not self.facts.tensors.is_made_here(assign.value, any_size=True):
             return
         sized = self.facts.tensors.is_made_here(assign.value)
-        uses = TensorUses(self.facts)
-        read = uses.in_forward(node, name)
-        if any((sized and uses.is_surely_mixed(use)) or uses.weighs_classes(use) for use in read):
-            self.report(
-                target,
-                f"`self.{name}` is no buffer: it stays on the CPU when the module is moved",
-                repair=Repair("make it a buffer", as_buffer(self.code, assign, name), Applicability.UNSAFE),
-            )
+        if any(self._mixes(each, name, sized=sized) for each in self._made_with(node, method)):
+            registers = self.classes.is_a(node, NN_MODULE)
+            buffer = Repair("make it a buffer", as_buffer(self.code, assign, name), Applicability.UNSAFE)
+            message = f"`self.{name}` is no buffer: it stays on the CPU when the module is moved"
+            self.report(target, message, repair=buffer if registers else None)
 
-    def _moves_itself(self, node: cst.ClassDef, name: str) -> bool:
-        """Whether the class moves tensors in its own way, or asks for the attribute by name."""
-        if any(self.classes.has_method(node, each) for each in ("_apply", "to", "cuda")):
+    def _made_with(self, node: cst.ClassDef, method: cst.FunctionDef) -> Iterator[cst.ClassDef]:
+        """The modules, a class or what derives from it, whose making runs a method of the class, and nothing else does."""
+        for each in self.tree.all(cst.ClassDef):
+            init = self.classes.method(each, "__init__") if node in self.classes.line(each) else None
+            if init is None or not self.classes.is_a(each, NN_MODULE):
+                continue
+            if method is init or self._is_part(method, init, each):
+                yield each
+
+    def _is_part(self, method: cst.FunctionDef, init: cst.FunctionDef, module: cst.ClassDef) -> bool:
+        making = self.hooks.reachable(init)
+        if method not in making or method in TensorUses(self.facts).forward(module):
+            return False
+        if method.name.value == "__init__":
             return True
-        texts = [self.names.constant(each) for each in self.tree.within(node, cst.SimpleString)]
+        calls = [call for call in self.tree.all(cst.Call) if self.names.method(call) == method.name.value]
+        return all(self.tree.function(call) in making for call in calls)
+
+    def _mixes(self, module: cst.ClassDef, name: str, *, sized: bool) -> bool:
+        """Whether a forward pass of a module surely mixes the attribute, which nothing moves, with moved tensors."""
+        line = self.classes.line(module)
+        sources = [source for each in line for source in self.classes.attribute_sources(each, name)]
+        if len(sources) != 1 or self._moves_itself(module, line, name):
+            return False
+        uses = TensorUses(self.facts)
+        read = uses.in_forward(module, name)
+        return any((sized and uses.is_surely_mixed(use)) or uses.weighs_classes(use) for use in read)
+
+    def _moves_itself(self, module: cst.ClassDef, line: tuple[cst.ClassDef, ...], name: str) -> bool:
+        """Whether a class moves tensors in its own way, or asks for the attribute by name."""
+        if any(self.classes.has_method(module, each) for each in ("_apply", "to", "cuda")):
+            return True
+        texts = [self.names.constant(each) for room in line for each in self.tree.within(room, cst.SimpleString)]
         return name in texts
