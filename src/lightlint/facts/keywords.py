@@ -119,7 +119,8 @@ def _of_dict(tree: Tree, names: Names, value: cst.BaseExpression, call: cst.Call
             known = scope is tree.owner(call) or (
                 isinstance(scope, cst.Module) and isinstance(bound[0].value, cst.Dict)
             )
-            if known and isinstance(scope, (cst.FunctionDef, cst.Module)) and not _is_taken(tree, names, value.value):
+            taken = _is_taken(tree, names, value.value) or _is_set_elsewhere(tree, names, value.value, scope)
+            if known and isinstance(scope, (cst.FunctionDef, cst.Module)) and not taken:
                 yield from held(tree, names, value.value, bound[0].value, scope, call)
 
 
@@ -131,6 +132,13 @@ def _is_taken(tree: Tree, names: Names, name: str) -> bool:
         and names.key(each.func.value) == name
         for each in tree.all(cst.Call)
     )
+
+
+def _is_set_elsewhere(tree: Tree, names: Names, name: str, scope: cst.CSTNode) -> bool:
+    """Whether a function of the file sets keys of a dict of the module."""
+    targets = [each.target for each in tree.all(cst.AssignTarget)] if isinstance(scope, cst.Module) else []
+    items = [each for each in targets if isinstance(each, cst.Subscript) and names.key(each.value) == name]
+    return any(tree.owner(each) is not scope for each in items)
 
 
 def held(

@@ -3,6 +3,7 @@ from __future__ import annotations
 import libcst as cst
 
 from lightlint.check import Check, Repair
+from lightlint.facts.keywords import keywords
 from lightlint.facts.updates import parameters_of
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import Draft, drop_statement, replace
@@ -29,8 +30,11 @@ class HalfModelWithScaler(Check):
         if not isinstance(call.func, cst.Attribute) or self.names.of(call.func):
             return False
         spelled = call.func.attr.value
-        given = [self.names.of(arg.value) for arg in call.args]
-        return (spelled == method and not call.args) or (spelled == "to" and bool(dtypes & set(given)))
+        if spelled != "to":
+            return spelled == method and not call.args
+        given = {self.names.of(arg.value) for arg in call.args if not arg.star}
+        travelling = [each.value for each in keywords(self.tree, self.names, call) if each.name == "dtype"]
+        return bool(dtypes & given) or (len(travelling) == 1 and self.names.of(travelling[0]) in dtypes)
 
     def _modules(self, call: cst.Call) -> list[str]:
         """The keys of what is cast: `net` of `net.half()`, `model` too of `model = net.half()`."""
@@ -87,6 +91,8 @@ class HalfModelWithScaler(Check):
         words = [name.value for name in self.tree.all(cst.Name)]
         if "autocast" not in words or words.count("half") != 1 or not isinstance(call.func, cst.Attribute):
             return None
+        if len(call.args) > 1 or self.names.has_star(call):
+            return None  # it moves the model, too
         statement = self.tree.statement(call)
         if isinstance(statement, cst.Expr) and statement.value is call:
             return drop_statement(self.code, statement)

@@ -5,6 +5,7 @@ import re
 import libcst as cst
 
 from lightlint.check import Check, Repair
+from lightlint.facts.keywords import keywords
 from lightlint.facts.world import TRAINER
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import drop_statement, remove_argument
@@ -13,26 +14,34 @@ _SWITCHES = {"torch.autograd.set_detect_anomaly", "torch.autograd.anomaly_mode.s
 _DEBUG = re.compile(r"debug|test|nan|anomal|repro", re.IGNORECASE)
 
 
+_MESSAGE = "anomaly detection is on for the whole run: every backward pass is checked"
+
+
 class AnomalyModeLeftOn(Check):
     def visit_Call(self, call: cst.Call) -> None:
         name = self.names.call(call)
         if name in _SWITCHES:
-            given = self.names.argument(call, "mode", 0)
-            statement = self.tree.statement(call)
-            if given is None or self.names.constant(given.value) is not True or not isinstance(statement, cst.Expr):
-                return
-            if self._is_meant(call):
-                return
-            repair = Repair("drop the call", drop_statement(self.code, statement), Applicability.UNSAFE)
-            self.report(
-                call, "anomaly detection is on for the whole run: every backward pass is checked", repair=repair
-            )
+            self._check_switch(call)
         elif name == TRAINER:
-            arg = self.names.argument(call, "detect_anomaly")
-            if arg is None or self.names.constant(arg.value) is not True or self._is_meant(call):
-                return
+            self._check_trainer(call)
+
+    def _check_switch(self, call: cst.Call) -> None:
+        given = self.names.argument(call, "mode", 0)
+        statement = self.tree.statement(call)
+        if given is None or self.names.constant(given.value) is not True or not isinstance(statement, cst.Expr):
+            return
+        if not self._is_meant(call):
+            repair = Repair("drop the call", drop_statement(self.code, statement), Applicability.UNSAFE)
+            self.report(call, _MESSAGE, repair=repair)
+
+    def _check_trainer(self, call: cst.Call) -> None:
+        given = [each for each in keywords(self.tree, self.names, call) if each.name == "detect_anomaly"]
+        if len(given) != 1 or self.names.constant(given[0].value) is not True or self._is_meant(call):
+            return
+        arg, repair = given[0].node, None
+        if isinstance(arg, cst.Arg):
             repair = Repair("drop the argument", remove_argument(self.code, call, arg), Applicability.UNSAFE)
-            self.report(arg, "anomaly detection is on for the whole run: every backward pass is checked", repair=repair)
+        self.report(arg, _MESSAGE, repair=repair)
 
     def _is_meant(self, call: cst.Call) -> bool:
         """Whether a test decides about it, or names say that this is no training proper."""
