@@ -94,6 +94,8 @@ class Containers:
             returns = self._values.returns(callee) if callee is not None and depth <= DEPTH else []
             if self._values.is_optimizers(value) and not path:
                 return [Origin(OPTIMIZER, value)]
+            if self._names.call(value) == "collections.defaultdict" and len(value.args) == 1 and not path:
+                return self._made_by_default(value.args[0].value, depth)
             return [o for each in returns for o in self._of_container(each, path, depth + 1, key)] or [None]
         if path:
             inner = item_of(value, path[0]) if isinstance(value, (cst.List, cst.Tuple)) else None
@@ -114,6 +116,13 @@ class Containers:
                 added = self._added(node, f"self.{value.attr.value}", depth)
                 return [*self._of_container(*sources[0], depth + 1, key, empty=added), *added]
         return [None]
+
+    def _made_by_default(self, factory: cst.BaseExpression, depth: int) -> list[Origin | None]:
+        """Origins of what a `defaultdict` makes for a key it lacks, with a class of this file or a lambda."""
+        if isinstance(factory, cst.Lambda):
+            return self._values.origins_at(factory.body, depth + 1)
+        name = self._names.of(factory)
+        return [Origin(name) if name and self._classes.local(name) is not None else None]
 
     def _items(
         self, display: cst.List | cst.Tuple | cst.Dict | cst.Set, key: object

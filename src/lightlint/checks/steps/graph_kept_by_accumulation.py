@@ -32,7 +32,7 @@ class GraphKeptByAccumulation(Check):
             return
         if not isinstance(call.func, cst.Attribute) or self.classes.is_self(call.func.value):
             return
-        for statement in self.tree.own(callee.body, cst.AugAssign):
+        for statement in self.tree.own(callee.body, cst.AugAssign, cst.Assign):
             keeper = self.facts.keepers.of(statement)
             if keeper is None or any(map(self.facts.keepers.cuts, keeper.values)):
                 continue
