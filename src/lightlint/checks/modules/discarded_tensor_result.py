@@ -1,14 +1,13 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import libcst as cst
 
 from lightlint.check import Check, Repair
 from lightlint.facts.bindings import Binding, Kind
+from lightlint.facts.drawn import Drawn
 from lightlint.facts.failures import is_expected
 from lightlint.finding import Applicability
-from lightlint.fixes.edits import Draft, RawEdit
+from lightlint.fixes.edits import Draft, RawEdit, replace
 
 _MOVING = {"to", "cuda", "cpu", "float", "half", "double", "long", "type"}
 _TENSOR_ONLY = {
@@ -53,15 +52,56 @@ class DiscardedTensorResult(Check):
         if method not in _MOVING | _TENSOR_ONLY or not isinstance(receiver, cst.Name):
             return
         new = method in _NEVER_IN_PLACE and self._is_computed(receiver)
-        if not new and not self._is_tensor(receiver) and not self.facts.results.is_tensor(receiver):
+        if not new and not Drawn(self.facts).is_tensor(receiver) and not self.facts.results.is_tensor(receiver):
             return
         if self._is_wanted(statement, call):
             return
         self.report(
             call,
             f"`{receiver.value}.{method}()` returns a new tensor, which is dropped: `{receiver.value}` stays as it is",
-            repair=self._repair(statement, receiver.value),
+            repair=self._repair(statement, receiver.value) if not self._is_drawn(receiver) else None,
         )
+
+    def visit_Assign(self, assign: cst.Assign) -> None:
+        """A loop that binds the moved item to its own variable only: `for k, v in batch.items(): v = v.cuda()`."""
+        target, call = assign.targets[0].target, assign.value
+        if not isinstance(target, cst.Name) or not isinstance(call, cst.Call) or len(assign.targets) != 1:
+            return
+        name, method = target.value, self.names.method(call)
+        if method not in _MOVING or not isinstance(call.func, cst.Attribute) or self.names.key(call.func.value) != name:
+            return
+        drawn = Drawn(self.facts)
+        loops = [each for each in self.names.bindings.lookup(target) if each.kind is Kind.LOOP]
+        binding = next((each for each in loops if self.tree.loops(assign)[:1] == [drawn.loop_of(each)]), None)
+        if binding is None or not drawn.draws_tensors(binding) or self._is_read_later(assign, target):
+            return
+        message = f"`{name}.{method}()` returns a new tensor, and only the loop's own `{name}` is bound to it"
+        self.report(call, message, repair=self._put_back(drawn, binding, target))
+
+    def _is_read_later(self, assign: cst.Assign, target: cst.Name) -> bool:
+        """Whether something may read the name as the assignment leaves it."""
+        owner = self.tree.owner(assign)
+        uses = [each for each in self.tree.within(owner, cst.Name) if each.value == target.value and each is not target]
+        bound = [each.site for each in self.names.bindings.lookup(target) if each.site is not target]
+        flow = self.facts.flow(owner)
+        return any(
+            self.tree.owner(each) is not owner or flow.reaches(assign, [each], avoiding=bound)
+            for each in uses
+            if each not in bound and not self.tree.contains(assign.value, each)
+        )
+
+    def _put_back(self, drawn: Drawn, binding: Binding, target: cst.Name) -> Repair | None:
+        """The moved value put where it came from, where the loop has the key."""
+        batch, loop = drawn.dict_of(binding), drawn.loop_of(binding)
+        key = loop.target.elements[0].value if loop is not None and isinstance(loop.target, cst.Tuple) else None
+        if batch is None or not isinstance(key, cst.Name):
+            return None
+        draft = replace(self.code, target, f"{batch.value}[{key.value}]")
+        return Repair("put it back into the batch", draft, Applicability.UNSAFE)
+
+    def _is_drawn(self, name: cst.Name) -> bool:
+        """Whether a name is a loop's variable, whose new value nothing would keep."""
+        return any(each.kind is Kind.LOOP and not each.path for each in self.names.bindings.lookup(name))
 
     def _judge_function(self, statement: cst.Expr, call: cst.Call) -> None:
         """`np.fliplr(image)` where the image is used afterwards: it gives another array or tensor."""
@@ -93,40 +133,9 @@ class DiscardedTensorResult(Check):
         start = self.facts.span(statement)[0]
         return Repair("assign the result", Draft((RawEdit(start, start, f"{name} = "),)), Applicability.UNSAFE)
 
-    def _is_tensor(self, name: cst.Name) -> bool:
-        """Whether a name surely is a tensor: made by torch, or an item of a loader's batch."""
-        found = self.names.bindings.lookup(name)
-        if not found:
-            return False
-        for each in found:
-            if each.kind is Kind.LOOP:
-                if not self._is_item(each):
-                    return False
-            elif each.kind is Kind.ASSIGN and each.path and isinstance(each.value, cst.Name):
-                drawn = self.names.bindings.lookup(each.value)  # `x, y = batch`
-                if len(drawn) != 1 or not self._is_item(replace(drawn[0], path=(*drawn[0].path, *each.path))):
-                    return False
-            elif each.kind is not Kind.ASSIGN or not self._is_made(each.value, each.path):
-                return False
-        return True
-
-    def _is_item(self, drawn: Binding) -> bool:
-        """Whether a loop draws an item of a loader's batch, which it or `enumerate` counts."""
-        if drawn.kind is not Kind.LOOP or drawn.value is None:
-            return False
-        source, path = drawn.value, drawn.path
-        if self.names.call(source) == "builtins.enumerate" and isinstance(source, cst.Call) and path[:1] == (1,):
-            source, path = source.args[0].value, path[1:]
-        return bool(path) and self.values.is_loader(source)
-
     def _is_computed(self, name: cst.Name) -> bool:
         """Whether a name holds what a call or a batch gave, and no object of a class in sight with methods of its own."""
         found = self.names.bindings.lookup(name)
         plain = all(each.kind is Kind.LOOP or isinstance(each.value, cst.Call) for each in found)
         known = self.values.origins(name)
         return bool(found) and plain and not any(self.classes.local(each.name) for each in known)
-
-    def _is_made(self, value: cst.BaseExpression | None, path: tuple[int, ...]) -> bool:
-        return self.facts.tensors.is_made_here(value, path) or (
-            not path and (self.names.call(value) or "") in {"torch.cat", "torch.stack", "torch.matmul"}
-        )
