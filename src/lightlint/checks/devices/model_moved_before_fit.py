@@ -3,6 +3,8 @@ from __future__ import annotations
 import libcst as cst
 
 from lightlint.check import Check, Repair
+from lightlint.facts.cuda import is_gpu
+from lightlint.facts.forks import forks, use_before
 from lightlint.facts.world import TRAINER, Ranks
 from lightlint.finding import Tier
 from lightlint.fixes.edits import drop_statement, replace
@@ -16,14 +18,25 @@ class ModelMovedBeforeFit(Check):
         model = self._fitted(call)
         if model is None:
             return
+        use = self._use_before_fork(call)
+        if use is not None:
+            message = "CUDA is in use from here on, and the processes that `fit` forks cannot use it any more"
+            self.report(use, message, tier=Tier.ERROR)
         if isinstance(model, cst.Call):
             if self._moves(model):
                 self._report(model)
             return
         key = self.names.key(model)
         for move in self.tree.own(self.tree.owner(call), cst.Call) if key else ():
-            if self._moves(move) and self._lands_in(move, key) and self._only_leads_to(move, call, key):
+            lands = move is not use and self._moves(move) and self._lands_in(move, key)
+            if lands and self._only_leads_to(move, call, key):
                 self._report(move)
+
+    def _use_before_fork(self, fit: cst.Call) -> cst.Call | None:
+        """What uses CUDA in the main process first, where the Trainer forks it then."""
+        trainer = self.values.constructor(fit.func.value) if isinstance(fit.func, cst.Attribute) else None
+        made = trainer.call if trainer is not None else None
+        return use_before(self.facts, fit) if made is not None and forks(self.facts, made) else None
 
     def _fitted(self, call: cst.Call) -> cst.BaseExpression | None:
         """The model that a call of `Trainer.fit` trains."""
@@ -41,18 +54,7 @@ class ModelMovedBeforeFit(Check):
         if method == "cuda":
             return True
         target = self.names.argument(call, "device", 0)
-        return method == "to" and target is not None and self._is_gpu(target.value)
-
-    def _is_gpu(self, device: cst.BaseExpression) -> bool:
-        if isinstance(device, cst.IfExp):
-            return self._is_gpu(device.body) or self._is_gpu(device.orelse)
-        if isinstance(device, cst.Call) and self.names.call(device) == "torch.device" and device.args:
-            return self._is_gpu(device.args[0].value)
-        if isinstance(device, cst.Name):
-            found = self.facts.bindings.lookup(device)
-            return len(found) == 1 and found[0].value is not None and not found[0].path and self._is_gpu(found[0].value)
-        value = self.names.constant(device)
-        return isinstance(value, str) and value.startswith("cuda")
+        return method == "to" and target is not None and is_gpu(self.names, target.value)
 
     def _lands_in(self, move: cst.Call, key: str) -> bool:
         """Whether the moved model is, or is assigned to, the name that `fit` gets."""
