@@ -30,10 +30,12 @@ class Place:
 
     def calls(self) -> Iterator[cst.Call]:
         """The calls it makes whenever it runs, where there is a GPU."""
-        for call in self.facts.tree.own(self.function.body, cst.Call):
-            tests = self.facts.conditions(call)
-            if all(self.facts.names.call(test) == "torch.cuda.is_available" and came for test, came in tests):
-                yield call
+        return (call for call in self.facts.tree.own(self.function.body, cst.Call) if runs_always(self.facts, call))
+
+
+def runs_always(facts: FileFacts, node: cst.CSTNode) -> bool:
+    """Whether no test but for a GPU keeps what is around a node, a function or a module, from running it."""
+    return all(facts.names.call(test) == "torch.cuda.is_available" and came for test, came in facts.conditions(node))
 
 
 def surely_run(facts: FileFacts, start: Place, word: str) -> Iterator[Place]:

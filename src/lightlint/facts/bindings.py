@@ -106,7 +106,7 @@ class Bindings:
     @cached_property
     def stars(self) -> list[str]:
         """The modules of which everything is imported."""
-        return [self._origin(node) for node in self._tree.all(cst.ImportFrom) if isinstance(node.names, cst.ImportStar)]
+        return [self.origin(node) for node in self._tree.all(cst.ImportFrom) if isinstance(node.names, cst.ImportStar)]
 
     @cached_property
     def by_scope(self) -> dict[Scope, dict[str, list[Binding]]]:
@@ -258,13 +258,13 @@ class Bindings:
         if isinstance(node.names, cst.ImportStar):
             return
         scope = self._tree.scope(node)
-        module = self._origin(node)
+        module = self.origin(node)
         for alias in node.names:
             name = dotted_name(alias.name)
             local = dotted_name(alias.asname.name) if alias.asname else name
             yield Binding(local, Kind.IMPORT, alias, scope, dotted=f"{module}.{name}")
 
-    def _origin(self, node: cst.ImportFrom) -> str:
+    def origin(self, node: cst.ImportFrom) -> str:
         """The full name of the module that a `from` import names."""
         module = dotted_name(node.module)
         return absolute(module, len(node.relative), self._package) if node.relative else module

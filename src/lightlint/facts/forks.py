@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from lightlint.facts.across import Place
-from lightlint.facts.cuda import starts_cuda
+from lightlint.facts.cuda_uses import uses_cuda
 from lightlint.facts.keywords import keywords
 
 if TYPE_CHECKING:
@@ -49,17 +48,10 @@ def use_before(facts: FileFacts, run: cst.Call) -> cst.Call | None:
     calls = [each for each in facts.tree.own(owner, cst.Call) if facts.tree.order(each) < facts.tree.order(run)]
     known = {id(test) for test, _ in facts.conditions(run)}
     for call in sorted(calls, key=facts.tree.order):
-        if _uses_cuda(facts, call) and all(_holds(facts, *each, known) for each in facts.conditions(call)):
+        if uses_cuda(facts, call) and all(_holds(facts, *each, known) for each in facts.conditions(call)):
             return call
     return None
 
 
 def _holds(facts: FileFacts, test: cst.BaseExpression, outcome: bool, known: set[int]) -> bool:
     return id(test) in known or (outcome and facts.names.call(test) == "torch.cuda.is_available")
-
-
-def _uses_cuda(facts: FileFacts, call: cst.Call) -> bool:
-    if starts_cuda(facts.names, call):
-        return True
-    callee = facts.hooks.callee(call) if isinstance(call.func, cst.Name) else None
-    return callee is not None and any(starts_cuda(facts.names, each) for each in Place(facts, callee).calls())

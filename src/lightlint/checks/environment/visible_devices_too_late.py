@@ -3,19 +3,10 @@ from __future__ import annotations
 import libcst as cst
 
 from lightlint.check import Check
+from lightlint.facts.cuda import starts_cuda
+from lightlint.facts.cuda_uses import module_using_cuda
 
-_STARTS = {
-    f"torch.cuda.{name}"
-    for name in (
-        "set_device",
-        "current_device",
-        "get_device_name",
-        "get_device_properties",
-        "init",
-        "mem_get_info",
-        "synchronize",
-    )
-}
+_STARTING = ("subprocess.", "multiprocessing.", "torch.multiprocessing.", "os.system", "os.exec", "os.spawn")
 
 
 class VisibleDevicesTooLate(Check):
@@ -31,6 +22,23 @@ class VisibleDevicesTooLate(Check):
             self.report(
                 assign.targets[0].target, "CUDA is in use before this line, and does not read the variable again"
             )
+            return
+        module = self._imported_before(assign, owner)
+        if module:
+            self.report(
+                assign.targets[0].target,
+                f"CUDA is in use since `{module}` was imported, and does not read the variable again",
+            )
+
+    def _imported_before(self, assign: cst.Assign, owner: cst.FunctionDef | cst.Module) -> str:
+        """The module of the project that started CUDA when this one was imported; empty where processes that this one
+        starts may be whom the variable is for."""
+        if any((self.names.call(each) or "").startswith(_STARTING) for each in self.tree.all(cst.Call)):
+            return ""
+        found = module_using_cuda(self.facts, owner, assign)
+        if found or isinstance(owner, cst.Module):
+            return found
+        return module_using_cuda(self.facts, self.tree.module, owner)
 
     def _is_variable(self, target: cst.BaseExpression) -> bool:
         match target:
@@ -42,18 +50,7 @@ class VisibleDevicesTooLate(Check):
 
     def _uses(self, owner: cst.FunctionDef | cst.Module) -> list[cst.Call]:
         """The calls in a body that surely start CUDA, tests aside."""
-        found = [call for call in self.tree.own(owner, cst.Call) if self._starts_cuda(call)]
+        found = [call for call in self.tree.own(owner, cst.Call) if starts_cuda(self.names, call)]
         if isinstance(owner, cst.Module):
             found = [call for call in found if not self.facts.conditions(call)]
         return found
-
-    def _starts_cuda(self, call: cst.Call) -> bool:
-        name, method = self.names.call(call) or "", self.names.method(call)
-        if name in _STARTS:
-            return True
-        if isinstance(call.func, cst.Attribute) and method == "cuda" and not name:
-            return True
-        device = self.names.argument(call, "device", 0 if method == "to" else None)
-        value = self.names.constant(device.value) if device is not None else None
-        makes = (name.startswith("torch.") and name != "torch.device") or (method == "to" and not name)
-        return makes and isinstance(value, str) and value.startswith("cuda")
