@@ -28,7 +28,7 @@ class GraphKeptByAccumulation(Check):
     def _check_meter(self, call: cst.Call) -> None:
         """An object of this file that adds what it is given to a sum of its own: `losses.update(loss, n)`."""
         callee = self.facts.steps.callee(call)
-        if callee is None or self.tree.class_of(callee) is None or self.loops.per_batch(call) is None:
+        if callee is None or self.tree.class_of(callee) is None or self.loops.per_batch(self._around(call)) is None:
             return
         if not isinstance(call.func, cst.Attribute) or self.classes.is_self(call.func.value):
             return
@@ -36,7 +36,8 @@ class GraphKeptByAccumulation(Check):
             keeper = self.facts.keepers.of(statement)
             if keeper is None or any(map(self.facts.keepers.cuts, keeper.values)):
                 continue
-            if self.facts.gradients.may_be_off(statement) or any(self.facts.keepers.reaches(keeper)):
+            trained, leaves = self.facts.keepers.reaches(keeper)
+            if trained or self.facts.gradients.may_be_off(statement):
                 continue
             words = [word for value in keeper.values for word in self.tree.within(value, cst.Name)]
             for word in words:
@@ -45,13 +46,22 @@ class GraphKeptByAccumulation(Check):
                     continue
                 given = self.values.given(callee, call, word.value)
                 graphs = self.facts.gradients.graphs(given) if given is not None else []
-                if graphs and given is not None:
+                if graphs and given is not None and (not leaves or all(graph.freed for graph in graphs)):
                     self.report(
                         call,
                         f"`{self.code.text_of(call.func)}` keeps the autograd graph of every `{self.code.text_of(given)}`",
                         repair=self._repair(graphs),
                     )
                     return
+
+    def _around(self, call: cst.Call) -> cst.CSTNode:
+        """A call, or the outermost of the loops around it that only go through what a dict holds."""
+        node: cst.CSTNode = call
+        for loop in self.tree.loops(call):
+            if not isinstance(loop, cst.For) or self.names.method(loop.iter) not in {"items", "values"}:
+                break
+            node = loop
+        return node
 
     def _check(self, node: cst.CSTNode) -> None:
         keeper = self.facts.keepers.of(node)
