@@ -16,6 +16,15 @@ _STARTING = {
         "reset_peak_memory_stats", "get_rng_state", "set_per_process_memory_fraction",
     )
 }  # fmt: skip
+# of what takes a `device`, what makes nothing there
+_NAMING = (
+    "torch.cuda.",
+    "torch.amp.",
+    "torch.set_default_device",
+    "torch.random.",
+    "torch.autocast",
+    "torch.profiler.",
+)
 _DEPTH = 3
 
 
@@ -31,7 +40,7 @@ def puts_on_gpu(names: Names, call: cst.Call) -> bool:
         return True
     given = call.args[0].value if method == "to" and call.args and isinstance(call.func, cst.Attribute) else None
     device = names.argument(call, "device")
-    if device is not None and name.startswith("torch.") and method != "device":
+    if device is not None and name.startswith("torch.") and method != "device" and not name.startswith(_NAMING):
         given = device.value
     return given is not None and is_gpu(names, given)
 
