@@ -183,6 +183,9 @@ class Configured:
         for entries in dicts:
             if "lr_scheduler" in entries.values:
                 schedulers.append((entries.values["lr_scheduler"], entries))
+        counted = [value] if parts[:1] != (Part.LIST,) else self._sources(items[0]) if items else []
+        if not all(map(self._contents.is_counted, counted)):
+            optimizers = None
         read = [self._schedulers(written, beside) for written, beside in schedulers]
         return Returned(
             statement,

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import libcst as cst
 
+from lightlint.facts.bindings import unpacked
 from lightlint.facts.names import Names
 from lightlint.facts.tree import Tree
 
@@ -44,6 +45,24 @@ class Contents:
                 return None
             items.append(call.args[0].value)
         return items
+
+    def is_counted(self, display: cst.BaseExpression) -> bool:
+        """Whether a list surely holds as many items as `items` gives: none is appended in a loop, under a condition, or too late."""
+        made, owner = self._tree.statement(display), self._tree.owner(display)
+        leaves = [self._tree.order(each) for each in self._tree.own(owner, cst.Return)]
+        block = self._block(made)
+        for use in self._other_uses(display):
+            added = self._tree.statement(use)
+            # a `return` on the way hands out what is there by then
+            early = made is None or any(self._tree.order(made) < each < self._tree.order(use) for each in leaves)
+            if early or self._block(added) is not block:
+                return False
+        return True
+
+    def _block(self, statement: cst.CSTNode | None) -> cst.CSTNode | None:
+        """The block whose line a simple statement is, or is a part of."""
+        line = self._tree.parent(statement) if statement is not None else None
+        return self._tree.parent(line) if isinstance(line, cst.SimpleStatementLine) else line
 
     def entries(self, source: cst.BaseExpression) -> list[Entries]:
         """The one dict that a display or a `dict(...)` makes, with what is put into it later; none for anything else."""
@@ -84,14 +103,7 @@ class Contents:
 
     def _other_uses(self, display: cst.BaseExpression) -> list[cst.Name]:
         """The uses of the names a display is bound to that may change it: all but reading it and handing it on."""
-        target = self._tree.parent(display)
-        names = (
-            [each.target for each in target.targets]
-            if isinstance(target, cst.Assign)
-            else [target.target]
-            if isinstance(target, cst.AnnAssign)
-            else []
-        )
+        names = self._named(display)
         owner = self._tree.owner(display)
         uses: list[cst.Name] = []
         for name in names:
@@ -102,6 +114,16 @@ class Contents:
                     if use.value == name.value and use is not name and self._may_change(use)
                 )
         return uses
+
+    def _named(self, display: cst.BaseExpression) -> list[cst.CSTNode]:
+        """What a display is assigned to, also as a part of an assignment of several: `first, second = [], []`."""
+        statement = self._tree.statement(display)
+        if isinstance(statement, cst.AnnAssign):
+            return [statement.target] if statement.value is display else []
+        if not isinstance(statement, cst.Assign):
+            return []
+        pairs = [pair for each in statement.targets for pair in unpacked(each.target, statement.value)]
+        return [leaf for leaf, value, path in pairs if value is display and not path]
 
     def _may_change(self, use: cst.Name) -> bool:
         above = self._tree.parent(use)
