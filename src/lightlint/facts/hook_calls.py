@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import libcst as cst
+
+from lightlint.facts.api import Parameter, Signature
 from lightlint.facts.hooks import STEPS, TRAINING_STEP, Owner
 from lightlint.facts.overrides import Taken, class_api
 from lightlint.facts.versions import Version
@@ -20,12 +23,16 @@ _BY_NAME = {
 
 @dataclass(frozen=True, slots=True)
 class Passed:
-    """Arguments of a call: those surely passed by position, those it may pass besides, those passed by name."""
+    """Arguments of a call: those surely passed by position, those it may pass besides, those passed by name.
+
+    `gone` are names of arguments that older releases passed between or behind those that are left.
+    """
 
     sure: tuple[str, ...]
     possible: tuple[str, ...]
     by_name: frozenset[str]
     unlimited: bool
+    gone: frozenset[str] = frozenset()
 
     def missing(self, taken: Taken) -> list[str]:
         """Parameters that a method requires and no call passes."""
@@ -33,12 +40,34 @@ class Passed:
             return []
         free = [each for each in taken.positional if each.name.value not in self.by_name]
         given = (*self.sure, *self.possible)
-        rest = [each.name.value for each in free[len(given) :] if each.default is None]
+        over = [each.name.value for each in free[len(given) :] if each.default is None]
+        rest = self._left_over(free, over) if over else []
         if not self.sure:  # a step gets the index of the loader under that name only: 2.x looks for it
             wrong = [each for each, name in zip(free, given, strict=False) if name == "dataloader_idx"]
             rest += [each.name.value for each in wrong if each.name.value != "dataloader_idx" and each.default is None]
         only = [each.name.value for each in taken.keyword_only if each.default is None]
         return rest + [name for name in only if name not in self.by_name]
+
+    def _left_over(self, free: list[cst.Param], over: list[str]) -> list[str]:
+        """Of more required parameters than there are arguments those that none is meant for: by name, else the last."""
+        required = [each.name.value for each in free if each.default is None]
+        gone = [name for name in required if name in self.gone]
+        strangers = [name for name in required if name not in {*self.sure, *self.possible}]
+        if len(gone) >= len(over):
+            return gone
+        if self.sure and len(strangers) == len(over):
+            return strangers
+        last = [name for name in over if name not in gone]
+        return gone + last[len(last) - (len(over) - len(gone)) :]
+
+    def after(self, taken: Taken, dropped: list[str]) -> bool:
+        """Whether a method without some of its parameters gets each of the others as what it is named for."""
+        names = [each.name.value for each in taken.positional]
+        given = (*self.sure, *self.possible)
+        first = min(map(names.index, dropped), default=len(names))
+        left = [name for name in names if name not in dropped]
+        moved = zip(left[first:], given[first:], strict=False)
+        return len(left) >= len(self.sure) and all(name == argument for name, argument in moved)
 
     def refused(self, taken: Taken) -> list[str]:
         """What every call passes and a method does not take."""
@@ -63,7 +92,16 @@ def passed(owner: Owner, hook: str, version: Version) -> Passed | None:
     if version < _TWO and by_name == set() and hook in _BY_NAME:
         sure, possible = [], [*sure, *possible]
     unlimited = any(each.kind for each in parameters) and hook != "backward"
-    return Passed(tuple(sure), tuple(possible), frozenset(by_name), unlimited)
+    gone = _gone(class_api(owner).signatures[hook], parameters)
+    return Passed(tuple(sure), tuple(possible), frozenset(by_name), unlimited, gone)
+
+
+def _gone(history: tuple[Signature, ...], now: tuple[Parameter, ...]) -> frozenset[str]:
+    """The names that older releases have between or behind those of this one; a name that another replaced is none."""
+    left = [each.name for each in now]
+    lists = [[each.name for each in signature.parameters] for signature in history]
+    longer = [names for names in lists if [name for name in names if name in left] == left]
+    return frozenset(name for names in longer for name in names if name not in left)
 
 
 def _step(owner: Owner, hook: str, version: Version) -> Passed | None:

@@ -51,20 +51,20 @@ class HookSignatureMismatch(Check):
     def _repair(
         self, function: cst.FunctionDef, takes: Taken, call: Passed, missing: list[str], refused: list[str]
     ) -> Repair | None:
-        """Drop the last parameters where the body does not know them; let `setup(self)` take its stage."""
+        """Drop the parameters that the body does not know; let `setup(self)` take its stage."""
         if is_called(self.facts.project, self.facts.source, function.name.value):
             return None
         if refused == ["stage"] and not missing and not takes.positional:
             return Repair("take `stage`", insert_parameter(self.code, function, "stage=None"))
+        if refused or call.by_name or takes.keyword_only or not call.after(takes, missing):
+            return None
         used = {each.value for each in self.tree.within(function.body, cst.Name)}
-        given = len(call.sure) + len(call.possible)
-        last = takes.positional[given:]
-        if refused or call.by_name or not last or takes.keyword_only or used & {each.name.value for each in last}:
+        given = len(call.possible)
+        dropped = [each for each in takes.positional if each.name.value in missing]
+        if used.intersection(missing) or (not call.sure and any(each in dropped for each in takes.positional[:given])):
             return None
-        if any(each.name.value not in call.sure and each.name.value in missing for each in takes.positional[:given]):
-            return None
-        drafts = [remove_parameter(self.code, function, each) for each in last]
-        return Repair(f"drop {_listed([each.name.value for each in last])}", join(*drafts))
+        drafts = [remove_parameter(self.code, function, each) for each in dropped]
+        return Repair(f"drop {_listed(missing)}", join(*drafts))
 
 
 def _listed(names: list[str]) -> str:
