@@ -9,6 +9,7 @@ import libcst as cst
 from lightlint.facts.accumulation import Accumulation
 from lightlint.facts.bindings import Bindings
 from lightlint.facts.classes import Classes
+from lightlint.facts.dicts import Dicts
 from lightlint.facts.flow import Flow
 from lightlint.facts.guards import Guards
 from lightlint.facts.hooks import Hooks
@@ -44,7 +45,8 @@ class Basis:
         self.classes = Classes(self.tree, self.names, project, self.path)
         self.hooks = Hooks(self.tree, self.names, self.classes)
         self.values = Values(self.tree, self.names, self.classes, self.hooks)
-        self.strings = Strings(self.names, self.hooks, self.values)
+        self.dicts = Dicts(self.tree, self.names, self.classes, self.hooks)
+        self.strings = Strings(self.names, self.hooks, self.values, self.dicts)
         self.logs = Logs(self.tree, self.names, self.classes, self.hooks, self.strings, self.conditions)
         self.training = Training(self.tree, self.names, self.classes, self.hooks, self.values)
         self.loops = Loops(self.tree, self.names, self.hooks, self.values, self.conditions)

@@ -170,7 +170,7 @@ class FileFacts(Basis):
     @cached_property
     def workers(self) -> Workers:
         """What starts worker processes."""
-        return Workers(self.tree, self.names, self.classes)
+        return Workers(self)
 
     @cached_property
     def pickling(self) -> Pickling:
@@ -231,7 +231,7 @@ class FileFacts(Basis):
     @cached_property
     def monitors(self) -> Monitors:
         """Which metrics callbacks and schedulers watch."""
-        return Monitors(self.tree, self.names, self.strings, self.configured, self.project, self.path)
+        return Monitors(self)
 
     @cached_property
     def rescues(self) -> Rescues:

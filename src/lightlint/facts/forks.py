@@ -19,7 +19,7 @@ _GPUS = {"gpu", "cuda", "auto"}
 
 def forks(facts: FileFacts, trainer: cst.Call) -> bool:
     """Whether a Trainer surely forks its processes when it runs, to use GPUs in them."""
-    given = {each.name: each.value for each in keywords(facts.tree, facts.names, trainer)}
+    given = {each.name: each.value for each in keywords(facts, trainer)}
     accelerators = facts.strings.possible(given["accelerator"]) if "accelerator" in given else frozenset({"auto"})
     if not accelerators or not accelerators <= _GPUS:
         return False

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from lightlint.facts.configured import Configured
-from lightlint.facts.names import Names
-from lightlint.facts.project import Project
-from lightlint.facts.strings import Strings
-from lightlint.facts.tree import Tree
+from lightlint.facts.dicts import Given
+
+if TYPE_CHECKING:
+    from lightlint.facts.file import FileFacts
 
 CHECKPOINT = "lightning.callbacks.ModelCheckpoint"
 STOPPING = "lightning.callbacks.EarlyStopping"
@@ -39,15 +38,14 @@ class Monitor:
 class Monitors:
     """The monitors of one file."""
 
-    def __init__(
-        self, tree: Tree, names: Names, strings: Strings, configured: Configured, project: Project, path: Path
-    ) -> None:
-        self._tree = tree
-        self._names = names
-        self._strings = strings
-        self._configured = configured
-        self._project = project
-        self._path = path
+    def __init__(self, facts: FileFacts) -> None:
+        self._tree = facts.tree
+        self._names = facts.names
+        self._dicts = facts.dicts
+        self._strings = facts.strings
+        self._configured = facts.configured
+        self._project = facts.project
+        self._path = facts.path
 
     @cached_property
     def callbacks(self) -> tuple[Monitor, ...]:
@@ -60,14 +58,13 @@ class Monitors:
         if name not in _PLACES:
             return None
         monitor, mode = _PLACES[name]
-        given = self._names.argument(call, "monitor", monitor)
+        given = self._dicts.argument(call, "monitor", monitor).value
         if given is None:
             return None
-        key = self.only(given.value)
+        key = self.only(given)
         if name == CHECKPOINT and key in _TRACKED_ALWAYS:
             return None
-        direction = self._names.argument(call, "mode", mode)
-        return self._made(name, call, given.value, direction.value if direction else None)
+        return self._made(name, call, given, self._dicts.argument(call, "mode", mode))
 
     def of_schedulers(self, node: cst.ClassDef) -> tuple[Monitor, ...]:
         """What the `ReduceLROnPlateau` schedulers that a LightningModule hands to the Trainer watch."""
@@ -78,10 +75,8 @@ class Monitors:
                 written = entries.values.get("monitor") if entries else None
                 for origin in scheduler.origins:
                     if written is not None and origin.call is not None and self._configured.is_plateau(origin):
-                        mode = self._names.argument(origin.call, "mode", 1)
-                        found.append(
-                            self._made("ReduceLROnPlateau", origin.call, written, mode.value if mode else None)
-                        )
+                        mode = self._dicts.argument(origin.call, "mode", 1)
+                        found.append(self._made("ReduceLROnPlateau", origin.call, written, mode))
         return tuple(found)
 
     @cached_property
@@ -105,6 +100,6 @@ class Monitors:
         found = self._strings.possible(expression)
         return next(iter(found)) if found and len(found) == 1 else None
 
-    def _made(self, name: str, call: cst.Call, written: cst.BaseExpression, mode: cst.BaseExpression | None) -> Monitor:
-        direction = self.only(mode) if mode is not None else None if self._names.has_star(call) else "min"
-        return Monitor(name.rpartition(".")[2], call, written, self.only(written), direction, mode)
+    def _made(self, name: str, call: cst.Call, written: cst.BaseExpression, mode: Given) -> Monitor:
+        direction = self.only(mode.value) if mode.value is not None else "min" if mode.sure else None
+        return Monitor(name.rpartition(".")[2], call, written, self.only(written), direction, mode.value)

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import libcst as cst
 
+from lightlint.facts.basis import Basis
 from lightlint.facts.bindings import Kind
 from lightlint.facts.keywords import Keyword, entries, held
 from lightlint.facts.names import Names
-from lightlint.facts.tree import Tree
 
 _READS = {"get", "items", "keys", "values", "copy"}
 _LOOKS = {"builtins.print", "builtins.len"}
@@ -40,12 +40,12 @@ class _Dict:
         return any(each.name == name and not isinstance(each.node, cst.Subscript) for each in self.keys)
 
 
-def passed(tree: Tree, names: Names, call: cst.Call, name: str, position: int | None = None) -> Passed:
+def passed(facts: Basis, call: cst.Call, name: str, position: int | None = None) -> Passed:
     """What a call gives for a parameter of that name, or at that position."""
-    given = names.argument(call, name, position)
+    given = facts.names.argument(call, name, position)
     if given is not None:
         return Passed((given.value,), always=True, whole=True)
-    taken = [list(_dicts(tree, names, arg.value, call)) for arg in call.args if arg.star == "**"]
+    taken = [list(_dicts(facts, arg.value, call)) for arg in call.args if arg.star == "**"]
     values = [each.value for dicts in taken for one in dicts for each in one.keys if each.name == name]
     return Passed(
         tuple(values),
@@ -54,33 +54,33 @@ def passed(tree: Tree, names: Names, call: cst.Call, name: str, position: int | 
     )
 
 
-def _dicts(tree: Tree, names: Names, value: cst.BaseExpression, call: cst.Call) -> Iterator[_Dict]:
+def _dicts(facts: Basis, value: cst.BaseExpression, call: cst.Call) -> Iterator[_Dict]:
     """The dicts that an expression can be when the call takes it."""
     if isinstance(value, cst.IfExp):
         for arm in (value.body, value.orelse):
-            yield from _dicts(tree, names, arm, call)
+            yield from _dicts(facts, arm, call)
     elif isinstance(value, cst.Name):
-        yield from _named(tree, names, value, call)
+        yield from _named(facts, value, call)
     else:
-        yield _Dict(tuple(entries(tree, names, value, call)), _is_display(names, value))
+        yield _Dict(tuple(entries(facts, value, call)), _is_display(facts.names, value))
 
 
-def _named(tree: Tree, names: Names, name: cst.Name, call: cst.Call) -> Iterator[_Dict]:
+def _named(facts: Basis, name: cst.Name, call: cst.Call) -> Iterator[_Dict]:
     """What each of a name's bindings gives, with the keys set on the way to the call."""
-    found = names.bindings.lookup(name)
+    found = facts.names.bindings.lookup(name)
     scope = found[0].scope if found else None
     near = isinstance(scope, (cst.FunctionDef, cst.Module)) and (
-        scope is tree.owner(call) or isinstance(scope, cst.Module)
+        scope is facts.tree.owner(call) or isinstance(scope, cst.Module)
     )
     plain = all(each.kind is Kind.ASSIGN and not each.path for each in found)
     if not near or not plain or not isinstance(scope, (cst.FunctionDef, cst.Module)):
         yield _Dict((), whole=False)
         return
-    kept = all(_keeps(tree, names, each) for each in tree.within(scope, cst.Name) if each.value == name.value)
+    kept = all(_keeps(facts, each) for each in facts.tree.within(scope, cst.Name) if each.value == name.value)
     for binding in found:
         for made in _arms(binding.value):
-            keys = tuple(held(tree, names, name.value, made, scope, call))
-            yield _Dict(keys, whole=kept and _is_display(names, made))
+            keys = tuple(held(facts, name.value, made, scope, call))
+            yield _Dict(keys, whole=kept and _is_display(facts.names, made))
 
 
 def _arms(value: cst.BaseExpression | None) -> Iterator[cst.BaseExpression]:
@@ -102,9 +102,9 @@ def _is_display(names: Names, value: cst.BaseExpression) -> bool:
     )
 
 
-def _keeps(tree: Tree, names: Names, use: cst.Name) -> bool:
+def _keeps(facts: Basis, use: cst.Name) -> bool:
     """Whether one use of a dict's name leaves its keys as they are, or tells which one it sets."""
-    above = tree.parent(use)
+    above = facts.tree.parent(use)
     match above:
         case cst.AssignTarget() | cst.StarredDictElement():
             return True
@@ -113,15 +113,15 @@ def _keeps(tree: Tree, names: Names, use: cst.Name) -> bool:
         case cst.Arg(star="**"):
             return True
         case cst.Arg(star=""):
-            return names.call(tree.parent(above)) in _LOOKS
+            return facts.names.call(facts.tree.parent(above)) in _LOOKS
         case cst.Subscript():
-            sets = not isinstance(tree.parent(above), (cst.Del, cst.AugAssign))
-            return sets and "[" in names.key(above)
+            sets = not isinstance(facts.tree.parent(above), (cst.Del, cst.AugAssign))
+            return sets and "[" in facts.names.key(above)
         case cst.Attribute(attr=cst.Name(value=method)):
-            called = tree.parent(above)
+            called = facts.tree.parent(above)
             return method in _READS or (
                 method == "update"
                 and isinstance(called, cst.Call)
-                and all(arg.keyword is not None or _is_display(names, arg.value) for arg in called.args)
+                and all(arg.keyword is not None or _is_display(facts.names, arg.value) for arg in called.args)
             )
     return False

@@ -8,6 +8,7 @@ from itertools import product
 import libcst as cst
 
 from lightlint.facts.bindings import Kind
+from lightlint.facts.dicts import Dicts
 from lightlint.facts.hooks import Hooks
 from lightlint.facts.names import Names
 from lightlint.facts.values import Values
@@ -19,10 +20,11 @@ _MOST = 64  # more spellings than this are as good as unknown
 class Strings:
     """Possible string values in one file."""
 
-    def __init__(self, names: Names, hooks: Hooks, values: Values) -> None:
+    def __init__(self, names: Names, hooks: Hooks, values: Values, dicts: Dicts) -> None:
         self._names = names
         self._hooks = hooks
         self._values = values
+        self._dicts = dicts
 
     def possible(self, expression: cst.CSTNode | None, depth: int = 0) -> frozenset[str] | None:
         """Every string an expression can be, None if one of its parts is out of sight.
@@ -43,6 +45,9 @@ class Strings:
                 return self._of_format(expression, depth)
             case cst.Name():
                 return self._of_name(expression, depth)
+            case cst.Subscript():
+                item = self._dicts.item(expression)
+                return self.possible(item, depth + 1) if item is not None else None
         value = self._names.constant(expression)
         return frozenset([value]) if isinstance(value, str) else None
 

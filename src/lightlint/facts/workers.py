@@ -7,11 +7,10 @@ from functools import cached_property
 
 import libcst as cst
 
+from lightlint.facts.basis import Basis
 from lightlint.facts.bindings import Kind
-from lightlint.facts.classes import Classes
-from lightlint.facts.names import UNKNOWN, Names
+from lightlint.facts.names import UNKNOWN
 from lightlint.facts.passed import Passed, passed
-from lightlint.facts.tree import Tree
 
 
 class Starter(StrEnum):
@@ -57,10 +56,11 @@ _CONTEXT_ARGUMENTS = {Starter.LOADER: ("multiprocessing_context", 11), Starter.E
 class Workers:
     """What starts worker processes in one file."""
 
-    def __init__(self, tree: Tree, names: Names, classes: Classes) -> None:
-        self._tree = tree
-        self._names = names
-        self._classes = classes
+    def __init__(self, facts: Basis) -> None:
+        self._facts = facts
+        self._tree = facts.tree
+        self._names = facts.names
+        self._classes = facts.classes
 
     def starter(self, call: cst.Call | None) -> Starter | None:
         """What a call starts processes with: a class of `multiprocessing`, torch's or a context's, or `mp.spawn`."""
@@ -97,7 +97,7 @@ class Workers:
 
     def given(self, call: cst.Call, name: str, position: int | None = None) -> Passed:
         """What a DataLoader, or another starter of processes, may be given for a parameter, also by `**options`."""
-        return passed(self._tree, self._names, call, name, position)
+        return passed(self._facts, call, name, position)
 
     def _constant(self, count: cst.BaseExpression) -> object:
         if self._names.call(count) in {"os.cpu_count", "multiprocessing.cpu_count"}:

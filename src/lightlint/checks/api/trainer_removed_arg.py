@@ -33,11 +33,11 @@ class TrainerRemovedArg(Check):
             callee = self.names.of(call.args[0].value)
         if callee is not None and self.classes.name_is_a(callee, _CLI):
             given = self.names.argument(call, "trainer_defaults")
-            travelling = entries(self.tree, self.names, given.value, call) if given is not None else ()
+            travelling = entries(self.facts, given.value, call) if given is not None else ()
             return [(each.node, each.name) for each in travelling]
         if callee != TRAINER:
             return []
-        return [(keyword.node, keyword.name) for keyword in keywords(self.tree, self.names, call)]
+        return [(keyword.node, keyword.name) for keyword in keywords(self.facts, call)]
 
     def _repair(self, call: cst.Call, arg: cst.CSTNode, name: str, removed: RemovedName) -> Repair | None:
         if not isinstance(arg, cst.Arg):

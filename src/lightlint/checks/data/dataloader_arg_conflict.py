@@ -30,7 +30,7 @@ class DataloaderArgConflict(Check):
                 self.report(call.func, f"`batch_sampler` excludes `{rivals[0]}`: the constructor raises ValueError")
             return
         if shuffle is None and self._is_made(self._given(call, "sampler")):
-            travelling = [each for each in keywords(self.tree, self.names, call) if each.name == "shuffle"]
+            travelling = [each for each in keywords(self.facts, call) if each.name == "shuffle"]
             if travelling and self.names.constant(travelling[0].value) is True:
                 self.report(
                     call, "`sampler` excludes `shuffle=True`, which comes in a dict: the constructor raises ValueError"

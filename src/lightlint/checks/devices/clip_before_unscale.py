@@ -75,11 +75,7 @@ class ClipBeforeUnscale(Check):
             return False
         trainers = [each for each in self.tree.all(cst.Call) if self.names.call(each) == TRAINER]
         given = [
-            [
-                self.names.constant(word.value)
-                for word in keywords(self.tree, self.names, each)
-                if word.name == "precision"
-            ]
+            [self.names.constant(word.value) for word in keywords(self.facts, each) if word.name == "precision"]
             for each in trainers
         ]
         return bool(given) and all(len(each) == 1 and each[0] in _SCALED for each in given)

@@ -33,7 +33,7 @@ class HalfModelWithScaler(Check):
         if spelled != "to":
             return spelled == method and not call.args
         given = {self.names.of(arg.value) for arg in call.args if not arg.star}
-        travelling = [each.value for each in keywords(self.tree, self.names, call) if each.name == "dtype"]
+        travelling = [each.value for each in keywords(self.facts, call) if each.name == "dtype"]
         return bool(dtypes & given) or (len(travelling) == 1 and self.names.of(travelling[0]) in dtypes)
 
     def _modules(self, call: cst.Call) -> list[str]:

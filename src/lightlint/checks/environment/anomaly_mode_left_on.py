@@ -35,7 +35,7 @@ class AnomalyModeLeftOn(Check):
             self.report(call, _MESSAGE, repair=repair)
 
     def _check_trainer(self, call: cst.Call) -> None:
-        given = [each for each in keywords(self.tree, self.names, call) if each.name == "detect_anomaly"]
+        given = [each for each in keywords(self.facts, call) if each.name == "detect_anomaly"]
         if len(given) != 1 or self.names.constant(given[0].value) is not True or self._is_meant(call):
             return
         arg, repair = given[0].node, None

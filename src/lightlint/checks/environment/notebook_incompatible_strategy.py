@@ -21,7 +21,7 @@ class NotebookIncompatibleStrategy(Check):
     def visit_Call(self, call: cst.Call) -> None:
         if not self.facts.source.is_notebook or self.names.call(call) not in {TRAINER, FABRIC}:
             return
-        given = [each for each in keywords(self.tree, self.names, call) if each.name == "strategy"]
+        given = [each for each in keywords(self.facts, call) if each.name == "strategy"]
         if len(given) != 1 or self._is_one_device(call):
             return
         value, direct = given[0].value, given[0].node in call.args
@@ -48,7 +48,7 @@ class NotebookIncompatibleStrategy(Check):
         return bool(_SCRIPT_ONLY.match(strategy) or (new and _SPAWNING.match(strategy)))
 
     def _is_one_device(self, call: cst.Call) -> bool:
-        given = [each.value for each in keywords(self.tree, self.names, call) if each.name == "devices"]
+        given = [each.value for each in keywords(self.facts, call) if each.name == "devices"]
         return any(self.names.constant(each) in (1, "1", [0]) for each in given)
 
     def _asks_for_place(self, value: cst.BaseExpression) -> bool:

@@ -20,7 +20,7 @@ class SdpaDropoutInEval(Check):
     def visit_Call(self, call: cst.Call) -> None:
         if self.names.call(call) != _ATTENTION:
             return
-        hidden = (each for each in keywords(self.tree, self.names, call) if each.name == "dropout_p")
+        hidden = (each for each in keywords(self.facts, call) if each.name == "dropout_p")
         at = self.names.argument(call, "dropout_p", 4)
         given = at or next(hidden, None)
         node = self.tree.enclosing_class(call)

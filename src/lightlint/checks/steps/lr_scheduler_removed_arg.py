@@ -28,7 +28,7 @@ class LrSchedulerRemovedArg(Check):
                 tier=tier,
             )
             return
-        hidden = [each for each in keywords(self.tree, self.names, call) if each.name == "verbose"]
+        hidden = [each for each in keywords(self.facts, call) if each.name == "verbose"]
         if hidden and name.startswith(_ROOM):
             self.report(
                 hidden[0].node,

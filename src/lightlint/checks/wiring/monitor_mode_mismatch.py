@@ -37,14 +37,18 @@ class MonitorModeMismatch(Check):
                 )
 
     def _keeps_all(self, monitor: Monitor) -> bool:
-        """Whether a checkpoint callback keeps every checkpoint, or none by metric."""
-        kept = self.names.argument(monitor.call, "save_top_k", None)
-        return kept is not None and self.names.constant(kept.value) in (-1, 0)
+        """Whether a checkpoint callback keeps every checkpoint, or none by metric, as far as is in sight."""
+        kept = self.facts.dicts.argument(monitor.call, "save_top_k")
+        return not kept.sure or (kept.value is not None and self.names.constant(kept.value) in (-1, 0))
+
+    def _is_at(self, value: cst.BaseExpression, call: cst.Call) -> bool:
+        """Whether a value is written in a call, and not in a dict that others may take it from, too."""
+        return any(arg.value is value for arg in call.args)
 
     def _repair(self, monitor: Monitor, wanted: str) -> Repair | None:
         if monitor.mode_written is None:
             draft = insert_argument(self.code, monitor.call, f'mode="{wanted}"')
-        elif isinstance(monitor.mode_written, cst.SimpleString):
+        elif isinstance(monitor.mode_written, cst.SimpleString) and self._is_at(monitor.mode_written, monitor.call):
             quote = monitor.mode_written.quote
             draft = replace(self.code, monitor.mode_written, f"{quote}{wanted}{quote}")
         else:

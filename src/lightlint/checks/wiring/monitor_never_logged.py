@@ -41,7 +41,7 @@ class MonitorNeverLogged(Check):
             derived = self.names.argument(call, "subclass_mode_model")
             if self.names.call(call) != _CLI or defaults is None or model is None or derived is not None:
                 continue
-            for entry in entries(self.tree, self.names, defaults.value, call):
+            for entry in entries(self.facts, defaults.value, call):
                 listed = entry.value.elements if isinstance(entry.value, (cst.List, cst.Tuple)) else ()
                 values = [each.value for each in listed] or [entry.value]
                 made = [source for each in values for source in self.facts.reaching.sources(each)]

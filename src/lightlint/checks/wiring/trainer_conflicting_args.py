@@ -76,7 +76,7 @@ class TrainerConflictingArgs(Check):
             self.report(interval, "`val_check_interval` is a share of an epoch, `check_val_every_n_epoch` is None")
 
     def _checkpoint(self, call: cst.Call) -> None:
-        given = {each.name: each for each in keywords(self.tree, self.names, call)}
+        given = {each.name: each for each in keywords(self.facts, call)}
         if all(self._is_read(arg, given) for arg in call.args if arg.star):
             self._top_k(call, given)
         triggers = [each for name in _TRIGGERS if (each := given.get(name)) and self._is_set(each.value)]
