@@ -10,6 +10,8 @@ from lightlint.facts.bindings import unpacked
 from lightlint.facts.names import Names
 from lightlint.facts.tree import Tree
 
+_READERS = ("builtins.len", "builtins.print", "lightning.", "torch.")  # what changes no list or dict that it is given
+
 
 @dataclass(frozen=True, slots=True)
 class Entries:
@@ -32,19 +34,29 @@ class Contents:
         self._tree = tree
         self._names = names
 
-    def items(self, display: cst.BaseExpression) -> list[cst.BaseExpression] | None:
-        """The items of a list or tuple, with those appended later; None where some are out of sight."""
-        if not isinstance(display, (cst.List, cst.Tuple)):
+    def items(self, display: cst.BaseExpression, until: cst.CSTNode | None = None) -> list[cst.BaseExpression] | None:
+        """The items of a list or tuple, with those added later, but before a place; None where some are out of sight."""
+        items = _spelled(display)
+        if items is None:
             return None
-        if any(isinstance(each, cst.StarredElement) for each in display.elements):
-            return None
-        items = [each.value for each in display.elements]
         for use in self._other_uses(display):
-            call = self._method_call(use)
-            if call is None or self._names.method(call) != "append" or len(call.args) != 1:
+            if until is not None and self._tree.order(use) > self._tree.order(until):
+                continue
+            added = self._added(use)
+            if added is None:
                 return None
-            items.append(call.args[0].value)
+            items += added
         return items
+
+    def _added(self, use: cst.Name) -> list[cst.BaseExpression] | None:
+        """What a use of a list's name adds to it, None where that is out of sight."""
+        above, call = self._tree.parent(use), self._method_call(use)
+        if isinstance(above, cst.AugAssign) and above.target is use and isinstance(above.operator, cst.AddAssign):
+            return _spelled(above.value)
+        given = call.args[0].value if call is not None and len(call.args) == 1 and not call.args[0].star else None
+        if given is None or self._names.method(call) not in {"append", "extend"}:
+            return None
+        return [given] if self._names.method(call) == "append" else _spelled(given)
 
     def is_counted(self, display: cst.BaseExpression) -> bool:
         """Whether a list surely holds as many items as `items` gives: none is appended in a loop, under a condition, or too late."""
@@ -131,10 +143,20 @@ class Contents:
             return isinstance(self._tree.parent(above), (cst.AssignTarget, cst.AugAssign, cst.Del))
         if isinstance(above, cst.Attribute):
             return above.value is use
-        return isinstance(above, (cst.Arg, cst.AugAssign))
+        if isinstance(above, cst.Arg):
+            return not above.star and not (self._names.call(self._tree.parent(above)) or "").startswith(_READERS)
+        return isinstance(above, cst.AugAssign) and above.target is use
 
     def _method_call(self, use: cst.Name) -> cst.Call | None:
         """The call `use.method(...)` that a use stands in."""
         attribute = self._tree.parent(use)
         call = self._tree.parent(attribute) if isinstance(attribute, cst.Attribute) else None
         return call if isinstance(call, cst.Call) and call.func is attribute else None
+
+
+def _spelled(display: cst.BaseExpression) -> list[cst.BaseExpression] | None:
+    """The items of a list or tuple as it is written, None where it takes some from elsewhere."""
+    if not isinstance(display, (cst.List, cst.Tuple)):
+        return None
+    plain = all(isinstance(each, cst.Element) for each in display.elements)
+    return [each.value for each in display.elements] if plain else None

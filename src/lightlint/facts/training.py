@@ -7,7 +7,9 @@ from functools import cached_property
 
 import libcst as cst
 
+from lightlint.facts.bindings import Kind
 from lightlint.facts.classes import MODULE, Classes
+from lightlint.facts.contents import Contents
 from lightlint.facts.hooks import Hooks
 from lightlint.facts.names import Names
 from lightlint.facts.tree import Tree
@@ -37,6 +39,7 @@ class Training:
         self._classes = classes
         self._hooks = hooks
         self._values = values
+        self._contents = Contents(tree, names)
 
     def automatic(self, node: cst.ClassDef) -> bool | None:
         """Whether a LightningModule optimizes automatically, None where the text does not tell."""
@@ -100,13 +103,24 @@ class Training:
         given = self._names.argument(trainer, "callbacks")
         if given is None:
             return None if self._names.has_star(trainer) else ()
-        entries = given.value
-        if isinstance(entries, cst.Name):
-            found = self._names.bindings.lookup(entries)
-            entries = (
-                found[0].value if len(found) == 1 and found[0].value is not None and not found[0].path else entries
-            )
-        items = [each.value for each in entries.elements] if isinstance(entries, (cst.List, cst.Tuple)) else [entries]
+        items = self._listed(given.value, trainer)
+        if items is None:
+            return None
         calls = [origin.call if (origin := self._values.constructor(item)) else None for item in items]
         known = tuple(call for call in calls if call is not None)
         return known if len(known) == len(calls) else None
+
+    def _listed(self, value: cst.BaseExpression, trainer: cst.Call) -> list[cst.BaseExpression] | None:
+        """The items of a list that a Trainer gets, or the one value; of a name with those added before; None if some are out of sight."""
+        if isinstance(value, (cst.List, cst.Tuple)):
+            return [each.value for each in value.elements]
+        found = self._names.bindings.lookup(value) if isinstance(value, cst.Name) else []
+        made = [each for each in found if each.kind is not Kind.AUGMENT]
+        display = made[0].value if len(made) == 1 and not made[0].path else None
+        if not isinstance(display, (cst.List, cst.Tuple)):
+            return [value]
+        takers = (self._names.argument(each, "callbacks") for each in self.trainers)
+        several = sum(1 for each in takers if each is not None and self._names.key(each.value) == made[0].name) > 1
+        if several and not self._contents.is_counted(display):
+            return None  # what a condition adds may be meant for one of them
+        return self._contents.items(display, until=trainer)
