@@ -1,4 +1,4 @@
-"""How many DataLoaders a LightningModule is evaluated on."""
+"""How many DataLoaders a LightningModule is evaluated on, and with how many a Trainer validates."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from lightlint.facts.classes import DATA_MODULE
 from lightlint.facts.training import Run
 
 if TYPE_CHECKING:
@@ -35,6 +36,25 @@ class Evaluation:
         if not runs:
             counts = {self._of_hook(node, _HOOK[stage])}
         return counts.pop() if len(counts) == 1 else None
+
+    def of_fit(self, run: Run) -> int | None:
+        """With how many loaders a call of `fit` validates, data modules and modules of other files included; None where unknown."""
+        facts, (keyword, position) = self._facts, _GIVEN["validation"]["fit"]
+        given = facts.names.argument(run.call, keyword, position)
+        if facts.names.has_star(run.call) or given is not None:
+            return self.count(given.value) if given is not None else None
+        second = facts.names.argument(run.call, "train_dataloaders", 1)
+        origin = facts.values.constructor(second.value) if second is not None else None
+        positional = origin.name if origin is not None and facts.classes.name_is_a(origin.name, DATA_MODULE) else None
+        if second is not None and positional is None and facts.names.argument(run.call, "datamodule") is None:
+            return self._of_class(run.module) if facts.values.is_loader(second.value) else None
+        has_data = facts.names.argument(run.call, "datamodule") is not None
+        return self._of_class(run.data_module if has_data else positional or run.module)
+
+    def _of_class(self, name: str | None) -> int | None:
+        """Number of validation loaders that a class of this or another file returns."""
+        found = self._facts.of_class(name) if name is not None else None
+        return Evaluation(found[0])._of_hook(found[1], _HOOK["validation"]) if found is not None else None
 
     def _of_run(self, node: cst.ClassDef, run: Run, stage: str) -> int | None:
         """Number of loaders of one run, 0 for a run without evaluation."""
@@ -67,17 +87,25 @@ class Evaluation:
         if isinstance(value, (cst.List, cst.Tuple)):
             single = [isinstance(e, cst.Element) and self.count(e.value, depth + 1) == 1 for e in value.elements]
             return len(single) or None if all(single) else None
+        if isinstance(value, cst.Dict):
+            values = [e.value if isinstance(e, cst.DictElement) else None for e in value.elements]
+            return len(values) if values and all(v and self.count(v, depth + 1) == 1 for v in values) else None
         if isinstance(value, cst.Name) and depth < 4:
             found = facts.bindings.lookup(value)
             bound = found[0].value if len(found) == 1 and not found[0].path else None
-            if isinstance(bound, (cst.List, cst.Tuple)) and not self._grows(value.value):
+            if isinstance(bound, (cst.List, cst.Tuple, cst.Dict)) and not self._grows(value.value):
                 return self.count(bound, depth + 1)
         return 1 if facts.values.is_loader(value) else None
 
     def _grows(self, name: str) -> bool:
-        """Whether a list of that name is added to."""
-        methods = {"append", "extend", "insert"}
+        """Whether a list or dict of that name is changed."""
+        methods = {"append", "extend", "insert", "update", "pop", "setdefault", "remove", "clear"}
         calls = self._facts.tree.all(cst.Call)
+        set_items = self._facts.tree.all(cst.AssignTarget, cst.Del)
+        if any(
+            isinstance(t.target, cst.Subscript) and self._facts.names.key(t.target.value) == name for t in set_items
+        ):
+            return True
         return any(
             isinstance(call.func, cst.Attribute)
             and call.func.attr.value in methods

@@ -7,9 +7,13 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from lightlint.facts.logs import LogCall
+
 if TYPE_CHECKING:
     from lightlint.facts.file import FileFacts
 
+_AFTER = ("test_", "on_test_", "predict_", "on_predict_")
+_PER_LOADER = {"validation_step", "on_validation_batch_start", "on_validation_batch_end", "test_step"}
 _IN_SIGHT = ("lightning.", "torch.", "builtins.", "abc.")
 
 
@@ -46,6 +50,30 @@ class LoggedKeys:
             and not facts.classes.is_self(call.func.value)
         ]
         return _joined([facts.logs.keys(call) for call in through_modules], frozenset())
+
+    def lost(self, node: cst.ClassDef, spellings: set[str]) -> str:
+        """Where a module logs a key, if that is nowhere from where callbacks of a fit get it; else empty."""
+        calls = self._calls(node, spellings)
+        names = {hook.name for call in calls for hook in call.hooks}
+        if not calls or not all(call.hooks for call in calls):
+            return ""
+        if all(name.startswith(_AFTER) for name in names):
+            return "in tests only"
+        logs = self._facts.logs
+        steps = names <= {"validation_step", "test_step"}
+        if steps and all(logs.argument(call.call, "on_epoch") is False for call in calls):
+            return "for single batches of the validation only (`on_epoch=False`)"
+        return ""
+
+    def is_per_loader(self, node: cst.ClassDef, spellings: set[str]) -> bool:
+        """Whether a key gets the number of a loader wherever a module logs it, as soon as there are several."""
+        calls, logs = self._calls(node, spellings), self._facts.logs
+        numbered = all(logs.argument(call.call, "add_dataloader_idx") in (None, True) for call in calls)
+        hooks = [{hook.name for hook in call.hooks} for call in calls]
+        return bool(calls) and numbered and all(names and names <= _PER_LOADER for names in hooks)
+
+    def _calls(self, node: cst.ClassDef, spellings: set[str]) -> list[LogCall]:
+        return [call for call in self._facts.logs.of_class(node) if call.keys and call.keys & spellings]
 
     def _leaves_sight(self, body: cst.ClassDef) -> bool:
         """Whether a class hands itself, or its log methods, to code that may log for it."""

@@ -7,7 +7,7 @@ from difflib import get_close_matches
 import libcst as cst
 
 from lightlint.check import Check, Repair
-from lightlint.facts.file import FileFacts
+from lightlint.facts.evaluation import Evaluation
 from lightlint.facts.keywords import entries
 from lightlint.facts.monitors import Monitor
 from lightlint.facts.training import Run
@@ -16,7 +16,7 @@ from lightlint.fixes.edits import replace
 
 _CLI = "lightning.cli.LightningCLI"
 _DERIVED = re.compile(r"(?:/dataloader_idx_\d+|_step|_epoch)$")
-_AFTER = ("test_", "on_test_", "predict_", "on_predict_")
+_LOADER = re.compile(r"/dataloader_idx_(\d+)$")
 _SHOWN = 6
 
 
@@ -29,7 +29,7 @@ class MonitorNeverLogged(Check):
             for monitor in self._monitors(run):
                 if monitor.written not in seen:
                     seen.add(monitor.written)
-                    self._look_at(run.module or "", monitor)
+                    self._look_at(run.module or "", monitor, run)
         for trained, monitor in self._of_cli():
             self._look_at(trained, monitor)
 
@@ -66,7 +66,7 @@ class MonitorNeverLogged(Check):
         local = self.classes.local(run.module)
         return found + (list(self.facts.monitors.of_schedulers(local)) if local is not None else [])
 
-    def _look_at(self, module: str, monitor: Monitor) -> None:
+    def _look_at(self, module: str, monitor: Monitor, run: Run | None = None) -> None:
         found = self.facts.of_class(module)
         if found is None or monitor.key is None or monitor.key.startswith("lr-"):
             return
@@ -77,7 +77,12 @@ class MonitorNeverLogged(Check):
         keys = logged | own
         spellings = {monitor.key, _DERIVED.sub("", monitor.key), _DERIVED.sub("", _DERIVED.sub("", monitor.key))}
         if spellings & keys:
-            where = _only_elsewhere(*found, spellings) if not spellings & own else ""
+            where = ""
+            if not spellings & own:
+                inside = found[0].logged_keys
+                where = inside.lost(found[1], spellings)
+                if not where and run is not None and inside.is_per_loader(found[1], spellings):
+                    where = self._by_loader(run, monitor.key)
             if where:
                 name = found[1].name.value
                 self.report(
@@ -90,6 +95,15 @@ class MonitorNeverLogged(Check):
         near = get_close_matches(monitor.key, sorted(keys), n=1, cutoff=0.7)
         self.report(monitor.written, message, repair=self._repair(monitor, near[0]) if near else None)
 
+    def _by_loader(self, run: Run, key: str) -> str:
+        """Under which names a key is logged for several validation loaders, if none of them is the one that is watched."""
+        count = Evaluation(self.facts).of_fit(run) or 1
+        number = _LOADER.search(key)
+        if count < 2 or (number and int(number[1]) < count):
+            return ""
+        plain = _LOADER.sub("", key)
+        return f"as `{plain}/dataloader_idx_0` and so on for each of {count} validation loaders only"
+
     def _repair(self, monitor: Monitor, key: str) -> Repair | None:
         if not isinstance(monitor.written, cst.SimpleString):
             return None
@@ -97,17 +111,3 @@ class MonitorNeverLogged(Check):
         return Repair(
             f"watch `{key}`", replace(self.code, monitor.written, f"{quote}{key}{quote}"), Applicability.UNSAFE
         )
-
-
-def _only_elsewhere(facts: FileFacts, node: cst.ClassDef, spellings: set[str]) -> str:
-    """Where a module logs a key, if that is nowhere from where callbacks of a fit get it; else empty."""
-    calls = [call for call in facts.logs.of_class(node) if call.keys and call.keys & spellings]
-    names = {hook.name for call in calls for hook in call.hooks}
-    if not calls or not all(call.hooks for call in calls):
-        return ""
-    if all(name.startswith(_AFTER) for name in names):
-        return "in tests only"
-    steps = names <= {"validation_step", "test_step"}
-    if steps and all(facts.logs.argument(call.call, "on_epoch") is False for call in calls):
-        return "for single batches of the validation only (`on_epoch=False`)"
-    return ""

@@ -24,12 +24,17 @@ class TwinCallbacks(Check):
             return
         seen: dict[tuple[object, ...], cst.Call] = {}
         for made in self.facts.training.callbacks(trainer) or ():
-            key = self._state_key(made)
+            key = self._state_key(made) if self._surely_joins(made, trainer) else None
             if key is None or seen.setdefault(key, made) is made:
                 continue
             short = (self.names.of(made.func) or "").rpartition(".")[2]
             watched = f" that watches `{key[1]}`" if isinstance(key[1], str) else ""
             self.report(made, f"a second `{short}`{watched}: a Trainer takes only one of each")
+
+    def _surely_joins(self, made: cst.Call, trainer: cst.Call) -> bool:
+        """Whether no condition of its own stands between a callback and the Trainer: one of two branches may add it."""
+        held = self.facts.conditions(trainer)
+        return all(condition in held for condition in self.facts.conditions(made))
 
     def _state_key(self, made: cst.Call) -> tuple[object, ...] | None:
         """The kind and settings by which a checkpoint names a callback's state; None where they are out of sight."""
