@@ -17,7 +17,8 @@ class LrSchedulerRemovedArg(Check):
         if not self.facts.torch.may_be_at_least(_SINCE):
             return
         tier = None if self.facts.torch.surely_at_least(_SINCE) else Tier.WARNING
-        name = self.names.of(call.func) or ""
+        # the class may come out of a dict of settings: `config["scheduler"](optimizer)`
+        name = self.names.of(self.facts.dicts.item(call.func) or call.func) or ""
         given = self.names.argument(call, "verbose")
         if given is not None and (name.startswith(_ROOM) or self._is_base_init(call)):
             called = name.rpartition(".")[2] or "LRScheduler.__init__"
@@ -28,8 +29,9 @@ class LrSchedulerRemovedArg(Check):
                 tier=tier,
             )
             return
-        hidden = [each for each in keywords(self.facts, call) if each.name == "verbose"]
-        if hidden and name.startswith(_ROOM):
+        travelling = keywords(self.facts, call) if name.startswith(_ROOM) else []
+        hidden = [each for each in travelling if each.name == "verbose"]
+        if hidden:
             self.report(
                 hidden[0].node,
                 f"`{name.rpartition('.')[2]}` takes no `verbose` since torch {_SINCE}: a TypeError",
