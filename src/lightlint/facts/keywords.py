@@ -119,8 +119,8 @@ def _of_dict(facts: Basis, value: cst.BaseExpression, call: cst.Call) -> Iterato
     elif isinstance(value, cst.Call) and facts.names.of(value.func) == "builtins.dict":
         yield from (Keyword(a.keyword.value, a, a.value) for a in value.args if a.keyword is not None)
     elif isinstance(value, cst.Subscript) or _is_parameter(facts, value):
-        held = facts.dicts.held(value)
-        yield from (Keyword(key, held.keys[key], given) for key, given in held.values.items()) if held else ()
+        seen = facts.dicts.held(value)
+        yield from (Keyword(key, seen.keys[key], given) for key, given in seen.values.items()) if seen else ()
     elif isinstance(value, cst.Name):
         bound = facts.names.bindings.lookup(value)
         if len(bound) == 1 and bound[0].kind is Kind.ASSIGN and bound[0].value is not None and not bound[0].path:

@@ -27,7 +27,8 @@ def as_container(facts: FileFacts, value: cst.BaseExpression, container: str) ->
     room = next((each for each in ("nn", "torch.nn") if facts.names.written_in(each, scope) == "torch.nn"), None)
     if room is None:
         return None
-    empty = isinstance(value, cst.Call) or (isinstance(value, (cst.List, cst.Dict)) and not value.elements)
+    called = facts.names.call(value) in {"builtins.list", "builtins.dict"}
+    empty = called or (isinstance(value, (cst.List, cst.Dict)) and not value.elements)
     if empty:
         return replace(code, value, f"{room}.{container}()")
     return wrap(code, value, f"{room}.{container}(", ")")

@@ -32,7 +32,7 @@ class ModuleListNotRegistered(Check):
         node, name = self.classes.self_class(target.value), target.attr.value
         if node is None or not self.classes.is_a(node, NN_MODULE):
             return
-        held = self._display(value)
+        held = self._display(value) or self._made_by(value)
         family = [node, *self.hooks.subclasses.get(node, ())] if held is not None else []
         if held is None or any(self._is_registered(each, name, value) for each in family):
             return
@@ -73,6 +73,13 @@ class ModuleListNotRegistered(Check):
             return cst.List([]) if self.names.call(value) == "builtins.list" else cst.Dict([])
         return value if isinstance(value, Display) else None
 
+    def _made_by(self, value: cst.BaseExpression) -> Display | None:
+        """The display that a function of this file, which is called for the attribute, gives back in every case."""
+        callee = self.hooks.callee(value) if isinstance(value, cst.Call) else None
+        returns = self.values.returns(callee) if callee is not None and not callee.decorators else []
+        only = returns[0] if len(returns) == 1 else None
+        return only if isinstance(only, Display) else None
+
     def _extends(self, binding: Binding) -> bool:
         """Whether a binding is `blocks += [...]`."""
         above = self.tree.parent(binding.site)
@@ -106,6 +113,8 @@ class ModuleListNotRegistered(Check):
         if not isinstance(item, cst.Call):
             return False
         name = self.names.call(item) or ""
+        if isinstance(item.func, cst.Subscript):
+            return self._are_parametric(item.func)
         if _PARAMETRIC.match(name):
             return name != "torch.nn.Sequential" or any(
                 _PARAMETRIC.match(self.names.call(call) or "")
@@ -117,6 +126,14 @@ class ModuleListNotRegistered(Check):
             return False
         made = {self.names.call(call) or "" for call in self.tree.within(local, cst.Call)}
         return any(_PARAMETRIC.match(each) or each == "torch.nn.Parameter" for each in made)
+
+    def _are_parametric(self, chosen: cst.Subscript) -> bool:
+        """Whether each class that `classes[name]` can be makes a module with parameters or state."""
+        held = self.facts.dicts.held(chosen.value)
+        names = (
+            [self.names.of(each) or "" for each in held.values.values()] if held and held.perhaps == frozenset() else []
+        )
+        return bool(names) and all(_PARAMETRIC.match(each) and each != "torch.nn.Sequential" for each in names)
 
     def _repair(self, value: cst.BaseExpression, held: Display) -> Repair | None:
         container = container_for(held)
