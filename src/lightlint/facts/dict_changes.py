@@ -14,16 +14,17 @@ from lightlint.facts.names import Names
 from lightlint.facts.tree import Tree
 
 _READING = {"get", "items", "keys", "values", "copy"}
-_READERS = ("builtins.", "json.", "copy.", "pprint.", "yaml.", "logging.", "torch.", "lightning.", "wandb.", "os.")
+_LOOKING = {f"builtins.{name}" for name in ("print", "len", "str", "repr", "isinstance", "type", "bool")}
+_LOOKING |= {"copy.deepcopy"}
+_READERS = ("json.", "pprint.", "yaml.", "logging.", "torch.", "lightning.", "wandb.", "os.")
 _TELLING = {"save_hyperparameters", "log_hyperparams", "info", "debug"}
-_SETTERS = {"builtins.setattr", "builtins.vars"}
 _DEPTH = 4
 _NONE: frozenset[str] = frozenset()
 Changed = frozenset[str] | None  # the first keys that may change, None for any
 
 
 class DictChanges:
-    """Changes of the dicts of one file. `value_in` gives the value of a key in a dict as it is made."""
+    """Changes of the dicts of one file. `value_in` gives the value of a key in a dict as it is made, `values` all of them."""
 
     def __init__(
         self,
@@ -32,12 +33,14 @@ class DictChanges:
         classes: Classes,
         hooks: Hooks,
         value_in: Callable[[cst.BaseExpression, str], cst.BaseExpression | None],
+        values: Callable[[cst.BaseExpression], list[cst.BaseExpression] | None],
     ) -> None:
         self._tree = tree
         self._names = names
         self._classes = classes
         self._hooks = hooks
         self._value_in = value_in
+        self._values = values
 
     def of_binding(self, binding: Binding, made: cst.BaseExpression | None, depth: int = 0) -> Changed:
         """What may change in the dict that a name is bound to, which an expression made."""
@@ -85,7 +88,8 @@ class DictChanges:
         if self._is_target(node):
             return changed
         if isinstance(above, cst.Attribute):
-            return _NONE if above.attr.value in _READING or not self._is_called(above) else changed
+            reads = above.attr.value == "keys" or (above.attr.value in _READING and self._is_flat(made))
+            return _NONE if reads or not self._is_called(above) else changed
         if self._only_reads(node, above) or (path and self._is_plain(made)):
             return _NONE
         inside: Changed = None
@@ -101,11 +105,18 @@ class DictChanges:
         """The item of a dict that a use of the dict ends in, and the keys that lead there."""
         node, path = use, list[object]()
         above = self._tree.parent(node)
-        while isinstance(above, cst.Subscript) and above.value is node:
-            index = above.slice[0].slice
-            path.append(self._names.constant(index.value) if isinstance(index, cst.Index) else None)
-            node, above = above, self._tree.parent(above)
-        return node, path
+        while True:
+            call = self._tree.parent(above) if isinstance(above, cst.Attribute) and above.attr.value == "get" else None
+            if isinstance(above, cst.Subscript) and above.value is node:
+                index = above.slice[0].slice
+                path.append(self._names.constant(index.value) if isinstance(index, cst.Index) else None)
+                node = above
+            elif isinstance(call, cst.Call) and call.func is above and call.args:
+                path.append(self._names.constant(call.args[0].value))
+                node = call
+            else:
+                return node, path
+            above = self._tree.parent(node)
 
     def _is_target(self, node: cst.CSTNode) -> bool:
         above = self._tree.parent(node)
@@ -124,13 +135,18 @@ class DictChanges:
             name = self._names.call(call) or ""
             if self._names.method(call) in _TELLING:
                 return True
-            return bool(above.star) or (name.startswith(_READERS) and name not in _SETTERS)
+            return bool(above.star) or name in _LOOKING or name.startswith(_READERS)
         if isinstance(above, cst.Call):
             return above.func is node
         looks = (cst.StarredDictElement, cst.For, cst.CompFor, cst.Comparison, cst.ComparisonTarget)
         return isinstance(
             above, (*looks, cst.FormattedStringExpression, cst.BinaryOperation, cst.Expr, cst.Index, cst.If)
         )
+
+    def _is_flat(self, made: cst.BaseExpression | None) -> bool:
+        """Whether a dict holds nothing that can be changed in its place, so that no loop over it and no copy can do so."""
+        values = self._values(made) if made is not None else None
+        return values is not None and all(map(self._is_plain, values))
 
     def _is_plain(self, value: cst.BaseExpression | None) -> bool:
         """Whether a value surely is none that can be changed in its place."""

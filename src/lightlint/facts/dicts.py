@@ -61,7 +61,7 @@ class Dicts:
         self._names = names
         self._classes = classes
         self._hooks = hooks
-        self._changes = DictChanges(tree, names, classes, hooks, self.value_in)
+        self._changes = DictChanges(tree, names, classes, hooks, self.value_in, self.values_of)
 
     def argument(self, call: cst.Call, keyword: str, position: int | None = None) -> Given:
         """What a call gives for a parameter, also in a `**dict`."""
@@ -89,6 +89,11 @@ class Dicts:
         """The value of a key in a dict as it is made."""
         held = self.held(container, _DEPTH - 2)
         return held.values.get(key) if held is not None else None
+
+    def values_of(self, container: cst.BaseExpression) -> list[cst.BaseExpression] | None:
+        """All values of a dict as it is made, None where some are out of sight."""
+        held = self.held(container, _DEPTH - 2)
+        return list(held.values.values()) if held is not None and held.perhaps == frozenset() else None
 
     def held(self, expression: cst.CSTNode | None, depth: int = 0) -> Held | None:
         """What an expression surely holds when it is a dict, None where that is out of sight."""
