@@ -328,7 +328,7 @@ def test_what_carries_a_graph(kept: str, graphs: list[str], tmp_path: Path) -> N
         ("total += x\n    total = total.detach()", []),
         ("unknown.append(x)", []),
         ("table['a'] += x", ["table['a']"]),
-        ("table[x] += x", []),
+        ("table[x] += x", ["table"]),
     ],
 )
 def test_what_gathers_over_iterations(body: str, keys: list[str], tmp_path: Path) -> None:
