@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import cached_property, lru_cache
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import libcst as cst
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from lightlint.facts.activations import Activations
-from lightlint.facts.basis import Basis
 from lightlint.facts.carried_graphs import CarriedGraphs
 from lightlint.facts.checkpoints import Checkpoints
 from lightlint.facts.configured import Configured
@@ -21,6 +16,7 @@ from lightlint.facts.fabric import Fabrics
 from lightlint.facts.forwards import Forwards
 from lightlint.facts.gradients import Gradients
 from lightlint.facts.keepers import Keepers
+from lightlint.facts.linked import Linked
 from lightlint.facts.loading import Loading
 from lightlint.facts.logged_keys import LoggedKeys
 from lightlint.facts.loss_dicts import LossDicts
@@ -30,7 +26,6 @@ from lightlint.facts.optimization import Optimization
 from lightlint.facts.pickling import Pickling
 from lightlint.facts.prefixes import Prefixes
 from lightlint.facts.processes import Processes
-from lightlint.facts.project import Project
 from lightlint.facts.reaching import Reaching
 from lightlint.facts.rescues import Rescues
 from lightlint.facts.results import Results
@@ -43,38 +38,13 @@ from lightlint.facts.updates import Updates
 from lightlint.facts.workers import Workers
 from lightlint.facts.world import World
 from lightlint.facts.writes import Writes
-from lightlint.sources.depth import too_deep
-from lightlint.sources.load import load
-from lightlint.sources.source import Source, UnreadableError
 
 if TYPE_CHECKING:
     from lightlint.facts.versions import Target
 
 
-class FileFacts(Basis):
-    """The facts of one source.
-
-    Args:
-        source: the text.
-        module: its libcst tree, parsed from `source.text`.
-        project: the project its file belongs to.
-        distributed: the setting of that name; None looks at the project.
-        target: versions by package that the settings name.
-    """
-
-    def __init__(
-        self,
-        source: Source,
-        module: cst.Module,
-        project: Project,
-        *,
-        distributed: bool | None = None,
-        target: Mapping[str, str] | None = None,
-    ) -> None:
-        super().__init__(source, module, project)
-        self._distributed = distributed
-        self._target = target or {}
-        self._others: dict[Path, FileFacts] = {}
+class FileFacts(Linked):
+    """The facts of one source; see `Linked` for what they are made from."""
 
     def release(self) -> None:
         """Let go of all: facts refer to one another in circles, which only a costly collection would find."""
@@ -90,47 +60,6 @@ class FileFacts(Basis):
     def _is_of_this_file(self, fact: object) -> bool:
         """Whether a fact looks at this file's tree: what is true of other files, too, is kept for them."""
         return any(each is self.tree or each is self for each in getattr(fact, "__dict__", {}).values())
-
-    def of_class(self, name: str) -> tuple[FileFacts, cst.ClassDef] | None:
-        """A class of the project by canonical name, with the facts of its file; None for one out of sight.
-
-        For another file than this one its whole tree is read: ask only when a finding hangs on it.
-        """
-        local = self.classes.local(name)
-        if local is not None:
-            return self, local
-        found = self.project.find_class(name, self.path.parent)
-        if found is None:
-            return None
-        other = self.other(found[1])
-        named = other.classes.by_name.items() if other is not None else ()
-        node = next((each for key, each in named if key.endswith(f".{found[0].name}")), None)
-        return (other, node) if other is not None and node is not None else None
-
-    def of_module(self, dotted: str) -> FileFacts | None:
-        """The facts of another module of the project, None for one out of sight; as costly as `of_class`."""
-        path = self.project.find_module(dotted, self.path.parent)
-        return self.other(path) if path is not None and path != self.path else None
-
-    def other(self, path: Path) -> FileFacts | None:
-        """The facts of another file of the project, whose whole tree is read; None for one that does not parse."""
-        self.project.asked.add(("text", str(path)))
-        if path not in self._others:
-            try:
-                source = load(path)
-            except UnreadableError:
-                return None
-            made = self.parsed(source.text)
-            if made is None:
-                return None
-            self._others[path] = type(self)(
-                source, made, self.project, distributed=self._distributed, target=self._target
-            )
-        return self._others[path]
-
-    def parsed(self, text: str) -> Any:
-        """What these facts are made from, of another file; None for one that does not parse."""
-        return _parsed(text)
 
     @cached_property
     def processes(self) -> Processes:
@@ -310,13 +239,3 @@ class FileFacts(Basis):
         if package not in self._target:
             self.project.asked.add(("target", package, str(self.path.parent), *pip_lines))
         return target_of(package, self.path, self.project.root, setting=self._target.get(package), pip_lines=pip_lines)
-
-
-@lru_cache(maxsize=4)  # a project's many classes have few bases, and a tree takes a hundred times its text
-def _parsed(text: str) -> cst.Module | None:
-    if too_deep(text) is not None:
-        return None
-    try:
-        return cst.parse_module(text)
-    except cst.ParserSyntaxError:
-        return None
