@@ -40,17 +40,25 @@ class _Dict:
         return any(each.name == name and not isinstance(each.node, cst.Subscript) for each in self.keys)
 
 
-def passed(facts: Basis, call: cst.Call, name: str, position: int | None = None) -> Passed:
-    """What a call gives for a parameter of that name, or at that position."""
+Taken = tuple[tuple[_Dict, ...], ...]
+"""The dicts that each `**` of a call may take."""
+
+
+def taken(facts: Basis, call: cst.Call) -> Taken:
+    """The dicts that a call takes, each of which may be one of several."""
+    return tuple(tuple(_dicts(facts, arg.value, call)) for arg in call.args if arg.star == "**")
+
+
+def passed(facts: Basis, call: cst.Call, dicts: Taken, name: str, position: int | None = None) -> Passed:
+    """What a call, which takes those dicts, gives for a parameter of that name, or at that position."""
     given = facts.names.argument(call, name, position)
     if given is not None:
         return Passed((given.value,), always=True, whole=True)
-    taken = [list(_dicts(facts, arg.value, call)) for arg in call.args if arg.star == "**"]
-    values = [each.value for dicts in taken for one in dicts for each in one.keys if each.name == name]
+    values = [each.value for choice in dicts for one in choice for each in one.keys if each.name == name]
     return Passed(
         tuple(values),
-        always=any(all(one.sure(name) for one in dicts) for dicts in taken),
-        whole=not any(arg.star == "*" for arg in call.args) and all(one.whole for dicts in taken for one in dicts),
+        always=any(all(one.sure(name) for one in choice) for choice in dicts),
+        whole=not any(arg.star == "*" for arg in call.args) and all(one.whole for choice in dicts for one in choice),
     )
 
 

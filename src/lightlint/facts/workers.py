@@ -10,7 +10,7 @@ import libcst as cst
 from lightlint.facts.basis import Basis
 from lightlint.facts.bindings import Kind
 from lightlint.facts.names import UNKNOWN
-from lightlint.facts.passed import Passed, passed
+from lightlint.facts.passed import Passed, Taken, passed, taken
 
 
 class Starter(StrEnum):
@@ -61,6 +61,7 @@ class Workers:
         self._tree = facts.tree
         self._names = facts.names
         self._classes = facts.classes
+        self._taken: dict[cst.Call, Taken] = {}
 
     def starter(self, call: cst.Call | None) -> Starter | None:
         """What a call starts processes with: a class of `multiprocessing`, torch's or a context's, or `mp.spawn`."""
@@ -97,7 +98,9 @@ class Workers:
 
     def given(self, call: cst.Call, name: str, position: int | None = None) -> Passed:
         """What a DataLoader, or another starter of processes, may be given for a parameter, also by `**options`."""
-        return passed(self._facts, call, name, position)
+        if call not in self._taken:
+            self._taken[call] = taken(self._facts, call)
+        return passed(self._facts, call, self._taken[call], name, position)
 
     def _constant(self, count: cst.BaseExpression) -> object:
         if self._names.call(count) in {"os.cpu_count", "multiprocessing.cpu_count"}:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from functools import cached_property
+
 import libcst as cst
 
 from lightlint.check import Check
@@ -16,13 +18,13 @@ Place = cst.FunctionDef | cst.Module | cst.ClassDef
 class LossParametersNotOptimized(Check):
     def visit_Call(self, call: cst.Call) -> None:
         name = self.names.of(call.func)
-        key = self._key(call) if name and self.classes.name_is_a(name, NN_MODULE) else ""
-        if not key or not name or name.startswith("torch."):
+        key = self._key(call) if name and not name.startswith("torch.") and _is_class(name) else ""
+        place = self._place(call, key) if key else None
+        if place is None or not name or not self._optimizers or not self.classes.name_is_a(name, NN_MODULE):
             return
-        place = self._place(call, key)
-        uses = self._uses(key, place) if place is not None else []
+        uses = self._uses(key, place)
         calls = [above for each in uses if isinstance(above := self.tree.parent(each), cst.Call) and above.func is each]
-        if place is None or not calls or not self._is_left_out(key, place):
+        if not calls or not self._is_left_out(key, place):
             return
         if not any(is_term_of_loss(self.facts, each) for each in calls):
             return
@@ -100,7 +102,7 @@ class LossParametersNotOptimized(Check):
 
     def _is_left_out(self, key: str, place: Place) -> bool:
         """Whether an optimizer is made here, and none can get the module unless by a use of its name."""
-        made = [each for each in self.tree.all(cst.Call) if self._is_optimizer(each)]
+        made = self._optimizers
         inside = [each for each in made if self.tree.contains(place, each)]
         if not isinstance(place, cst.ClassDef):
             return bool(inside)
@@ -111,9 +113,13 @@ class LossParametersNotOptimized(Check):
             return False
         return len(inside) == len(made) > 0 and all(self._takes_others(each, key) for each in made)
 
+    @cached_property
+    def _optimizers(self) -> list[cst.Call]:
+        return [each for each in self.tree.all(cst.Call) if self._is_optimizer(each)]
+
     def _is_optimizer(self, call: cst.Call) -> bool:
         name = self.names.of(call.func)
-        return bool(name) and name != OPTIMIZER and self.classes.name_is_a(name, OPTIMIZER)
+        return name is not None and _is_class(name) and name != OPTIMIZER and self.classes.name_is_a(name, OPTIMIZER)
 
     def _takes_others(self, made: cst.Call, key: str) -> bool:
         params = self.names.argument(made, "params", 0)
@@ -129,3 +135,8 @@ class LossParametersNotOptimized(Check):
             if isinstance(each.value, (cst.Name, cst.Attribute))
         ]
         return bool(owners) and plain and not loose and all(o and o != "self" and not key.startswith(o) for o in owners)
+
+
+def _is_class(name: str) -> bool:
+    """Whether a name looks like that of a class, so that it is worth a search of the project."""
+    return name.rpartition(".")[2][:1].isupper()
