@@ -41,9 +41,16 @@ class DictChanges:
         self._hooks = hooks
         self._value_in = value_in
         self._values = values
+        self._known: dict[tuple[cst.CSTNode, str, cst.BaseExpression | None, int], Changed] = {}
 
     def of_binding(self, binding: Binding, made: cst.BaseExpression | None, depth: int = 0) -> Changed:
         """What may change in the dict that a name is bound to, which an expression made."""
+        key = (binding.site, binding.name, made, depth)
+        if key not in self._known:
+            self._known[key] = self._in_binding(binding, made, depth)
+        return self._known[key]
+
+    def _in_binding(self, binding: Binding, made: cst.BaseExpression | None, depth: int) -> Changed:
         bindings, site = self._names.bindings, binding.site
         uses = (
             use

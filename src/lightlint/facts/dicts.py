@@ -61,6 +61,7 @@ class Dicts:
         self._names = names
         self._classes = classes
         self._hooks = hooks
+        self._found: dict[tuple[cst.CSTNode | None, int], Held | None] = {}
         self._changes = DictChanges(tree, names, classes, hooks, self.value_in, self.values_of)
 
     def argument(self, call: cst.Call, keyword: str, position: int | None = None) -> Given:
@@ -99,6 +100,11 @@ class Dicts:
         """What an expression surely holds when it is a dict, None where that is out of sight."""
         if depth > _DEPTH:
             return None
+        if (expression, depth) not in self._found:
+            self._found[expression, depth] = self._held(expression, depth)
+        return self._found[expression, depth]
+
+    def _held(self, expression: cst.CSTNode | None, depth: int) -> Held | None:
         match expression:
             case cst.Dict():
                 return self._of_display(expression, depth)

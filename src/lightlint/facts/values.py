@@ -45,6 +45,7 @@ class Values:
         self._hooks = hooks
         self._parts = Parts(tree, names, classes)
         self._containers = Containers(tree, names, classes, hooks, self)
+        self._searched: dict[tuple[cst.CSTNode | None, int], list[Origin | None]] = {}
 
     def origins(self, expression: cst.CSTNode | None) -> tuple[Origin, ...]:
         """Every constructor an expression's value can come from; empty if any of its sources is out of sight."""
@@ -101,6 +102,12 @@ class Values:
         """As `origins`, some steps into a search: None stands for a source out of sight."""
         if depth > DEPTH:
             return [None]
+        known = self._searched.get((expression, depth))
+        if known is None:  # functions that call one another would be searched again by each way that leads to them
+            known = self._searched[expression, depth] = self._search(expression, depth)
+        return known
+
+    def _search(self, expression: cst.CSTNode | None, depth: int) -> list[Origin | None]:
         match expression:
             case cst.Name():
                 return self._of_name(expression, depth)

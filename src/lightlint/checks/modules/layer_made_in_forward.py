@@ -46,12 +46,14 @@ class LayerMadeInForward(Check):
         return name in _WEIGHTED or self._is_made_by(self.facts.steps.callee(call))
 
     def _is_made_by(self, function: cst.FunctionDef | None) -> bool:
-        """Whether all that a function does is to make a layer, move it, draw its weights and return it."""
+        """Whether all that a function does is to make a layer, first of all, move it, draw its weights and return it."""
         if function is None:
             return False
         made = [each for each in self.tree.own(function.body, cst.Call) if self.names.call(each) in _WEIGHTED]
         returns = self.tree.own(function.body, cst.Return)
-        return len(made) == len(returns) == 1 and self._becomes(made[0], function, "returned")
+        lines = function.body.body if isinstance(function.body, cst.IndentedBlock) else ()
+        first = bool(lines) and bool(made) and self.tree.contains(lines[0], made[0])
+        return first and len(made) == len(returns) == 1 and self._becomes(made[0], function, "returned")
 
     def _becomes(self, call: cst.Call, function: cst.FunctionDef, wanted: str) -> bool:
         """Whether what a call gives is called or returned in a function, as is wanted, and at most moved or initialised else."""
