@@ -107,6 +107,8 @@ class Builder:
                 failed = self.point(exits, exits.raised)
                 if node.msg:
                     failed = self.value(node.msg, failed, exits)
+                if isinstance(node.test, cst.Name) and node.test.value == "False":  # what cannot be, says the program
+                    return self.point(exits, failed, nodes=[node])
                 return self.test(node.test, self.point(exits, then, nodes=[node]), failed, exits)
             case _:
                 return self.value(node, self.point(exits, *_after(node, then, exits)), exits)

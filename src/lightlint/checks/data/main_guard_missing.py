@@ -59,7 +59,7 @@ class MainGuardMissing(Check):
         starter = self.facts.workers.starter(node)
         method = self.names.method(node)
         receiver = node.func.value if isinstance(node.func, cst.Attribute) else None
-        if starter in {Starter.SPAWN, Starter.POOL, Starter.EXECUTOR}:
+        if starter in {Starter.SPAWN, Starter.POOL} or (starter is Starter.EXECUTOR and self._is_given_work(node)):
             yield from _imports(self.facts.workers.method(node))
         elif method == "start" and receiver is not None:
             process = self.facts.workers.made(receiver)
@@ -74,6 +74,16 @@ class MainGuardMissing(Check):
                     yield Method.SPAWN
                 for arg in node.args:
                     yield from self._loader(arg.value)
+
+    def _is_given_work(self, executor: cst.Call) -> bool:
+        """Whether an executor, which starts no process before that, gets a task where it is made."""
+        owner = self.tree.owner(executor)
+        return any(
+            self.names.method(each) in {"submit", "map"}
+            and isinstance(each.func, cst.Attribute)
+            and self.facts.workers.made(each.func.value) is executor
+            for each in self.tree.own(owner, cst.Call)
+        )
 
     def _loader(self, expression: cst.BaseExpression | cst.CSTNode) -> Iterator[Method]:
         for origin in self.values.origins(expression):

@@ -37,7 +37,7 @@ class AliasedTargetNetwork(Check):
         """The name whose module a value is: `model`, `model.to(device)`."""
         while isinstance(value, cst.Call) and isinstance(value.func, cst.Attribute) and value.func.attr.value in _SAME:
             value = value.func.value
-        return value if self.names.key(value) else None
+        return value if self.names.key(value) not in {"", "None"} else None
 
     def _twin(self, assign: cst.Assign, key: str, source: str) -> str:
         """The other name of the module: what the value is called, or what was given it under another one before."""

@@ -43,6 +43,7 @@ class TrainModeNotRestored(Check):
         flow, modes, gradients = self.facts.flow(self.tree.owner(call)), self.facts.modes, self.facts.gradients
         calls = self.tree.own(loop.body, cst.Call)
         back = [each for each in calls if modes.may_train(each) or self._may_train_out_of_sight(each, key)]
+        back += [each for each in calls if each is not call and key in modes.left_in_eval(each)]
         recorded = [
             each for each in calls if key in modes.forwards(each, lambda inner: not gradients.may_be_off(inner))
         ]
