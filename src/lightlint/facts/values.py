@@ -85,7 +85,11 @@ class Values:
         return bool(found) and all(origin.name in _SCALERS for origin in found)
 
     def iterated(self, expression: cst.CSTNode) -> cst.CSTNode:
-        """What a loop really iterates: the argument of `enumerate`, `tqdm` and the like, else the expression."""
+        """What a loop really iterates: the argument of `enumerate`, `tqdm` and the like, by a name too, else the expression."""
+        found = self._names.bindings.lookup(expression) if isinstance(expression, cst.Name) else []
+        values = [each.value for each in found if each.kind is Kind.ASSIGN and not each.path]
+        if values and len(values) == len(found) and all(self._names.call(each) in _WRAPPERS for each in values):
+            expression = values[-1] or expression
         while isinstance(expression, cst.Call) and expression.args and self._names.call(expression) in _WRAPPERS:
             expression = expression.args[0].value
         return expression
