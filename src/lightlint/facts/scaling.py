@@ -1,11 +1,13 @@
-"""Whether a gradient scaler is told to `update()` behind each `unscale_`."""
+"""What gradient scalers are asked and told: `update()` behind each `unscale_`, and the scale that other values are made of."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from lightlint.facts.bindings import Binding, Kind
 from lightlint.facts.tree import Loop
 
 if TYPE_CHECKING:
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
 
 # methods of a scaler that leave it as it is between `unscale_` and `update`
 _KEEPING = {"scale", "unscale_", "step", "get_scale", "is_enabled", "state_dict", "get_growth_factor"}
+_DEPTH = 4
 
 
 class Scaling:
@@ -22,6 +25,42 @@ class Scaling:
         self._facts = facts
         self._tree = facts.tree
         self._names = facts.names
+
+    def is_scaled(self, expression: cst.BaseExpression, depth: int = 0) -> bool:
+        """Whether a value may be computed with the scale that a scaler has, as far as its makers are in sight."""
+        if depth > _DEPTH or "_scale" not in self._facts.source.text:
+            return False
+        read = self._tree.within(expression, cst.Attribute)
+        if any(each.attr.value in {"get_scale", "_scale"} for each in read):
+            return True
+        return any(self.is_scaled(each, depth + 1) for each in self._makers(expression))
+
+    def _makers(self, expression: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
+        """The expressions that the names, attributes of `self` and functions of this file in an expression stand for."""
+        for name in self._tree.within(expression, cst.Name):
+            above = self._tree.parent(name)
+            if not isinstance(above, cst.Attribute) or above.attr is not name:
+                for binding in self._names.bindings.lookup(name):
+                    yield from self._given(binding)
+        for attribute in self._tree.within(expression, cst.Attribute):
+            node = self._facts.classes.self_class(attribute.value)
+            yield from self._facts.classes.attribute_values(node, attribute.attr.value) if node is not None else ()
+        for call in self._tree.within(expression, cst.Call):
+            callee = self._facts.steps.callee(call)
+            for returned in self._facts.values.returns(callee) if callee is not None else ():
+                if returned is not None:
+                    yield returned
+
+    def _given(self, binding: Binding) -> Iterator[cst.BaseExpression]:
+        """What a name gets: for a parameter, what the calls of its function give."""
+        if binding.kind is not Kind.PARAMETER:
+            if binding.value is not None:
+                yield binding.value
+        elif isinstance(binding.scope, cst.FunctionDef):
+            for call in self._facts.steps.calls_of.get(binding.scope, ()):
+                given = self._facts.values.given(binding.scope, call, binding.name)
+                if given is not None:
+                    yield given
 
     def left_out(self, unscale: cst.Call) -> cst.Call | None:
         """The `update()` that a test can leave out in an iteration which unscaled, so that `unscale_` comes a second time.

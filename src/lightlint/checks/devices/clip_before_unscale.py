@@ -27,6 +27,8 @@ class ClipBeforeUnscale(Check):
         clips = facts.clips(call)
         if not clips and not self._clips_in_helper(call):
             return
+        if self._is_threshold_scaled(call):
+            return
         owner = self.tree.owner(call)
         if clips and isinstance(owner, cst.FunctionDef) and self._runs_before_unscaling(owner):
             self.report(
@@ -68,6 +70,13 @@ class ClipBeforeUnscale(Check):
             self.names.method(each) == "step" for each in inner
         )
 
+    def _is_threshold_scaled(self, call: cst.Call) -> bool:
+        """Whether what a call clips to may be multiplied by a scaler's scale, as the gradients are."""
+        updates, helper = self.facts.updates, self.facts.steps.callee(call)
+        bodies = self.facts.steps.bodies(helper.body) if helper is not None else [call]
+        clips = [each for body in bodies for each in self.tree.within(body, cst.Call) if updates.clips(each)]
+        return any(updates.scaling.is_scaled(arg.value) for each in clips for arg in each.args)
+
     def _runs_before_unscaling(self, function: cst.FunctionDef) -> bool:
         """Whether Lightning calls a function behind the backward pass, and each Trainer in sight trains in 16-bit mixed precision."""
         hook = self.hooks.of(function)
@@ -101,12 +110,9 @@ class ClipBeforeUnscale(Check):
         """Whether no test that decides about one of the two may speak against the other."""
         ours = {(self.code.text_of(test), outcome) for test, outcome in self.facts.conditions(clip)}
         theirs = {(self.code.text_of(test), outcome) for test, outcome in self.facts.conditions(backward)}
-        words = {word for test, _ in self.facts.conditions(backward) for word in self._words(test)}
-        others = [
-            test
-            for test, outcome in self.facts.conditions(clip)
-            if (self.code.text_of(test), outcome) not in theirs and words & self._words(test)
-        ]
+        # what holds for both, such as an `assert` before the loop, does not set one against the other
+        words = {word for test in self._alone(backward, ours) for word in self._words(test)}
+        others = [test for test in self._alone(clip, theirs) if words & self._words(test)]
         opposed = {(text, not outcome) for text, outcome in ours} & theirs
         amp = any(
             "amp" in word or "scaler" in word or "fp16" in word
@@ -114,6 +120,12 @@ class ClipBeforeUnscale(Check):
             for word in self._words(test)
         )
         return not others and not opposed and (not amp or ours <= theirs)
+
+    def _alone(self, call: cst.Call, others: set[tuple[str, bool]]) -> list[cst.BaseExpression]:
+        """The tests that decide about a call and are none of some others."""
+        return [
+            test for test, outcome in self.facts.conditions(call) if (self.code.text_of(test), outcome) not in others
+        ]
 
     def _words(self, node: cst.CSTNode) -> set[str]:
         return {name.value for name in self.tree.within(node, cst.Name)}
