@@ -119,6 +119,16 @@ class Steps:
         for call in self.calls_of.get(function, ()) if function is not None and depth < _DEPTH else ():
             yield from self.around(call, depth + 1)
 
+    def comes_in(self, loop: Loop, node: cst.CSTNode, depth: int = 0) -> bool:
+        """Whether a loop repeats a node, around a call of its function or around what makes an object of its class, too."""
+        if self._tree.contains(loop, node):
+            return True
+        function = self._tree.function(node)
+        if function is None or depth > _DEPTH:
+            return False
+        calls = (*self.calls_of.get(function, ()), *self._facts.hooks.constructions.get(function, ()))
+        return any(self.comes_in(loop, each, depth + 1) for each in calls)
+
     def updates(self, loop: Loop) -> bool:
         """Whether an iteration may change the weights, by a call that steps, updates or optimizes something; errs to yes."""
         return bool(self.runs(loop.body, lambda call: bool(_UPDATING.search(self._names.method(call)))))

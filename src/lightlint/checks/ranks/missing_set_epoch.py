@@ -21,7 +21,8 @@ class MissingSetEpoch(Check):
             return
         for loader, driver in self.facts.loading.training.items():
             if driver is Driver.LOOP and self._sampler(loader) is call:
-                place = next(self._epochs(loader), None)
+                places = (each for each in self._epochs(loader) if not self._is_seeded_anew(each[0], call))
+                place = next(places, None)
                 if place is not None:
                     self.report(
                         call,
@@ -36,7 +37,17 @@ class MissingSetEpoch(Check):
         """Whether a stream goes over one loader again and again that has the sampler."""
         loader = self.values.constructor(stream.drawn)
         made = loader.call if loader is not None and loader.name == LOADER else None
-        return made is not None and self._sampler(made) is sampler and not self.tree.contains(stream.loop, made)
+        if made is None or self._sampler(made) is not sampler or self.tree.contains(stream.loop, made):
+            return False
+        return not self._is_seeded_anew(stream.loop, sampler)
+
+    def _is_seeded_anew(self, loop: Loop, sampler: cst.Call) -> bool:
+        """Whether a loop makes the sampler in each turn, with a seed that may be another one each time."""
+        seed = self.names.argument(sampler, "seed", 4)
+        if seed is None and not self.names.has_star(sampler):
+            return False
+        fixed = seed is not None and isinstance(self.names.constant(seed.value), int)
+        return not fixed and self.facts.steps.comes_in(loop, sampler)
 
     def _shuffles(self, call: cst.Call) -> bool:
         """Whether a sampler surely shuffles: by default, or as every call of the function around it, or one, asks."""
