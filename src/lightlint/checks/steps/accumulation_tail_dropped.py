@@ -7,6 +7,7 @@ from lightlint.facts.accumulation import Window
 from lightlint.facts.bindings import Kind
 from lightlint.facts.classes import MODULE
 from lightlint.facts.hooks import TRAINING_STEP
+from lightlint.facts.tails import is_filled, is_rest_asked
 
 
 class AccumulationTailDropped(Check):
@@ -21,7 +22,8 @@ class AccumulationTailDropped(Check):
         else:
             manual = loop is None and function is not None and self._is_manual_step(function, window)
             dropped = manual and function is not None and self._accumulates(function.body)
-        if dropped and not self._divides(call, window):
+        filled = isinstance(loop, cst.For) and dropped and is_filled(self.facts, loop, window)
+        if dropped and not filled and not is_rest_asked(self.facts, call, window):
             size = self.tree.module.code_for_node(window.size)
             self.report(
                 call, f"no step follows the last batches of an epoch where they do not fill a window of `{size}`"
@@ -105,13 +107,3 @@ class AccumulationTailDropped(Check):
     def _comes_to_backward(self, call: cst.Call) -> bool:
         callee = self.hooks.callee(call)
         return self.loops.is_backward(call) or (callee is not None and self.loops.is_backward_in(callee.body))
-
-    def _divides(self, call: cst.Call, window: Window) -> bool:
-        """Whether the program asks how many batches are left over, by the same modulo of a count."""
-        size = self.tree.module.code_for_node(window.size)
-        return any(
-            isinstance(each.operator, cst.Modulo)
-            and self.tree.module.code_for_node(each.right) == size
-            and bool(self.tree.within(each.left, cst.Call))
-            for each in self.tree.own(self.tree.owner(call), cst.BinaryOperation)
-        )
