@@ -7,7 +7,7 @@ import libcst as cst
 from lightlint.check import Check, Repair
 from lightlint.facts.bindings import Binding, Kind
 from lightlint.facts.classes import NN_MODULE
-from lightlint.facts.displays import Display, added_to, items
+from lightlint.facts.displays import Display, added_to, items, moves_items
 from lightlint.finding import Applicability
 from lightlint.fixes.containers import as_container, container_for
 
@@ -17,6 +17,7 @@ _PARAMETRIC = re.compile(
 )
 _CONTAINER = re.compile(r"torch\.nn\.(?:ModuleList|ModuleDict|Sequential)$")
 _REGISTERING = {"add_module", "register_module", "setattr", "__setattr__"}
+_CASTS = {"to", "cuda", "double", "half"}
 _OVERRIDES = {"parameters", "named_parameters", "state_dict", "_apply", "to", "modules", "named_modules", "children"}
 
 
@@ -41,11 +42,13 @@ class ModuleListNotRegistered(Check):
             held_items += added_to(self.tree, self.names, each, f"self.{name}")
         if isinstance(value, cst.Name):
             held_items += added_to(self.tree, self.names, self.tree.owner(value), value.value)
-        if not any(map(self._has_parameters, held_items)):
+        parametric = [item for item in map(self._made, held_items) if self._has_parameters(item)]
+        # metrics have nothing to train and save nothing by default: to be moved is all they need
+        if all(map(self._is_metric, parametric)) and (
+            not parametric or any(moves_items(self.tree, self.names, each, f"self.{name}") for each in family)
+        ):
             return
-        kind = (
-            "dict" if isinstance(held, (cst.Dict, cst.DictComp)) else "tuple" if isinstance(held, cst.Tuple) else "list"
-        )
+        kind = type(held).__name__.removesuffix("Comp").lower()
         self.report(
             target,
             f"`self.{name}` is a plain {kind}: the modules in it are not trained, not moved and not saved",
@@ -65,12 +68,9 @@ class ModuleListNotRegistered(Check):
             if only is None or any(isinstance(each, cst.Arg) for each in calls):
                 return None
             value = only.value if only.value is not None else value
-        if (
-            isinstance(value, cst.Call)
-            and self.names.call(value) in {"builtins.list", "builtins.dict"}
-            and not value.args
-        ):
-            return cst.List([]) if self.names.call(value) == "builtins.list" else cst.Dict([])
+        made = self.names.call(value) if isinstance(value, cst.Call) and not value.args else None
+        if made in {"builtins.list", "builtins.dict"}:
+            return cst.List([]) if made == "builtins.list" else cst.Dict([])
         return value if isinstance(value, Display) else None
 
     def _made_by(self, value: cst.BaseExpression) -> Display | None:
@@ -94,27 +94,30 @@ class ModuleListNotRegistered(Check):
         sources = self.classes.attribute_values(node, name)
         if any(each is not value and not isinstance(each, (cst.List, cst.Dict, cst.Name)) for each in sources):
             return True
-        wrapped = [arg for arg in self.tree.within(node, cst.Arg) if self._is_or_holds(arg.value, f"self.{name}")]
-        return any(self._takes_modules(self.tree.parent(arg)) for arg in wrapped)
-
-    def _is_or_holds(self, value: cst.BaseExpression, key: str) -> bool:
-        """Whether a value is the container, or one item of it."""
-        return self.names.key(value.value if isinstance(value, cst.Subscript) else value) == key
+        for arg in self.tree.within(node, cst.Arg):
+            handed = arg.value.value if isinstance(arg.value, cst.Subscript) else arg.value  # or an item of it
+            if self.names.key(handed) == f"self.{name}" and self._takes_modules(self.tree.parent(arg)):
+                return True
+        return False
 
     def _takes_modules(self, call: cst.CSTNode | None) -> bool:
         """Whether a call registers the modules it is given: a container, or a module's class that may keep them."""
         name = self.names.call(call) or ""
         return bool(_CONTAINER.match(name)) or (bool(name) and self.classes.name_is_a(name, NN_MODULE))
 
+    def _made(self, item: cst.BaseExpression) -> cst.BaseExpression:
+        """What an item is before it is moved or cast."""
+        func = item.func if isinstance(item, cst.Call) else None
+        return func.value if isinstance(func, cst.Attribute) and func.attr.value in _CASTS else item
+
     def _has_parameters(self, item: cst.BaseExpression) -> bool:
         """Whether an item surely is a module made for this container that has parameters, or state of a metric."""
-        if isinstance(item, cst.Call) and self.names.method(item) in {"to", "cuda", "double", "half"}:
-            item = item.func.value if isinstance(item.func, cst.Attribute) else item
         if not isinstance(item, cst.Call):
             return False
         name = self.names.call(item) or ""
         if isinstance(item.func, cst.Subscript):
-            return self._are_parametric(item.func)
+            names = self._choices(item.func)
+            return bool(names) and all(_PARAMETRIC.match(each) and each != "torch.nn.Sequential" for each in names)
         if _PARAMETRIC.match(name):
             return name != "torch.nn.Sequential" or any(
                 _PARAMETRIC.match(self.names.call(call) or "")
@@ -127,13 +130,17 @@ class ModuleListNotRegistered(Check):
         made = {self.names.call(call) or "" for call in self.tree.within(local, cst.Call)}
         return any(_PARAMETRIC.match(each) or each == "torch.nn.Parameter" for each in made)
 
-    def _are_parametric(self, chosen: cst.Subscript) -> bool:
-        """Whether each class that `classes[name]` can be makes a module with parameters or state."""
+    def _choices(self, chosen: cst.Subscript) -> list[str]:
+        """The classes that `classes[name]` can be, none where some are out of sight."""
         held = self.facts.dicts.held(chosen.value)
-        names = (
-            [self.names.of(each) or "" for each in held.values.values()] if held and held.perhaps == frozenset() else []
-        )
-        return bool(names) and all(_PARAMETRIC.match(each) and each != "torch.nn.Sequential" for each in names)
+        known = held.values.values() if held and held.perhaps == frozenset() else ()
+        return [self.names.of(each) or "" for each in known]
+
+    def _is_metric(self, item: cst.BaseExpression) -> bool:
+        """Whether an item with parameters or state is a metric of torchmetrics."""
+        func = item.func if isinstance(item, cst.Call) else None
+        made = self._choices(func) if isinstance(func, cst.Subscript) else [self.names.of(func) or ""]
+        return all(each.startswith("torchmetrics.") for each in made)
 
     def _repair(self, value: cst.BaseExpression, held: Display) -> Repair | None:
         container = container_for(held)
