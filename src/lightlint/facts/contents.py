@@ -36,10 +36,14 @@ class Contents:
 
     def items(self, display: cst.BaseExpression, until: cst.CSTNode | None = None) -> list[cst.BaseExpression] | None:
         """The items of a list or tuple, with those added later, but before a place; None where some are out of sight."""
-        items = _spelled(display)
-        if items is None:
-            return None
-        for use in self._other_uses(display):
+        items = spelled(display)
+        later = self.later(display, until) if items is not None else None
+        return [*items, *later] if items is not None and later is not None else None
+
+    def later(self, made: cst.BaseExpression, until: cst.CSTNode | None = None) -> list[cst.BaseExpression] | None:
+        """What is added to a list, made by any expression, after it was; None where some is out of sight."""
+        items: list[cst.BaseExpression] = []
+        for use in self._other_uses(made):
             if until is not None and self._tree.order(use) > self._tree.order(until):
                 continue
             added = self._added(use)
@@ -52,11 +56,11 @@ class Contents:
         """What a use of a list's name adds to it, None where that is out of sight."""
         above, call = self._tree.parent(use), self._method_call(use)
         if isinstance(above, cst.AugAssign) and above.target is use and isinstance(above.operator, cst.AddAssign):
-            return _spelled(above.value)
+            return spelled(above.value)
         given = call.args[0].value if call is not None and len(call.args) == 1 and not call.args[0].star else None
         if given is None or self._names.method(call) not in {"append", "extend"}:
             return None
-        return [given] if self._names.method(call) == "append" else _spelled(given)
+        return [given] if self._names.method(call) == "append" else spelled(given)
 
     def is_counted(self, display: cst.BaseExpression) -> bool:
         """Whether a list surely holds as many items as `items` gives: none is appended in a loop, under a condition, or too late."""
@@ -154,7 +158,7 @@ class Contents:
         return call if isinstance(call, cst.Call) and call.func is attribute else None
 
 
-def _spelled(display: cst.BaseExpression) -> list[cst.BaseExpression] | None:
+def spelled(display: cst.BaseExpression | None) -> list[cst.BaseExpression] | None:
     """The items of a list or tuple as it is written, None where it takes some from elsewhere."""
     if not isinstance(display, (cst.List, cst.Tuple)):
         return None

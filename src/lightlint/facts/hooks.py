@@ -76,12 +76,17 @@ class Hooks:
                 return owner
         return None
 
+    def role(self, node: cst.ClassDef | None) -> Owner | None:
+        """As `owner`; for a plain class, a mixin, what a class of this file that derives from it is."""
+        heirs = () if node is None else self.subclasses.get(node, ())
+        return self.owner(node) or next((owner for each in heirs if (owner := self.owner(each))), None)
+
     def of(self, function: cst.FunctionDef) -> Hook | None:
         """The hook that a method is, None for any other function."""
         name = function.name.value
         if not (name.startswith("on_") or name in _HOOKS[Owner.MODULE]):
             return None
-        owner = self.owner(self._tree.class_of(function))
+        owner = self.role(self._tree.class_of(function))
         return Hook(owner, name) if owner and (name.startswith("on_") or name in _HOOKS[owner]) else None
 
     @cached_property

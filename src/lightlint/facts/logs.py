@@ -8,8 +8,8 @@ from functools import cached_property
 
 import libcst as cst
 
-from lightlint.facts.classes import CALLBACK, MODULE, Classes
-from lightlint.facts.hooks import Hook, Hooks
+from lightlint.facts.classes import Classes
+from lightlint.facts.hooks import Hook, Hooks, Owner
 from lightlint.facts.names import UNKNOWN, Names
 from lightlint.facts.strings import Strings
 from lightlint.facts.tree import Tree
@@ -76,19 +76,21 @@ class Logs:
         return self._names.constant(given.value)
 
     def is_log(self, call: cst.Call) -> bool:
-        """Whether a call is Lightning's `log` or `log_dict`: on `self` of a module or callback, or on `pl_module`."""
+        """Whether a call is Lightning's `log` or `log_dict`: on `self` of a module, a callback or a mixin of one, or on
+        `pl_module`."""
         if not isinstance(call.func, cst.Attribute) or call.func.attr.value not in _LOGS:
             return False
         node = self._tree.enclosing_class(call)
-        if not self._classes.is_a(node, MODULE, CALLBACK):
+        if node is None or self._hooks.role(node) not in {Owner.MODULE, Owner.CALLBACK}:
             return False
-        receiver = call.func.value
-        is_own = (
-            self._classes.is_self(receiver)
-            and node is not None
-            and call.func.attr.value not in self._classes.methods(node)
-        )
+        receiver, method = call.func.value, call.func.attr.value
+        is_own = self._classes.is_self(receiver) and not self._is_redefined(node, method)
         return is_own or (isinstance(receiver, cst.Name) and receiver.value == "pl_module")
+
+    def _is_redefined(self, node: cst.ClassDef, method: str) -> bool:
+        """Whether a class has a method in the place of Lightning's; a mixin gets that of the classes below it."""
+        heirs = () if self._hooks.owner(node) else self._hooks.subclasses.get(node, ())
+        return method in self._classes.methods(node) or any(self._classes.has_method(each, method) for each in heirs)
 
     def keys(self, call: cst.Call) -> frozenset[str] | None:
         """The keys of one log call, None where they are out of sight."""

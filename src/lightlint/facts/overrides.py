@@ -45,15 +45,7 @@ def class_api(owner: Owner) -> ClassApi:
 
 def owner_of(facts: FileFacts, function: cst.FunctionDef) -> Owner | None:
     """The kind of Lightning class a method belongs to, its own or, for a mixin, one of this file that derives from it."""
-    node = facts.tree.class_of(function)
-    if node is None:
-        return None
-    owner = facts.hooks.owner(node)
-    if owner is not None:
-        return owner
-    name = facts.names.defined(node)
-    heirs = [each for each in facts.tree.all(cst.ClassDef) if name in facts.classes.ancestors(each)]
-    return next((found for each in heirs if (found := facts.hooks.owner(each))), None)
+    return facts.hooks.role(facts.tree.class_of(function))
 
 
 def taken(facts: FileFacts, function: cst.FunctionDef) -> Taken | None:
