@@ -4,6 +4,7 @@ import libcst as cst
 
 from lightlint.check import Check
 from lightlint.facts.compat import is_versioned
+from lightlint.facts.keywords import Keyword
 
 _ALLOWED = {"gradient_clip_val": 0, "accumulate_grad_batches": 1}
 
@@ -16,7 +17,7 @@ class ManualTrainerClipAccumulate(Check):
         if not self.facts.optimization.name_is_manual(run.module) or run.module is None:
             return
         for keyword, allowed in _ALLOWED.items():
-            given = self.names.argument(run.trainer, keyword)
+            given = self._given(run.trainer, keyword)
             value = self.names.constant(given.value) if given is not None else None
             if (
                 given is not None
@@ -25,4 +26,15 @@ class ManualTrainerClipAccumulate(Check):
                 and value > allowed
             ):
                 name = run.module.rpartition(".")[2]
-                self.report(given, f"`{keyword}` with `{name}`, which optimizes by hand: `fit` raises")
+                self.report(given.node, f"`{keyword}` with `{name}`, which optimizes by hand: `fit` raises")
+
+    def _given(self, trainer: cst.Call, name: str) -> Keyword | None:
+        """What a Trainer surely gets under a keyword, also in a `**dict` that nothing may change on its way there."""
+        direct = self.names.argument(trainer, name)
+        if direct is not None:
+            return Keyword(name, direct, direct.value)
+        for arg in trainer.args:
+            held = self.facts.dicts.held(arg.value) if arg.star == "**" else None
+            if held is not None and name in held.values:
+                return Keyword(name, held.keys[name], held.values[name])
+        return None

@@ -5,6 +5,7 @@ from itertools import chain
 import libcst as cst
 
 from lightlint.check import Check, Repair
+from lightlint.facts.bindings import Kind
 from lightlint.facts.classes import MODULE
 from lightlint.facts.hooks import TRAINING_STEP, Hook, Owner
 from lightlint.finding import Applicability
@@ -17,7 +18,8 @@ class MissingZeroGrad(Check):
         optimizer = steps.optimizer(call)
         if optimizer is None:
             return
-        where = self._in_loop(call, optimizer) or self._in_manual_step(call, optimizer)
+        turn = self._turn(call, optimizer)
+        where = self._in_loop(call, turn, optimizer) or self._in_manual_step(call, turn, optimizer)
         if not where or steps.leaves_sight(optimizer):
             return
         name = self.code.text_of(optimizer)
@@ -27,11 +29,19 @@ class MissingZeroGrad(Check):
             repair=Repair(f"call `{name}.zero_grad()`", self._draft(call, name), Applicability.UNSAFE),
         )
 
-    def _in_loop(self, call: cst.Call, optimizer: cst.BaseExpression) -> str:
+    def _turn(self, call: cst.Call, optimizer: cst.BaseExpression) -> cst.CSTNode:
+        """The outermost loop that takes another optimizer each time, `for opt in optimizers`; the step if none does."""
+        words = [name for name in (optimizer, *self.tree.within(optimizer, cst.Name)) if isinstance(name, cst.Name)]
+        bound = [each.site for word in words for each in self.names.bindings.lookup(word) if each.kind is Kind.LOOP]
+        around = [loop for loop in self.tree.loops(call) if isinstance(loop, cst.For)]
+        taken = [loop for loop in around if any(self.tree.contains(loop.target, site) for site in bound)]
+        return taken[-1] if taken else call
+
+    def _in_loop(self, call: cst.Call, turn: cst.CSTNode, optimizer: cst.BaseExpression) -> str:
         """What clears nothing: a loop that repeats backward pass and step on an optimizer made outside of it."""
         steps = self.facts.steps
         made = [origin.call for origin in self.values.origins(optimizer) if origin.call is not None]
-        for loop, node in steps.repeated(call, self.loops.is_backward):
+        for loop, node in steps.repeated(turn, self.loops.is_backward):
             around = self.tree.loops(loop)
             rare = bool(self._tests(call)) or any(self.tree.contains(loop, test) for test, _ in self._tests(node))
             place = around[-1] if rare and around else loop  # a step under a test may be the only one of an outer loop
@@ -53,10 +63,10 @@ class MissingZeroGrad(Check):
         loops = self.tree.loops(node)
         return [each for each in self.facts.conditions(node) if not loops or self.tree.contains(loops[0].body, each[0])]
 
-    def _in_manual_step(self, call: cst.Call, optimizer: cst.BaseExpression) -> str:
+    def _in_manual_step(self, call: cst.Call, turn: cst.CSTNode, optimizer: cst.BaseExpression) -> str:
         """What clears nothing: a class that steps by hand in its `training_step`, all of which is in sight."""
         node = self.tree.enclosing_class(call)
-        if node is None or self.tree.loops(call) or Hook(Owner.MODULE, TRAINING_STEP) not in self.hooks.around(call):
+        if node is None or self.tree.loops(turn) or Hook(Owner.MODULE, TRAINING_STEP) not in self.hooks.around(call):
             return ""
         above = [name for name in self.classes.ancestors(node) if not self._is_library(name)]
         family = [node, *filter(None, map(self.classes.local, above))]
