@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import libcst as cst
 
+from lightlint.facts.bindings import Kind
 from lightlint.facts.names import Names
 from lightlint.facts.tree import Tree
 
 Display = cst.List | cst.Tuple | cst.Dict | cst.ListComp | cst.DictComp
 
+# what of a module others may keep: its parameters, or the modules in it
+_HANDED_ON = {"parameters", "named_parameters", "modules", "children", "state_dict", "values", "items", "copy", "pop"}
 _GROWING = {"append": 0, "insert": 1, "extend": 0}  # the position of what is added
 _MOVING = {"to", "cuda"}
 
@@ -57,3 +60,65 @@ def added_to(tree: Tree, names: Names, room: cst.CSTNode, key: str) -> list[cst.
         if names.key(grown.target) == key and isinstance(grown.value, Display):
             found += items(grown.value)
     return found
+
+
+def meant_by(tree: Tree, names: Names, added: list[cst.BaseExpression]) -> list[cst.BaseExpression]:
+    """What the local names among the things added to one container stand for: modules, or displays as their items.
+
+    Nothing for a name that is used for more than that, since the module may be registered there.
+    """
+    found: list[cst.BaseExpression] = []
+    for name in dict.fromkeys(each for each in added if isinstance(each, cst.Name)):
+        bound = names.bindings.lookup(name)
+        values = [each.value for each in bound if each.kind is Kind.ASSIGN and each.value is not None and not each.path]
+        if not isinstance(bound[0].scope if bound else None, cst.FunctionDef) or len(values) < len(bound):
+            continue
+        scope = bound[0].scope
+        uses = [each for each in tree.within(scope, cst.Name) if each.value == name.value]
+        if not all(each in added or _is_bound_alone(tree, each) or _stays(tree, names, each) for each in uses):
+            continue
+        for value in values:
+            found += items(value) if isinstance(value, Display) else [value]
+        if any(isinstance(value, Display) for value in values):
+            found += added_to(tree, names, scope, name.value)
+    return found
+
+
+def holds_displays(tree: Tree, names: Names, added: list[cst.BaseExpression]) -> bool:
+    """Whether some of the things added to a container are lists of their own, not what they hold."""
+    for each in added:
+        display = tree.parent(tree.parent(each))
+        arg = tree.parent(display) if isinstance(display, Display) else None
+        if isinstance(arg, cst.Arg) and names.method(tree.parent(arg)) in {"append", "insert"}:
+            return True
+        bound = names.bindings.lookup(each) if isinstance(each, cst.Name) else []
+        if any(isinstance(binding.value, Display) for binding in bound):
+            return True
+    return False
+
+
+def _is_bound_alone(tree: Tree, name: cst.Name) -> bool:
+    """Whether a name stands where it alone is given a value, or is the word behind a dot or of a keyword."""
+    above = tree.parent(name)
+    if isinstance(above, cst.Attribute):
+        return above.attr is name
+    if isinstance(above, cst.Arg):
+        return above.keyword is name
+    assign = tree.parent(above) if isinstance(above, cst.AssignTarget) else above
+    return isinstance(assign, cst.AnnAssign) or (isinstance(assign, cst.Assign) and len(assign.targets) == 1 and above is not assign)
+
+
+def _stays(tree: Tree, names: Names, name: cst.Name) -> bool:
+    """Whether a use hands on nothing of what a name stands for: `layer.reset()`, `nn.init.zeros_(layer.bias)`."""
+    inner: cst.CSTNode = name
+    above = tree.parent(name)
+    words = set[str]()
+    while isinstance(above, cst.Attribute) and above.value is inner:
+        words.add(above.attr.value)
+        inner, above = above, tree.parent(above)
+    if not words or words & _HANDED_ON:
+        return False
+    if isinstance(above, cst.Arg):
+        return (names.call(tree.parent(above)) or "").startswith("torch.nn.init.")
+    called = isinstance(above, cst.Call) and above.func is inner
+    return isinstance(above, cst.AssignTarget) or (called and isinstance(tree.parent(above), cst.Expr))

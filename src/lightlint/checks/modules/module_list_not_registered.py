@@ -7,7 +7,7 @@ import libcst as cst
 from lightlint.check import Check, Repair
 from lightlint.facts.bindings import Binding, Kind
 from lightlint.facts.classes import NN_MODULE
-from lightlint.facts.displays import Display, added_to, items, moves_items
+from lightlint.facts.displays import Display, added_to, holds_displays, items, meant_by, moves_items
 from lightlint.finding import Applicability
 from lightlint.fixes.containers import as_container, container_for
 
@@ -37,11 +37,12 @@ class ModuleListNotRegistered(Check):
         family = [node, *self.hooks.subclasses.get(node, ())] if held is not None else []
         if held is None or any(self._is_registered(each, name, value) for each in family):
             return
-        held_items = [*items(held)]
+        added: list[cst.BaseExpression] = []
         for each in family:
-            held_items += added_to(self.tree, self.names, each, f"self.{name}")
+            added += added_to(self.tree, self.names, each, f"self.{name}")
         if isinstance(value, cst.Name):
-            held_items += added_to(self.tree, self.names, self.tree.owner(value), value.value)
+            added += added_to(self.tree, self.names, self.tree.owner(value), value.value)
+        held_items = [*items(held), *added, *meant_by(self.tree, self.names, added)]
         parametric = [item for item in map(self._made, held_items) if self._has_parameters(item)]
         # metrics have nothing to train and save nothing by default: to be moved is all they need
         if all(map(self._is_metric, parametric)) and (
@@ -52,7 +53,7 @@ class ModuleListNotRegistered(Check):
         self.report(
             target,
             f"`self.{name}` is a plain {kind}: the modules in it are not trained, not moved and not saved",
-            repair=self._repair(value, held),
+            repair=None if holds_displays(self.tree, self.names, added) else self._repair(value, held),
         )
 
     def _display(self, value: cst.BaseExpression) -> Display | None:
