@@ -29,6 +29,7 @@ from lightlint.facts.processes import Processes
 from lightlint.facts.reaching import Reaching
 from lightlint.facts.rescues import Rescues
 from lightlint.facts.results import Results
+from lightlint.facts.rewrapped import Rewrapped
 from lightlint.facts.shapes import Shapes
 from lightlint.facts.sharded import Sharded
 from lightlint.facts.steps import Steps
@@ -186,6 +187,11 @@ class FileFacts(Linked):
     def results(self) -> Results:
         """What calls of this file's functions and modules give back."""
         return Results(self)
+
+    @cached_property
+    def rewrapped(self) -> Rewrapped:
+        """Which tensors are made of computed values, without their graph."""
+        return Rewrapped(self)
 
     @cached_property
     def modes(self) -> Modes:
