@@ -105,7 +105,9 @@ def _is_bound_alone(tree: Tree, name: cst.Name) -> bool:
     if isinstance(above, cst.Arg):
         return above.keyword is name
     assign = tree.parent(above) if isinstance(above, cst.AssignTarget) else above
-    return isinstance(assign, cst.AnnAssign) or (isinstance(assign, cst.Assign) and len(assign.targets) == 1 and above is not assign)
+    return isinstance(assign, cst.AnnAssign) or (
+        isinstance(assign, cst.Assign) and len(assign.targets) == 1 and above is not assign
+    )
 
 
 def _stays(tree: Tree, names: Names, name: cst.Name) -> bool:

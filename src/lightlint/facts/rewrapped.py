@@ -108,7 +108,9 @@ class Rewrapped:
         if not steps or not flow.reaches(backward, steps):
             return False
         calls = updates.own(owner)
-        made = [each for each in calls if self._facts.classes.name_is_a(self._names.call(each), "torch.optim.Optimizer")]
+        made = [
+            each for each in calls if self._facts.classes.name_is_a(self._names.call(each), "torch.optim.Optimizer")
+        ]
         late = bool(made) and flow.reaches(leaf, made)
         return not late and not any(self._names.method(each) == "add_param_group" for each in calls)
 

@@ -3,12 +3,11 @@ from __future__ import annotations
 import libcst as cst
 
 from lightlint.check import Check
-from lightlint.facts.bindings import Binding, Kind
+from lightlint.facts.bindings import Binding
 from lightlint.facts.carried_graphs import cuts
+from lightlint.facts.kept_states import RECURRENT, hangs_on, kept_state
 from lightlint.facts.tree import Loop
 from lightlint.facts.updates import Owner
-
-_RECURRENT = {"torch.nn.RNN", "torch.nn.LSTM", "torch.nn.GRU"}
 
 
 class BackwardOverFreedGraph(Check):
@@ -72,12 +71,16 @@ class BackwardOverFreedGraph(Check):
             return None
         flow = self.facts.flow(self.tree.owner(call))
         for inner in self.tree.own(loop.body, cst.Call):
-            state = self._state(inner, loop)
+            state = self._state(inner, loop) or self._kept(inner, loop)
             if state is None or not flow.reaches_in_same_iteration(loop, inner, [call]):
                 continue
-            if flow.reaches_in_later_iteration(loop, call, [call]) and self._hangs_on(call, inner):
+            if flow.reaches_in_later_iteration(loop, call, [call]) and hangs_on(self.facts, call.func, inner):
                 return state
         return None
+
+    def _kept(self, call: cst.Call, loop: Loop) -> str | None:
+        """The state that a module which a call runs keeps on itself."""
+        return kept_state(self.facts, call, loop) if self.tree.loops(call)[:1] == [loop] else None
 
     def _state(self, call: cst.Call, loop: Loop) -> str | None:
         """`h` of `out, h = rnn(x, h)`, where the loop does nothing else to it and the network cuts nothing."""
@@ -101,25 +104,9 @@ class BackwardOverFreedGraph(Check):
         origin = self.values.constructor(call.func)
         if origin is None:
             return False
-        if origin.name in _RECURRENT:
+        if origin.name in RECURRENT:
             return True
         node = self.classes.local(origin.name)
         if node is None or cuts(self.tree, node) or not self.values.is_module(call.func):
             return False
-        return any(self.names.call(each) in _RECURRENT for each in self.tree.within(node, cst.Call))
-
-    def _hangs_on(self, backward: cst.Call, call: cst.Call) -> bool:
-        """Whether what is differentiated is made of what a call gives, by names of the loop's body."""
-        pending, seen = [backward.func], set[str]()
-        assign = self.tree.parent(call)
-        target = assign.targets[0].target if isinstance(assign, cst.Assign) else None
-        wanted = {name.value for name in self.tree.within(target, cst.Name)} if target is not None else set()
-        while pending:
-            for name in self.tree.within(pending.pop(), cst.Name):
-                if name.value in wanted:
-                    return True
-                if name.value not in seen:
-                    seen.add(name.value)
-                    bound = self.facts.reaching.bindings(name)
-                    pending += [each.value for each in bound if each.kind is Kind.ASSIGN and each.value is not None]
-        return False
+        return any(self.names.call(each) in RECURRENT for each in self.tree.within(node, cst.Call))

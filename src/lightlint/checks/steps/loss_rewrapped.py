@@ -3,7 +3,6 @@ from __future__ import annotations
 import libcst as cst
 
 from lightlint.check import Check, Repair
-from lightlint.facts.bindings import Kind
 from lightlint.finding import Applicability, Tier
 from lightlint.fixes.edits import Draft, drop_statement, replace
 
@@ -42,7 +41,9 @@ class LossRewrapped(Check):
             return
         owner = self.tree.owner(receiver)
         bound = self.facts.reaching.bindings(receiver)
-        computed = bool(bound) and all(each.value is not None and self.facts.rewrapped.is_computed(each.value) for each in bound)
+        computed = bool(bound) and all(
+            each.value is not None and self.facts.rewrapped.is_computed(each.value) for each in bound
+        )
         for target in self.tree.own(owner, cst.AssignTarget):
             node = target.target
             flag = isinstance(node, cst.Attribute) and node.attr.value == "requires_grad"
