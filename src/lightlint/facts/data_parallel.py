@@ -19,6 +19,7 @@ _SAME_OBJECT = {"to", "cuda", "cpu", "train", "eval", "half", "float", "double",
 _ACCELERATOR = "accelerate.Accelerator"
 # tests that tell a run of several ranks from one of a single process, which has no wrapped model
 _SEVERAL = re.compile(r"isinstance|hasattr|distributed|ddp|world|parallel|multi|gpu|is_initialized|wrapped", re.I)
+_PROPERTIES = {"builtins.property", "functools.cached_property"}
 # modules that hold buffers, and torch's own that do not
 _BUFFERED = re.compile(r"Batch_?Norm|^torchvision\.models\.(?!vgg\d+$|alexnet|vit)[a-z]", re.IGNORECASE)
 _PLAIN = re.compile(r"torch\.nn\.(?:Linear|Conv\w+|LSTM|GRU|RNN|Embedding|Transformer\w*)$")
@@ -102,6 +103,8 @@ class DataParallel:
             case cst.Attribute():
                 if value.attr.value == "module" and self.is_wrapped(value.value):
                     return True
+                if self._is_property_for_inner(value, depth):
+                    return True
                 held = self._of_self(value)
                 known = any(self.is_inner(each, depth + 1) for each in held)
                 return (known and not any(self.is_wrapped(each) for each in held)) or self._is_wrapped_elsewhere(value)
@@ -132,9 +135,30 @@ class DataParallel:
                 origin = self._facts.values.constructor(call.func.value)
                 return origin is not None and origin.name == _ACCELERATOR
         callee = self._facts.hooks.callee(call)
+        if callee is not None and isinstance(call.func, cst.Attribute):
+            own = self._facts.classes.self_class(call.func.value) is not None
+            if own and not given and self._returns_inner(callee, depth):
+                return True
         if callee is None or not any(self.is_wrapped(each) for each in given):
             return False
         return any(self.is_inner(each, depth + 1) for each in self._facts.values.returns(callee))
+
+    def _is_property_for_inner(self, attribute: cst.Attribute, depth: int) -> bool:
+        """Whether an attribute is a property of its class that gives the module inside of a DDP model."""
+        node = self._facts.classes.self_class(attribute.value)
+        method = self._facts.classes.method(node, attribute.attr.value) if node is not None else None
+        kinds = {self._names.of(each.decorator) for each in method.decorators} if method is not None else set()
+        return method is not None and bool(kinds & _PROPERTIES) and self._returns_inner(method, depth)
+
+    def _returns_inner(self, method: cst.FunctionDef, depth: int) -> bool:
+        """Whether a method gives the module inside of its object's DDP model in every run of several ranks."""
+        if self._facts.hooks.of(method) or depth > _DEPTH:
+            return False
+        ends = [each for each in self._tree.own(method.body, cst.Return) if each.value is not None]
+        inner = [each for each in ends if self.is_inner(each.value, depth + 1)]
+        wrapped = any(self.is_wrapped(each.value, depth + 1) for each in ends if each not in inner)
+        told = (any(self._tells_several(test) for test, _ in self._facts.conditions(each)) for each in inner)
+        return bool(inner) and (not wrapped or all(told))
 
     def _tells_several(self, test: cst.BaseExpression) -> bool:
         return any(_SEVERAL.search(name.value) for name in self._tree.within(test, cst.Name))
