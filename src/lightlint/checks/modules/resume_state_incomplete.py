@@ -21,8 +21,8 @@ class ResumeStateIncomplete(Check):
         optimizers = {name for name in saved if self._is_loaded(name) and self._is_optimizer(name)}
         if not optimizers or self._loads_in_turn():
             return
-        for name, made in self._made():
-            if self._is_loaded(name) or not self._goes_with(made, optimizers):
+        for name, made, optimizer in self._made():
+            if self._is_loaded(name) or not self._goes_with(name, made, optimizer, optimizers):
                 continue
             what = "is saved and never loaded back" if name in saved else "is not in the checkpoint"
             if name not in saved and "state_dict" in self._asked(name):
@@ -93,24 +93,43 @@ class ResumeStateIncomplete(Check):
             for each in names
         )
 
-    def _made(self) -> Iterator[tuple[str, cst.Call]]:
-        """The schedulers and scalers of the file under the names they are given."""
+    def _made(self) -> Iterator[tuple[str, cst.Call, cst.BaseExpression | None]]:
+        """The schedulers and scalers of the file under the names they are given, with a scheduler's optimizer."""
         for assign in self.tree.all(cst.Assign):
-            made, target = assign.value, assign.targets[0].target
-            name = self.names.key(target).rpartition(".")[2]
-            full = self.names.call(made) or ""
-            if name and isinstance(made, cst.Call) and (full in _SCALERS or full.startswith(_SCHEDULERS)):
-                yield name, made
+            name = self.names.key(assign.targets[0].target).rpartition(".")[2]
+            made = self._maker(assign.value) if name else None
+            if made is None:
+                continue
+            optimizer = self.names.argument(made, "optimizer", 0)
+            given = optimizer.value if optimizer is not None else None
+            if made is not assign.value and isinstance(given, cst.Name) and isinstance(assign.value, cst.Call):
+                given = self._handed(given, assign.value)
+            yield name, made, given
 
-    def _goes_with(self, made: cst.Call, optimizers: set[str]) -> bool:
+    def _maker(self, value: cst.BaseExpression) -> cst.Call | None:
+        """The call that makes a scheduler or scaler: the value itself, or the one thing that a helper gives."""
+        full = self.names.call(value) or ""
+        if isinstance(value, cst.Call) and (full in _SCALERS or full.startswith(_SCHEDULERS)):
+            return value
+        callee = self.hooks.callee(value) if isinstance(value, cst.Call) else None
+        returns = self.values.returns(callee) if callee is not None and not callee.decorators else []
+        sources = self.facts.reaching.sources(returns[0]) if len(returns) == 1 and returns[0] is not None else []
+        made = sources[0] if len(sources) == 1 else None
+        scheduler = (self.names.call(made) or "").startswith(_SCHEDULERS)
+        return made if scheduler and isinstance(made, cst.Call) else None
+
+    def _handed(self, name: cst.Name, call: cst.Call) -> cst.BaseExpression | None:
+        """What the call of a helper gives for the parameter that a name in it is."""
+        found = self.facts.reaching.bindings(name)
+        function = found[0].scope if len(found) == 1 and found[0].kind is Kind.PARAMETER else None
+        return self.values.given(function, call, name.value) if isinstance(function, cst.FunctionDef) else None
+
+    def _goes_with(self, key: str, made: cst.Call, optimizer: cst.BaseExpression | None, optimizers: set[str]) -> bool:
         """Whether a scheduler steps one of the optimizers and counts for itself, or a scaler scales for certain."""
         name = self.names.call(made) or ""
-        assign = self.tree.parent(made)
-        key = self.names.key(assign.targets[0].target).rpartition(".")[2] if isinstance(assign, cst.Assign) else ""
         if name in _SCALERS:
             enabled = self.names.argument(made, "enabled")
             return "step" in self._asked(key) and (enabled is None or self.names.constant(enabled.value) is not False)
-        optimizer = self.names.argument(made, "optimizer", 0)
         if optimizer is None or self.names.argument(made, "last_epoch") is not None or self.names.has_star(made):
             return False
         steps = [
@@ -120,5 +139,5 @@ class ResumeStateIncomplete(Check):
         ]
         told = name != f"{_SCHEDULERS}ReduceLROnPlateau" and any(call.args for call in steps)
         reads = any(each.attr.value == "last_epoch" for each in self.tree.all(cst.Attribute))
-        mine = self.names.key(optimizer.value).rpartition(".")[2] in optimizers
+        mine = self.names.key(optimizer).rpartition(".")[2] in optimizers
         return mine and bool(steps) and not told and not reads
