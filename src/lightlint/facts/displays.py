@@ -87,7 +87,8 @@ def meant_by(tree: Tree, names: Names, added: list[cst.BaseExpression]) -> list[
 def holds_displays(tree: Tree, names: Names, added: list[cst.BaseExpression]) -> bool:
     """Whether some of the things added to a container are lists of their own, not what they hold."""
     for each in added:
-        display = tree.parent(tree.parent(each))
+        element = tree.parent(each)
+        display = tree.parent(element) if element is not None else None
         arg = tree.parent(display) if isinstance(display, Display) else None
         if isinstance(arg, cst.Arg) and names.method(tree.parent(arg)) in {"append", "insert"}:
             return True
@@ -117,10 +118,12 @@ def _stays(tree: Tree, names: Names, name: cst.Name) -> bool:
     words = set[str]()
     while isinstance(above, cst.Attribute) and above.value is inner:
         words.add(above.attr.value)
-        inner, above = above, tree.parent(above)
+        inner = above
+        above = tree.parent(inner)
     if not words or words & _HANDED_ON:
         return False
     if isinstance(above, cst.Arg):
         return (names.call(tree.parent(above)) or "").startswith("torch.nn.init.")
-    called = isinstance(above, cst.Call) and above.func is inner
-    return isinstance(above, cst.AssignTarget) or (called and isinstance(tree.parent(above), cst.Expr))
+    if isinstance(above, cst.Call) and above.func is inner:
+        return isinstance(tree.parent(above), cst.Expr)
+    return isinstance(above, cst.AssignTarget)
