@@ -37,9 +37,7 @@ class ModuleListNotRegistered(Check):
         family = [node, *self.hooks.subclasses.get(node, ())] if held is not None else []
         if held is None or any(self._is_registered(each, name, value) for each in family):
             return
-        added: list[cst.BaseExpression] = []
-        for each in family:
-            added += added_to(self.tree, self.names, each, f"self.{name}")
+        added = [item for each in family for item in added_to(self.tree, self.names, each, f"self.{name}")]
         if isinstance(value, cst.Name):
             added += added_to(self.tree, self.names, self.tree.owner(value), value.value)
         held_items = [*items(held), *added, *meant_by(self.tree, self.names, added)]
