@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from functools import cached_property
-
 import libcst as cst
 
 from lightlint.check import Check
@@ -20,7 +18,7 @@ class LossParametersNotOptimized(Check):
         name = self.names.of(call.func)
         key = self._key(call) if name and not name.startswith("torch.") and _is_class(name) else ""
         place = self._place(call, key) if key else None
-        if place is None or not name or not self._optimizers or not self.classes.name_is_a(name, NN_MODULE):
+        if place is None or not name or not self.classes.name_is_a(name, NN_MODULE):
             return
         uses = self._uses(key, place)
         calls = [above for each in uses if isinstance(above := self.tree.parent(each), cst.Call) and above.func is each]
@@ -102,7 +100,7 @@ class LossParametersNotOptimized(Check):
 
     def _is_left_out(self, key: str, place: Place) -> bool:
         """Whether an optimizer is made here, and none can get the module unless by a use of its name."""
-        made = self._optimizers
+        made = [each for each in self.tree.all(cst.Call) if self._is_optimizer(each)]
         inside = [each for each in made if self.tree.contains(place, each)]
         if not isinstance(place, cst.ClassDef):
             return bool(inside)
@@ -112,10 +110,6 @@ class LossParametersNotOptimized(Check):
         if bare or any(each.attr.value in _WHOLE for each in spelled):
             return False
         return len(inside) == len(made) > 0 and all(self._takes_others(each, key) for each in made)
-
-    @cached_property
-    def _optimizers(self) -> list[cst.Call]:
-        return [each for each in self.tree.all(cst.Call) if self._is_optimizer(each)]
 
     def _is_optimizer(self, call: cst.Call) -> bool:
         name = self.names.of(call.func)
