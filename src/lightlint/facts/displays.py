@@ -43,6 +43,24 @@ def moves_items(tree: Tree, names: Names, room: cst.CSTNode, key: str) -> bool:
     return False
 
 
+def keeps_chosen(tree: Tree, names: Names, room: cst.CSTNode, key: str) -> bool:
+    """Whether a class keeps one of what a container holds as an attribute: `self.net = self.nets[name]`, also by a method."""
+    kept = [each.value for each in tree.within(room, cst.Assign) if isinstance(each.targets[0].target, cst.Attribute)]
+    called = {names.method(value) for value in kept}
+    for item in tree.within(room, cst.Subscript):
+        if names.key(item.value) != key:
+            continue
+        function, above = tree.function(item), tree.parent(item)
+        local = above.targets[0].target if isinstance(above, cst.Assign) and above.value is item else None
+        returned = (
+            {names.key(each.value) for each in tree.within(function, cst.Return)} if function is not None else set()
+        )
+        given = isinstance(above, cst.Return) or (isinstance(local, cst.Name) and local.value in returned)
+        if item in kept or (given and function is not None and function.name.value in called):
+            return True
+    return False
+
+
 def added_to(tree: Tree, names: Names, room: cst.CSTNode, key: str) -> list[cst.BaseExpression]:
     """What code in a class or function puts into the container that `key` names."""
     found: list[cst.BaseExpression] = []

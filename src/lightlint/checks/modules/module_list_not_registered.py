@@ -7,7 +7,7 @@ import libcst as cst
 from lightlint.check import Check, Repair
 from lightlint.facts.bindings import Binding, Kind
 from lightlint.facts.classes import NN_MODULE
-from lightlint.facts.displays import Display, added_to, holds_displays, items, meant_by, moves_items
+from lightlint.facts.displays import Display, added_to, holds_displays, items, keeps_chosen, meant_by, moves_items
 from lightlint.finding import Applicability
 from lightlint.fixes.containers import as_container, container_for
 
@@ -88,7 +88,8 @@ class ModuleListNotRegistered(Check):
         """Whether the class may take care of the modules in its own way, or replaces the container by a registered one."""
         if any(self.names.method(call) in _REGISTERING for call in self.tree.within(node, cst.Call)):
             return True
-        if any(self.classes.has_method(node, each) for each in _OVERRIDES):
+        chosen = keeps_chosen(self.tree, self.names, node, f"self.{name}")
+        if chosen or any(self.classes.has_method(node, each) for each in _OVERRIDES):
             return True
         sources = self.classes.attribute_values(node, name)
         if any(each is not value and not isinstance(each, (cst.List, cst.Dict, cst.Name)) for each in sources):
