@@ -113,7 +113,9 @@ class GradScalerProtocol(Check):
         return "scale" not in words and any(reaches(each, [update.call]) for each in plain)
 
     def _never_updates(self, update: Update) -> bool:
-        """Whether nothing in the file can update the scaler: no `update()` at all, and it is handed to nobody."""
+        """Whether nothing can update the scaler, which the file makes: no `update()` at all, and it is handed to nobody."""
+        if any(each.call is None for each in self.values.origins(update.scaler)):
+            return False
         repeated = bool(self.tree.loops(update.call)) or self.loops.per_batch(update.call) is not None
         for call in self.tree.all(cst.Call):
             receiver = call.func.value if isinstance(call.func, cst.Attribute) else None
