@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import stat
 import subprocess
 import sys
@@ -272,3 +273,19 @@ def test_a_file_that_vanishes(tmp_path: Path) -> None:
     assert b"Traceback" not in err
     rules = {line.split(": ")[1].split(" ")[0] for line in said(out)}
     assert rules <= {"LL501", "LL000"}
+
+
+def test_a_package_without_its_rules_is_an_error(tmp_path: Path) -> None:
+    shutil.copytree(Path(__file__).parents[1] / "src", tmp_path / "src", ignore=shutil.ignore_patterns("__pycache__"))
+    (tmp_path / "train.py").write_text("import torch\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "lightlint", "--isolated", "--no-cache", "train.py"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(tmp_path / "src")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "the rule book is missing" in done.stderr
+    assert len(done.stderr.splitlines()) == 1

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TextIO
 from lightlint.compiled import kept_code
 from lightlint.finding import Finding
 from lightlint.options import SettingsError
+from lightlint.pages import PageError
 from lightlint.settings import Settings
 from lightlint.settings import load as load_settings
 
@@ -54,7 +55,7 @@ def _guarded(arguments: Sequence[str]) -> int:
         return _dispatch(arguments)
     except SystemExit as left:  # argparse, at --help and wrong options
         return left.code if isinstance(left.code, int) else FAILED
-    except SettingsError as error:
+    except (SettingsError, PageError) as error:
         return _failed(str(error))
     except KeyboardInterrupt:
         _failed("interrupted")

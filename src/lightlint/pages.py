@@ -121,9 +121,13 @@ def all_pages() -> dict[str, Page]:
     """Every page by rule name, in the order of the codes.
 
     Raises:
-        PageError: a page is malformed.
+        PageError: a page is malformed, or there is none.
     """
     paths = sorted(folder().glob("*/*.md"))
+    if not paths:
+        raise PageError(
+            f"{folder()}: the rule book is missing, without which nothing is found: install lightlint again"
+        )
     fronts = derived(
         "pages", (*paths, Path(__file__)), lambda: [_front(path, path.read_text("utf-8")) for path in paths]
     )
