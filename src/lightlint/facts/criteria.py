@@ -93,8 +93,7 @@ class Criteria:
         node = classes.self_class(attribute.value)
         if node is None:
             return []
-        above = filter(None, map(classes.local, classes.ancestors(node)))
-        sources = [each for one in (node, *above) for each in classes.attribute_sources(one, attribute.attr.value)]
+        sources = [each for one in classes.line(node) for each in classes.attribute_sources(one, attribute.attr.value)]
         kept = [None if path or value is None else value for value, path in sources]
         return [None if each is None or isinstance(tree.scope(each), cst.ClassDef) else each for each in kept]
 

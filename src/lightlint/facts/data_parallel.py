@@ -10,12 +10,12 @@ import libcst as cst
 
 from lightlint.facts.bindings import Binding, Kind
 from lightlint.facts.processes import DATA_PARALLEL
+from lightlint.facts.values import SAME_OBJECT
 
 if TYPE_CHECKING:
     from lightlint.facts.file import FileFacts
 
 _DEPTH = 6
-_SAME_OBJECT = {"to", "cuda", "cpu", "train", "eval", "half", "float", "double", "bfloat16", "requires_grad_"}
 _ACCELERATOR = "accelerate.Accelerator"
 # tests that tell a run of several ranks from one of a single process, which has no wrapped model
 _SEVERAL = re.compile(r"isinstance|hasattr|distributed|ddp|world|parallel|multi|gpu|is_initialized|wrapped", re.I)
@@ -66,7 +66,7 @@ class DataParallel:
             return True
         if name == "torch.compile" and call.args:
             return self.is_wrapped(call.args[0].value, depth + 1)
-        if isinstance(call.func, cst.Attribute) and call.func.attr.value in _SAME_OBJECT:
+        if isinstance(call.func, cst.Attribute) and call.func.attr.value in SAME_OBJECT:
             return self.is_wrapped(call.func.value, depth + 1)
         callee = self._facts.hooks.callee(call)
         returned = self._facts.values.returns(callee) if callee is not None else []
@@ -129,7 +129,7 @@ class DataParallel:
         if self._names.call(call) == "builtins.getattr" and len(given) > 1:
             return self._names.constant(given[1]) == "module" and self.is_wrapped(given[0])
         if isinstance(call.func, cst.Attribute):
-            if call.func.attr.value in _SAME_OBJECT:
+            if call.func.attr.value in SAME_OBJECT:
                 return self.is_inner(call.func.value, depth + 1)
             if call.func.attr.value == "unwrap_model" and given:
                 origin = self._facts.values.constructor(call.func.value)

@@ -47,7 +47,7 @@ class Logs:
 
     def of_class(self, node: cst.ClassDef) -> list[LogCall]:
         """The log calls in a class and in the classes above it that lie in this file."""
-        bodies = [node, *filter(None, map(self._classes.local, self._classes.ancestors(node)))]
+        bodies = self._classes.line(node)
         return [self._read(call) for body in bodies for call in self._tree.within(body, cst.Call) if self.is_log(call)]
 
     @cached_property

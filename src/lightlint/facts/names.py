@@ -112,6 +112,13 @@ class Names:
             return ""
         return dotted_name(expression)
 
+    def is_word(self, name: cst.CSTNode) -> bool:
+        """Whether a name is the one behind a dot or of a keyword, which is none of a variable."""
+        above = self._tree.parent(name)
+        return (isinstance(above, cst.Attribute) and above.attr is name) or (
+            isinstance(above, cst.Arg) and above.keyword is name
+        )
+
     def constant(self, expression: cst.CSTNode | None, depth: int = 0) -> object:
         """The value of a constant expression or of a name bound once to one, else `UNKNOWN`."""
         match expression:

@@ -47,7 +47,9 @@ class Optimization:
         """Whether a LightningModule surely optimizes by hand, in whatever way it is made."""
         if node is None or self._facts.training.automatic(node) is not False:
             return False
-        return not any(self._is_conditional(site) for each in self._known(node) for site in self._flag_sites(each))
+        return not any(
+            self._is_conditional(site) for each in self._classes.line(node) for site in self._flag_sites(each)
+        )
 
     def name_is_manual(self, name: str | None) -> bool:
         """As `is_manual`, for a class by its canonical name, of this file or of another one of the project."""
@@ -73,7 +75,7 @@ class Optimization:
 
     def subclasses(self, node: cst.ClassDef) -> list[cst.ClassDef]:
         """The classes of this file that derive from one."""
-        return [each for each in self._tree.all(cst.ClassDef) if node in self._known(each)[1:]]
+        return [each for each in self._tree.all(cst.ClassDef) if node in self._classes.line(each)[1:]]
 
     def step_class(self, node: cst.CSTNode) -> cst.ClassDef | None:
         """The LightningModule whose method a node stands in, if a `training_step` runs that method."""
@@ -158,9 +160,6 @@ class Optimization:
         method = self._classes.method(node, "forward") if node is not None else None
         if method is not None:
             yield method
-
-    def _known(self, node: cst.ClassDef) -> list[cst.ClassDef]:
-        return [node, *filter(None, map(self._classes.local, self._classes.ancestors(node)))]
 
     def _flag_sites(self, node: cst.ClassDef) -> Iterator[cst.CSTNode]:
         for target in self._tree.within(node, cst.AssignTarget):

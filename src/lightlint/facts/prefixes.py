@@ -8,6 +8,7 @@ import libcst as cst
 
 from lightlint.facts.bindings import Binding, Kind
 from lightlint.facts.classes import NN_MODULE
+from lightlint.facts.values import SAME_OBJECT
 
 if TYPE_CHECKING:
     from lightlint.facts.file import FileFacts
@@ -17,7 +18,6 @@ PREFIXES = {
     "torch.nn.DataParallel": "module.",
     "torch.compile": "_orig_mod.",
 }
-_SAME_OBJECT = {"to", "cuda", "cpu", "train", "eval", "half", "float", "double", "bfloat16", "requires_grad_"}
 _INNER = {"module", "_orig_mod"}
 _DEPTH = 6
 
@@ -40,7 +40,7 @@ class Prefixes:
         match module:
             case cst.IfExp():
                 return self._found(module.body, depth + 1) | self._found(module.orelse, depth + 1)
-            case cst.Call(func=cst.Attribute(value=receiver, attr=cst.Name(value=method))) if method in _SAME_OBJECT:
+            case cst.Call(func=cst.Attribute(value=receiver, attr=cst.Name(value=method))) if method in SAME_OBJECT:
                 return self._found(receiver, depth + 1)
             case cst.Call():
                 return self._of_call(module, depth)

@@ -196,10 +196,7 @@ class Processes:
             return []
         found: list[cst.CSTNode] = []
         for name in self._tree.within(expression, cst.Name):
-            parent = self._tree.parent(name)
-            if (isinstance(parent, cst.Attribute) and parent.attr is name) or (
-                isinstance(parent, cst.Arg) and parent.keyword is name
-            ):
+            if self._names.is_word(name):
                 continue
             for binding in self._names.bindings.lookup(name):
                 if binding.kind is Kind.PARAMETER and isinstance(binding.scope, cst.FunctionDef):

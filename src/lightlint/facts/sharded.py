@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from lightlint.facts.bindings import Binding, Kind
+from lightlint.facts.values import SAME_OBJECT
 
 if TYPE_CHECKING:
     from lightlint.facts.file import FileFacts
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
 WRAPPER = "torch.distributed.fsdp.FullyShardedDataParallel"
 SHARDERS = {"torch.distributed.fsdp.fully_shard", "torch.distributed._composable.fsdp.fully_shard"}
 _DEPTH = 6
-_SAME_OBJECT = {"to", "cuda", "cpu", "train", "eval", "half", "float", "double", "bfloat16", "requires_grad_"}
 _STRATEGIES = {"FULL_SHARD", "SHARD_GRAD_OP", "HYBRID_SHARD", "_HYBRID_SHARD_ZERO2"}
 
 Made = tuple[cst.Call | None, ...]
@@ -138,7 +138,7 @@ class Sharded:
             return (call,)
         if name == "torch.compile" and call.args:
             return self.wraps(call.args[0].value, depth + 1)
-        if isinstance(call.func, cst.Attribute) and call.func.attr.value in _SAME_OBJECT:
+        if isinstance(call.func, cst.Attribute) and call.func.attr.value in SAME_OBJECT:
             return self.wraps(call.func.value, depth + 1)
         callee = self._facts.hooks.callee(call)
         returned = self._facts.values.returns(callee) if callee is not None else []

@@ -19,7 +19,7 @@ from lightlint.facts.origins import Origin as Origin
 from lightlint.facts.parts import Parts, Source
 from lightlint.facts.tree import Tree
 
-_SAME_OBJECT = {"to", "cuda", "cpu", "train", "eval", "half", "float", "double", "bfloat16", "requires_grad_"}
+SAME_OBJECT = {"to", "cuda", "cpu", "train", "eval", "half", "float", "double", "bfloat16", "requires_grad_"}
 _SCALERS = {"torch.amp.GradScaler", "torch.cuda.amp.GradScaler", "torch.cpu.amp.GradScaler"}
 _WRAPPERS = {"builtins.enumerate", "builtins.iter", "builtins.next", "builtins.list", "builtins.tuple", "tqdm.tqdm"}
 _WRAPPERS |= {
@@ -162,7 +162,7 @@ class Values:
         return (
             isinstance(value, cst.Call)
             and isinstance(value.func, cst.Attribute)
-            and value.func.attr.value in _SAME_OBJECT
+            and value.func.attr.value in SAME_OBJECT
         )
 
     def _of_parameter(self, binding: Binding, depth: int) -> list[Origin | None]:
@@ -222,7 +222,7 @@ class Values:
 
     def _of_call(self, call: cst.Call, depth: int) -> list[Origin | None]:
         func = call.func
-        if isinstance(func, cst.Attribute) and func.attr.value in _SAME_OBJECT:
+        if isinstance(func, cst.Attribute) and func.attr.value in SAME_OBJECT:
             receiver = self.origins_at(func.value, depth + 1)
             known = [self._classes.local(origin.name) for origin in receiver if origin is not None]
             own = any(node is not None and self._classes.method(node, func.attr.value) for node in known)

@@ -46,9 +46,8 @@ class Wholes:
         node = self._classes.self_class(attribute.value)
         if node is None:
             return []
-        above = filter(None, map(self._classes.local, self._classes.ancestors(node)))
         word = attribute.attr.value
-        return [source for each in (node, *above) for source in self._classes.attribute_sources(each, word)]
+        return [source for each in self._classes.line(node) for source in self._classes.attribute_sources(each, word)]
 
     def _gives_whole(self, call: cst.Call, depth: int) -> bool:
         """Whether a method of the data set's yields, or returns, all there is, and picks nothing from it."""

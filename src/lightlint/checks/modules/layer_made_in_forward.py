@@ -69,7 +69,7 @@ class LayerMadeInForward(Check):
         same = [
             each for each in self.tree.within(function, cst.Name) if each.value == target.value and each is not target
         ]
-        uses = {self._use(each) for each in same if not self._is_word(each)}
+        uses = {self._use(each) for each in same if not self.names.is_word(each)}
         return wanted in uses and uses <= {wanted, "moved", "initialised"}
 
     def _use(self, node: cst.CSTNode) -> str:
@@ -102,12 +102,6 @@ class LayerMadeInForward(Check):
         call = self.tree.parent(attribute) if attribute is not None else None
         is_move = isinstance(attribute, cst.Attribute) and attribute.value is node and attribute.attr.value in _MOVES
         return call if is_move and isinstance(call, cst.Call) and call.func is attribute else None
-
-    def _is_word(self, name: cst.Name) -> bool:
-        """Whether a name is that of an attribute or a keyword, which is none of a variable."""
-        parent = self.tree.parent(name)
-        attribute = isinstance(parent, cst.Attribute) and parent.attr is name
-        return attribute or (isinstance(parent, cst.Arg) and parent.keyword is name)
 
     def _drops(self, call: cst.Call) -> bool:
         """Whether a dropout layer drops in each mode."""

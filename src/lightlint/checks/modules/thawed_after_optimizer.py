@@ -7,6 +7,7 @@ import libcst as cst
 
 from lightlint.check import Check
 from lightlint.facts.classes import NN_MODULE
+from lightlint.facts.freezing import switch
 
 _OPTIMIZER = "torch.optim.Optimizer"
 _TAKING_IN = {"add_param_group", "unfreeze_and_add_param_group", "setup_optimizers", "configure_optimizers"}
@@ -81,36 +82,19 @@ class ThawedAfterOptimizer(Check):
         )
 
     def _switches(self) -> Iterator[_Switch]:
-        for call in self.tree.all(cst.Call):
-            if self.names.method(call) == "requires_grad_" and isinstance(call.func, cst.Attribute):
-                given = call.args[0].value if call.args else None
-                flag = True if given is None else self.names.constant(given)
-                yield from self._switch(call.func.value, flag, call)
-        for assign in self.tree.all(cst.Assign):
-            target = assign.targets[0].target
-            if isinstance(target, cst.Attribute) and target.attr.value == "requires_grad":
-                yield from self._switch(target.value, self.names.constant(assign.value), assign)
+        """What freezes or thaws a module, or in a loop all parameters of one."""
+        for node in self.tree.all(cst.Call, cst.Assign):
+            made = switch(self.facts, node)
+            if made is not None and made.state in {"True", "False"} and not self._picks(node, made.module):
+                yield _Switch(self.names.key(made.module), made.state == "True", node)
 
-    def _switch(self, changed: cst.BaseExpression, flag: object, node: cst.CSTNode) -> Iterator[_Switch]:
-        """One for a module, or for the variable of a loop over all its parameters."""
-        if not isinstance(flag, bool):
-            return
+    def _picks(self, node: cst.CSTNode, module: cst.BaseExpression) -> bool:
+        """Whether a loop over a module's parameters switches some of them only."""
         loop = next(iter(self.tree.loops(node)), None)
-        if isinstance(loop, cst.For) and self.names.key(loop.target) == self.names.key(changed):
-            if self.names.method(loop.iter) == "parameters" and self.tree.statement(node) in self._own_statements(loop):
-                yield _Switch(self._module(loop.iter), flag, loop)
-        elif isinstance(node, cst.Call) and self.names.key(changed):
-            yield _Switch(self.names.key(changed), flag, node)
-
-    def _own_statements(self, loop: cst.For) -> list[cst.CSTNode]:
-        """The statements that a loop runs each time."""
-        lines = loop.body.body if isinstance(loop.body, cst.IndentedBlock) else [loop.body]
-        return [
-            part
-            for line in lines
-            if isinstance(line, cst.SimpleStatementLine | cst.SimpleStatementSuite)
-            for part in line.body
-        ]
+        if not isinstance(loop, cst.For) or not self.tree.contains(loop.iter, module):
+            return False
+        tests = [test for test, _ in self.facts.conditions(node) if self.tree.contains(loop.body, test)]
+        return bool(tests) or self.names.method(loop.iter) != "parameters"
 
     def _is_within(self, module: str, model: str) -> bool:
         return module == model or module.startswith((f"{model}.", f"{model}["))
@@ -129,12 +113,12 @@ class ThawedAfterOptimizer(Check):
 
     def _was_frozen(self, thaw: _Switch, call: cst.Call) -> bool:
         """Whether the same module, or one around it, was frozen where the optimizer was made."""
-        for switch in self._switches():
-            if switch.trains or not self._is_within(thaw.module, switch.module):
+        for freeze in self._switches():
+            if freeze.trains or not self._is_within(thaw.module, freeze.module):
                 continue
-            function = self.tree.function(switch.node)
+            function = self.tree.function(freeze.node)
             if function is self.tree.function(call):
-                if self.tree.order(switch.node) < self.tree.order(call):
+                if self.tree.order(freeze.node) < self.tree.order(call):
                     return True
             elif function is not None and function.name.value == "__init__":
                 return self.tree.class_of(function) is self.tree.class_of(self.tree.owner(call))

@@ -72,7 +72,7 @@ class LossParametersNotOptimized(Check):
     def _uses(self, key: str, place: Place) -> list[cst.BaseExpression]:
         kind: type[cst.Name] | type[cst.Attribute] = cst.Attribute if "." in key else cst.Name
         found = [each for each in self.tree.within(place, kind) if self.names.key(each) == key]
-        words = [each for each in found if not self._is_word(each)]
+        words = [each for each in found if not self.names.is_word(each)]
         return [each for each in words if not self._is_set(each)]
 
     def _is_set(self, node: cst.CSTNode) -> bool:
@@ -80,11 +80,6 @@ class LossParametersNotOptimized(Check):
         while isinstance(above, (cst.Element, cst.Tuple)):
             above = self.tree.parent(above)
         return isinstance(above, cst.AssignTarget)
-
-    def _is_word(self, node: cst.BaseExpression) -> bool:
-        above = self.tree.parent(node)
-        is_attribute = isinstance(above, cst.Attribute) and above.attr is node
-        return is_attribute or (isinstance(above, cst.Arg) and above.keyword is node)
 
     def _is_harmless(self, use: cst.BaseExpression, learned: str) -> bool:
         """Whether a use only calls or moves a module, or reads its parameter, so that no optimizer gets it there."""

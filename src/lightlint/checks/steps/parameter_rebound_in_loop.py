@@ -114,7 +114,7 @@ class ParameterReboundInLoop(Check):
         home = self.names.bindings.home(name.value, self.tree.scope(name)) or self.tree.module
         bare = {id(each.site) for each in found if each.kind is not Kind.AUGMENT}
         uses = [each for each in self.tree.within(home, cst.Name) if each.value == name.value and id(each) not in bare]
-        uses = [each for each in uses if not self._is_word(each) and self.names.bindings.lookup(each) == found]
+        uses = [each for each in uses if not self.names.is_word(each) and self.names.bindings.lookup(each) == found]
         owner = self.tree.owner(name)
         flow, others = self.facts.flow(owner), [each.site for each in found if each.site is not name]
         return any(
@@ -122,13 +122,6 @@ class ParameterReboundInLoop(Check):
             or flow.point_of(each) is None
             or flow.reaches(name, [each], avoiding=others)
             for each in uses
-        )
-
-    def _is_word(self, name: cst.Name) -> bool:
-        """Whether a name is that of an attribute or a keyword."""
-        above = self.tree.parent(name)
-        return (isinstance(above, cst.Attribute) and above.attr is name) or (
-            isinstance(above, cst.Arg) and above.keyword is name
         )
 
     def _draft(self, node: cst.Assign, name: cst.Name) -> Draft | None:

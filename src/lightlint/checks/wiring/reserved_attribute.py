@@ -60,8 +60,7 @@ class ReservedAttribute(Check):
         """Whether a class of the project makes something else of the name: a property of its own, a class attribute."""
         if not self.classes.complete(node) or self.classes.has_method(node, name):
             return True
-        bodies = [node, *filter(None, map(self.classes.local, self.classes.ancestors(node)))]
-        for body in bodies:
+        for body in self.classes.line(node):
             for assign in self.tree.own(body, cst.Assign):
                 if any(isinstance(each.target, cst.Name) and each.target.value == name for each in assign.targets):
                     return True
