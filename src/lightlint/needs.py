@@ -101,7 +101,7 @@ class _Expression:
             return text.holds_all(self.plain) and all(part.possible(text) for part in self.parts)
         if self.operator == "|":
             return text.holds_one(self.plain) or any(part.possible(text) for part in self.parts)
-        if self.operator == "!":
+        if self.operator == "!" or "\\1" in self.pattern:  # what repeats takes long to find in a whole text
             return True
         return self.parts[0].possible(text) if self.parts else self.met(text)
 

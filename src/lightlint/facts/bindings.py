@@ -54,10 +54,10 @@ def dotted_name(node: cst.CSTNode | None) -> str:
     if type(node) is cst.Name:
         return node.value
     parts: list[str] = []
-    while isinstance(node, cst.Attribute):
+    while type(node) is cst.Attribute:
         parts.append(node.attr.value)
         node = node.value
-    if not isinstance(node, cst.Name):
+    if type(node) is not cst.Name:
         return ""
     return ".".join([node.value, *reversed(parts)])
 

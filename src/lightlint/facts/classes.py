@@ -262,7 +262,7 @@ class Classes:
 
     def self_class(self, name: cst.CSTNode) -> cst.ClassDef | None:
         """The class of the method whose first parameter a name is: `self`, or `cls`."""
-        if not isinstance(name, cst.Name):
+        if type(name) is not cst.Name:
             return None
         found = self._names.bindings.lookup(name)
         if len(found) != 1 or found[0].kind is not Kind.PARAMETER or not isinstance(found[0].scope, cst.FunctionDef):

@@ -35,11 +35,11 @@ class Names:
     def _resolve(self, expression: cst.CSTNode | None, depth: int) -> str | None:
         if depth > _DEPTH:
             return None
-        if isinstance(expression, cst.Attribute):
+        if type(expression) is cst.Name:  # `isinstance` on libcst's abstract classes is slow where it says no
+            return self._of_name(expression, depth)
+        if type(expression) is cst.Attribute:
             base = self._resolve(expression.value, depth + 1)
             return canonical(f"{base}.{expression.attr.value}") if base else None
-        if isinstance(expression, cst.Name):
-            return self._of_name(expression, depth)
         return None
 
     def written_in(self, dotted: str, scope: Scope) -> str | None:
@@ -90,20 +90,20 @@ class Names:
 
     def call(self, node: cst.CSTNode | None) -> str | None:
         """Canonical name of what a call calls, None for anything but a call."""
-        return self.of(node.func) if isinstance(node, cst.Call) else None
+        return self.of(node.func) if type(node) is cst.Call else None
 
     def method(self, node: cst.CSTNode | None) -> str:
         """The last part of what a call calls (`zero_grad` of `opt.zero_grad()`), by spelling; empty for no call."""
-        if not isinstance(node, cst.Call):
+        if type(node) is not cst.Call:
             return ""
         func = node.func
-        if isinstance(func, cst.Attribute):
+        if type(func) is cst.Attribute:
             return func.attr.value
-        return func.value if isinstance(func, cst.Name) else ""
+        return func.value if type(func) is cst.Name else ""
 
     def key(self, expression: cst.CSTNode | None) -> str:
         """Spelling of a receiver that names one object within a function: `opt`, `self.opt`, `opts["D"]`; else empty."""
-        if isinstance(expression, cst.Subscript) and len(expression.slice) == 1:
+        if type(expression) is cst.Subscript and len(expression.slice) == 1:
             index = expression.slice[0].slice
             base = self.key(expression.value)
             if base and isinstance(index, cst.Index):
@@ -144,11 +144,13 @@ class Names:
 
     def argument(self, call: cst.Call, keyword: str, position: int | None = None) -> cst.Arg | None:
         """The argument a call gives for a parameter, by keyword or by position (not behind a `*args`)."""
+        starred = False
         for index, arg in enumerate(call.args):
-            if arg.keyword is not None and arg.keyword.value == keyword:
-                return arg
-            positional = arg.keyword is None and not any(other.star for other in call.args[: index + 1])
-            if position == index and positional:
+            starred = starred or bool(arg.star)
+            if arg.keyword is None:
+                if index == position and not starred:
+                    return arg
+            elif arg.keyword.value == keyword:
                 return arg
         return None
 

@@ -10,7 +10,7 @@ import libcst as cst
 from lightlint.facts.bindings import dotted_name
 from lightlint.facts.canonical import canonical
 from lightlint.facts.compat import is_versioned
-from lightlint.facts.torch_api import OldName, old_name_in, old_names
+from lightlint.facts.torch_api import OldName, last_words, old_name_in, old_names
 
 if TYPE_CHECKING:
     from lightlint.facts.file import FileFacts
@@ -47,9 +47,10 @@ def _uses(facts: FileFacts, node: cst.CSTNode) -> Iterator[tuple[Used, OldName]]
                     yield alias, entry
         case cst.ImportFrom(module=cst.Name() | cst.Attribute() as module) if not node.relative:
             yield from _imported(node, module)
-        case cst.Attribute() if not _is_in_import(facts, node):
+        case cst.Attribute(attr=cst.Name(value=word)) if word in last_words():
             found = old_names().get(facts.names.of(node) or "")
-            if found and not found.is_called_name and not isinstance(facts.tree.parent(node), _WRITERS):
+            written = isinstance(facts.tree.parent(node), _WRITERS)
+            if found and not found.is_called_name and not written and not _is_in_import(facts, node):
                 yield node, found
         case cst.Call(func=cst.Attribute() | cst.Name() as func):
             found = old_names().get(facts.names.of(func) or "")

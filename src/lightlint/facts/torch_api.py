@@ -47,6 +47,12 @@ def old_names() -> Mapping[str, OldName]:
     return MappingProxyType({name: _old_name(name, entry) for name, entry in table("torch-api")["names"].items()})
 
 
+@cache
+def last_words() -> frozenset[str]:
+    """What stands behind the last dot of a removed or deprecated name: most attributes are none of these."""
+    return frozenset(name.rpartition(".")[2] for name in old_names())
+
+
 def old_name_in(full: str) -> OldName | None:
     """The entry for a full name, or for a module that went with all below it."""
     names = old_names()

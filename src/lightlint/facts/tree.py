@@ -117,11 +117,15 @@ def _add(
     last.append(index)
     kind = type(node)
     by_type[kind].append(index)
-    if kind in _LEAVES:
-        return
     for value in _VALUES[kind](node):
         kind = type(value)
-        if kind is list or kind is tuple:
+        if kind in _LEAVES:  # half of all nodes, entered without a call
+            leaf = len(nodes)
+            nodes.append(value)
+            parents.append(index)
+            last.append(leaf)
+            by_type[kind].append(leaf)
+        elif kind is list or kind is tuple:
             for item in value:
                 if _IS_NODE[type(item)]:
                     _add(item, index, nodes, parents, last, by_type)
@@ -234,7 +238,7 @@ class Tree:
 
     def _find_scope(self, node: cst.CSTNode) -> Scope:
         for above in self._around(node, self._scopes):
-            if isinstance(above, cst.FunctionDef) or type(above) is cst.Lambda:
+            if type(above) is cst.FunctionDef or type(above) is cst.Lambda:
                 if self.contains(above.body, node) or self._in_head(node, above):
                     return above
             elif type(above) is cst.ClassDef:

@@ -13,10 +13,10 @@ from lightlint.sketch import UnsketchableError, nodes
 from lightlint.sketch.expressions import Expressions
 from lightlint.syntax import syntax_of
 
-_COMPOUND = (
+_COMPOUND = {
     ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.If, ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith,
     ast.Try,
-)  # fmt: skip
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class _Statements(Expressions):
         group: list[Any] = []
         row = -1
         for statement in body:
-            if isinstance(statement, _COMPOUND):
+            if type(statement) in _COMPOUND:
                 group, row = [], -1
                 lines.append(self._statement(statement))
                 continue
@@ -67,7 +67,7 @@ class _Statements(Expressions):
     def _body(self, body: Sequence[ast.stmt]) -> Any:
         """A block, or the statements that stand on the row of the colon."""
         first = body[0]
-        if not isinstance(first, _COMPOUND):
+        if type(first) not in _COMPOUND:
             row = self.rows[first.lineno - 1]
             before = row[: first.col_offset] if row.isascii() else row.encode()[: first.col_offset].decode()
             if before.strip():

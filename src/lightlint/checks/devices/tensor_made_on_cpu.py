@@ -11,6 +11,7 @@ from lightlint.fixes.edits import replace
 _EXACT = {"torch.zeros", "torch.ones", "torch.empty", "torch.full", "torch.eye"}
 _ROUNDED = {"torch.arange", "torch.linspace"}  # floats may differ in the last digit between devices
 _RANDOM = {"torch.rand", "torch.randn", "torch.randint", "torch.randperm"}  # another stream of numbers
+_MADE = _EXACT | _ROUNDED | _RANDOM
 _OTHERWISE = {"device", "out", "requires_grad", "pin_memory"}
 
 
@@ -18,7 +19,7 @@ class TensorMadeOnCpu(Check):
     def visit_Call(self, call: cst.Call) -> None:
         func = call.func
         made = func.value if isinstance(func, cst.Attribute) else None
-        if not isinstance(made, cst.Call) or self.names.call(made) not in _EXACT | _ROUNDED | _RANDOM:
+        if not isinstance(made, cst.Call) or self.names.call(made) not in _MADE:
             return
         device = None if self._is_traced(call) else self._device(call)
         if device is None or any(self.names.argument(made, name) for name in _OTHERWISE) or self.names.has_star(made):

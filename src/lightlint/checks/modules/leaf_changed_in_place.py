@@ -3,7 +3,7 @@ from __future__ import annotations
 import libcst as cst
 
 from lightlint.check import Check
-from lightlint.facts.bindings import Kind
+from lightlint.facts.bindings import Binding, Kind
 
 _FACTORIES = {
     f"torch.{name}"
@@ -48,10 +48,10 @@ class LeafChangedInPlace(Check):
             self._judge(call, func.value)
 
     def _judge(self, node: cst.CSTNode, name: cst.Name) -> None:
-        bound = [each for each in self.facts.reaching.bindings(name) if each.kind is not Kind.AUGMENT]
-        if not bound or not all(each.kind is Kind.ASSIGN and not each.path for each in bound):
+        if not any(map(self._makes_leaf, self.names.bindings.lookup(name))):  # quicker to tell than what reaches it
             return
-        if not all(isinstance(each.value, cst.Call) and self._is_leaf(each.value) for each in bound):
+        bound = [each for each in self.facts.reaching.bindings(name) if each.kind is not Kind.AUGMENT]
+        if not bound or not all(map(self._makes_leaf, bound)):
             return
         if self._is_tested(node) or self.facts.gradients.may_be_off(node) or self._is_switched_off(name):
             return
@@ -59,6 +59,10 @@ class LeafChangedInPlace(Check):
             node,
             f"`{name.value}` is a leaf that requires a gradient: changing it in place raises outside of `no_grad()`",
         )
+
+    def _makes_leaf(self, binding: Binding) -> bool:
+        made = binding.value if binding.kind is Kind.ASSIGN and not binding.path else None
+        return isinstance(made, cst.Call) and self._is_leaf(made)
 
     def _is_leaf(self, made: cst.Call) -> bool:
         name, flag = self.names.call(made), self.names.argument(made, "requires_grad")

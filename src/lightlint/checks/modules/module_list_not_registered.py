@@ -31,11 +31,11 @@ class ModuleListNotRegistered(Check):
 
     def _judge(self, target: cst.Attribute, value: cst.BaseExpression) -> None:
         node, name = self.classes.self_class(target.value), target.attr.value
-        if node is None or not self.classes.is_a(node, NN_MODULE):
+        held = (self._display(value) or self._made_by(value)) if node is not None else None
+        if held is None or node is None or not self.classes.is_a(node, NN_MODULE):
             return
-        held = self._display(value) or self._made_by(value)
-        family = [node, *self.hooks.subclasses.get(node, ())] if held is not None else []
-        if held is None or any(self._is_registered(each, name, value) for each in family):
+        family = [node, *self.hooks.subclasses.get(node, ())]
+        if any(self._is_registered(each, name, value) for each in family):
             return
         added = [item for each in family for item in added_to(self.tree, self.names, each, f"self.{name}")]
         if isinstance(value, cst.Name):
@@ -59,12 +59,14 @@ class ModuleListNotRegistered(Check):
         if isinstance(value, cst.Name):
             found = [each for each in self.names.bindings.lookup(value) if not self._extends(each)]
             only = found[0] if len(found) == 1 and found[0].kind is Kind.ASSIGN and not found[0].path else None
+            if only is None:
+                return None
             function = self.tree.function(value)
             inside = (
                 [name for name in self.tree.within(function, cst.Name) if name.value == value.value] if function else []
             )
             calls = [self.tree.parent(name) for name in inside]
-            if only is None or any(isinstance(each, cst.Arg) for each in calls):
+            if any(isinstance(each, cst.Arg) for each in calls):
                 return None
             value = only.value if only.value is not None else value
         made = self.names.call(value) if isinstance(value, cst.Call) and not value.args else None

@@ -14,12 +14,10 @@ _CARRYING = {"load_state_dict", "add_param_group"}
 
 class ParametersReplacedAfterOptimizer(Check):
     def visit_Call(self, call: cst.Call) -> None:
-        if not self.classes.name_is_a(self.names.call(call), "torch.optim.Optimizer"):
-            return
         params, target = self.names.argument(call, "params", 0), self._assigned(call)
-        key = parameters_of(params.value) if params is not None else ""
-        optimizer = self.names.key(target) if target is not None else ""
-        if not key or not optimizer:
+        key = parameters_of(params.value) if params is not None and target is not None else ""
+        optimizer = self.names.key(target) if key and target is not None else ""
+        if not optimizer or not self.classes.name_is_a(self.names.call(call), "torch.optim.Optimizer"):
             return
         owner = self.tree.owner(call)
         flow = self.facts.flow(owner)

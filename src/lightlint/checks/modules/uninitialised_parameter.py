@@ -23,16 +23,11 @@ _READING = {"device", "dtype", "shape", "size", "dim", "t", "T", "numel", "trans
 class UninitialisedParameter(Check):
     def visit_Assign(self, assign: cst.Assign) -> None:
         target = assign.targets[0].target if len(assign.targets) == 1 else None
-        node = self.classes.self_class(target.value) if isinstance(target, cst.Attribute) else None
-        made = self._memory(assign.value)
-        if (
-            node is None
-            or made is None
-            or not isinstance(target, cst.Attribute)
-            or not self.classes.is_a(node, NN_MODULE)
-        ):
+        if not isinstance(target, cst.Attribute) or self._memory(assign.value) is None:
             return
-        name = target.attr.value
+        node, name = self.classes.self_class(target.value), target.attr.value
+        if node is None or not self.classes.is_a(node, NN_MODULE):
+            return
         alone = self.classes.complete(node) and not self.tree.within(node, cst.Yield)
         if alone and self._is_read(node, name) and not self._may_be_filled(node, name, assign):
             self.report(

@@ -11,7 +11,18 @@ _DEPTH = 5
 
 
 class SingleLogitSoftmax(Check):
-    def visit_Call(self, call: cst.Call) -> None:
+    def visit_Module(self, module: cst.Module) -> None:
+        calls = self.tree.within(module, cst.Call)
+        if any(map(self._is_single, calls)):  # few files have such a layer, and a loss is costly to tell
+            for call in calls:
+                self._judge(call)
+
+    def _is_single(self, call: cst.Call) -> bool:
+        """Whether a call makes a linear layer of one output."""
+        out = self.names.argument(call, "out_features", 1)
+        return out is not None and self.names.constant(out.value) == 1 and self.names.call(call) == _LINEAR
+
+    def _judge(self, call: cst.Call) -> None:
         loss = self.facts.criteria.of(call)
         if loss is not None and loss.name == "CrossEntropyLoss":
             if self._width(loss.input, 0) == 1:
