@@ -23,10 +23,8 @@ _OVERRIDES = {"parameters", "named_parameters", "state_dict", "_apply", "to", "m
 
 class ModuleListNotRegistered(Check):
     def visit_Assign(self, assign: cst.Assign) -> None:
-        if len(assign.targets) != 1:
-            return
         target = assign.targets[0].target
-        if isinstance(target, cst.Attribute):
+        if isinstance(target, cst.Attribute) and len(assign.targets) == 1:
             self._judge(target, assign.value)
 
     def _judge(self, target: cst.Attribute, value: cst.BaseExpression) -> None:
