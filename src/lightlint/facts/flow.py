@@ -45,16 +45,16 @@ class Flow:
         self.start = Point(ways=[(entry, None)])
         self.points = self._in_order()
         self._next = {point: tuple(point.next_points) for point in self.points}
-        self._places: dict[cst.CSTNode, list[tuple[Point, int]]] = {}
+        self._places: dict[int, list[tuple[Point, int]]] = {}  # by `id`, since libcst hashes nodes in Python
         for point in build.points:
             point.nodes.reverse()
         for point in self.points:
             for position, node in enumerate(point.nodes):
-                self._places.setdefault(node, []).append((point, position))
+                self._places.setdefault(id(node), []).append((point, position))
         reachable = set(self.points)
         for node, entries in build.entries.items():
             if starts := [(point, -1) for point in entries if point in reachable]:
-                self._places.setdefault(node, starts)
+                self._places.setdefault(id(node), starts)
 
     def release(self) -> None:
         """Cut the circles that loops make of the points; the flow tells nothing any more."""
@@ -65,7 +65,7 @@ class Flow:
 
     def point_of(self, node: cst.CSTNode) -> Point | None:
         """The point that evaluates an expression or enters a statement (the head of a loop), None outside the flow."""
-        places = self._places.get(node)
+        places = self._places.get(id(node))
         return places[0][0] if places else None
 
     def reaches(
@@ -107,11 +107,11 @@ class Flow:
 
     def always_after(self, node: cst.CSTNode, events: Iterable[cst.CSTNode]) -> bool:
         """Whether every way from `node` to the body's end passes an event; ways out by an exception do not count."""
-        return node in self._places and not self.reaches(node, [self.end], avoiding=events)
+        return id(node) in self._places and not self.reaches(node, [self.end], avoiding=events)
 
     def always_before(self, node: cst.CSTNode, events: Iterable[cst.CSTNode]) -> bool:
         """Whether every way from the body's start to `node` passes an event."""
-        if node not in self._places:
+        if id(node) not in self._places:
             return False
         return not self.reaches(self.start, [node], avoiding=events)
 
@@ -122,7 +122,7 @@ class Flow:
         node, from `assert`, conditional expressions, `and`, `or` and comprehensions. `not` is resolved, `and` and `or`
         are given whole and, where that follows, in parts.
         """
-        known = [self._known[point] for point, _ in self._places.get(node, [])]
+        known = [self._known[point] for point, _ in self._places.get(id(node), [])]
         if not known:
             return ()
         tests = self._tests
@@ -137,7 +137,7 @@ class Flow:
         return frozenset(head for head, _ in self._loops.get(loop, []))
 
     def _find(self, place: cst.CSTNode | Point) -> list[tuple[Point, int]]:
-        return [(place, len(place.nodes))] if isinstance(place, Point) else self._places.get(place, [])
+        return [(place, len(place.nodes))] if isinstance(place, Point) else self._places.get(id(place), [])
 
     def _search(
         self,
@@ -151,7 +151,7 @@ class Flow:
         events: dict[Point, list[tuple[int, bool]]] = {}
         for places, is_goal in ((goals, True), (avoiding, False)):
             for place in places:
-                found = [(place, -1)] if isinstance(place, Point) else self._places.get(place, [])
+                found = [(place, -1)] if isinstance(place, Point) else self._places.get(id(place), [])
                 for point, position in found:
                     events.setdefault(point, []).append((position, is_goal))
         pending, seen = list(starts), set[Point]()

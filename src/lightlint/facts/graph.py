@@ -15,6 +15,8 @@ Owner = cst.FunctionDef | cst.Module | Loop
 
 # asked by type: `isinstance` on libcst's abstract classes is slow where it says no
 _BRANCHING = {cst.BooleanOperation, cst.IfExp, cst.ListComp, cst.SetComp, cst.DictComp, cst.GeneratorExp}
+_PLAIN = {cst.Assign, cst.Expr, cst.AugAssign, cst.AnnAssign, cst.Return, cst.Import, cst.ImportFrom, cst.FunctionDef}
+_LEAVING = {cst.Return, cst.Raise, cst.Break, cst.Continue, cst.Expr}
 _NO_RETURN = {"sys.exit", "os._exit", "os.abort", "exit", "quit"}
 _SWALLOWING = {"suppress", "raises"}  # contextlib.suppress, pytest.raises: the body's exceptions end at the `with`
 
@@ -77,6 +79,8 @@ class Builder:
         return then
 
     def statement(self, node: cst.CSTNode, then: Point, exits: Exits) -> Point:
+        if type(node) in _PLAIN:
+            return self.plain(node, then, exits)
         match node:
             case cst.SimpleStatementLine():
                 return self.block(node.body, then, exits)
@@ -111,7 +115,11 @@ class Builder:
                     return self.point(exits, failed, nodes=[node])
                 return self.test(node.test, self.point(exits, then, nodes=[node]), failed, exits)
             case _:
-                return self.value(node, self.point(exits, *_after(node, then, exits)), exits)
+                return self.plain(node, then, exits)
+
+    def plain(self, node: cst.CSTNode, then: Point, exits: Exits) -> Point:
+        """A statement that chooses nothing but where it leaves to."""
+        return self.value(node, self.point(exits, *_after(node, then, exits)), exits)
 
     def loop(self, node: Loop, then: Point, exits: Exits) -> Point:
         otherwise = self.body(node.orelse.body, then, exits) if node.orelse else then
@@ -236,6 +244,8 @@ class Builder:
 
 def _after(node: cst.CSTNode, then: Point, exits: Exits) -> list[Point]:
     """Where a simple statement leads."""
+    if type(node) not in _LEAVING:
+        return [then]
     match node:
         case cst.Return():
             return [exits.returned]
@@ -253,11 +263,11 @@ def _after(node: cst.CSTNode, then: Point, exits: Exits) -> list[Point]:
 
 def _called(node: cst.CSTNode) -> str:
     """The dotted name an expression is or calls, as written."""
-    if isinstance(node, cst.Call):
+    if type(node) is cst.Call:
         return _called(node.func)
-    if isinstance(node, cst.Attribute):
+    if type(node) is cst.Attribute:
         return f"{_called(node.value)}.{node.attr.value}"
-    return node.value if isinstance(node, cst.Name) else ""
+    return node.value if type(node) is cst.Name else ""
 
 
 def _constant(node: cst.BaseExpression) -> bool | None:

@@ -13,6 +13,10 @@ from lightlint.facts.tree import Scope, Tree
 from lightlint.facts.unknown import UNKNOWN as UNKNOWN
 
 _DEPTH = 6
+# asked by type: `isinstance` on libcst's abstract classes is slow where it says no
+_CONSTANT = {
+    cst.Integer, cst.Float, cst.SimpleString, cst.ConcatenatedString, cst.Name, cst.UnaryOperation, cst.List, cst.Tuple,
+}  # fmt: skip
 
 
 class Names:
@@ -35,7 +39,7 @@ class Names:
     def _resolve(self, expression: cst.CSTNode | None, depth: int) -> str | None:
         if depth > _DEPTH:
             return None
-        if type(expression) is cst.Name:  # `isinstance` on libcst's abstract classes is slow where it says no
+        if type(expression) is cst.Name:
             return self._of_name(expression, depth)
         if type(expression) is cst.Attribute:
             base = self._resolve(expression.value, depth + 1)
@@ -121,6 +125,8 @@ class Names:
 
     def constant(self, expression: cst.CSTNode | None, depth: int = 0) -> object:
         """The value of a constant expression or of a name bound once to one, else `UNKNOWN`."""
+        if type(expression) not in _CONSTANT:
+            return UNKNOWN
         match expression:
             case cst.Integer() | cst.Float():
                 return expression.evaluated_value

@@ -200,14 +200,18 @@ class Tree:
         return self._select(outer, kinds)
 
     def _select(self, outer: cst.CSTNode, kinds: tuple[type[cst.CSTNode], ...]) -> list[Any]:
-        low, high = self._index[id(outer)], self._last[self._index[id(outer)]]
+        return [self.nodes[index] for index in self._within(self._index[id(outer)], kinds)]
+
+    def _within(self, low: int, kinds: tuple[type[cst.CSTNode], ...]) -> list[int]:
+        """The places of the nodes of some types in the subtree of the one at `low`."""
+        behind = self._last[low] + 1
         found: list[int] = []
         for kind in kinds:
             indices = self._by_type.get(kind, [])
-            found.extend(indices[bisect_left(indices, low) : bisect_left(indices, high + 1)])
+            found.extend(indices[bisect_left(indices, low) : bisect_left(indices, behind)])
         if len(kinds) > 1:
             found.sort()
-        return [self.nodes[index] for index in found]
+        return found
 
     @overload
     def own(self, scope: cst.CSTNode, kind: type[Node], /) -> list[Node]: ...
@@ -215,12 +219,10 @@ class Tree:
     def own(self, scope: cst.CSTNode, kind: type[Node], other: type[Other], /) -> list[Node | Other]: ...
     def own(self, scope: cst.CSTNode, *kinds: type[cst.CSTNode]) -> list[Any]:
         """As `within`, leaving out what lies in functions, lambdas and classes nested in `scope`."""
-        return [node for node in self._select(scope, kinds) if self._belongs(node, scope)]
-
-    def _belongs(self, node: cst.CSTNode, scope: cst.CSTNode) -> bool:
-        start = self._index[id(scope)]
-        frame = start if type(scope) in _FRAMES else self._frames[start]
-        return node is not scope and self._frames[self._index[id(node)]] == frame
+        start, frames = self._index[id(scope)], self._frames
+        frame = start if type(scope) in _FRAMES else frames[start]
+        found = (index for index in self._within(start, kinds) if frames[index] == frame and index != start)
+        return [self.nodes[index] for index in found]
 
     def _around(self, node: cst.CSTNode, table: list[int]) -> Iterator[cst.CSTNode]:
         index = table[self._index[id(node)]]
