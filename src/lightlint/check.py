@@ -54,8 +54,11 @@ class Check:
     def report(
         self, node: cst.CSTNode, message: str, *, repair: Repair | None = None, tier: Tier | None = None
     ) -> None:
-        """Report a finding at a node; `tier` replaces the page's where this case is better or worse than the rule's."""
-        if self.stands():
+        """Report a finding at a node; `tier` replaces the page's where this case is better or worse than the rule's.
+
+        Nothing is said of code that never runs, as under `if False:` or behind `return`.
+        """
+        if self.stands() and not self.facts.is_dead(node):
             start, end = self.facts.positions.span(node)
             self._report_span(start, end, message, repair, tier)
 

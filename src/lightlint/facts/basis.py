@@ -76,3 +76,12 @@ class Basis:
     def conditions(self, node: cst.CSTNode) -> list[tuple[cst.BaseExpression, bool]]:
         """The tests inside a node's function that must have come out one way whenever the node runs."""
         return list(self.flow(self.tree.owner(node)).conditions(node))
+
+    def is_dead(self, node: cst.CSTNode) -> bool:
+        """Whether a node surely never runs. Of a notebook's own statements none is dead: its cells run one by one."""
+        statement, owner = self.tree.statement(node), self.tree.owner(node)
+        if statement is None or statement is owner or self.tree.scope(statement) is not owner:
+            return False
+        if self.source.is_notebook and owner is self.tree.module:
+            return False
+        return self.flow(owner).point_of(statement) is None

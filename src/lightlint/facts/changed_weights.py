@@ -18,6 +18,7 @@ _TRAINING = re.compile(
 )
 _BETTER = (cst.LessThan, cst.GreaterThan, cst.LessThanEqual, cst.GreaterThanEqual)
 _OF_MODULES = {"parameters", "state_dict", "eval"}
+_MOVING = {"to", "cuda"}
 _WRITING = re.compile("save|dump|copy|export", re.IGNORECASE)
 
 
@@ -50,6 +51,18 @@ class ChangedWeights:
         parts = model.split(".")
         whole = [".".join(parts[:end]) for end in range(1, len(parts) + 1)]
         return [statement for name in (key, *whole) for statement in rebinding(self._tree, self._names, owner, name)]
+
+    def moves_first_later(self, statement: cst.CSTNode, model: str) -> bool:
+        """Whether a model, or what is made of it, is first moved behind a statement: on a GPU its weights are new tensors then."""
+        owner = self._tree.owner(statement)
+        moves = [
+            call
+            for call in self._tree.own(owner, cst.Call)
+            if isinstance(call.func, cst.Attribute) and call.func.attr.value in _MOVING
+            if self._mentions(call.func.value, model)
+        ]
+        flow = self._facts.flow(owner)
+        return any(flow.reaches(statement, [each]) and not flow.reaches(each, [statement]) for each in moves)
 
     def is_alias_of_best(self, assign: cst.Assign, target: cst.CSTNode, source: cst.BaseExpression) -> bool:
         """Whether `best = model` keeps, where something got better, a module that is trained on before `best` is used."""

@@ -36,6 +36,8 @@ class BestStateAliased(Check):
         if not is_live_holder(self.values, self.classes, holder) or not self._is_used_late(assign, key, holder):
             return
         model = self.code.text_of(holder)
+        if self._weights.moves_first_later(assign, self.names.key(holder)):
+            return
         self.report(
             assign.value,
             f"`{key}` is no copy: its tensors are the weights of `{model}`, which training goes on to change",
