@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import libcst as cst
+
+from lightlint.check import Check
+from lightlint.facts.bindings import dotted_name
+from lightlint.facts.classes import NN_MODULE
+from lightlint.facts.file import FileFacts
+
+_OFF = {"torch.no_grad", "torch.inference_mode"}
+_ON = {"enable_grad", "set_grad_enabled", "is_grad_enabled", "grad", "requires_grad", "requires_grad_"}
+# what asks a module for nothing that a gradient could come from
+_PLAIN = {"parameters", "named_parameters", "train", "eval", "to", "cuda", "state_dict", "load_state_dict", "device"}
+
+
+class TrainedModuleWithoutGrad(Check):
+    def visit_Call(self, call: cst.Call) -> None:
+        params = self.names.argument(call, "params", 0)
+        if params is None or (self.names.call(call) or "").rpartition(".")[0] != "torch.optim":
+            return
+        for given in self._given(params.value):
+            module = given.func.value if isinstance(given.func, cst.Attribute) else None
+            if isinstance(module, (cst.Name, cst.Attribute)) and (name := self._without_grad(module)):
+                self.report(given, f"`{name}.forward` runs without gradients: these parameters are never updated")
+
+    def _given(self, params: cst.BaseExpression) -> list[cst.Call]:
+        """The `module.parameters()` that stand in what an optimizer is given, by names too."""
+        names = [each for each in self.tree.within(params, cst.Name) if not self.names.is_word(each)]
+        sources = [params, *(source for each in names for source in self.facts.reaching.sources(each))]
+        calls = [each for source in dict.fromkeys(sources) for each in self.tree.within(source, cst.Call)]
+        return [each for each in dict.fromkeys(calls) if self.names.method(each) == "parameters" and not each.args]
+
+    def _without_grad(self, module: cst.Name | cst.Attribute) -> str:
+        """The class of a module that surely runs without autograd wherever it runs; empty for any other."""
+        origin = self.values.constructor(module)
+        if origin is None or origin.name.startswith("torch.") or self._is_frozen():
+            return ""
+        last = self.names.key(module).rpartition(".")[2]
+        asked = {each.attr.value for each in self.tree.all(cst.Attribute) if dotted_name(each.value).endswith(last)}
+        found = self.facts.of_class(origin.name)
+        if found is None or not asked <= _PLAIN or self.hooks.subclasses.get(found[1]):
+            return ""
+        return found[1].name.value if _runs_without_grad(*found) else ""
+
+    def _is_frozen(self) -> bool:
+        """Whether the file may freeze parameters, which an optimizer may hold none the less."""
+        return any(each.attr.value in {"requires_grad", "requires_grad_"} for each in self.tree.all(cst.Attribute))
+
+
+def _runs_without_grad(facts: FileFacts, node: cst.ClassDef) -> bool:
+    """Whether a class of modules has a `forward` without autograd, and no other way to its parameters."""
+    methods = facts.classes.methods(node)
+    forward = methods.get("forward")
+    if facts.classes.base_names(node) != (NN_MODULE,) or forward is None or set(methods) - {"__init__", "forward"}:
+        return False
+    words = {each.value for each in facts.tree.within(node, cst.Name)}
+    return not words & _ON and (_is_decorated(facts, forward) or _is_enclosed(facts, forward))
+
+
+def _is_decorated(facts: FileFacts, forward: cst.FunctionDef) -> bool:
+    return any(_switches(facts, each.decorator) for each in forward.decorators)
+
+
+def _is_enclosed(facts: FileFacts, forward: cst.FunctionDef) -> bool:
+    """Whether a method does all in one `with torch.no_grad():`, but for docstring and return."""
+    statements = [each for each in forward.body.body if isinstance(each, cst.BaseStatement)]
+    blocks = [each for each in statements if isinstance(each, cst.With)]
+    outside = [each for each in statements if not isinstance(each, cst.With)]
+    off = len(blocks) == 1 and any(_switches(facts, each.item) for each in blocks[0].items)
+    return off and not any(facts.tree.within(each, cst.Call) for each in outside)
+
+
+def _switches(facts: FileFacts, value: cst.BaseExpression) -> bool:
+    name = facts.names.call(value) if isinstance(value, cst.Call) else facts.names.of(value)
+    return name in _OFF and not (isinstance(value, cst.Call) and value.args)
