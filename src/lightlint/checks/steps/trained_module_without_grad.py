@@ -54,7 +54,17 @@ def _runs_without_grad(facts: FileFacts, node: cst.ClassDef) -> bool:
     if facts.classes.base_names(node) != (NN_MODULE,) or forward is None or set(methods) - {"__init__", "forward"}:
         return False
     words = {each.value for each in facts.tree.within(node, cst.Name)}
-    return not words & _ON and (_is_decorated(facts, forward) or _is_enclosed(facts, forward))
+    if words & _ON or _holds_given_module(facts, node):
+        return False
+    return _is_decorated(facts, forward) or _is_enclosed(facts, forward)
+
+
+def _holds_given_module(facts: FileFacts, node: cst.ClassDef) -> bool:
+    """Whether a class calls what it was given to keep, which may be trained by itself."""
+    assigns = [each for each in facts.tree.within(node, cst.Assign) if isinstance(each.value, cst.Name)]
+    kept = {dotted_name(each.targets[0].target) for each in assigns}
+    called = {dotted_name(each.func) for each in facts.tree.within(node, cst.Call)}
+    return any(each == name or each.startswith(f"{name}.") for each in called for name in kept if name)
 
 
 def _is_decorated(facts: FileFacts, forward: cst.FunctionDef) -> bool:
