@@ -16,7 +16,8 @@ _MAYBE_BACKWARD = re.compile(r"backward|train|update|optim|step|learn", re.IGNOR
 
 class ClipGradWrongPlace(Check):
     def visit_Call(self, call: cst.Call) -> None:
-        if not self.facts.updates.clips(call) or self._is_measurement(call):
+        clip = call if self.facts.updates.clips(call) else self._clip_of_helper(call)
+        if clip is None or self._is_measurement(clip):
             return
         owner = self.tree.owner(call)
         updates = self.facts.updates.updates(owner)
@@ -30,6 +31,17 @@ class ClipGradWrongPlace(Check):
                 repair=Repair("clip before the step", self._draft(call, updates), Applicability.UNSAFE),
                 tier=None if isinstance(self.tree.parent(call), cst.Expr) else Tier.WARNING,
             )
+
+    def _clip_of_helper(self, call: cst.Call) -> cst.Call | None:
+        """The clipping that a call is for: of a helper of this file that does nothing else with gradients."""
+        helper = self.hooks.callee(call) if isinstance(self.tree.parent(call), cst.Expr) else None
+        inner = self.facts.updates.own(helper) if helper is not None else []
+        clip = next((each for each in inner if self.facts.updates.clips(each)), None)
+        if helper is None or clip is None or self.facts.updates.handles_gradients(helper):
+            return None
+        others = any(self._may_step(each) or _MAYBE_BACKWARD.search(self.names.method(each)) for each in inner)
+        kept = not isinstance(self.tree.parent(clip), (cst.Expr, cst.Return))
+        return None if others or kept or self.facts.updates.clears(helper) else clip
 
     def _is_measurement(self, clip: cst.Call) -> bool:
         """Whether the norm is kept and the limit is none, or too high to be one, or out of sight."""
