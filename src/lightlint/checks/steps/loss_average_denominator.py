@@ -5,6 +5,8 @@ import libcst as cst
 from lightlint.check import Check
 from lightlint.facts.bindings import Kind
 
+_DEPTH = 4
+
 
 class LossAverageDenominator(Check):
     def visit_BinaryOperation(self, node: cst.BinaryOperation) -> None:
@@ -86,14 +88,21 @@ class LossAverageDenominator(Check):
         counted = number.args[0].value
         return isinstance(counted, cst.Attribute) and counted.attr.value == "dataset"
 
-    def _is_batch_mean(self, value: cst.BaseExpression) -> bool:
-        """Whether a value surely is the mean loss of one batch: of a criterion, as it is."""
+    def _is_batch_mean(self, value: cst.BaseExpression | None, depth: int = 0) -> bool:
+        """Whether a value surely is the mean loss of one batch: of a criterion as it is, or of a helper that gives it back."""
         while isinstance(value, cst.Call) and isinstance(value.func, cst.Attribute):
             if value.func.attr.value not in {"item", "detach", "cpu"} or value.args:
                 break
             value = value.func.value
-        sources = self.facts.reaching.sources(value)
-        losses = [self.facts.criteria.of(each) if isinstance(each, cst.Call) else None for each in sources]
-        return bool(losses) and all(
-            each is not None and self.facts.criteria.reduction(each) == "mean" for each in losses
-        )
+        sources = self.facts.reaching.sources(value) if value is not None and depth < _DEPTH else []
+        return bool(sources) and all(self._is_mean_of(each, depth) for each in sources)
+
+    def _is_mean_of(self, value: cst.BaseExpression, depth: int) -> bool:
+        if not isinstance(value, cst.Call):
+            return False
+        loss = self.facts.criteria.of(value)
+        if loss is not None:
+            return self.facts.criteria.reduction(loss) == "mean"
+        helpers = self.hooks.callees(value)
+        given = [each for helper in helpers for each in self.values.returns(helper)]
+        return bool(given) and all(self._is_batch_mean(each, depth + 1) for each in given)
