@@ -34,11 +34,18 @@ class SeedInLoop(Check):
             if self.names.call(seed) not in _SEEDS or not seed.args or self.facts.conditions(seed) or helper is None:
                 continue
             given: cst.BaseExpression | None = seed.args[0].value
-            if isinstance(given, cst.Name) and any(each.name.value == given.value for each in helper.params.params):
-                given = self.values.given(helper, call, given.value)
-            if self.names.constant(given) is not UNKNOWN:
+            parameters = {each.name.value: each for each in (*helper.params.params, *helper.params.kwonly_params)}
+            if isinstance(given, cst.Name) and given.value in parameters:
+                if self.names.has_star(call) or self._is_bound_again(helper, given.value):
+                    continue
+                default = parameters[given.value].default
+                given = self.values.given(helper, call, given.value) or default
+            if given is not None and self.names.constant(given) not in (UNKNOWN, None):
                 return not self.facts.steps.leads(call, self.loops.is_backward)
         return False
+
+    def _is_bound_again(self, helper: cst.FunctionDef, name: str) -> bool:
+        return len(self.names.bindings.lookup_in(name, helper)) != 1
 
     def _outside(self, call: cst.Call) -> list[Loop]:
         """The loops around the one call of the training function that seeds before it draws."""
