@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from lightlint.facts.bindings import Binding, Kind
+from lightlint.facts.class_indices import ClassIndices
 from lightlint.facts.unknown import UNKNOWN
 
 if TYPE_CHECKING:
@@ -46,6 +48,11 @@ class Criteria:
 
     def __init__(self, facts: FileFacts) -> None:
         self._facts = facts
+
+    @cached_property
+    def indices(self) -> ClassIndices:
+        """Which values are class indices."""
+        return ClassIndices(self._facts)
 
     def of(self, call: cst.Call) -> Criterion | None:
         """The loss that a call computes."""

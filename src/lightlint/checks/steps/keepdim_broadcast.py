@@ -4,10 +4,9 @@ import libcst as cst
 
 from lightlint.check import Check, Repair
 from lightlint.facts.bindings import Kind
-from lightlint.fixes.edits import wrap
+from lightlint.fixes.edits import replace, wrap
 
 _COMPARING = {"eq", "ne"}
-_CLASSIFYING = {"CrossEntropyLoss", "NLLLoss"}
 
 
 class KeepdimBroadcast(Check):
@@ -24,7 +23,7 @@ class KeepdimBroadcast(Check):
 
     def _judge(self, node: cst.CSTNode, left: cst.BaseExpression, right: cst.BaseExpression) -> None:
         for prediction, target in ((left, right), (right, left)):
-            if self._keeps_dim(prediction, 0) and self._is_class_index(target):
+            if self._keeps_dim(prediction, 0) and self.facts.criteria.indices.is_row(target):
                 self.report(
                     node,
                     "compares a column with a row: every prediction with every target of the batch",
@@ -34,6 +33,55 @@ class KeepdimBroadcast(Check):
                     ),
                 )
                 return
+            repair = self._to_row(target) if self._is_row(prediction, 0) else None
+            if repair is not None:
+                self.report(
+                    node, "compares a row with a column: every prediction with every target of the batch", repair=repair
+                )
+                return
+
+    def _is_row(self, expression: cst.BaseExpression, depth: int) -> bool:
+        """Whether a value surely is what `argmax` or `max` gives over dimension 1, without it."""
+        match expression:
+            case cst.Name() if depth < 4:
+                found = self.facts.reaching.bindings(expression)
+                return bool(found) and all(
+                    each.kind is Kind.ASSIGN
+                    and each.value is not None
+                    and (
+                        self._drops_dim(each.value, {"max"})
+                        if each.path == (1,)
+                        else not each.path and self._is_row(each.value, depth + 1)
+                    )
+                    for each in found
+                )
+            case cst.Subscript(slice=[cst.SubscriptElement(slice=cst.Index(value=index))]):
+                return self.names.constant(index) == 1 and self._drops_dim(expression.value, {"max"})
+            case cst.Call():
+                return self._drops_dim(expression, {"argmax"})
+        return False
+
+    def _drops_dim(self, expression: cst.BaseExpression, methods: set[str]) -> bool:
+        if not isinstance(expression, cst.Call) or self.names.method(expression) not in methods:
+            return False
+        offset = 1 if (self.names.of(expression.func) or "").startswith("torch.") else 0
+        keep = self.names.argument(expression, "keepdim", 1 + offset)
+        dim = self.names.argument(expression, "dim", offset)
+        return keep is None and dim is not None and self.names.constant(dim.value) == 1
+
+    def _to_row(self, target: cst.BaseExpression) -> Repair | None:
+        """How to make a row of a column of class indices; None for what is not surely such a column."""
+        indices = self.facts.criteria.indices
+        row = indices.made_column_of(target)
+        if row is not None:
+            return (
+                Repair("leave the target a row", replace(self.code, target, self.code.text_of(row)))
+                if indices.is_row(row)
+                else None
+            )
+        if isinstance(target, cst.Name) and indices.is_column(target):
+            return Repair("make the target a row", wrap(self.code, target, "", ".squeeze(1)"))
+        return None
 
     def _keeps_dim(self, expression: cst.BaseExpression, depth: int) -> bool:
         """Whether a value surely is what `argmax` or `max` gives with `keepdim=True`, over dimension 1 or -1."""
@@ -69,50 +117,3 @@ class KeepdimBroadcast(Check):
         if keep is None or dim is None or self.names.constant(keep.value) is not True:
             return False
         return self.names.constant(dim.value) in (1, -1)
-
-    def _is_class_index(self, target: cst.BaseExpression) -> bool:
-        """Whether a value surely is a row of class indices: the target of a classifying loss in the same function."""
-        if isinstance(target, cst.Attribute) and target.attr.value == "data":
-            target = target.value
-        key = self.names.key(target)
-        if not key or not isinstance(target, (cst.Name, cst.Attribute)):
-            return False
-        losses = map(self.facts.criteria.of, self.tree.own(self.tree.owner(target), cst.Call))
-        targets = [each.target for each in losses if each is not None and each.name in _CLASSIFYING and each.target]
-        same = [each for each in targets if self.names.key(each) == key]
-        if not isinstance(target, cst.Name):
-            return bool(same)
-        if not same:
-            return self._is_drawn_alike(target)
-        bound = self.facts.reaching.bindings(target)
-        return any(isinstance(each, cst.Name) and self.facts.reaching.bindings(each) == bound for each in same)
-
-    def _is_drawn_alike(self, target: cst.Name) -> bool:
-        """Whether a loop draws a value as others draw the target of a classifying loss: by the same name, at the same place."""
-        losses = [each for call in self.tree.all(cst.Call) if (each := self.facts.criteria.of(call)) is not None]
-        targets = [each.target for each in losses if each.name in _CLASSIFYING]
-        same = [each for each in targets if isinstance(each, cst.Name) and each.value == target.value]
-        places = {self._place(each) for each in [target, *same]}
-        return bool(same) and len(places) == 1 and None not in places
-
-    def _place(self, target: cst.BaseExpression | None, depth: int = 0) -> tuple[str, int] | None:
-        """Name and place in the batch of a loop's variable, which may have been moved to another device."""
-        while isinstance(target, cst.Call) and self.names.method(target) in {"to", "cuda", "long"}:
-            target = target.func.value if isinstance(target.func, cst.Attribute) else None
-        found = self.facts.reaching.bindings(target) if isinstance(target, cst.Name) else []
-        if len(found) != 1 or depth > 3:
-            return None
-        drawn = found[0]
-        if drawn.kind is Kind.LOOP:
-            return (drawn.name, drawn.path[-1]) if drawn.path else None
-        if drawn.kind is not Kind.ASSIGN or drawn.value is None:
-            return None
-        if not drawn.path:
-            return self._place(drawn.value, depth + 1)
-        if (
-            isinstance(drawn.value, cst.Tuple)
-            and len(drawn.path) == 1
-            and 0 <= drawn.path[0] < len(drawn.value.elements)
-        ):
-            return self._place(drawn.value.elements[drawn.path[0]].value, depth + 1)
-        return None
