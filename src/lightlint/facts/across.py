@@ -58,17 +58,24 @@ def calls_into(facts: FileFacts, path: Path, word: str) -> bool:
     return any(word in project.text(each) for each in rooms if each is not None)
 
 
+def elsewhere(facts: FileFacts, name: str, near: Path, *words: str) -> Place | None:
+    """The one function that a canonical name, used in a file of the folder `near`, stands for, in a file that holds one of some words."""
+    path = facts.project.find_function(name, near) if "." in name else None
+    if path is None or not any(word in facts.project.text(path) for word in words):
+        return None
+    other = facts if path == facts.path else facts.other(path)
+    if other is None:
+        return None
+    wanted = f"{other.module_name}.{name.rpartition('.')[2]}"
+    nodes = [each for each in other.tree.all(cst.FunctionDef) if other.names.defined(each) == wanted]
+    return Place(other, nodes[0]) if len(nodes) == 1 else None
+
+
 def _called(facts: FileFacts, place: Place, call: cst.Call, word: str) -> Iterator[Place]:
     callee = place.facts.hooks.callee(call)
     if callee is not None:
         yield Place(place.facts, callee)
         return
-    name = place.facts.names.call(call) or ""
-    path = facts.project.find_function(name, place.facts.path.parent) if "." in name else None
-    if path is None or word not in facts.project.text(path):
-        return
-    other = facts if path == facts.path else facts.other(path)
-    if other is not None:
-        wanted = f"{other.module_name}.{name.rpartition('.')[2]}"
-        nodes = [each for each in other.tree.all(cst.FunctionDef) if other.names.defined(each) == wanted]
-        yield from (Place(other, node) for node in nodes if len(nodes) == 1 and not node.decorators)
+    found = elsewhere(facts, place.facts.names.call(call) or "", place.facts.path.parent, word)
+    if found is not None and not found.function.decorators:
+        yield found

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from lightlint.facts.bindings import Kind
 from lightlint.facts.classes import NN_MODULE
+from lightlint.facts.mode_setting import ModeSetting
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,6 +32,8 @@ _PLAIN = re.compile(
     r"Flatten|Unflatten|LayerNorm|GroupNorm|(?:Adaptive)?(?:Max|Avg)Pool\w+|Sequential|ModuleList|ModuleDict|Parameter|"
     r"Upsample|Softplus|\w+Pad[123]d|PixelShuffle|functional\.(?!\w*dropout|batch_norm|scaled_dot)\w+)$"
 )
+_LIBRARIES = ("torch.", "torchvision.", "builtins.", "lightning.")
+_WORDS = re.compile("dropout|batchnorm|transformer|models", re.IGNORECASE)
 
 
 class Modes:
@@ -42,6 +46,11 @@ class Modes:
     def __init__(self, facts: FileFacts) -> None:
         self._facts = facts
         self._names = facts.names
+
+    @cached_property
+    def setting(self) -> ModeSetting:
+        """What may set the modes of modules."""
+        return ModeSetting(self._facts)
 
     def acts_by_mode(self, module: cst.CSTNode | None) -> bool | None:
         """Whether a module surely holds dropout or batch norm (True), surely holds neither (False), or None."""
@@ -61,7 +70,38 @@ class Modes:
             same = [each for each in self._facts.tree.all(cst.ClassDef) if self._names.defined(each) == name]
             found = {self._acts_in(each, depth + 1) for each in same}
             return found.pop() if len(found) == 1 else None
-        return False if _PLAIN.match(name) else None
+        return False if _PLAIN.match(name) else self._acts_elsewhere(name, call, depth)
+
+    def _acts_elsewhere(self, name: str, call: cst.Call | None, depth: int) -> bool | None:
+        """What a class of another file of the project does; its text is asked before its tree is made."""
+        facts = self._facts
+        if depth > _DEPTH or name.startswith(_LIBRARIES) or "." not in name:
+            return None
+        if not _WORDS.search(facts.project.text_defining(name, facts.path.parent)):
+            return None
+        found = facts.of_class(name)
+        if found is None or found[0] is facts or not found[0].classes.is_a(found[1], NN_MODULE):
+            return None
+        other, node = found
+        # a class may keep to a mode of its own
+        own = any(each.value in {"eval", "train"} for each in other.tree.within(node, cst.Name))
+        if own or call is None or self._leaves_off(call, other.classes.method(node, "__init__")):
+            return None
+        return other.modes._acts_in(node, depth + 1)
+
+    def _leaves_off(self, call: cst.Call, init: cst.FunctionDef | None) -> bool:
+        """Whether a call that makes a module may leave a rate of dropout at 0, where that is the default."""
+        if init is None:
+            return False
+        positional = [*init.params.posonly_params, *init.params.params][1:]
+        for parameter in (*positional, *init.params.kwonly_params):
+            name, default = parameter.name.value, parameter.default
+            if "drop" not in name.lower() or default is None or self._names.constant(default) not in (0, None):
+                continue
+            given = self._names.argument(call, name, positional.index(parameter) if parameter in positional else None)
+            if given is None or given.star or self._names.constant(given.value) in (0, None):
+                return True
+        return False
 
     def _acts_in(self, body: cst.CSTNode, depth: int) -> bool | None:
         """What the modules and functions that a class or a call mentions agree on."""

@@ -38,6 +38,7 @@ class EvalUndoneByTrain(Check):
         if self.facts.modes.is_eval(call):
             yield call, self._part(call)
             return
+        yield from self.facts.modes.setting.of_new(call)
         callee = self.facts.steps.callee(call)
         if callee is None or self.tree.class_of(callee) is None or not isinstance(call.func, cst.Attribute):
             return

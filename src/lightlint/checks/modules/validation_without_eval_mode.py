@@ -5,43 +5,96 @@ import re
 import libcst as cst
 
 from lightlint.check import Check
+from lightlint.facts.across import elsewhere
+from lightlint.facts.bindings import Kind
+from lightlint.facts.calls import given
 
 _SWITCHES = {"torch.no_grad", "torch.inference_mode"}
+_SWITCHING = ("no_grad", "inference_mode")
 _LOADER = re.compile(r"loader|iterator", re.IGNORECASE)
 _MEANT = re.compile(
     r"(?:^|_)mc(?:$|_|[A-Z])|monte|bayes|uncertain|ensembl|dropout|calib|bn_|_bn|stat|precise|warm", re.IGNORECASE
 )
-_DEPTH = 4
+_LIBRARIES = ("torch.", "torchvision.", "builtins.", "lightning.", "numpy.")
 
 
 class ValidationWithoutEvalMode(Check):
     def visit_For(self, loop: cst.For) -> None:
-        if not self._draws_batches(loop) or self.facts.steps.runs(loop.body, self.loops.is_backward):
+        if not self._evaluates(loop) or not any(map(self.loops.is_backward, self.tree.all(cst.Call))):
             return
-        if self._is_meant(loop) or not any(map(self.loops.is_backward, self.tree.all(cst.Call))):
-            return
-        for call in self.tree.own(loop.body, cst.Call):
+        modes = self.facts.modes
+        for call in self._unrecorded(loop):
             key = self.names.key(call.func)
-            if not key or isinstance(self.tree.parent(call), cst.Expr) or not self._is_unrecorded(call):
-                continue
-            if self.facts.modes.acts_by_mode(call.func) and not self._may_be_in_eval(call, self._makers(call)):
+            if modes.acts_by_mode(call.func) and not modes.setting.may_be_in_eval(call, call.func):
                 self.report(
                     call, f"`{key}` is evaluated in training mode: dropout drops, batch norm learns from this data"
                 )
                 return
             inner = self._run_in_helper(call)
-            if inner is not None and not self._may_be_in_eval(call, self._makers(inner)):
+            if inner is not None and not modes.setting.may_be_in_eval(call, inner.func):
                 key = self.names.key(inner.func)
                 self.report(
                     call, f"`{key}` is evaluated in training mode: dropout drops, batch norm learns from this data"
                 )
                 return
 
+    def visit_Call(self, call: cst.Call) -> None:
+        """A function of another file that evaluates the model it is given."""
+        name = self.names.call(call) or ""
+        if not call.args or "." not in name or name.startswith(_LIBRARIES) or self.facts.steps.callee(call):
+            return
+        if not any(map(self.loops.is_backward, self.tree.all(cst.Call))):
+            return
+        modes = self.facts.modes
+        place = elsewhere(self.facts, name, self.facts.path.parent, *_SWITCHING)
+        if place is None:
+            return
+        for parameter in ValidationWithoutEvalMode(self.page, place.facts, self._add).evaluated(place.function):
+            model = given(place.facts.names, place.facts.classes, place.function, call, parameter)
+            key = self.names.key(model)
+            if key and modes.acts_by_mode(model) and not modes.setting.may_be_in_eval(call, model):
+                self.report(
+                    call,
+                    f"`{self.names.method(call)}` runs `{key}` in training mode: dropout drops, batch norm learns from this data",
+                )
+                return
+
+    def evaluated(self, function: cst.FunctionDef) -> list[str]:
+        """The parameters of a function that it surely runs as models over batches, without gradients or a look at their mode."""
+        calls = self.tree.own(function.body, cst.Call)
+        if any(map(self.facts.modes.setting.may_set, calls)) or any(map(self.loops.is_backward, calls)):
+            return []
+        loops = [each for each in self.tree.own(function.body, cst.For) if self._evaluates(each)]
+        called = {
+            each.func.value for loop in loops for each in self._unrecorded(loop) if isinstance(each.func, cst.Name)
+        }
+        bound = {key: self.names.bindings.lookup_in(key, function) for key in called}
+        return sorted(key for key in called if all(each.kind is Kind.PARAMETER for each in bound[key]))
+
+    def _evaluates(self, loop: cst.For) -> bool:
+        """Whether a loop draws batches, by what it iterates or by its name, and trains on none, as far as it says."""
+        return (
+            self._draws_batches(loop)
+            and not self.facts.steps.runs(loop.body, self.loops.is_backward)
+            and not self._is_meant(loop)
+        )
+
+    def _unrecorded(self, loop: cst.For) -> list[cst.Call]:
+        """The calls in a loop that autograd surely does not record and whose value is used."""
+        calls = self.tree.own(loop.body, cst.Call)
+        return [
+            each
+            for each in calls
+            if self.names.key(each.func)
+            and not isinstance(self.tree.parent(each), cst.Expr)
+            and self._is_unrecorded(each)
+        ]
+
     def _run_in_helper(self, call: cst.Call) -> cst.Call | None:
         """The call of a model that acts by its mode in the helper of this file that a call runs, which sets no mode."""
         helper = self.hooks.callee(call)
         calls = self.tree.own(helper.body, cst.Call) if helper is not None else []
-        if any(map(self._may_set_mode, calls)) or any(map(self.loops.is_backward, calls)):
+        if any(map(self.facts.modes.setting.may_set, calls)) or any(map(self.loops.is_backward, calls)):
             return None
         return next((each for each in calls if self.facts.modes.acts_by_mode(each.func)), None)
 
@@ -66,35 +119,3 @@ class ValidationWithoutEvalMode(Check):
                 spelled = [each.decorator for each in above.decorators]
                 return any(self.names.call(each) in _SWITCHES or self.names.of(each) in _SWITCHES for each in spelled)
         return False
-
-    def _makers(self, call: cst.Call) -> set[cst.CSTNode]:
-        """The functions that make the called module."""
-        made = [each.call for each in self.values.origins(call.func)]
-        return {self.tree.owner(each) for each in made if each is not None}
-
-    def _may_be_in_eval(self, node: cst.CSTNode, makers: set[cst.CSTNode], depth: int = 0) -> bool:
-        """Whether something may have set the mode before a node runs, in its function or at a call of that, up to
-        where the module is made."""
-        owner = self.tree.owner(node)
-        flow = self.facts.flow(owner)
-        setting = [each for each in self.tree.own(owner, cst.Call) if each is not node and self._may_set_mode(each)]
-        if any(flow.reaches(each, [node]) for each in setting):
-            return True
-        if not isinstance(owner, cst.FunctionDef) or makers == {owner}:
-            return False
-        calls = self.facts.steps.calls_of.get(owner, ())
-        return not calls or depth > _DEPTH or any(self._may_be_in_eval(each, makers, depth + 1) for each in calls)
-
-    def _may_set_mode(self, call: cst.Call) -> bool:
-        """Whether a call is, or leads to, anything that may put a module in eval mode."""
-
-        def sets(each: cst.Call) -> bool:
-            method = self.names.method(each)
-            plain = method == "train" and not each.args and isinstance(each.func, cst.Attribute)
-            return (
-                not plain
-                and bool(re.search(r"(?:^|_)(?:eval\w*|train|apply|modes?)$", method))
-                and not (self.facts.steps.callee(each))
-            )
-
-        return self.facts.steps.leads(call, sets)
