@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -35,6 +36,8 @@ _KEEPING = {
 _RUN_BY_CALL = {"forward", "__call__"}
 _SEQUENTIAL = "torch.nn.Sequential"
 _MODULE = "torch.nn.Module"
+_LIBRARIES = ("torch.", "torchvision.", "builtins.", "lightning.")
+_WORDS = re.compile("softmax|sigmoid", re.IGNORECASE)
 _DEPTH = 9
 
 
@@ -147,10 +150,29 @@ class Activations:
                 return None
             return self._of_module(inner, last.value, depth + 1)
         node = self._facts.classes.local(name)
-        if node is None or not self._facts.classes.is_a(node, _MODULE):
+        if node is None:
+            return self._of_module_elsewhere(name, call, depth)
+        if not self._facts.classes.is_a(node, _MODULE):
             return None
         forward = self._facts.classes.method(node, "forward")
         return self._returned(forward, depth) if forward is not None else None
+
+    def _of_module_elsewhere(self, name: str, call: cst.Call | None, depth: int) -> Activation | None:
+        """What a module does last whose class stands in another file of the project, told at the call that makes it.
+
+        A linear layer, which most models end in, is not looked for there.
+        """
+        facts = self._facts
+        if call is None or name.startswith(_LIBRARIES) or "." not in name:
+            return None
+        if not _WORDS.search(facts.project.text_defining(name, facts.path.parent)):
+            return None
+        found = facts.of_class(name)
+        if found is None or found[0] is facts or not found[0].classes.is_a(found[1], _MODULE):
+            return None
+        forward = found[0].classes.method(found[1], "forward")
+        last = found[0].activations._returned(forward, depth) if forward is not None else None
+        return Activation(last.name, call) if last is not None and last.name != "linear" else None
 
     def _returned(self, function: cst.FunctionDef, depth: int) -> Activation | None:
         """What every `return` of a function agrees on."""
