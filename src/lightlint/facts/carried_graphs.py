@@ -83,11 +83,16 @@ class CarriedGraphs:
         key = self._names.key(value.func)
         return bool(key) and key in self._optimized
 
+    def _asks(self, name: cst.Name) -> bool:
+        """Whether a name is the keyword of `torch.zeros(1, requires_grad=True)`, which freezes nothing."""
+        above = self._facts.tree.parent(name)
+        return isinstance(above, cst.Arg) and above.keyword is name and self._names.constant(above.value) is True
+
     @cached_property
     def _optimized(self) -> set[str]:
         """The keys of modules whose parameters an optimizer is given, none where the file may freeze parameters."""
         tree = self._facts.tree
-        if any(re.search("requires_grad|freeze", name.value) for name in tree.all(cst.Name)):
+        if any(re.search("requires_grad|freeze", name.value) and not self._asks(name) for name in tree.all(cst.Name)):
             return set()
         found = set[str]()
         for call in tree.all(cst.Call):
