@@ -15,6 +15,7 @@ from lightlint.facts.datasets import Datasets
 from lightlint.facts.fabric import Fabrics
 from lightlint.facts.forwards import Forwards
 from lightlint.facts.gradients import Gradients
+from lightlint.facts.graphless import Graphless
 from lightlint.facts.keepers import Keepers
 from lightlint.facts.linked import Linked
 from lightlint.facts.loading import Loading
@@ -122,6 +123,11 @@ class FileFacts(Linked):
     def gradients(self) -> Gradients:
         """Where autograd records, and which values carry a graph."""
         return Gradients(self)
+
+    @cached_property
+    def graphless(self) -> Graphless:
+        """Which values surely carry no graph."""
+        return Graphless(self)
 
     @cached_property
     def loss_dicts(self) -> LossDicts:

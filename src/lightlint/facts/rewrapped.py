@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -16,6 +17,7 @@ _NEW = {"torch.tensor", "torch.FloatTensor", "torch.Tensor", "torch.cuda.FloatTe
 _VARIABLE = "torch.autograd.Variable"
 _TOTALS = {"builtins.sum", "builtins.float", "numpy.mean", "numpy.sum", "numpy.array"}
 _NUMBERS = {"item", "detach", "cpu", "numpy", "mean", "sum"}
+_LOG_PROBS = re.compile(r"^(?:saved_)?log_?probs?(?:_list|_history)?$")  # what policies gather, of each action
 _DEPTH = 4
 
 
@@ -27,11 +29,16 @@ class Rewrapped:
         self._names = facts.names
         self._tree = facts.tree
 
-    def makes_leaf(self, call: cst.Call, backward: cst.Call) -> bool:
-        """Whether a call makes a new tensor of a computed value, for nothing that the backward pass is run for."""
+    def makes_leaf(self, call: cst.Call, backward: cst.Call, anchor: cst.Call) -> bool:
+        """Whether a call makes a new tensor of a computed value, for nothing that the backward pass is run for.
+
+        `anchor` is the call that stands where the backward pass does: the call itself, or that of the function it is in.
+        """
         given = self.given(call)
         if given is None:
             return False
+        if self._flagged(call) is not None:
+            return self._is_gathered(given, anchor) and self._serves_an_update(anchor, backward)
         if self._cuts(call):
             return self.is_computed(given)
         name = self._names.of(call.func)
@@ -44,14 +51,23 @@ class Rewrapped:
             return False
         elif self.is_computed(given):
             return True
-        return asked and self._is_gathered(given) and self._serves_an_update(call, backward)
+        return asked and self._is_gathered(given, anchor) and self._serves_an_update(anchor, backward)
 
     def given(self, call: cst.Call) -> cst.BaseExpression | None:
         """The value of which a call makes a tensor without history."""
-        cut = self._cuts(call)
+        cut = self._flagged(call) or self._cuts(call)
         if cut is not None:
             return cut
         return call.args[0].value if call.args and not call.args[0].star else None
+
+    def _flagged(self, call: cst.Call) -> cst.BaseExpression | None:
+        """`losses` of `torch.FloatTensor(losses).requires_grad_()`."""
+        made = call.func.value if isinstance(call.func, cst.Attribute) else None
+        if self._names.method(call) != "requires_grad_" or not isinstance(made, cst.Call) or not made.args:
+            return None
+        on = not call.args or self._names.constant(call.args[0].value) is True
+        new = self._names.call(made) in _NEW | {"torch.as_tensor"}
+        return made.args[0].value if on and new and not made.args[0].star else None
 
     def _cuts(self, call: cst.Call) -> cst.BaseExpression | None:
         """`loss` of `loss.detach().requires_grad_()`."""
@@ -74,23 +90,34 @@ class Rewrapped:
         flag = self._names.argument(call, "requires_grad", 1 if self._names.of(call.func) == _VARIABLE else None)
         return flag is not None and self._names.constant(flag.value) is True
 
-    def _is_gathered(self, value: cst.BaseExpression, depth: int = 0) -> bool:
+    def _is_gathered(self, value: cst.BaseExpression, anchor: cst.Call, depth: int = 0) -> bool:
         """Whether a value is a list that this function fills with what it computes, or a total of one."""
         if depth > _DEPTH:
             return False
         match value:
+            case cst.Attribute(attr=cst.Name(value=word)) if _LOG_PROBS.search(word):
+                return True
             case cst.Name():
                 found = self._facts.reaching.bindings(value)
+                if len(found) == 1 and found[0].kind is Kind.PARAMETER:
+                    function = self._tree.owner(value)
+                    given = (
+                        self._facts.values.given(function, anchor, value.value)
+                        if isinstance(function, cst.FunctionDef) and self._facts.hooks.callee(anchor) is function
+                        else None
+                    )
+                    known = given is not None and self._is_gathered(given, anchor, depth + 1)
+                    return known or bool(_LOG_PROBS.search(value.value))
                 known = bool(found) and all(each.kind is Kind.ASSIGN and not each.path for each in found)
-                return known and all(each.value and self._is_gathered(each.value, depth + 1) for each in found)
+                return known and all(each.value and self._is_gathered(each.value, anchor, depth + 1) for each in found)
             case cst.List(elements=[]):
                 return any(self._names.constant(each) is UNKNOWN for each in self._gathered(value))
             case cst.Attribute(value=inner, attr=cst.Name(value="data")):
-                return self._is_gathered(inner, depth + 1)
+                return self._is_gathered(inner, anchor, depth + 1)
             case cst.Call(args=[first, *_]) if self._names.of(value.func) in _TOTALS:
-                return self._is_gathered(first.value, depth + 1)
+                return self._is_gathered(first.value, anchor, depth + 1)
             case cst.Call(func=cst.Attribute(value=inner, attr=cst.Name(value=method))) if method in _NUMBERS:
-                return self._is_gathered(inner, depth + 1)
+                return self._is_gathered(inner, anchor, depth + 1)
         return False
 
     def _serves_an_update(self, leaf: cst.Call, backward: cst.Call) -> bool:

@@ -1,10 +1,16 @@
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+
 import libcst as cst
 
 from lightlint.check import Check, Repair
 from lightlint.finding import Applicability, Tier
 from lightlint.fixes.edits import Draft, drop_statement, replace
+
+_WORTH = re.compile(r"^(?:discounted_|policy_|cumulative_|total_)?(?:returns?|rewards?|R|G|discounts?|gammas?)$")
+_DEPTH = 6
 
 
 class LossRewrapped(Check):
@@ -12,28 +18,66 @@ class LossRewrapped(Check):
         func = call.func
         if self.names.method(call) != "backward" or not isinstance(func, cst.Attribute):
             return
-        sources = [self._reduced(each) for each in self.facts.reaching.sources(func.value)]
+        found = list(self._leaves(func.value, None, 0))
         rewrapped = self.facts.rewrapped
-        wraps = [each for each in sources if isinstance(each, cst.Call) and rewrapped.makes_leaf(each, call)]
-        if wraps and len(wraps) == len(sources):
+        wraps = [
+            leaf
+            for leaf, anchor in found
+            if isinstance(leaf, cst.Call) and rewrapped.makes_leaf(leaf, call, anchor or leaf)
+        ]
+        if wraps and len(wraps) == len(found):
             for wrap in wraps:
-                made = self.names.method(wrap)
-                made = "detach().requires_grad_" if made == "requires_grad_" else made
                 self.report(
                     wrap,
-                    f"`{made}(...)` makes a tensor without history, so `backward()` on it reaches no parameter",
+                    f"`{self._made(wrap)}(...)` makes a tensor without history, so `backward()` on it reaches no parameter",
                     repair=Repair("keep the computed loss", self._draft(wrap), Applicability.UNSAFE),
                 )
             return
         self._judge_flag(func.value)
 
-    def _reduced(self, value: cst.BaseExpression) -> cst.BaseExpression:
-        """`x` of `x.mean()` and `x.sum()`."""
-        while isinstance(value, cst.Call) and isinstance(value.func, cst.Attribute):
-            if value.func.attr.value not in {"mean", "sum"} or (self.names.of(value.func) or "").startswith("torch."):
-                break
-            value = value.func.value
-        return value
+    def _made(self, wrap: cst.Call) -> str:
+        method = self.names.method(wrap)
+        inner = self.names.method(getattr(wrap.func, "value", None)) if method == "requires_grad_" else ""
+        return f"{'detach' if inner == 'clone' else inner}().{method}" if inner else method
+
+    def _leaves(
+        self, value: cst.BaseExpression, anchor: cst.Call | None, depth: int
+    ) -> Iterator[tuple[cst.BaseExpression, cst.Call | None]]:
+        """What a loss is made of: behind `mean()` and `sum()`, a sign, a factor without a graph, and a function's return.
+
+        With each comes the call of the function that it stands in, if that is not where the walk began.
+        """
+        for source in self.facts.reaching.sources(value):
+            inner = self._inner(source) if depth < _DEPTH else None
+            function = self.hooks.callee(source) if isinstance(source, cst.Call) and anchor is None else None
+            returns = self.values.returns(function) if function is not None else []
+            if inner is not None:
+                yield from self._leaves(inner, anchor, depth + 1)
+            elif isinstance(source, cst.Call) and len(returns) == 1 and returns[0] is not None and depth < _DEPTH:
+                yield from self._leaves(returns[0], source, depth + 1)
+            else:
+                yield source, anchor
+
+    def _inner(self, value: cst.BaseExpression) -> cst.BaseExpression | None:
+        """`x` of `x.mean()`, `x.sum()`, `torch.sum(x)`, `-x` and `x * returns`."""
+        match value:
+            case cst.UnaryOperation(operator=cst.Minus()):
+                return value.expression
+            case cst.BinaryOperation(operator=cst.Multiply()):
+                for part, other in ((value.left, value.right), (value.right, value.left)):
+                    if self._is_factor(other):
+                        return part
+            case cst.Call() if self.names.of(value.func) in {"torch.mean", "torch.sum"} and value.args:
+                return value.args[0].value
+            case cst.Call(func=cst.Attribute(value=receiver, attr=cst.Name(value="mean" | "sum"))):
+                return receiver if not (self.names.of(value.func) or "").startswith("torch.") else None
+        return None
+
+    def _is_factor(self, value: cst.BaseExpression) -> bool:
+        """Whether a value carries no graph: a number, a batch, or by its name what a policy's steps were worth."""
+        func = value.func if isinstance(value, cst.Call) else value
+        word = self.names.key(func).rpartition(".")[2]
+        return bool(_WORTH.search(word)) or self.facts.graphless.of(value) is not None
 
     def _judge_flag(self, receiver: cst.BaseExpression) -> None:
         """A note on `loss.requires_grad = True` in front of the backward pass: needless, or it hides that nothing trains."""

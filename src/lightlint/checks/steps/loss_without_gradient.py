@@ -3,7 +3,6 @@ from __future__ import annotations
 import libcst as cst
 
 from lightlint.check import Check
-from lightlint.facts.graphless import Graphless
 
 
 class LossWithoutGradient(Check):
@@ -13,7 +12,7 @@ class LossWithoutGradient(Check):
             return
         if not isinstance(func.value, (cst.Name, cst.Call)) or self._looks_at_gradients(call):
             return  # a parameter or a plain variable is no result
-        end = Graphless(self.facts).of(func.value)
+        end = self.facts.graphless.of(func.value)
         if end is not None and end.cut is not None and not self.facts.gradients.may_be_off(call):
             self.report(
                 call,
