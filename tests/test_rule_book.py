@@ -21,7 +21,7 @@ from lightlint.needs import NeedsError, parse_needs
 from lightlint.pages import FAMILIES, Page, PageError, all_pages, folder, parse_page
 from lightlint.scaffold import ADVICE, NAME, WITHOUT_CHECKS
 from lightlint.sources.load import read
-from lightlint.text import Text
+from lightlint.text import NOTEBOOK, Text
 
 CHECKS = Path(import_module("lightlint.checks").__path__[0])
 PAGES = list(all_pages().values())
@@ -133,7 +133,8 @@ def test_every_bad_example_meets_the_needs(page: Page) -> None:
         if example.kind != "bad":
             continue
         for name in {mark.file for mark in example.marks if not mark.todo}:
-            assert page.needs.met(Text(example.files[name])), f"line {example.line}, {name}"
+            text = Text(example.files[name], *NOTEBOOK[: name.endswith(".ipynb")])
+            assert page.needs.met(text), f"line {example.line}, {name}"
 
 
 @each_rule

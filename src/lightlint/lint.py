@@ -18,7 +18,7 @@ from lightlint.settings import Settings
 from lightlint.sources.depth import too_deep
 from lightlint.sources.source import Source
 from lightlint.sources.suppress import Resolve, Suppressions, Unused, noqa_row, resolver
-from lightlint.text import Text
+from lightlint.text import NOTEBOOK, Text
 
 if TYPE_CHECKING:
     from lightlint.facts.file import FileFacts
@@ -62,7 +62,7 @@ def lint(
     if suppressions.skips_file:
         return Linted(())
     if gate:
-        text = Text(source.text, source.shown)
+        text = Text(source.text, source.shown, *NOTEBOOK[: source.is_notebook])
         with stage(clock, "gate"):
             pages = met_by(text, active)
     else:

@@ -5,7 +5,7 @@ name, `word()` something that is called and `.word()` a method that is; `word=` 
 `=` of a keyword or an assignment. `def(...)`, `class(...)` and `loop(...)` ask for one function, class or loop whose own
 text, decorators included, holds what stands in the brackets, `subclass(...)` for a class with a base that is neither
 `object` nor of `torch.nn`. `/.../` is a regular expression, tried line by line; it begins with a literal character to be
-quick. `&` binds tighter than `|`, `!` denies what follows it, and `*` needs nothing.
+quick. Every notebook holds the word `get_ipython`. `&` binds tighter than `|`, `!` denies what follows it, and `*` needs nothing.
 """
 
 from __future__ import annotations

@@ -19,6 +19,7 @@ BLOCKS = {
     "subclass": {"ClassDef"},
     "loop": {"For", "AsyncFor", "While"},
 }  # the types of statements in `ast`, which is imported when a block is asked for
+NOTEBOOK = ("get_ipython",)  # what every notebook can call: the word by which `needs` ask for one
 _PLAIN_BASE = re.compile(r"object|(?:torch\.)?nn\.\w+")
 
 _Ranges = dict[str, list[tuple[int, int]]]
