@@ -7,9 +7,13 @@ import libcst as cst
 from lightlint.check import Check
 
 # a command that is all of its line and changes nothing but the shell it runs in
-_LOST = re.compile(
-    r"\s*!\s*(?P<command>cd|export|source|unset|alias|pushd|conda\s+activate)\s+[^\s&;|#\\-][^&;|#\r\n]*?\s*(?:#[^\r\n]*)?"
+_STATE = (
+    r"(?P<command>cd|export|source|unset|alias|pushd|conda\s+activate)\s+[^\s&;|#\\-][^&;|#\r\n]*?\s*(?:#[^\r\n]*)?"
 )
+_LOST = re.compile(rf"\s*!\s*{_STATE}")
+_LAST = re.compile(rf"\s*{_STATE}")
+_SHELL = re.compile(r"\s*%%(?:bash|sh|shell)\b[^\r\n]*")
+_MOVED = re.compile(r"\s*(?:cd|pushd)\b")
 _DIRECTORY = "`!cd` changes the directory of a shell that ends with the line, not that of the notebook"
 
 
@@ -17,6 +21,8 @@ class ShellStateLostInNotebook(Check):
     def visit_Module(self, _: cst.Module) -> None:
         source = self.facts.source
         for (start, _end), hidden in zip(source.masked, source.hidden, strict=False):
+            if _SHELL.match(hidden):
+                self._judge_cell(start, hidden)
             if hidden.lstrip().startswith("%%"):
                 continue
             for found in re.finditer(r"[^\r\n]+", hidden):
@@ -25,6 +31,26 @@ class ShellStateLostInNotebook(Check):
                     continue
                 begin = start + found.start() + len(found[0]) - len(found[0].lstrip())
                 self.report_span(begin, start + found.end(), self._message(" ".join(met["command"].split())))
+
+    def _judge_cell(self, start: int, hidden: str) -> None:
+        """What a cell of shell commands changes at its end, where no command is left that would see it."""
+        rows = [
+            row for row in re.finditer(r"[^\r\n]+", hidden) if row[0].strip() and not row[0].lstrip().startswith("#")
+        ]
+        while len(rows) > 1:
+            row = rows.pop()
+            met = _LAST.fullmatch(row[0])
+            if met is None or rows[-1][0].endswith("\\"):
+                return
+            command = " ".join(met["command"].split())
+            if command in {"cd", "pushd"} and any(_MOVED.match(each[0]) for each in rows):
+                continue  # back from where the cell went before
+            begin = start + row.start() + len(row[0]) - len(row[0].lstrip())
+            self.report_span(
+                begin,
+                start + row.end(),
+                f"`{command}` changes the shell of the cell, which ends here, not the notebook",
+            )
 
     def _message(self, command: str) -> str:
         if command == "cd":
