@@ -7,8 +7,9 @@ from lightlint.facts.requirements import Requirement, parse_pip_command
 from lightlint.facts.torch_api import torch_release
 from lightlint.facts.versions import Version
 
-_COMPANIONS = ("torchvision", "torchaudio")
-_FREE = Version("2.11")  # of torchaudio, the first that requires no release of torch
+_COMPANIONS = ("torchvision", "torchaudio", "torchtext")
+# the first that require no one release of torch
+_FREE = {"torchaudio": Version("2.11"), "torchtext": Version("0.18")}
 
 
 class InstallPinsDisagree(Check):
@@ -29,7 +30,7 @@ class InstallPinsDisagree(Check):
 def _disagreement(name: str, pinned: dict[str, Version]) -> str | None:
     """What is wrong with the versions of torch and a companion, if something is."""
     own, torch = pinned.get(name), pinned.get("torch")
-    if own is None or torch is None or (name == "torchaudio" and own >= _FREE):
+    if own is None or torch is None or (name in _FREE and own >= _FREE[name]):
         return None
     needed = torch_release(name, own.minor)
     if needed is None or needed.minor == torch.minor:
