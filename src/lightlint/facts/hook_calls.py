@@ -69,6 +69,14 @@ class Passed:
         moved = zip(left[first:], given[first:], strict=False)
         return len(left) >= len(self.sure) and all(name == argument for name, argument in moved)
 
+    def shifted(self, taken: Taken) -> tuple[str, str] | None:
+        """A parameter whose argument no longer comes, and what it gets instead: what one behind it is named for."""
+        free = [each.name.value for each in taken.positional if each.name.value not in self.by_name]
+        for index, (name, argument) in enumerate(zip(free, self.sure, strict=False)):
+            if name != argument:
+                return (name, argument) if name in self.gone and argument in free[index + 1 :] else None
+        return None
+
     def refused(self, taken: Taken) -> list[str]:
         """What every call passes and a method does not take."""
         free = [each for each in taken.positional if each.name.value not in self.by_name]

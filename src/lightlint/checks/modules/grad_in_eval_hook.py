@@ -41,7 +41,7 @@ class GradInEvalHook(Check):
             for call in self.tree.own(function.body, cst.Call):
                 if self.facts.conditions(call) or self._is_tried(call):
                     continue
-                on = enabled or self._is_under(call)
+                on = enabled or self._is_under(call) or self._is_switched_on(call, function)
                 if self.names.of(call.func) in _GRADS or self.facts.optimization.raw_backward(call) is not None:
                     found.append((call, on))
                 callees = self.facts.optimization.callees(call)
@@ -60,6 +60,14 @@ class GradInEvalHook(Check):
     def _is_under(self, call: cst.Call) -> bool:
         withs = [each for each in self.tree.ancestors(call) if isinstance(each, cst.With)]
         return any(self._enables(item.item) for each in withs for item in each.items)
+
+    def _is_switched_on(self, call: cst.Call, function: cst.FunctionDef) -> bool:
+        """Whether a statement of the function before a call turns gradients on: `torch.set_grad_enabled(True)`."""
+        switches = [each for each in self.tree.own(function.body, cst.Call) if self._enables(each)]
+        return any(
+            isinstance(self.tree.parent(each), cst.Expr) and self.tree.order(each) < self.tree.order(call)
+            for each in switches
+        )
 
     def _enables(self, expression: cst.BaseExpression) -> bool:
         if isinstance(expression, cst.Call):

@@ -3,6 +3,7 @@ from __future__ import annotations
 import libcst as cst
 
 from lightlint.check import Check
+from lightlint.facts.bindings import Kind
 from lightlint.facts.tree import Loop
 
 _PROGRESS = {
@@ -28,13 +29,43 @@ class TrainerReusedAcrossFolds(Check):
             or self.names.argument(call, "ckpt_path") is not None
         ):
             return
-        owner = self.tree.owner(call)
-        loops = [each for each in self.tree.loops(call) if isinstance(each, cst.For)]
-        if not loops or self.tree.owner(run.trainer) is not owner or self.tree.loops(run.trainer):
-            return
-        if self._ends_itself(run.trainer) and self._repeats(call, loops[0]) and not self._is_reset(call, owner):
-            trainer = self.code.text_of(call.func.value) if isinstance(call.func, cst.Attribute) else "trainer"
-            self.report(call, f"`{trainer}` has reached its last epoch after the first `fit`: later ones train nothing")
+        trainer = call.func.value if isinstance(call.func, cst.Attribute) else call
+        if self._ends_itself(run.trainer) and self._lives_on(run.trainer, trainer, call):
+            name = self.code.text_of(trainer)
+            self.report(call, f"`{name}` has reached its last epoch after the first `fit`: later ones train nothing")
+
+    def _lives_on(self, made: cst.Call, trainer: cst.BaseExpression, place: cst.Call, depth: int = 0) -> bool:
+        """Whether a place is reached again, in a loop around it or around a call of its function, with the same Trainer."""
+        owner = self.tree.owner(place)
+        loops = [each for each in self.tree.loops(place) if isinstance(each, cst.For)]
+        if loops:
+            kept = self._is_of_object(made, trainer) if isinstance(trainer, cst.Attribute) else False
+            here = self.tree.owner(made) is owner and not self.tree.loops(made)
+            return (here or kept) and self._repeats(place, loops[0]) and not self._is_reset(trainer, place, owner)
+        found = self.names.bindings.lookup(trainer) if isinstance(trainer, cst.Name) else []
+        is_given = len(found) == 1 and found[0].kind is Kind.PARAMETER and found[0].scope is owner
+        if depth or not is_given or not isinstance(owner, cst.FunctionDef) or self.tree.own(owner, cst.Return, cst.Try):
+            return False
+        if self.facts.conditions(place) or self._is_reset(trainer, place, owner):
+            return False
+        for call in self.hooks.calls_of.get(owner, ()):
+            given = self.hooks.given(owner, call, found[0].name)
+            if isinstance(given, cst.Name) and self._lives_on(made, given, call, depth + 1):
+                return True
+        return False
+
+    def _is_of_object(self, made: cst.Call, trainer: cst.Attribute) -> bool:
+        """Whether `self.trainer` is one Trainer, made when the object is, in a class that no other derives from here."""
+        node = self.classes.self_class(trainer.value)
+        sources = self.classes.attribute_sources(node, trainer.attr.value) if node is not None else []
+        maker = self.tree.function(made)
+        return (
+            node is not None
+            and node not in self.hooks.subclasses
+            and sources == [(made, ())]
+            and maker is self.classes.method(node, "__init__")
+            and not self.tree.loops(made)
+        )
 
     def _ends_itself(self, trainer: cst.Call) -> bool:
         """Whether the number of epochs ends a fit: a later one then ends at once."""
@@ -50,14 +81,17 @@ class TrainerReusedAcrossFolds(Check):
         tests = [test for test, _ in self.facts.conditions(call) if self.tree.contains(loop.body, test)]
         return again and not inside_try and not tests
 
-    def _is_reset(self, call: cst.Call, owner: cst.CSTNode) -> bool:
-        """Whether code deals with the Trainer's progress, or rebinds its name in the loop."""
-        receiver = call.func.value if isinstance(call.func, cst.Attribute) else None
-        if not isinstance(receiver, cst.Name) or len(self.names.bindings.lookup(receiver)) != 1:
-            return True
-        name = receiver.value
-        for attribute in self.tree.within(owner, cst.Attribute):
+    def _is_reset(self, trainer: cst.BaseExpression, place: cst.Call, owner: cst.CSTNode) -> bool:
+        """Whether code deals with the Trainer's progress, rebinds its name or gives it away."""
+        name = self.names.key(trainer)
+        if isinstance(trainer, cst.Name):
+            around = owner
+            if len(self.names.bindings.lookup(trainer)) != 1:
+                return True
+        else:
+            around = self.tree.enclosing_class(place) or owner
+        for attribute in self.tree.within(around, cst.Attribute):
             if attribute.attr.value in _PROGRESS and self.names.key(attribute).startswith(f"{name}."):
                 return True
-        handed = (arg.value for each in self.tree.own(owner, cst.Call) for arg in each.args)
-        return any(isinstance(value, cst.Name) and value.value == name for value in handed)
+        calls = [each for each in self.tree.within(around, cst.Call) if each is not place]
+        return not name or any(self.names.key(arg.value) == name for each in calls for arg in each.args)

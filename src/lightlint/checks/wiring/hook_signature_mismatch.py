@@ -26,18 +26,32 @@ class HookSignatureMismatch(Check):
         if hook in STEPS and any(map(takes.named, _ELSEWHERE)):
             return
         missing, refused = call.missing(takes), call.refused(takes)
-        if not (missing or refused) or is_versioned(self.facts, function):
+        shifted = None if missing or refused else call.shifted(takes)
+        if not (missing or refused or shifted) or is_versioned(self.facts, function):
             return
-        if missing and is_called_with_arguments(self.facts.project, self.facts.source, hook):
+        if not refused and is_called_with_arguments(self.facts.project, self.facts.source, hook):
             return  # the project's own loop calls it, as with Fabric
         lower = self.facts.lightning.lower
         old = passed(owner, hook, lower) if lower else None
+        if shifted is not None:
+            self._report_shifted(function, shifted, is_sure=old is not None and old.shifted(takes) is not None)
+            return
         sure = old is not None and bool(old.missing(takes) or old.refused(takes))
         self.report(
             function.name,
             self._message(hook, missing, refused, self.facts.lightning.version),
             tier=None if sure else Tier.WARNING,
             repair=self._repair(function, takes, call, missing, refused),
+        )
+
+    def _report_shifted(self, function: cst.FunctionDef, shifted: tuple[str, str], *, is_sure: bool) -> None:
+        """A parameter with a default in the middle, of which older releases passed the value."""
+        gone, instead = shifted
+        release = self.facts.lightning.version.minor
+        self.report(
+            function.name,
+            f"Lightning {release} passes no `{gone}` to `{function.name.value}`: it gets what `{instead}` is meant for",
+            tier=None if is_sure else Tier.WARNING,
         )
 
     def _message(self, hook: str, missing: list[str], refused: list[str], version: Version) -> str:

@@ -7,6 +7,7 @@ import libcst as cst
 from lightlint.check import Check, Repair
 from lightlint.facts.bindings import Kind
 from lightlint.facts.configured import SCHEDULERS, Scheduler
+from lightlint.facts.lambda_schedules import LAMBDA, handed, measures
 from lightlint.finding import Applicability, Tier
 from lightlint.fixes.edits import wrap
 from lightlint.fixes.entries import insert_entry
@@ -78,6 +79,8 @@ class StepSchedulerOnEpochInterval(Check):
     def _horizon(self, name: str, call: cst.Call | None) -> tuple[str, bool] | None:
         """The argument of a scheduler that counts batches, and whether that is sure; None if no argument does."""
         last = name.removeprefix(SCHEDULERS)
+        if last == LAMBDA and call is not None:
+            return self._lambda_horizon(call)
         horizons = _HORIZONS.get(last, ()) if name.startswith(SCHEDULERS) else ()
         if _HUGGING_FACE.match(name):
             horizons = _HUGGING_FACE_HORIZONS
@@ -94,6 +97,12 @@ class StepSchedulerOnEpochInterval(Check):
                 return keyword, False
         return None
 
+    def _lambda_horizon(self, call: cst.Call) -> tuple[str, bool] | None:
+        """As `_horizon`, for a function of this file whose count is measured by what surely counts batches."""
+        found = [self._words(each, 0) for each in measures(self.facts, call)]
+        words = set().union(*(each or () for each in found))
+        return ("lr_lambda", True) if words & {*_SURE, "len"} and None not in found else None
+
     def _words(self, expression: cst.BaseExpression, depth: int) -> set[str] | None:
         """The names an expression is made of; None where a division by batches may make it a number of epochs."""
         found: set[str] = set()
@@ -103,7 +112,13 @@ class StepSchedulerOnEpochInterval(Check):
                 if below & _SURE or "len" in below or any("step" in word or "epoch" in word for word in below):
                     return None
         for name in self.tree.within(expression, cst.Name):
-            if name.value != "len" or self._is_length_of_data(name):
+            given = handed(self.facts, name) if depth < _DEPTH else []
+            for each in given:
+                inner = self._words(each, depth + 1)
+                if inner is None:
+                    return None
+                found |= inner
+            if (name.value != "len" or self._is_length_of_data(name)) and not (given and name.value in _SURE):
                 found.add(name.value)
             bound = self.facts.reaching.bindings(name) if depth < _DEPTH else []
             if len(bound) == 1 and bound[0].kind is Kind.ASSIGN and bound[0].value is not None and not bound[0].path:
