@@ -12,6 +12,7 @@ import libcst as cst
 from lightlint.facts.classes import OPTIMIZER
 from lightlint.facts.contents import Contents, Entries
 from lightlint.facts.hooks import Hook, Owner
+from lightlint.facts.names import UNKNOWN
 from lightlint.facts.values import Origin
 from lightlint.facts.world import FABRIC
 
@@ -149,6 +150,10 @@ class Configured:
         """Where a value comes from, through local names and helper methods that are not hooks."""
         found: list[cst.BaseExpression] = []
         for source in self._facts.reaching.sources(expression):
+            held = self._of_table(source) if isinstance(source, cst.Call) and depth < _DEPTH else []
+            if held:
+                found += [inner for each in held for inner in self._sources(each, depth + 1)]
+                continue
             callee = self._facts.hooks.callee(source) if isinstance(source, cst.Call) else None
             returns = self._tree.own(callee, cst.Return) if callee is not None and depth < _DEPTH else []
             if callee is not None and returns and self._facts.hooks.of(callee) is None:
@@ -157,6 +162,23 @@ class Configured:
             else:
                 found.append(source)
         return found
+
+    def _of_table(self, call: cst.Call) -> list[cst.BaseExpression]:
+        """What `MAKERS["plateau"](optimizer)` gives: what each of the lambdas of a dict gives that the key may choose."""
+        func = call.func
+        index = func.slice[0].slice if isinstance(func, cst.Subscript) and len(func.slice) == 1 else None
+        table = self._facts.dicts.held(func.value) if isinstance(func, cst.Subscript) else None
+        if not isinstance(index, cst.Index) or table is None or table.perhaps != frozenset():
+            return []
+        key = self._names.constant(index.value)
+        node = self._facts.classes.self_class(index.value.value) if isinstance(index.value, cst.Attribute) else None
+        if node is not None and isinstance(index.value, cst.Attribute):
+            family = (node, *self._facts.hooks.subclasses.get(node, ()))
+            keys = {self._facts.classes.constant(each, index.value.attr.value, UNKNOWN) for each in family}
+            key = keys.pop() if len(keys) == 1 else UNKNOWN
+        made = [table.values[key]] if isinstance(key, str) and key in table.values else list(table.values.values())
+        lambdas = [each for each in made if isinstance(each, cst.Lambda)]
+        return [each.body for each in lambdas] if len(lambdas) == len(made) else []
 
     def _read(self, statement: cst.Return, value: cst.BaseExpression) -> Returned:
         part = self._part_of(value)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from lightlint.facts.canonical import LIBRARIES, absolute, canonical
+from lightlint.facts.star_arguments import arguments
 from lightlint.facts.unknown import UNKNOWN
 from lightlint.syntax import syntax_of
 
@@ -106,7 +107,7 @@ class _Reader:
             exports={name: full for name, full in self._exports.items() if full},
             stars=tuple(self._stars),
             classes=self._classes(outer, settings),
-            calls=tuple(self._call(node, name) for node, name in calls if name in NOTED),
+            calls=tuple(self._call(node, name, tree) for node, name in calls if name in NOTED),
             called=frozenset(name for _, name in calls if name),
             imported=frozenset(self._imported(imports)),
         )
@@ -181,16 +182,14 @@ class _Reader:
         bases = [base.value if isinstance(base, ast.Subscript) else base for base in node.bases]
         return ClassSummary(node.name, tuple(self._name(base) for base in bases), frozenset(methods), constants)
 
-    def _call(self, node: ast.Call, name: str) -> CallSummary:
+    def _call(self, node: ast.Call, name: str, tree: ast.Module) -> CallSummary:
         keywords: dict[str, object] = {}
         starred = any(isinstance(arg, ast.Starred) for arg in node.args)
         for keyword in node.keywords:
             if keyword.arg is None:
-                if isinstance(keyword.value, ast.Dict) and all(isinstance(k, ast.Constant) for k in keyword.value.keys):
-                    pairs = zip(keyword.value.keys, keyword.value.values, strict=True)
-                    keywords |= {str(_constant(key)): _constant(value) for key, value in pairs}
-                else:
-                    starred = True
+                spread = arguments(tree, node, keyword.value)
+                keywords |= spread or {}
+                starred = starred or spread is None
             else:
                 keywords[keyword.arg] = _constant(keyword.value)
         return CallSummary(name, node.lineno, tuple(_constant(arg) for arg in node.args), keywords, starred)

@@ -113,8 +113,8 @@ class StepSchedulerOnEpochInterval(Check):
                     return None
         for name in self.tree.within(expression, cst.Name):
             given = handed(self.facts, name) if depth < _DEPTH else []
-            for each in given:
-                inner = self._words(each, depth + 1)
+            for value in given:
+                inner = self._words(value, depth + 1)
                 if inner is None:
                     return None
                 found |= inner
