@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from lightlint.check import Check
+from lightlint.facts.classes import MODULE
+from lightlint.finding import Tier
+
+_METRIC = "torchmetrics.Metric"
+_GROWING = {"append", "extend"}
+_TENSORS = {"torch.tensor", "torch.zeros", "torch.as_tensor"}
+_OWN = {"reset", "forward", "__getattr__", "__setattr__", "state_dict", "_reduce_states"}
+
+
+class MetricStateNotRegistered(Check):
+    def visit_ClassDef(self, node: cst.ClassDef) -> None:
+        if _METRIC not in self.classes.base_names(node) or len(node.bases) != 1:
+            return
+        methods = self.classes.methods(node)
+        init, update, compute = (methods.get(name) for name in ("__init__", "update", "compute"))
+        if init is None or update is None or compute is None or not _OWN.isdisjoint(methods):
+            return
+        registered = self._registered(node)
+        reads = {each.attr.value for each in self._own_attributes(compute)}
+        if registered is None or node in self.hooks.subclasses:
+            return
+        for name, grown in dict(self._grown(update)).items():
+            if name in reads and name not in registered and self._is_only_counted(node, name, init, update):
+                used = self._is_used_in_module(node)
+                self.report(
+                    grown,
+                    f"`{name}` is no state of the metric: `reset` leaves it as it is, and ranks do not sum it up",
+                    tier=None if used else Tier.WARNING,
+                )
+
+    def _registered(self, node: cst.ClassDef) -> set[str] | None:
+        """The states that a class registers, None where some are out of sight."""
+        found: set[str] = set()
+        for call in self.tree.within(node, cst.Call):
+            if self.names.call(call) in {"builtins.setattr", "builtins.vars"}:
+                return None
+            given = self.names.argument(call, "name", 0) if self.names.method(call) == "add_state" else None
+            name = self.names.constant(given.value) if given is not None else ""
+            if not isinstance(name, str):
+                return None
+            found.add(name)
+        return found
+
+    def _own_attributes(self, function: cst.FunctionDef) -> list[cst.Attribute]:
+        return [each for each in self.tree.within(function, cst.Attribute) if self.classes.is_self(each.value)]
+
+    def _grown(self, update: cst.FunctionDef) -> Iterator[tuple[str, cst.BaseExpression]]:
+        """The attributes that `update` adds to, with where it does."""
+        for change in self.tree.own(update, cst.AugAssign):
+            if isinstance(change.target, cst.Attribute) and isinstance(change.operator, cst.AddAssign):
+                yield change.target.attr.value, change.target
+        for call in self.tree.own(update, cst.Call):
+            func = call.func
+            if (
+                isinstance(func, cst.Attribute)
+                and func.attr.value in _GROWING
+                and isinstance(func.value, cst.Attribute)
+            ):
+                yield func.value.attr.value, func.value
+
+    def _is_only_counted(self, node: cst.ClassDef, name: str, init: cst.FunctionDef, update: cst.FunctionDef) -> bool:
+        """Whether an attribute starts from nothing in `__init__`, and all else that sets it anywhere adds to it in `update`."""
+        starts = 0
+        for target in self.tree.all(cst.AssignTarget):
+            for attribute in self.tree.within(target, cst.Attribute):
+                if attribute.attr.value != name:
+                    continue
+                statement = self.tree.parent(target)
+                inside = self.tree.contains(init, target) and self.classes.self_class(attribute.value) is node
+                if not inside or not isinstance(statement, cst.Assign) or not self._is_nothing(statement.value):
+                    return False
+                starts += 1
+        changed = [each.target for each in self.tree.all(cst.AugAssign)]
+        grown = [each for each in changed if isinstance(each, cst.Attribute) and each.attr.value == name]
+        if not all(self.tree.contains(update, each) and self.classes.is_self(each.value) for each in grown):
+            return False
+        emptied = (each.func.value for each in self.tree.all(cst.Call) if self._empties(each))
+        return starts == 1 and not any(isinstance(each, cst.Attribute) and each.attr.value == name for each in emptied)
+
+    def _empties(self, call: cst.Call) -> bool:
+        return isinstance(call.func, cst.Attribute) and call.func.attr.value in {"clear", "zero_", "fill_", "pop"}
+
+    def _is_nothing(self, value: cst.BaseExpression) -> bool:
+        """Whether a value is one to count from: zero, an empty list, a tensor of zeros."""
+        if isinstance(value, cst.List):
+            return not value.elements
+        if isinstance(value, cst.Call) and self.names.call(value) in _TENSORS and value.args:
+            zero = self.names.constant(value.args[0].value)
+            return self.names.call(value) == "torch.zeros" or (type(zero) in {int, float} and zero == 0)
+        number = self.names.constant(value)
+        return type(number) in {int, float} and number == 0
+
+    def _is_used_in_module(self, node: cst.ClassDef) -> bool:
+        """Whether a LightningModule of this file keeps one, which resets what it logs after each epoch."""
+        made = (each for each in self.tree.all(cst.Call) if self.classes.local(self.names.call(each)) is node)
+        return any(self.classes.is_a(self.tree.enclosing_class(each), MODULE) for each in made)
