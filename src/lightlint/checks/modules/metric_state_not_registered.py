@@ -11,6 +11,7 @@ from lightlint.finding import Tier
 _METRIC = "torchmetrics.Metric"
 _GROWING = {"append", "extend"}
 _TENSORS = {"torch.tensor", "torch.zeros", "torch.as_tensor"}
+_EMPTYING = {"clear", "zero_", "fill_", "pop"}
 _OWN = {"reset", "forward", "__getattr__", "__setattr__", "state_dict", "_reduce_states"}
 
 
@@ -81,11 +82,13 @@ class MetricStateNotRegistered(Check):
         grown = [each for each in changed if isinstance(each, cst.Attribute) and each.attr.value == name]
         if not all(self.tree.contains(update, each) and self.classes.is_self(each.value) for each in grown):
             return False
-        emptied = (each.func.value for each in self.tree.all(cst.Call) if self._empties(each))
-        return starts == 1 and not any(isinstance(each, cst.Attribute) and each.attr.value == name for each in emptied)
+        return starts == 1 and not any(self._empties(each, name) for each in self.tree.all(cst.Call))
 
-    def _empties(self, call: cst.Call) -> bool:
-        return isinstance(call.func, cst.Attribute) and call.func.attr.value in {"clear", "zero_", "fill_", "pop"}
+    def _empties(self, call: cst.Call, name: str) -> bool:
+        """Whether a call takes all out of an attribute of that name."""
+        func = call.func
+        held = func.value if isinstance(func, cst.Attribute) and func.attr.value in _EMPTYING else None
+        return isinstance(held, cst.Attribute) and held.attr.value == name
 
     def _is_nothing(self, value: cst.BaseExpression) -> bool:
         """Whether a value is one to count from: zero, an empty list, a tensor of zeros."""
