@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import libcst as cst
 
-from lightlint.facts.tree import children
+from lightlint.facts.fields import backwards
 
 Loop = cst.For | cst.While
 Owner = cst.FunctionDef | cst.Module | Loop
@@ -211,7 +211,7 @@ class Builder:
 
     def value(self, node: cst.CSTNode, last: Point, exits: Exits) -> Point:
         """Evaluate a node; `last` is a fresh point, which takes what is evaluated straight before it."""
-        for part in _backwards(node):
+        for part in backwards(node, _BRANCHING):
             last.nodes.append(part)
             if type(part) not in _BRANCHING:
                 continue
@@ -275,32 +275,3 @@ def _constant(node: cst.BaseExpression) -> bool | None:
     if isinstance(node, cst.Name) and node.value in {"True", "False"}:
         return node.value == "True"
     return node.evaluated_value != 0 if isinstance(node, cst.Integer) else None
-
-
-# what is evaluated with a node in another order than it is written, or only in part
-_ORDER: dict[type[cst.CSTNode], tuple[str, ...]] = {
-    cst.Assign: ("value", "targets"),
-    cst.AnnAssign: ("value", "target", "annotation"),
-    cst.AugAssign: ("value", "target"),
-    cst.NamedExpr: ("value", "target"),
-    cst.FunctionDef: ("decorators", "params", "returns"),
-    cst.ClassDef: ("decorators", "bases", "keywords"),
-    cst.Lambda: ("params",),
-}
-
-
-def _backwards(root: cst.CSTNode) -> Iterator[cst.CSTNode]:
-    """A node and what is evaluated for it, last first; expressions that branch are given whole."""
-    stack = [root]
-    while stack:
-        node = stack.pop()
-        yield node
-        kind = type(node)
-        if kind in _BRANCHING:
-            continue
-        if kind not in _ORDER:
-            stack += children(node)
-            continue
-        for name in _ORDER[kind]:
-            part = getattr(node, name)
-            stack += part if isinstance(part, (list, tuple)) else [part] if isinstance(part, cst.CSTNode) else []

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence, Set
-from dataclasses import fields
-from operator import attrgetter
+from collections.abc import Iterator, Set
 from typing import Any, TypeVar, overload
 
 import libcst as cst
+
+from lightlint.facts.fields import IS_NODE, VALUES
 
 Node = TypeVar("Node", bound=cst.CSTNode)
 Other = TypeVar("Other", bound=cst.CSTNode)
@@ -21,85 +21,10 @@ Scope = cst.Module | cst.ClassDef | cst.FunctionDef | cst.Lambda | cst.BaseComp
 Function = cst.FunctionDef | cst.Lambda
 Loop = cst.For | cst.While
 
-_PUNCTUATION = {
-    "comma", "semicolon", "colon", "dot", "equal", "lpar", "rpar", "lbracket", "rbracket", "lbrace", "rbrace", "header",
-    "footer", "indent", "star", "posonly_ind", "operator", "asynchronous", "encoding", "newline", "first_colon",
-    "second_colon", "relative",
-}  # fmt: skip
-# where libcst declares the fields of a node in another order than Python writes them
-_IN_ORDER: dict[type, tuple[str, ...]] = {
-    cst.Arg: ("keyword", "value"),
-    cst.ClassDef: ("decorators", "name", "type_parameters", "bases", "keywords", "body"),
-    cst.ExceptHandler: ("type", "name", "body"),
-    cst.ExceptStarHandler: ("type", "name", "body"),
-    cst.FormattedString: ("parts",),
-    cst.FunctionDef: ("decorators", "name", "type_parameters", "params", "returns", "body"),
-    cst.IfExp: ("body", "test", "orelse"),
-    cst.MatchCase: ("pattern", "guard", "body"),
-    cst.Module: ("body",),
-    cst.Parameters: ("posonly_params", "params", "star_arg", "kwonly_params", "star_kwarg"),
-}
-_SEMANTIC: dict[type, tuple[str, ...]] = dict(_IN_ORDER)
 _FRAMES = {cst.FunctionDef, cst.Lambda, cst.ClassDef}
 _LOOPS = {cst.For, cst.While}
 _LEAVES = {cst.Name, cst.Integer, cst.Float, cst.SimpleString, cst.FormattedStringText}  # the frequent ones
 _SCOPES = {*_FRAMES, cst.ListComp, cst.SetComp, cst.DictComp, cst.GeneratorExp}
-
-
-def semantic_fields(kind: type) -> tuple[str, ...]:
-    """Names of the fields of a node class that can hold nodes with meaning, in source order."""
-    if kind not in _SEMANTIC:
-        names = [field.name for field in fields(kind)]
-        _SEMANTIC[kind] = tuple(
-            name
-            for name in names
-            if name not in _PUNCTUATION and "whitespace" not in name and not name.startswith(("leading_", "lines_"))
-        )
-    return _SEMANTIC[kind]
-
-
-def children(node: cst.CSTNode) -> list[cst.CSTNode]:
-    """The nodes directly below a node, in source order."""
-    found: list[cst.CSTNode] = []
-    for value in _VALUES[type(node)](node):
-        kind = type(value)
-        if kind is tuple or kind is list:
-            found.extend(item for item in value if _IS_NODE[type(item)])
-        elif _IS_NODE[kind]:
-            found.append(value)
-    return found
-
-
-class _Values(dict[type, Callable[[cst.CSTNode], Sequence[Any]]]):
-    """What gives the values of a node's semantic fields, by its type: in one call into C."""
-
-    def __missing__(self, kind: type) -> Callable[[cst.CSTNode], Sequence[Any]]:
-        names = semantic_fields(kind)
-        self[kind] = _getter(names)
-        return self[kind]
-
-
-def _getter(names: Sequence[str]) -> Callable[[cst.CSTNode], Sequence[Any]]:
-    if len(names) > 1:
-        return attrgetter(*names)
-    if not names:
-        return lambda _node: ()
-    get = attrgetter(*names)
-    return lambda node: (get(node),)
-
-
-_VALUES = _Values()
-
-
-class _NodeKinds(dict[type, bool]):
-    """Whether a type is a node's: remembered, since `isinstance` on libcst's abstract classes is half of a walk's time."""
-
-    def __missing__(self, kind: type) -> bool:
-        self[kind] = issubclass(kind, cst.CSTNode)
-        return self[kind]
-
-
-_IS_NODE = _NodeKinds()
 
 
 def _add(
@@ -117,7 +42,7 @@ def _add(
     last.append(index)
     kind = type(node)
     by_type[kind].append(index)
-    for value in _VALUES[kind](node):
+    for value in VALUES[kind](node):
         kind = type(value)
         if kind in _LEAVES:  # half of all nodes, entered without a call
             leaf = len(nodes)
@@ -127,9 +52,9 @@ def _add(
             by_type[kind].append(leaf)
         elif kind is list or kind is tuple:
             for item in value:
-                if _IS_NODE[type(item)]:
+                if IS_NODE[type(item)]:
                     _add(item, index, nodes, parents, last, by_type)
-        elif _IS_NODE[kind]:
+        elif IS_NODE[kind]:
             _add(value, index, nodes, parents, last, by_type)
     last[index] = len(nodes) - 1
 
