@@ -12,7 +12,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import Version as Reference
 
 from lightlint.facts.pins import parse_pip_command, pins_in
-from lightlint.facts.requirements import parse_requirement, requirement_files
+from lightlint.facts.requirements import parse_requirement, requirement_files, script_install
 from lightlint.facts.versions import Range, Target, Version, installed, parse_range, releases, target_of
 
 numbers = st.lists(st.integers(0, 12), min_size=1, max_size=3).map(lambda parts: ".".join(map(str, parts)))
@@ -257,9 +257,32 @@ def test_settings_come_first(project):
 
 def test_a_notebook_s_own_pins_are_nearest(project):
     files = {"requirements.txt": "torch==1.9"}
-    target = project(files, pip_lines=["!pip install -q 'torch>=2.0,<2.2'"])
+    target = project(files, at="src/train.ipynb", pip_lines=["!pip install -q 'torch>=2.0,<2.2'"])
     assert (target.version, target.source) == (Version("2.1.2"), "pin in the notebook")
     assert project(files, pip_lines=["!pip install torch>=2.0"]).source == "pin requirements.txt:1"
+
+
+SCRIPT = """#!/usr/bin/env -S uv run
+# /// script
+# requires-python = ">=3.9"
+# dependencies = [
+#   "torch==1.13.1",
+#   "rich; os_name > 'a'",
+# ]
+# ///
+import torch
+"""
+
+
+def test_a_script_s_own_head_pins_as_a_requirements_file(project):
+    assert script_install(SCRIPT) == ("pip install 'torch==1.13.1' 'rich'",)
+    target = project({"requirements.txt": "torch==2.9"}, pip_lines=script_install(SCRIPT))
+    assert (target.version, target.source) == (Version("1.13.1"), "pin in the script")
+
+
+@pytest.mark.parametrize("inside", ["# dependencies = [\n", "# dependencies = []\n", "#\n", ""])
+def test_a_head_that_asks_for_nothing_pins_nothing(inside):
+    assert script_install(f"# /// script\n{inside}# ///\nimport torch\n") == ()
 
 
 def test_without_pins_what_is_installed_or_newest(project):

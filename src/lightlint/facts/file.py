@@ -245,9 +245,10 @@ class FileFacts(Linked):
         return self._versions("lightning")
 
     def _versions(self, package: str) -> Target:
+        from lightlint.facts.requirements import script_install
         from lightlint.facts.versions import target_of
 
-        pip_lines = tuple(command for _, command in self.source.pip_lines)
+        pip_lines = (*(command for _, command in self.source.pip_lines), *script_install(self.source.text))
         if package not in self._target:
             self.project.asked.add(("target", package, str(self.path.parent), *pip_lines))
         return target_of(package, self.path, self.project.root, setting=self._target.get(package), pip_lines=pip_lines)

@@ -25,6 +25,7 @@ _VALUED = {
 }
 _WORD = re.compile(r"""(?:[^\s"';&|\\]|\\.|"(?:[^"\\]|\\.)*"|'[^']*'|["'])+|&&|\|\||[;&|]""", re.DOTALL)
 _REDIRECTION = re.compile(r"\d*(?:>>|<<<|<<|>|<)(?:&\d)?")
+_SCRIPT = re.compile(r"^# /// script\s*\n((?:^#(?: .*)?\n)+?)^# ///\s*$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +110,24 @@ def parse_pip_command(command: str) -> tuple[Requirement, ...]:
                 quoted = bare != word.group()
                 found.append(replace(requirement, quoted=quoted, upgrade=upgrade, start=word.start(), end=word.end()))
     return tuple(found)
+
+
+def script_install(text: str) -> tuple[str, ...]:
+    """The `pip install` that means what a script's own head asks for, its `# /// script` (PEP 723); none without one."""
+    found = _SCRIPT.search(text) if "# /// script" in text else None
+    if found is None:
+        return ()
+    import tomllib
+
+    try:
+        data = tomllib.loads(re.sub(r"^# ?", "", found[1], flags=re.MULTILINE))
+    except tomllib.TOMLDecodeError:
+        return ()
+    asked = data.get("dependencies")
+    plain = (
+        [each.partition(";")[0].strip() for each in asked if isinstance(each, str)] if isinstance(asked, list) else []
+    )
+    return (f"pip install {' '.join(map(repr, plain))}",) if plain else ()
 
 
 def requirement_files(command: str) -> tuple[str, ...]:

@@ -204,7 +204,7 @@ def target_of(
         root: the project's top directory; pins are looked for from the file's directory up to here, nearest first.
             A range gives way to a lock file further up that lies in it.
         setting: what the settings ask for: a version (`1.9` is any 1.9.x) or a specifier.
-        pip_lines: `pip install` commands of a notebook, which stand nearer than any file.
+        pip_lines: `pip install` commands of a notebook, or what a script's head asks for: they stand nearer than any file.
 
     Raises:
         ValueError: `setting` is neither a version nor a specifier.
@@ -272,7 +272,7 @@ def _within(inner: Range, outer: Range) -> bool:
 
 def _place(pin: Pin, root: Path) -> str:
     if not pin.row:
-        return "in the notebook"
+        return "in the notebook" if pin.file.suffix == ".ipynb" else "in the script"
     file, root = pin.file.absolute(), root.absolute()
     return f"{file.relative_to(root).as_posix() if root in file.parents else file.name}:{pin.row}"
 
