@@ -7,6 +7,7 @@ import libcst as cst
 from lightlint.check import Check, Repair
 from lightlint.facts.checkpoints import LOAD
 from lightlint.facts.compat import is_versioned
+from lightlint.facts.unknown import UNKNOWN
 from lightlint.facts.versions import Version
 from lightlint.finding import Applicability, Tier
 from lightlint.fixes.edits import insert_argument
@@ -14,6 +15,7 @@ from lightlint.fixes.edits import insert_argument
 _CHANGED = Version("2.6")  # weights_only=True became the default
 _ADDED = Version("1.13")
 _ALLOWS = {"add_safe_globals", "safe_globals"}
+_OWN = {"best_model_path", "last_model_path"}
 _OF_MODULES = {
     "eval", "train", "forward", "parameters", "named_parameters", "modules", "named_modules", "children", "state_dict",
     "load_state_dict", "zero_grad",
@@ -38,7 +40,7 @@ class LoadWeightsOnlyUnset(Check):
             self.report(
                 call,
                 "`torch.load` before torch 2.6 runs whatever code the file holds",
-                tier=Tier.WARNING if target.surely_below(_CHANGED) else Tier.NOTE,
+                tier=Tier.WARNING if target.surely_below(_CHANGED) and not self._is_own(call) else Tier.NOTE,
                 repair=None if use else self._repair(call, "True"),
             )
 
@@ -65,6 +67,21 @@ class LoadWeightsOnlyUnset(Check):
         """Whether what is loaded was written by this program: a buffer, as for copies."""
         made = self.facts.workers.made(call.args[0].value) if call.args else None
         return self.names.call(made) == "io.BytesIO"
+
+    def _is_own(self, call: cst.Call) -> bool:
+        """Whether the file surely is one that this process has written itself: its Trainer's best, or what it saved just before."""
+        if not call.args:
+            return False
+        sources = self.facts.reaching.sources(call.args[0].value)
+        if all(isinstance(each, cst.Attribute) and each.attr.value in _OWN for each in sources):
+            return True
+        path = self.names.key(call.args[0].value) or self.names.constant(call.args[0].value)
+        saves = [
+            each for each in self.tree.own(self.tree.owner(call), cst.Call) if self.names.call(each) == "torch.save"
+        ]
+        written = [self.names.argument(each, "f", 1) for each in saves if self.tree.order(each) < self.tree.order(call)]
+        given = [each.value for each in written if each is not None]
+        return path is not UNKNOWN and path in [self.names.key(each) or self.names.constant(each) for each in given]
 
     def _repair(self, call: cst.Call, value: str) -> Repair | None:
         if self.facts.torch.may_be_below(_ADDED):
