@@ -7,19 +7,29 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from lightlint.facts.bindings import Kind
 from lightlint.facts.failures import is_expected
+from lightlint.facts.version_tests import Leads, VersionTests
 from lightlint.facts.versions import Target, Version
 from lightlint.finding import Tier
 
 if TYPE_CHECKING:
     from lightlint.facts.file import FileFacts
 
+_DEPTH = 3
+# What is there on some machines only: `torch.cuda.is_available()`, `has_gpu`, `HAS_AMP`.
+_OF_MACHINES = r"(?!is_available$|.*(?:cuda|gpu|mps|tpu|xla|npu|bf16|amp)(?:_is)?_avail|_?has_(?:cuda|gpu|mps|npu|native_amp|amp|apex))"
 _ASKS_VERSION = re.compile(
-    r"version|(?:^|_)(?:major|minor)(?:$|_)|greater|less_than|_(?:ge|le|gt|lt)_|\d_\d|^_?has_|hasattr|available|compat"
-    r"|legacy|^_?is_(?:new|old|at_least|before|after|since|(?:py)?torch|lightning|pt|pl|v?\d)",  # not `is_sparse`
-    re.IGNORECASE,
+    rf"^{_OF_MACHINES}(?:.*version|(?:.*_)?(?:major|minor)(?:$|_)|.*greater|.*less_than|.*_(?:ge|le|gt|lt)_|.*\d_\d|_?has_"
+    r"|.*hasattr|.*available|.*compat|.*legacy|_?is_(?:new|old|at_least|before|after|since|(?:py)?torch|lightning|pt|pl|v?\d))",
+    re.IGNORECASE,  # not `is_sparse`
 )
-_LIGHTNING_VERSION = re.compile(r"lightning\.(?:fabric\.)?(?:\w+\.)*__version__")
+_SKIPS = {"pytest.mark.skipif", "unittest.skipIf"}
+# What a name or an argument that is not there raises; and all of it at once.
+_LACKS = {"AttributeError", "ImportError", "ModuleNotFoundError", "NameError", "TypeError", "RuntimeError"}
+_LACKS |= {"NotImplementedError", "Exception", "BaseException"}
+# What no missing name raises.
+_UNRELATED = {"KeyboardInterrupt", "SystemExit", "StopIteration", "OSError", "IOError", "FileNotFoundError", "EOFError"}
 
 
 def removal_tier(target: Target, removed: Version) -> Tier | None:
@@ -29,29 +39,61 @@ def removal_tier(target: Target, removed: Version) -> Tier | None:
     return Tier.ERROR if target.surely_at_least(removed) else Tier.WARNING
 
 
-def _asks_lightning(facts: FileFacts, test: cst.BaseExpression) -> bool:
-    """Whether a test asks for the version of Lightning, itself or by a name that holds it or the answer."""
-    named = facts.tree.within(test, cst.Name)
-    asked = [test, *(source for name in named for source in facts.reaching.sources(name))]
-    spelled = [each for part in asked for each in facts.tree.within(part, cst.Attribute, cst.Name)]
-    return any(_LIGHTNING_VERSION.fullmatch(facts.names.of(each) or "") for each in spelled)
-
-
 def is_versioned(facts: FileFacts, node: cst.CSTNode) -> bool:
-    """Whether code runs for some versions only: under a test of a version, or where its failure is expected.
+    """Whether code runs for some versions only: `is_for_older`, or its failure is expected."""
+    above = list(facts.tree.ancestors(node))
+    tries = [each for each in above if isinstance(each, cst.Try) and facts.tree.contains(each.body, node)]
+    if any(not _raised(facts, handler) <= _UNRELATED for each in tries for handler in each.handlers):
+        return True
+    handlers = [each for each in above if isinstance(each, cst.ExceptHandler)]
+    return bool(handlers) or is_expected(facts.tree, facts.names, node) or is_for_older(facts, node)
 
-    What a test of Lightning's version keeps from being defined at all, as in a file that ends there, counts as well.
+
+def is_for_older(facts: FileFacts, node: cst.CSTNode, depth: int = 0) -> bool:
+    """Whether code may be there for versions before the newest: a test keeps it, or what is around it, from those.
+
+    The test may stand around the code or leave before it; around the class or function, which then is not even defined;
+    or around everything that uses these. A handler of a missing name counts as well.
     """
-    tree = facts.tree
+    tree, strict = facts.tree, VersionTests(facts)
+    tests = strict if depth else VersionTests(facts, _ASKS_VERSION)  # around another place a telling name is not enough
+    if tests.under(node) is Leads.OLDER:
+        return True
     above = list(tree.ancestors(node))
-    around = [each for each in above if isinstance(each, (cst.FunctionDef, cst.ClassDef))]
-    if any(_asks_lightning(facts, test) for each in (node, *around) for test, _ in facts.conditions(each)):
+    if any(_raised(facts, each) & _LACKS for each in above if isinstance(each, cst.ExceptHandler)):
         return True
-    tests = [test for test, _ in facts.conditions(node)]
-    tests += [each.test for each in above if isinstance(each, (cst.If, cst.IfExp))]
-    if any(_ASKS_VERSION.search(name.value) for test in tests for name in tree.within(test, cst.Name)):
+    around = [each for each in (node, *above) if isinstance(each, (cst.FunctionDef, cst.ClassDef))]
+    if any(strict.under(each) is Leads.OLDER or _is_skipped(facts, tests, each) for each in around):
         return True
-    tries = [each for each in above if isinstance(each, cst.Try)]
-    if any(tree.contains(each.body, node) and each.handlers for each in tries):
-        return True
-    return any(isinstance(each, cst.ExceptHandler) for each in above) or is_expected(tree, facts.names, node)
+    return depth < _DEPTH and any(_is_used_for_older(facts, each, depth) for each in around)
+
+
+def _raised(facts: FileFacts, handler: cst.ExceptHandler) -> set[str]:
+    """What a handler catches, by its last name; a bare one everything."""
+    if handler.type is None:
+        return {"BaseException"}
+    kinds = [each.value for each in handler.type.elements] if isinstance(handler.type, cst.Tuple) else [handler.type]
+    return {(facts.names.of(each) or "").rpartition(".")[2] for each in kinds}
+
+
+def _is_skipped(facts: FileFacts, tests: VersionTests, node: cst.FunctionDef | cst.ClassDef) -> bool:
+    """Whether a decorator leaves a test out for newer versions."""
+    marks = [each.decorator for each in node.decorators if facts.names.call(each.decorator) in _SKIPS]
+    calls = [each for each in marks if isinstance(each, cst.Call) and each.args]
+    return any(tests.leads(each.args[0].value, False) is Leads.OLDER for each in calls)
+
+
+def _is_used_for_older(facts: FileFacts, node: cst.FunctionDef | cst.ClassDef, depth: int) -> bool:
+    """Whether a function or class that this file uses is used for older versions only."""
+    tree = facts.tree
+    if isinstance(node, cst.FunctionDef) and tree.class_of(node) is not None:
+        uses: list[cst.CSTNode] = list(facts.hooks.calls_of.get(node, ())) if node.name.value.startswith("_") else []
+    else:
+        named = [each for each in tree.all(cst.Name) if each.value == node.name.value and not facts.names.is_word(each)]
+        uses = [each for each in named if not tree.contains(node, each) and _means(facts, each, node)]
+    return bool(uses) and all(is_for_older(facts, each, depth + 1) for each in uses)
+
+
+def _means(facts: FileFacts, name: cst.Name, node: cst.CSTNode) -> bool:
+    found = facts.names.bindings.lookup(name)
+    return any(each.site is node and each.kind in {Kind.FUNCTION, Kind.CLASS} for each in found)

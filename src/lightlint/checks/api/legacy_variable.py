@@ -4,6 +4,7 @@ import libcst as cst
 
 from lightlint.check import Check, Repair
 from lightlint.facts.bindings import Kind
+from lightlint.facts.compat import is_for_older
 from lightlint.facts.unknown import UNKNOWN
 from lightlint.finding import Tier
 from lightlint.fixes.edits import replace
@@ -23,7 +24,7 @@ _PRIMARY = (cst.Name, cst.Attribute, cst.Call, cst.Subscript)
 
 class LegacyVariable(Check):
     def visit_Call(self, call: cst.Call) -> None:
-        if self.names.of(call.func) != "torch.autograd.Variable":
+        if self.names.of(call.func) != "torch.autograd.Variable" or is_for_older(self.facts, call):
             return
         volatile = self.names.argument(call, "volatile", 2)
         if volatile is not None and self.names.constant(volatile.value) is not False:

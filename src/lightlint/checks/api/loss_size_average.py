@@ -3,6 +3,7 @@ from __future__ import annotations
 import libcst as cst
 
 from lightlint.check import Check, Repair
+from lightlint.facts.compat import is_for_older
 from lightlint.fixes.draft import Draft
 from lightlint.fixes.edits import join, remove_argument, replace, replace_argument_name
 
@@ -27,7 +28,7 @@ class LossSizeAverage(Check):
         if name not in _NAMES:
             return
         given = [arg for arg in call.args if arg.keyword and arg.keyword.value in _OLD]
-        if not given:
+        if not given or is_for_older(self.facts, call):
             return
         spelled = " and ".join(f"`{arg.keyword.value}`" for arg in given if arg.keyword)
         state = "are" if len(given) > 1 else "is"

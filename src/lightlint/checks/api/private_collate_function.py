@@ -4,6 +4,7 @@ import libcst as cst
 
 from lightlint.check import Check, Repair
 from lightlint.facts.bindings import Kind, dotted_name
+from lightlint.facts.compat import is_for_older
 from lightlint.fixes.draft import Draft
 from lightlint.fixes.edits import replace
 
@@ -47,7 +48,7 @@ class PrivateCollateFunction(Check):
         return f"{found[0].dotted}.{dotted_name(attribute).partition('.')[2]}"
 
     def _tell(self, node: cst.CSTNode, name: str, draft: Draft | None) -> None:
-        if not self.facts.torch.may_be_at_least(_PUBLIC_SINCE):
+        if not self.facts.torch.may_be_at_least(_PUBLIC_SINCE) or is_for_older(self.facts, node):
             return
         sure = self.facts.torch.surely_at_least(_PUBLIC_SINCE)
         repair = Repair(f"take it from `{_PUBLIC}`", draft) if sure and draft else None

@@ -4,6 +4,7 @@ import libcst as cst
 
 from lightlint.check import Check, Repair
 from lightlint.facts.bindings import Kind
+from lightlint.facts.compat import is_versioned
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import replace
 
@@ -27,6 +28,8 @@ class ScalarLossIndexed(Check):
         if len(subscript.slice) != 1 or not first or not isinstance(data, cst.Attribute) or data.attr.value != "data":
             return
         if isinstance(data.value, cst.Name) and self._is_scalar_name(data.value):
+            if is_versioned(self.facts, subscript):
+                return
             name = data.value.value
             draft = replace(self.code, subscript, f"{name}.item()")
             repair = Repair("write `.item()`", draft, Applicability.UNSAFE)

@@ -6,6 +6,7 @@ import libcst as cst
 
 from lightlint.check import Check
 from lightlint.facts.bindings import dotted_name
+from lightlint.facts.compat import is_for_older
 
 _MODULE = "torch.distributed.launch"
 _COMMAND = re.compile(r"(?:^|\s)torch\.distributed\.launch(?:\s|$)")
@@ -47,5 +48,5 @@ class TorchDistributedLaunch(Check):
         return place > 0 and self.names.constant(display.elements[place - 1].value) == "-m"
 
     def _tell(self, node: cst.CSTNode) -> None:
-        if self.facts.torch.may_be_at_least("1.9"):
+        if self.facts.torch.may_be_at_least("1.9") and not is_for_older(self.facts, node):
             self.report(node, _MESSAGE)

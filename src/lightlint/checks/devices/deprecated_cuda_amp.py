@@ -3,6 +3,7 @@ from __future__ import annotations
 import libcst as cst
 
 from lightlint.check import Check, Repair
+from lightlint.facts.compat import is_for_older
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import Draft, add_import, join, replace
 
@@ -16,11 +17,22 @@ class DeprecatedCudaAmp(Check):
         room, _, last = name.rpartition(".")
         if room != "torch.cuda.amp" or last not in _PARAMETERS or not self.facts.torch.surely_at_least(_SINCE):
             return
+        if is_for_older(self.facts, call) or self._is_imported_for_older(call):
+            return
         self.report(
             call,
             f"`torch.cuda.amp.{last}` is deprecated since torch {_SINCE}: a FutureWarning",
             repair=Repair(f'use `torch.amp.{last}("cuda")`', self._draft(call, last), Applicability.SAFE),
         )
+
+    def _is_imported_for_older(self, call: cst.Call) -> bool:
+        """Whether what is called is imported under a test of the version, where nothing else has its name."""
+        root = call.func
+        while isinstance(root, cst.Attribute):
+            root = root.value
+        found = self.names.bindings.lookup(root) if isinstance(root, cst.Name) else []
+        amp = bool(found) and all(each.dotted.startswith("torch.cuda.amp") for each in found)
+        return amp and all(is_for_older(self.facts, each.site) for each in found)
 
     def _draft(self, call: cst.Call, last: str) -> Draft | None:
         parameters = _PARAMETERS[last]

@@ -3,6 +3,7 @@ from __future__ import annotations
 import libcst as cst
 
 from lightlint.check import Check, Repair
+from lightlint.facts.compat import is_versioned
 from lightlint.facts.keywords import keywords
 from lightlint.facts.updates import SCHEDULER
 from lightlint.finding import Tier
@@ -21,6 +22,8 @@ class LrSchedulerRemovedArg(Check):
         name = self.names.of(self.facts.dicts.item(call.func) or call.func) or ""
         given = self.names.argument(call, "verbose")
         if given is not None and (name.startswith(_ROOM) or self._is_base_init(call)):
+            if is_versioned(self.facts, given):
+                return
             called = name.rpartition(".")[2] or "LRScheduler.__init__"
             self.report(
                 given,
@@ -32,12 +35,16 @@ class LrSchedulerRemovedArg(Check):
         travelling = keywords(self.facts, call) if name.startswith(_ROOM) else []
         hidden = [each for each in travelling if each.name == "verbose"]
         if hidden:
+            if is_versioned(self.facts, call) or is_versioned(self.facts, hidden[0].node):
+                return
             self.report(
                 hidden[0].node,
                 f"`{name.rpartition('.')[2]}` takes no `verbose` since torch {_SINCE}: a TypeError",
                 tier=tier,
             )
         elif self._is_base_init(call) and len(call.args) == 3 and not any(arg.keyword or arg.star for arg in call.args):
+            if is_versioned(self.facts, call):
+                return
             self.report(
                 call.args[2],
                 f"`LRScheduler.__init__` takes no `verbose` since torch {_SINCE}: a TypeError",
