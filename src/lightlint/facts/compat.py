@@ -21,9 +21,10 @@ _DEPTH = 3
 _OF_MACHINES = r"(?!is_available$|.*(?:cuda|gpu|mps|tpu|xla|npu|bf16|amp)(?:_is)?_avail|_?has_(?:cuda|gpu|mps|npu|native_amp|amp|apex))"
 _ASKS_VERSION = re.compile(
     rf"^{_OF_MACHINES}(?:.*version|(?:.*_)?(?:major|minor)(?:$|_)|.*greater|.*less_than|.*_(?:ge|le|gt|lt)_|.*\d_\d|_?has_"
-    r"|.*hasattr|.*available|.*compat|.*legacy|_?is_(?:new|old|at_least|before|after|since|(?:py)?torch|lightning|pt|pl|v?\d))",
+    r"|.*available|.*compat|.*legacy|_?is_(?:new|old|at_least|before|after|since|(?:py)?torch|lightning|pt|pl|v?\d))",
     re.IGNORECASE,  # not `is_sparse`
 )
+_LOOKS = re.compile("^hasattr$")  # whether anything has a name: also whether a Trainer has it
 _SKIPS = {"pytest.mark.skipif", "unittest.skipIf"}
 # What a name or an argument that is not there raises; and all of it at once.
 _LACKS = {"AttributeError", "ImportError", "ModuleNotFoundError", "NameError", "TypeError", "RuntimeError"}
@@ -46,7 +47,9 @@ def is_versioned(facts: FileFacts, node: cst.CSTNode) -> bool:
     if any(not _raised(facts, handler) <= _UNRELATED for each in tries for handler in each.handlers):
         return True
     handlers = [each for each in above if isinstance(each, cst.ExceptHandler)]
-    return bool(handlers) or is_expected(facts.tree, facts.names, node) or is_for_older(facts, node)
+    if handlers or is_expected(facts.tree, facts.names, node):
+        return True
+    return VersionTests(facts, _LOOKS).under(node) is Leads.OLDER or is_for_older(facts, node)
 
 
 def is_for_older(facts: FileFacts, node: cst.CSTNode, depth: int = 0) -> bool:
