@@ -165,6 +165,8 @@ LINES = [
     ("%%capture out\n%%time\n!ls\nx", "             \n      \n_()\nx"),
     ("# title\n%%bash\nls", "       \n      \n  "),
     ("\n%%writefile a.py\nx = 1", "\n                \n     "),
+    ("# a\r\n" * 99 + "x", "# a\r\n" * 99 + "x"),  # two ways to read each line end would be 2**99 ways to read them all
+    ("# a\r\n" * 99 + "%%time\r\nx", "# a\r\n" * 99 + "      \r\nx"),
 ]
 
 

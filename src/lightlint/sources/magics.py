@@ -16,7 +16,7 @@ from lightlint.sources.lexical import logical_line
 # Cell magics that run their body as Python in the notebook's own namespace.
 _PYTHON_BODIED = {"capture", "debug", "ipytest", "memit", "prun", "time", "timeit", "wandb"}
 
-_CELL_MAGIC = re.compile(r"(?:[ \t]*(?:#[^\r\n]*)?(?:\r\n|\r|\n))*(?P<magic>%%(?P<name>\w*))")
+_CELL_MAGIC = re.compile(r"(?:[ \t]*(?:#[^\r\n]*)?(?:\r\n|\r(?!\n)|\n))*(?P<magic>%%(?P<name>\w*))")
 _ROW_END = re.compile(r"\r\n|\r|\n|\Z")
 _CONTINUED_END = re.compile(r"(?<!\\)(?=\r)|(?<![\\\r])(?=\n)|\Z")
 _ESCAPE = re.compile(r"[ \t]*(?=[%!?])")

@@ -7,8 +7,10 @@ import libcst as cst
 from lightlint.check import Check
 from lightlint.sources.source import Cell
 
-_LEAD = re.compile(r"(?:[ \t]*(?:%%[^\r\n]*)?(?:\r\n|\r|\n))*")  # blank rows, and magics that stand in front of others
-_COMMENTS = re.compile(r"(?:[ \t]*(?:#[^\r\n]*)?(?:\r\n|\r|\n))+(?=%%\w)")
+_LEAD = re.compile(
+    r"(?:[ \t]*(?:%%[^\r\n]*)?(?:\r\n|\r(?!\n)|\n))*"
+)  # blank rows, and magics that stand in front of others
+_COMMENTS = re.compile(r"(?:[ \t]*(?:#[^\r\n]*)?(?:\r\n|\r(?!\n)|\n))+(?=%%\w)")
 _FORM = re.compile(r"[ \t]*#\s*@")  # of Colab, which takes its own rows out first
 _MAGIC = re.compile(r"%%(\w+)[^\r\n]*")
 
