@@ -20,7 +20,7 @@ from lightlint.cache.folder import clean, prepare
 from lightlint.cache.store import Cache
 from lightlint.facts.pins import pins_in
 from lightlint.facts.project import root_of
-from lightlint.facts.versions import installed
+from lightlint.facts.targets import installed
 from lightlint.looked import LOOKED
 from lightlint.results import Result
 from lightlint.settings import Settings, load

@@ -26,6 +26,9 @@ def project_of(folder: Path, *files: str) -> Project:
         (["pyproject.toml", "app/__init__.py", "app/a.py"], "app/a.py", "."),
         (["setup.py", "src/app/a.py"], "src/app/a.py", "."),
         (["pyproject.toml", "part/setup.cfg", "part/a.py"], "part/a.py", "part"),
+        (["requirements.txt", "src/app/a.py"], "src/app/a.py", "."),
+        (["environment.yml", "one/requirements.txt", "one/app/a.py"], "one/app/a.py", "one"),
+        (["pyproject.toml", "one/requirements.txt", "one/app/a.py"], "one/app/a.py", "."),
     ],
 )
 def test_a_project_starts_at_the_nearest_project_file(files: list[str], asked: str, root: str, tmp_path: Path) -> None:

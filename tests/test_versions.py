@@ -13,7 +13,8 @@ from packaging.version import Version as Reference
 
 from lightlint.facts.pins import parse_pip_command, pins_in
 from lightlint.facts.requirements import parse_requirement, requirement_files, script_install
-from lightlint.facts.versions import Range, Target, Version, installed, parse_range, releases, target_of
+from lightlint.facts.targets import installed, target_of
+from lightlint.facts.versions import Range, Target, Version, parse_range, releases
 
 numbers = st.lists(st.integers(0, 12), min_size=1, max_size=3).map(lambda parts: ".".join(map(str, parts)))
 suffixes = st.sampled_from(["", "", "", "rc1", "a2", "b1", ".dev3", ".post1"])
@@ -137,6 +138,7 @@ PYPROJECT = '[project]\nname = "x"\ndependencies = [\n  "numpy",\n  "torch>=2.1"
         ("pyproject.toml", '[tool.uv]\nconstraint-dependencies = ["torch==2.1.2"]', 2),
         ("pyproject.toml", '[tool.pixi.dependencies]\npytorch = "2.1.2.*"', 2),
         ("requirements.txt", "numpy\n\ntorch == 2.1.2  # for cuda 11", 3),
+        ("requirements.txt", "torch=2.1.2", 1),
         ("requirements-gpu.txt", 'torch[opt]==2.1.2 ; python_version >= "3.8"', 1),
         ("requirements/base.txt", "torch==2.1.2 \\\n    --hash=sha256:00", 1),
         ("constraints.txt", "torch===2.1.2", 1),
@@ -236,6 +238,24 @@ def test_pins_for_several_environments_are_put_around(project):
     target = project({"requirements.txt": text})
     assert (target.surely_at_least("1.9"), target.surely_at_least("2.0")) == (True, False)
     assert (target.surely_below("2.2"), target.surely_below("2.0")) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("torch", "refused"),
+    [("torch==1.8", "1.7"), ("torch==1.13.1", "2.3"), ("torch<2.1", "2.4"), ("torch<=2.0.1", "2.4")],
+)
+def test_lightning_is_none_that_asks_for_a_newer_torch_than_is_pinned(project, torch: str, refused: str):
+    target = project({"requirements.txt": f"numpy\n{torch}\npytorch-lightning"}, "lightning")
+    assert target.surely_below(refused)
+    assert target.may_be_at_least(str(Version(refused).release[0]) + f".{Version(refused).release[1] - 1}")
+    assert target.source == "pin requirements.txt:2"
+
+
+@pytest.mark.parametrize("torch", ["torch", "torch==2.4", "torch>=1.8"])
+def test_lightning_is_the_newest_where_the_pinned_torch_allows_it(project, torch: str):
+    assert project({"requirements.txt": torch}, "lightning") == Target(
+        "lightning", releases("lightning")[-1], None, "newest"
+    )
 
 
 def test_extras_and_requirements_for_tests_do_not_narrow(project):

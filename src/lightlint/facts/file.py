@@ -246,7 +246,7 @@ class FileFacts(Linked):
 
     def _versions(self, package: str) -> Target:
         from lightlint.facts.requirements import script_install
-        from lightlint.facts.versions import target_of
+        from lightlint.facts.targets import target_of
 
         pip_lines = (*(command for _, command in self.source.pip_lines), *script_install(self.source.text))
         if package not in self._target:

@@ -16,15 +16,18 @@ from lightlint.sources.load import load
 from lightlint.sources.source import UnreadableError
 
 _MARKERS = ("pyproject.toml", "setup.py", "setup.cfg", ".git")
+_LISTS = ("requirements.txt", "environment.yml", "environment.yaml", "Pipfile")  # where nothing better marks a project
 _HOPS = 8
 
 
 @cache
 def root_of(directory: Path) -> Path:
-    """The project a directory belongs to: the nearest one above with a project file, else where its packages start."""
-    for candidate in (directory, *directory.parents):
-        if any(_exists(candidate / marker) for marker in _MARKERS):
-            return candidate
+    """The project a directory belongs to: the nearest one above with a project file, else with a list of what to install,
+    else where its packages start."""
+    for markers in (_MARKERS, _LISTS):
+        for candidate in (directory, *directory.parents):
+            if any(_exists(candidate / marker) for marker in markers):
+                return candidate
     top = directory
     while _exists(top / "__init__.py") and top.parent != top:
         top = top.parent

@@ -59,7 +59,7 @@ class Answers:
             return ""
 
     def _target(self, package: str, folder: str, *pip_lines: str) -> str:
-        from lightlint.facts.versions import target_of
+        from lightlint.facts.targets import target_of
 
         return repr(target_of(package, Path(folder) / "_", self._project.root, pip_lines=pip_lines))
 
