@@ -96,7 +96,9 @@ def _requirements(file: Path, text: str, seen: frozenset[Path] = frozenset()) ->
             if other not in seen and other.is_file():
                 yield from _requirements(other, other.read_text("utf-8", errors="replace"), seen | {other})
         elif line and not line.startswith("-"):
-            line = re.sub(r"^([\w.-]+)\s*=\s*(?=\d)", r"\1==", line)  # as conda writes it: pip refuses it, and it is clear
+            line = re.sub(
+                r"^([\w.-]+)\s*=\s*(?=\d)", r"\1==", line
+            )  # as conda writes it: pip refuses it, and it is clear
             yield from _pin(file, row, parse_requirement(re.split(r"\s--?\w", line)[0]), aside)
 
 

@@ -151,5 +151,12 @@ class TensorUses:
         display = self._tree.parent(above) if isinstance(above, cst.Element) else None
         arg = self._tree.parent(display) if isinstance(display, (cst.List, cst.Tuple)) else None
         call = self._tree.parent(arg) if isinstance(arg, cst.Arg) else None
-        several = isinstance(display, (cst.List, cst.Tuple)) and len(display.elements) > 1
+        parts = display.elements if isinstance(display, (cst.List, cst.Tuple)) else ()
+        several = len({self._names.key(self._whole(each.value)) or id(each) for each in parts}) > 1
         return several and self._names.call(call) in {"torch.cat", "torch.stack", "torch.concat"}
+
+    def _whole(self, value: cst.BaseExpression) -> cst.BaseExpression:
+        """What a value is a part of: two slices of one tensor are on one device."""
+        while isinstance(value, cst.Subscript):
+            value = value.value
+        return value

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from lightlint.check import Check
+from lightlint.facts.aliases import rebinding
 from lightlint.facts.bindings import Kind
 from lightlint.facts.hooks import TRAINING_STEP, Hook, Owner
 from lightlint.facts.loops import LoopKind
@@ -109,7 +110,11 @@ class ParamDataMutationInStep(Check):
                 for forward in forwards
                 if forward is not node
             )
-        seen = any(flow.reaches(forward, [node], avoiding=ends) for forward in forwards if forward is not node)
+        parts = module.split(".")
+        keys = [".".join(parts[:end]) for end in range(1, len(parts) + 1)]
+        anew = [each for key in keys for each in rebinding(self.tree, self.names, owner, key)]
+        stops = [*ends, *anew]  # a forward pass of the module that had the name before is none of this one
+        seen = any(flow.reaches(forward, [node], avoiding=stops) for forward in forwards if forward is not node)
         return seen and (flow.reaches(node, backwards) or self._is_automatic(node))
 
     def _ends_pass(self, call: cst.Call) -> bool:

@@ -93,8 +93,9 @@ class StepSchedulerOnEpochInterval(Check):
                 return None
             if words & _SURE or "len" in words or (keyword == "steps_per_epoch" and words):
                 return keyword, True
-            if any(_SPELLED.search(word) for word in words) and not any("epoch" in word for word in words):
-                return keyword, False
+            telling = [word for word in words if _SPELLED.search(word) and not word.endswith(keyword)]
+            if telling and not any("epoch" in word for word in words):
+                return keyword, False  # `total_steps` by itself is the argument's own name: the scheduler's steps
         return None
 
     def _lambda_horizon(self, call: cst.Call) -> tuple[str, bool] | None:
