@@ -1,77 +1,104 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 import libcst as cst
 
 from lightlint.check import Check, Repair
+from lightlint.facts.twins import Pair, Twins
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import add_import, join, wrap
 
-_SAME = {"to", "cuda", "cpu", "train", "eval", "half", "float", "double", "requires_grad_"}
-_COPY = re.compile(
-    r"target|teacher|ema|momentum|(?:^|_)(?:old|ref|reference|frozen|key|avg|slow)(?:$|_)", re.IGNORECASE
-)
+_TARGET = re.compile(r"target(?!s$)", re.IGNORECASE)
+_MOVES = {"copy_", "lerp_", "mul_", "add_"}
 
 
 class AliasedTargetNetwork(Check):
-    def visit_Assign(self, assign: cst.Assign) -> None:
-        if len(assign.targets) != 1:
+    def visit_Module(self, _: cst.Module) -> None:
+        twins = Twins(self.facts)
+        told: set[int] = set()
+        for moved, source, without in self._meant_as_two(twins):
+            if self.names.key(moved) == self.names.key(source) or not twins.same(moved, source):
+                continue
+            alias = self._alias(twins, moved, source)
+            if alias is not None and id(alias[0]) not in told:
+                told.add(id(alias[0]))
+                self._tell(twins, alias[0], alias[1], f"`{self.names.key(moved)}`", self.names.key(source), without)
+
+    def _tell(self, twins: Twins, value: cst.BaseExpression, shared: bool, key: str, other: str, without: str) -> None:
+        module = twins.stripped(value)
+        repair = None
+        if not shared and isinstance(module, (cst.Name, cst.Attribute)) and not self._is_shallow(value):
+            imported = add_import(self.code, self.tree.module, "copy")
+            copied = join(wrap(self.code, module, "copy.deepcopy(", ")"), imported)
+            repair = Repair("copy the module", copied, Applicability.UNSAFE)
+        what = "share their parameters" if self._is_shallow(value) else "are one module"
+        self.report(value, f"{key} and `{other}` {what}: {without}", repair=repair)
+
+    def _is_shallow(self, value: cst.BaseExpression) -> bool:
+        return any(self.names.call(each) == "copy.copy" for each in self.tree.within(value, cst.Call))
+
+    def _alias(
+        self, twins: Twins, moved: cst.BaseExpression, source: cst.BaseExpression
+    ) -> tuple[cst.BaseExpression, bool] | None:
+        """Where one of two names got the module of the other, and whether that made both names."""
+        sources = [twins.source(each) for each in (moved, source)]
+        found = [each[0] for each in sources if each is not None]
+        if len(found) == 2 and found[0] is found[1]:
+            return found[0], True
+        second = [each for each in found if isinstance(twins.stripped(each), (cst.Name, cst.Attribute))]
+        latest = sorted(found, key=self.tree.order)
+        chosen = second[0] if second else latest[-1] if latest else None
+        return (chosen, False) if chosen is not None else None
+
+    def _meant_as_two(self, twins: Twins) -> Iterator[tuple[cst.BaseExpression, cst.BaseExpression, str]]:
+        """The pairs of modules of which one follows the other, with what becomes of that if they are one."""
+        for call in self.tree.all(cst.Call):
+            if self.names.method(call) == "load_state_dict" and call.args and isinstance(call.func, cst.Attribute):
+                given = call.args[0].value
+                if self.names.method(given) == "state_dict" and isinstance(given, cst.Call):
+                    loaded = given.func.value if isinstance(given.func, cst.Attribute) and not given.args else None
+                    for moved, source in twins.pairs(call.func.value, loaded) if loaded is not None else ():
+                        yield moved, source, "loading one's weights into the other does nothing"
+        for loop in self.tree.all(cst.For):
+            for moved, source in self._moved(twins, loop):
+                yield moved, source, "moving one towards the other does nothing"
+        for moved, source in self._frozen():
+            yield moved, source, "the one that should hold still changes with every step"
+
+    def _moved(self, twins: Twins, loop: cst.For) -> Iterator[Pair]:
+        """The modules of `for p, q in zip(a.parameters(), b.parameters())` whose body writes into one's parameters."""
+        zipped = loop.iter
+        if not isinstance(zipped, cst.Call) or self.names.call(zipped) != "builtins.zip" or len(zipped.args) != 2:
             return
-        key, source = self.names.key(assign.targets[0].target), self._source(assign.value)
-        if not key or source is None or not _COPY.search(key.rpartition(".")[2]):
-            return
-        other = self._twin(assign, key, self.names.key(source))
-        if not other:
-            return
-        imported = add_import(self.code, self.tree.module, "copy")
-        self.report(
-            assign.value,
-            f"`{key}` and `{other}` are one module: loading one's weights into the other does nothing",
-            repair=Repair(
-                "copy the module", join(wrap(self.code, source, "copy.deepcopy(", ")"), imported), Applicability.UNSAFE
-            ),
+        held = [self._module(arg.value) for arg in zipped.args]
+        writes = any(self.names.method(each) in _MOVES for each in self.tree.within(loop.body, cst.Call)) or any(
+            isinstance(each.target, cst.Attribute) and each.target.attr.value == "data"
+            for each in self.tree.within(loop.body, cst.AssignTarget)
         )
+        if writes and held[0] is not None and held[1] is not None:
+            yield from ((second, first) for first, second in twins.pairs(held[0], held[1]))
 
-    def _source(self, value: cst.BaseExpression) -> cst.BaseExpression | None:
-        """The name whose module a value is: `model`, `model.to(device)`."""
-        while isinstance(value, cst.Call) and isinstance(value.func, cst.Attribute) and value.func.attr.value in _SAME:
-            value = value.func.value
-        return value if self.names.key(value) not in {"", "None"} else None
-
-    def _twin(self, assign: cst.Assign, key: str, source: str) -> str:
-        """The other name of the module: what the value is called, or what was given it under another one before."""
-        owner = self.tree.owner(assign)
-        others = [source]
-        for each in self.tree.own(owner, cst.Assign):
-            if each is assign or len(each.targets) != 1:
-                continue
-            origin = self._source(each.value)
-            name = self.names.key(each.targets[0].target)
-            if origin is not None and name and name != source and self.names.key(origin) == source:
-                others.append(name)
-            if name in {source, key}:  # given something else in between
-                return ""
-        return next((name for name in reversed(others) if name != key and self._loads(assign, key, name)), "")
-
-    def _loads(self, assign: cst.Assign, key: str, other: str) -> cst.Call | None:
-        """The call that loads the state of one into the other, which tells that they are meant to be two."""
-        room = self.tree.enclosing_class(assign) if key.startswith("self.") else self.tree.owner(assign)
-        if room is None:
+    def _module(self, value: cst.BaseExpression) -> cst.BaseExpression | None:
+        """The module of `module.parameters()`."""
+        if not isinstance(value, cst.Call) or value.args or self.names.method(value) != "parameters":
             return None
-        for call in self.tree.within(room, cst.Call):
-            if (
-                self.names.method(call) != "load_state_dict"
-                or not isinstance(call.func, cst.Attribute)
-                or not call.args
-            ):
-                continue
-            given = call.args[0].value
-            loaded = (
-                self.names.key(given.func.value)
-                if isinstance(given, cst.Call) and isinstance(given.func, cst.Attribute)
-                else ""
-            )
-            if self.names.key(call.func.value) == key and loaded == other and self.names.method(given) == "state_dict":
-                return call
-        return None
+        return value.func.value if isinstance(value.func, cst.Attribute) else None
+
+    def _frozen(self) -> Iterator[Pair]:
+        """What is called a target and runs without gradients in a step, beside each module that an optimizer trains."""
+        runs = [
+            call.func
+            for call in self.tree.all(cst.Call)
+            if isinstance(call.func, (cst.Name, cst.Attribute))
+            and _TARGET.search(self.names.key(call.func).rpartition(".")[2])
+            and self.facts.gradients.may_be_off(call)
+            and any(map(self.loops.is_backward, self.tree.own(self.tree.owner(call), cst.Call)))
+        ]
+        for call in self.tree.all(cst.Call) if runs else ():
+            module = self._module(call)
+            above = (each for each in self.tree.ancestors(call) if isinstance(each, cst.Call))
+            if module is not None and any(self.values.is_optimizer(each) for each in above):
+                room = self.tree.enclosing_class(call) or self.tree.module
+                yield from ((run, module) for run in runs if self.tree.contains(room, run))
