@@ -6,6 +6,7 @@ import libcst as cst
 
 from lightlint.check import Check, Repair
 from lightlint.facts.bindings import dotted_name
+from lightlint.facts.micro_batches import MicroBatches
 from lightlint.facts.tree import Loop
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import wrap
@@ -16,8 +17,11 @@ _WINDOW = re.compile(r"accum|micro", re.IGNORECASE)
 class AccumulationNotScaled(Check):
     def visit_For(self, loop: cst.For) -> None:
         """The batches of a window in a loop of their own: `for micro in range(n): ...; loss.backward()`."""
-        size = loop.iter.args[0].value if self._counts(loop) and isinstance(loop.iter, cst.Call) else None
-        if size is None or not _WINDOW.search(dotted_name(size)) or self._is_scaled_elsewhere(size):
+        counted = loop.iter.args[0].value if self._counts(loop) and isinstance(loop.iter, cst.Call) else None
+        size = counted if counted is not None and _WINDOW.search(dotted_name(counted)) else None
+        parts = MicroBatches(self.facts).whole(loop) if size is None else None
+        sizes = [size] if size is not None else parts[1] if parts is not None else []
+        if not sizes or any(self._is_scaled_elsewhere(each) for each in sizes):
             return
         owner, facts = self.tree.owner(loop), self.facts.updates
         backwards = [each for each in facts.own(owner) if self.loops.is_backward(each)]
@@ -33,7 +37,11 @@ class AccumulationNotScaled(Check):
             and self.facts.criteria.is_mean(loss)
             and self.facts.flow(owner).reaches(inside[0], updates)
         ):
-            self._tell(inside[0], loss, size)
+            if size is not None:
+                self._tell(inside[0], loss, size)
+            elif parts is not None:
+                whole = self.code.text_of(parts[0])
+                self.report(inside[0], f"adds up the gradients of the mean losses of all parts of `{whole}` undivided")
 
     def _counts(self, loop: cst.For) -> bool:
         return (
@@ -113,9 +121,12 @@ class AccumulationNotScaled(Check):
 
     def _is_scaled_elsewhere(self, size: cst.BaseExpression) -> bool:
         """Whether the file divides something else than a number of batches by the size, such as the learning rate."""
-        last = dotted_name(size).rpartition(".")[2]
-        if not last or self.names.constant(size) == 1:
+        last, number = dotted_name(size).rpartition(".")[2], self.names.constant(size)
+        if number == 1 or (not last and not isinstance(number, int)):
             return True
+        if not last:
+            divided = [each for each in self.tree.all(cst.BinaryOperation) if isinstance(each.operator, cst.Divide)]
+            return any(self.names.constant(each.right) == number for each in divided)
         for division in self.tree.all(cst.BinaryOperation):
             if isinstance(division.operator, (cst.Divide, cst.Multiply)) and self._mentions(division.right, last):
                 counts = any(
