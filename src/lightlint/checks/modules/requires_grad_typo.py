@@ -3,6 +3,7 @@ from __future__ import annotations
 import libcst as cst
 
 from lightlint.check import Check, Repair
+from lightlint.facts.bindings import Kind
 from lightlint.fixes.edits import rename
 
 _MISSPELLED = {
@@ -11,37 +12,53 @@ _MISSPELLED = {
 }  # fmt: skip
 
 
+_METHOD = "requires_grad_"
+_SETTINGS = {"args", "cfg", "config", "opt", "options", "hparams", "conf", "cls"}
+
+
 class RequiresGradTypo(Check):
     def visit_AssignTarget(self, node: cst.AssignTarget) -> None:
-        target = node.target
-        if not isinstance(target, cst.Attribute) or target.attr.value not in _MISSPELLED:
+        target, assign = node.target, self.tree.parent(node)
+        if not isinstance(target, cst.Attribute) or target.attr.value not in {_METHOD, *_MISSPELLED}:
             return
-        if self.classes.is_self(target.value) or self._is_read(target.attr.value) or not self._is_flag(node):
+        word = target.attr.value
+        hides = word == _METHOD
+        if self.classes.is_self(target.value) or not isinstance(assign, cst.Assign):
             return
+        if not self._is_flag(target.value, assign.value) or (not hides and self._is_read(word)):
+            return
+        what = "a method, which this hides" if hides else "an attribute that torch does not know"
         self.report(
             target,
-            f"`{target.attr.value}` is an attribute that torch does not know: `requires_grad` stays as it is",
+            f"`{word}` is {what}: `requires_grad` stays as it is",
             repair=Repair("write `requires_grad`", rename(self.code, target, "requires_grad")),
         )
+
+    def visit_Call(self, call: cst.Call) -> None:
+        if len(call.args) != 3 or self.names.call(call) != "builtins.setattr":
+            return
+        word = self.names.constant(call.args[1].value)
+        if word not in _MISSPELLED or self._is_read(str(word)) or not self._is_parameter(call.args[0].value):
+            return
+        self.report(call, f"`{word}` is an attribute that torch does not know: `requires_grad` stays as it is")
 
     def _is_read(self, name: str) -> bool:
         """Whether the file uses an attribute of that name of its own."""
         attributes = [each for each in self.tree.all(cst.Attribute) if each.attr.value == name]
         return any(not isinstance(self.tree.parent(each), cst.AssignTarget) for each in attributes)
 
-    def _is_flag(self, node: cst.AssignTarget) -> bool:
-        """Whether the value is a truth value and the receiver no plain settings object."""
-        assign = self.tree.parent(node)
-        value = self.names.constant(assign.value) if isinstance(assign, cst.Assign) else None
-        receiver = self.names.key(node.target.value) if isinstance(node.target, cst.Attribute) else ""
-        last = receiver.rpartition(".")[2]
-        return isinstance(value, bool) and last not in {
-            "args",
-            "cfg",
-            "config",
-            "opt",
-            "options",
-            "hparams",
-            "conf",
-            "cls",
-        }
+    def _is_flag(self, receiver: cst.BaseExpression, value: cst.BaseExpression) -> bool:
+        """Whether a parameter is given something, or what is no plain settings object surely a truth value."""
+        if self._is_parameter(receiver):
+            return True
+        last = self.names.key(receiver).rpartition(".")[2]
+        if last in _SETTINGS or self.names.of(receiver) is not None:
+            return False  # the class itself, which gets a method of one's own
+        negated = isinstance(value, cst.UnaryOperation) and isinstance(value.operator, cst.Not)
+        return negated or isinstance(value, cst.Comparison) or isinstance(self.names.constant(value), bool)
+
+    def _is_parameter(self, receiver: cst.BaseExpression) -> bool:
+        """Whether a name stands for each of `module.parameters()` in turn."""
+        found = self.names.bindings.lookup(receiver) if isinstance(receiver, cst.Name) else []
+        drawn = {self.names.method(each.value) if each.kind is Kind.LOOP else "" for each in found}
+        return bool(drawn) and drawn <= {"parameters", "named_parameters"}
