@@ -3,29 +3,13 @@ from __future__ import annotations
 import libcst as cst
 
 from lightlint.check import Check, Repair
-from lightlint.facts.bindings import Kind
+from lightlint.facts.bindings import Binding, Kind
+from lightlint.facts.numpy_values import NumpyValues
 from lightlint.facts.versions import Version
 from lightlint.finding import Applicability, Tier
 from lightlint.fixes.edits import wrap
 
 _PARSERS = {"parse_args", "parse_known_args"}
-_NUMPY = {
-    "mean",
-    "std",
-    "max",
-    "min",
-    "median",
-    "average",
-    "sum",
-    "array",
-    "asarray",
-    "float64",
-    "float32",
-    "int64",
-    "zeros",
-}
-_NUMPY_NAMES = {f"numpy.{name}" for name in _NUMPY} | {"numpy.random.get_state"}
-_SCALARS = {f"numpy.{name}" for name in ("mean", "std", "median", "average", "array", "asarray")}
 _DEPTH = 2
 _PATHS = {"pathlib.Path", "pathlib.PosixPath", "collections.defaultdict"}
 
@@ -86,7 +70,7 @@ class CheckpointNonTensorPayload(Check):
             name = self.names.call(value) or ""
             if self.names.method(value) in _PARSERS:
                 return "an argparse Namespace"
-            if name in _NUMPY_NAMES or self._is_of_array(value):
+            if NumpyValues(self.facts).is_numpy(value):
                 return "a numpy value"
             if name == "types.SimpleNamespace":
                 return "a SimpleNamespace"
@@ -95,50 +79,41 @@ class CheckpointNonTensorPayload(Check):
             return "a whole module"
         if not isinstance(value, cst.Name) or depth > 3:
             return ""
-        if self._is_list_of_arrays(value):
+        if NumpyValues(self.facts).is_list(value):
             return "a list of numpy values"
-        kinds: set[str] = set()
-        for each in self.facts.reaching.bindings(value):
-            if each.kind is Kind.PARAMETER and isinstance(each.scope, cst.FunctionDef):
-                function = each.scope
-                calls = self.hooks.calls_of.get(function, ())
-                given = [self.values.given(function, call, each.name) for call in calls] or [None]
-                kinds |= {self._refused(one, depth + 1) if one is not None else "" for one in given}
-            elif each.kind is Kind.ASSIGN and not each.path and isinstance(each.value, cst.Call):
-                kinds.add(self._called(each.value, depth))
-            elif each.kind is Kind.ASSIGN and not each.path and isinstance(each.value, cst.Name):
-                kinds.add(self._refused(each.value, depth + 1))
-            else:
-                kinds.add("")
-        return kinds.pop() if len(kinds) == 1 else ""
+        kinds = [self._bound(value, each, depth) for each in self.facts.reaching.bindings(value)]
+        surely = {each for each in kinds if each}
+        # what a checkpoint holds on one of the ways to it is refused whatever it holds on the others
+        return surely.pop() if len(surely) == 1 and None not in kinds else ""
 
-    def _is_list_of_arrays(self, name: cst.Name) -> bool:
-        """Whether a name holds a list that numpy values are appended to."""
-        bound = self.names.bindings.lookup(name)
-        if len(bound) != 1 or not isinstance(bound[0].value, cst.List) or bound[0].path:
-            return False
-        return any(
-            self.names.method(call) == "append"
-            and isinstance(call.func, cst.Attribute)
-            and self.names.key(call.func.value) == name.value
-            and self.names.call(call.args[0].value if call.args else None) in _SCALARS
-            for call in self.tree.own(self.tree.owner(name), cst.Call)
-        )
+    def _bound(self, name: cst.Name, binding: Binding, depth: int) -> str | None:
+        """As `_refused`, for what one binding gives a name; None where the name is made fit to be saved, or may be."""
+        if binding.kind is Kind.PARAMETER and isinstance(binding.scope, cst.FunctionDef):
+            function = binding.scope
+            calls = self.hooks.calls_of.get(function, ())
+            given = [self.values.given(function, call, binding.name) for call in calls] or [None]
+            kinds = {self._refused(each, depth + 1) if each is not None else "" for each in given}
+            return kinds.pop() if len(kinds) == 1 else ""
+        if binding.kind is not Kind.ASSIGN or binding.value is None:
+            return None
+        if binding.path:
+            return self._part(binding.value, binding.path, depth)
+        words = (each for each in self.tree.within(binding.value, cst.Name) if not self.names.is_word(each))
+        if any(each.value == name.value for each in words):
+            return None  # `best = float(best)`
+        if isinstance(binding.value, cst.Call):
+            return self._called(binding.value, (), depth)
+        return self._refused(binding.value, depth + 1)
 
-    def _is_of_array(self, call: cst.Call) -> bool:
-        """Whether a call reduces what a numpy function gives: `np.array(losses).mean()`."""
-        func = call.func
-        return (
-            isinstance(func, cst.Attribute)
-            and func.attr.value in _NUMPY
-            and self.names.call(func.value) in _NUMPY_NAMES
-        )
+    def _part(self, value: cst.BaseExpression, path: tuple[int, ...], depth: int) -> str:
+        """As `_refused`, for a part of what a function of this file gives."""
+        return self._called(value, path, depth) if isinstance(value, cst.Call) else ""
 
-    def _called(self, call: cst.Call, depth: int) -> str:
-        callee = self.hooks.callee(call)
-        if callee is None:
-            return self._refused(call, depth + 1)
-        kinds = {self._refused(each, depth + 1) if each is not None else "" for each in self.values.returns(callee)}
+    def _called(self, call: cst.Call, path: tuple[int, ...], depth: int) -> str:
+        if self.hooks.callee(call) is None:
+            return self._refused(call, depth + 1) if not path else ""
+        given = self.facts.results.of(call, path)
+        kinds = {self._refused(each, depth + 1) if each is not None else "" for each in given}
         return kinds.pop() if len(kinds) == 1 else ""
 
     def _repair(self, item: cst.BaseExpression, what: str) -> Repair | None:
