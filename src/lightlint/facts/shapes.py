@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from lightlint.facts.bindings import Binding, Kind
+from lightlint.facts.choices import Choice, Choices
 
 if TYPE_CHECKING:
     from lightlint.facts.file import FileFacts
@@ -39,10 +40,16 @@ _FACTORIES = {f"torch.{name}" for name in ("rand", "randn", "zeros", "ones", "em
 
 
 class Layout(StrEnum):
-    """The shape of a tensor: one dimension, or a last dimension of 1 behind others."""
+    """The shape of a tensor: one dimension, or a last dimension of 1 behind others; a choice out of the second dimension
+    of a network's output, with that dimension still there, or gone."""
 
     FLAT = "flat"
     COLUMN = "column"
+    PICKED = "picked"
+    REDUCED = "reduced"
+
+
+_CHOSEN = {Choice.KEPT: Layout.PICKED, Choice.GONE: Layout.REDUCED}
 
 
 class Shapes:
@@ -51,6 +58,7 @@ class Shapes:
     def __init__(self, facts: FileFacts) -> None:
         self._facts = facts
         self._names = facts.names
+        self._choices = Choices(facts)
 
     def integers(self, expression: cst.BaseExpression | None, depth: int = 0) -> str | None:
         """`int64`, `int32` or `one-hot` (rows of int64) for a value that surely is such a tensor."""
@@ -86,6 +94,9 @@ class Shapes:
         """The layout of a value, None where that is not sure."""
         if expression is None or depth > _DEPTH:
             return None
+        chosen = self._choices.of(expression)
+        if chosen is not None:
+            return _CHOSEN[chosen]
         match expression:
             case cst.Name():
                 found = {self._of_binding(each, depth + 1) for each in self._facts.reaching.bindings(expression)}
@@ -96,6 +107,8 @@ class Shapes:
                 return self.layout(right, depth + 1)
             case cst.BinaryOperation(left=left, right=right):
                 sides = {self.layout(left, depth + 1), self.layout(right, depth + 1)}
+                if Layout.REDUCED in sides and sides <= {Layout.REDUCED, Layout.FLAT, None}:
+                    return Layout.REDUCED  # whatever else is added has no more than its dimensions, or spreads it
                 return sides.pop() if len(sides) == 1 else None
             case cst.Call():
                 return self._of_call(expression, depth)
@@ -164,6 +177,9 @@ class Shapes:
     def _of_binding(self, binding: Binding, depth: int) -> Layout | None:
         if binding.kind is Kind.LOOP and binding.value is not None:
             return self._of_batch(binding.value, binding.path, depth)
+        if binding.kind is Kind.ASSIGN and binding.path and isinstance(binding.value, cst.Call):
+            chosen = self._choices.of_part(binding.value, binding.path)
+            return _CHOSEN[chosen] if chosen is not None else None
         return self.layout(self._assigned(binding), depth)
 
     def _of_batch(self, iterable: cst.BaseExpression, path: tuple[int, ...], depth: int) -> Layout | None:
@@ -189,7 +205,9 @@ class Shapes:
         return self._names.constant(arg.value)
 
     def _is_number(self, expression: cst.BaseExpression) -> bool:
-        return isinstance(self._names.constant(expression), int)
+        """Whether an expression is a size; a tensor of one value is as good as a number."""
+        size = self._names.constant(expression)
+        return isinstance(size, int) and size != 1
 
     def _is_device(self, given: cst.BaseExpression) -> bool:
         """Whether the argument of `to` is a device, by constructor, literal or name."""

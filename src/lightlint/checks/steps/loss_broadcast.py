@@ -12,6 +12,8 @@ from lightlint.finding import Tier
 _BROADCASTING = {"MSELoss", "L1Loss", "SmoothL1Loss", "HuberLoss"}
 _REFUSING = {"BCELoss", "BCEWithLogitsLoss"}
 _LOADER = re.compile(r"loader|batches", re.IGNORECASE)
+_SHAPES = {Layout.FLAT: "(N,)", Layout.COLUMN: "(N, 1)", Layout.PICKED: "(N, 1)", Layout.REDUCED: "(N,)"}
+_APART = ({Layout.FLAT, Layout.COLUMN}, {Layout.FLAT, Layout.PICKED}, {Layout.REDUCED, Layout.PICKED})
 
 
 class LossBroadcast(Check):
@@ -20,10 +22,11 @@ class LossBroadcast(Check):
         if loss is None or loss.target is None or loss.name not in _BROADCASTING | _REFUSING:
             return
         given, target = self.facts.shapes.layout(loss.input), self.facts.shapes.layout(loss.target)
-        if given is None or target is None or given is target or not self._is_batched(call):
+        if given is None or target is None or {given, target} not in _APART:
             return
-        shapes = {Layout.FLAT: "(N,)", Layout.COLUMN: "(N, 1)"}
-        met = f"`{loss.name}` compares {shapes[given]} with {shapes[target]}"
+        if Layout.PICKED not in (given, target) and not self._is_batched(call):
+            return
+        met = f"`{loss.name}` compares {_SHAPES[given]} with {_SHAPES[target]}"
         if loss.name in _REFUSING:
             self.report(call, f"{met} and raises", tier=Tier.ERROR)
         else:
