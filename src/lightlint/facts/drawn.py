@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from lightlint.facts.batches import Batches
 from lightlint.facts.bindings import Binding, Kind
 from lightlint.facts.hooks import STEPS
 from lightlint.facts.loops import LoopKind
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 _JOINING = {"torch.cat", "torch.stack", "torch.matmul"}
 _VALUES = {"items": (1,), "values": ()}  # where in what a loop draws the value of a dict is
+_DEPTH = 3
 
 
 class Drawn:
@@ -24,15 +26,33 @@ class Drawn:
     def __init__(self, facts: FileFacts) -> None:
         self._facts = facts
         self._names = facts.names
+        self._batches = Batches(facts)
 
     def is_tensor(self, name: cst.Name) -> bool:
         """Whether a name surely is a tensor: made by torch, or an item of a loader's batch."""
         found = self._names.bindings.lookup(name)
         return bool(found) and all(map(self._is_bound_to_tensor, found))
 
+    def is_item(self, part: cst.Subscript) -> bool:
+        """Whether `batch["x"]` surely is a tensor, if it is what can be moved."""
+        return self._batches.holds_tensors(part.value)
+
+    def is_promised(self, name: cst.Name) -> bool:
+        """Whether a name is an item of a batch in a loop over it, or an argument that is annotated as a tensor."""
+        found = self._facts.reaching.bindings(name)
+        return bool(found) and all(
+            self._batches.is_promised(each) if each.kind is Kind.PARAMETER else self._batches.draws_item(each)
+            for each in found
+        )
+
+    def is_read_besides(self, tensor: cst.BaseExpression, statement: cst.CSTNode) -> bool:
+        """Whether what such an item lies in, or such an argument itself, is read by more than what drops it."""
+        return self._batches.is_read_besides(tensor, statement)
+
     def _is_bound_to_tensor(self, binding: Binding) -> bool:
         if binding.kind is Kind.LOOP:
-            return self._is_item(binding) or (not binding.path and self._are_tensors(binding.value))
+            named = not binding.path and self._are_tensors(binding.value)
+            return named or self._is_item(binding)
         if binding.kind is Kind.ASSIGN and binding.path and isinstance(binding.value, cst.Name):
             drawn = self._names.bindings.lookup(binding.value)  # `x, y = batch`
             return len(drawn) == 1 and self._is_item(replace(drawn[0], path=(*drawn[0].path, *binding.path)))
@@ -57,11 +77,10 @@ class Drawn:
 
     def draws_tensors(self, drawn: Binding) -> bool:
         """Whether a loop's variable surely is a tensor each time: one of several named ones, or a value of a batch."""
-        if not drawn.path and self._are_tensors(drawn.value):
+        if (not drawn.path and self._are_tensors(drawn.value)) or self._batches.draws_item(drawn):
             return True
         batch = self.dict_of(drawn)
-        found = self._names.bindings.lookup(batch) if batch is not None else []
-        return len(found) == 1 and self._is_batch(found[0])
+        return batch is not None and self._are_batches(batch)
 
     def dict_of(self, drawn: Binding) -> cst.Name | None:
         """`batch` of a loop's variable that is a value of `batch.items()` or `batch.values()`."""
@@ -70,11 +89,19 @@ class Drawn:
             return None
         return func.value if _VALUES.get(func.attr.value) == drawn.path else None
 
-    def _is_batch(self, binding: Binding) -> bool:
-        """Whether a name is a whole batch: what a batch loop draws, or the one a step is given."""
+    def _are_batches(self, name: cst.BaseExpression | None, depth: int = 0) -> bool:
+        found = self._facts.reaching.bindings(name) if isinstance(name, cst.Name) else []
+        return len(found) == 1 and self._is_batch(found[0], depth)
+
+    def _is_batch(self, binding: Binding, depth: int) -> bool:
+        """Whether a name is a whole batch: what a batch loop draws, or the one a step or a helper is given."""
         if binding.kind is Kind.PARAMETER:
-            hook = self._facts.hooks.of(binding.scope) if isinstance(binding.scope, cst.FunctionDef) else None
-            return hook is not None and hook.name in STEPS and binding.name == "batch"
+            function = binding.scope if isinstance(binding.scope, cst.FunctionDef) else None
+            hook = self._facts.hooks.of(function) if function is not None else None
+            if hook is not None or function is None or depth > _DEPTH:
+                return hook is not None and hook.name in STEPS and binding.name == "batch"
+            given = self._batches.given(binding, function)
+            return bool(given) and all(self._are_batches(each, depth + 1) for each in given)
         counted = self._names.call(binding.value) == "builtins.enumerate"
         around = self.loop_of(binding)
         whole = binding.kind is Kind.LOOP and binding.path == ((1,) if counted else ())

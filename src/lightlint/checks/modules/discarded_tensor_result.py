@@ -11,25 +11,9 @@ from lightlint.fixes.edits import Draft, RawEdit, replace
 
 _MOVING = {"to", "cuda", "cpu", "float", "half", "double", "long", "type"}
 _TENSOR_ONLY = {
-    "unsqueeze",
-    "squeeze",
-    "permute",
-    "view",
-    "reshape",
-    "clamp",
-    "detach",
-    "contiguous",
-    "flatten",
-    "transpose",
-    "flip",
-    "fliplr",
-    "flipud",
-    "roll",
-    "rot90",
-    "swapaxes",
-    "movedim",
-    "moveaxis",
-}
+    "unsqueeze", "squeeze", "permute", "view", "reshape", "clamp", "detach", "contiguous", "flatten", "transpose", "flip",
+    "fliplr", "flipud", "roll", "rot90", "swapaxes", "movedim", "moveaxis",
+}  # fmt: skip
 
 # methods of tensors and arrays that no library has in place
 _NEVER_IN_PLACE = {"unsqueeze", "squeeze", "permute"}
@@ -42,25 +26,36 @@ _FUNCTIONS |= {f"torch.{name}" for name in (*_REORDERING, "unsqueeze", "permute"
 
 class DiscardedTensorResult(Check):
     def visit_Expr(self, statement: cst.Expr) -> None:
-        call = statement.value
+        call = statement.value.elt if isinstance(statement.value, cst.ListComp) else statement.value
         if not isinstance(call, cst.Call) or not isinstance(call.func, cst.Attribute):
             return
         receiver, method = call.func.value, call.func.attr.value
         if self.names.call(call) in _FUNCTIONS:
-            self._judge_function(statement, call)
+            if call is statement.value:
+                self._judge_function(statement, call)
             return
-        if method not in _MOVING | _TENSOR_ONLY or not isinstance(receiver, cst.Name):
-            return
-        new = method in _NEVER_IN_PLACE and self._is_computed(receiver)
-        if not new and not Drawn(self.facts).is_tensor(receiver) and not self.facts.results.is_tensor(receiver):
+        if method not in _MOVING | _TENSOR_ONLY or not self._is_tensor(receiver, statement):
             return
         if self._is_wanted(statement, call):
             return
+        text = self.code.text_of(receiver)
+        lost = call is not statement.value or self._is_drawn(receiver)
         self.report(
             call,
-            f"`{receiver.value}.{method}()` returns a new tensor, which is dropped: `{receiver.value}` stays as it is",
-            repair=self._repair(statement, receiver.value) if not self._is_drawn(receiver) else None,
+            f"`{text}.{method}()` returns a new tensor, which is dropped: `{text}` stays as it is",
+            repair=self._repair(statement, text) if not lost else None,
         )
+
+    def _is_tensor(self, receiver: cst.BaseExpression, statement: cst.Expr) -> bool:
+        drawn = Drawn(self.facts)
+        if isinstance(receiver, cst.Subscript):
+            return drawn.is_item(receiver) and drawn.is_read_besides(receiver, statement)
+        if not isinstance(receiver, cst.Name):
+            return False
+        method = self.names.method(statement.value)
+        if (method in _NEVER_IN_PLACE and self._is_computed(receiver)) or self.facts.results.is_tensor(receiver):
+            return True
+        return drawn.is_tensor(receiver) or (drawn.is_promised(receiver) and drawn.is_read_besides(receiver, statement))
 
     def visit_Assign(self, assign: cst.Assign) -> None:
         """A loop that binds the moved item to its own variable only: `for k, v in batch.items(): v = v.cuda()`."""
@@ -99,9 +94,11 @@ class DiscardedTensorResult(Check):
         draft = replace(self.code, target, f"{batch.value}[{key.value}]")
         return Repair("put it back into the batch", draft, Applicability.UNSAFE)
 
-    def _is_drawn(self, name: cst.Name) -> bool:
+    def _is_drawn(self, name: cst.BaseExpression) -> bool:
         """Whether a name is a loop's variable, whose new value nothing would keep."""
-        return any(each.kind is Kind.LOOP and not each.path for each in self.names.bindings.lookup(name))
+        return isinstance(name, cst.Name) and any(
+            each.kind is Kind.LOOP and not each.path for each in self.names.bindings.lookup(name)
+        )
 
     def _judge_function(self, statement: cst.Expr, call: cst.Call) -> None:
         """`np.fliplr(image)` where the image is used afterwards: it gives another array or tensor."""
