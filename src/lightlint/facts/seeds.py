@@ -9,12 +9,16 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from lightlint.facts.names import UNKNOWN
+from lightlint.facts.rank_tests import COLLECTIVES
 
 if TYPE_CHECKING:
     from lightlint.facts.file import FileFacts
 
 
 _SEEDS = re.compile(r"seed|set_determinism", re.IGNORECASE)  # the second one is MONAI's
+_EXCHANGES = re.compile(r"broadcast|reduce|gather|sync", re.IGNORECASE)
+_ARITHMETIC = (cst.Add, cst.Subtract, cst.Multiply, cst.Modulo)
+_DEPTH = 3
 
 
 class Seeds:
@@ -40,10 +44,37 @@ class Seeds:
         tree, processes = self._facts.tree, self._facts.processes
         parts = [each for each in processes.made_from(value) if isinstance(each, cst.BaseExpression)]
         return any(
-            self._facts.guards.is_rank(each)
+            self._facts.guards.is_rank(each) or self._gives_offset(each, 0)
             for part in parts
             for each in (*tree.within(part, cst.Attribute, cst.Call), *tree.within(part, cst.Name))
         )
+
+    def _gives_offset(self, call: cst.CSTNode, depth: int) -> bool:
+        """Whether a function of this file, that lets no rank tell another one, gives a number with its rank put to it."""
+        callee = self._facts.hooks.callee(call) if isinstance(call, cst.Call) and depth < _DEPTH else None
+        if callee is None or callee.decorators or self._exchanges(callee):
+            return False
+        returns = self._facts.values.returns(callee)
+        return bool(returns) and all(each is not None and self._is_offset(each, depth + 1) for each in returns)
+
+    def _is_offset(self, value: cst.BaseExpression, depth: int) -> bool:
+        """Whether a value is a sum or a product with a rank in it, whatever is made of that by further arithmetic."""
+        sources = self._facts.reaching.sources(value)
+        return all(self._is_sum(each, depth) or self._gives_offset(each, depth) for each in sources)
+
+    def _is_sum(self, value: cst.BaseExpression, depth: int) -> bool:
+        if self._facts.names.call(value) == "builtins.int" and isinstance(value, cst.Call) and value.args:
+            return self._is_offset(value.args[0].value, depth)
+        if not isinstance(value, cst.BinaryOperation) or not isinstance(value.operator, _ARITHMETIC):
+            return False
+        sides = (value.left, value.right)
+        return any(self._facts.guards.is_rank(each) or self._is_offset(each, depth) for each in sides)
+
+    def _exchanges(self, function: cst.FunctionDef) -> bool:
+        """Whether a function may give all ranks the number of one."""
+        names = self._facts.names
+        calls = self._facts.tree.within(function.body, cst.Call)
+        return any(names.call(each) in COLLECTIVES or _EXCHANGES.search(names.method(each)) for each in calls)
 
     def first_words(self, code: cst.CSTNode) -> list[cst.Subscript]:
         """Where the code of a worker reads the first word of numpy's state, `np.random.get_state()[1][0]`.
