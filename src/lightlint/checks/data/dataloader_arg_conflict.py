@@ -12,6 +12,7 @@ from lightlint.facts.workers import LOADER
 from lightlint.fixes.edits import join, remove_argument, replace
 
 _POSITIONS = {"batch_size": 1, "shuffle": 2, "sampler": 3, "batch_sampler": 4, "num_workers": 5, "drop_last": 8}
+_OF_WORKERS = ("persistent_workers", "prefetch_factor")
 
 
 class DataloaderArgConflict(Check):
@@ -44,42 +45,43 @@ class DataloaderArgConflict(Check):
             self.report(shuffle, "an IterableDataset excludes `shuffle=True`: the constructor raises ValueError")
 
     def _judge_workers(self, call: cst.Call) -> None:
-        workers = self._given(call, "num_workers")
-        if workers is None:
-            count: object = UNKNOWN if self.names.has_star(call) else 0
-        else:
-            count = self.names.constant(workers.value)
-        by_default = count is UNKNOWN and workers is not None and self._default(workers.value) == 0
+        given = self.facts.dicts.argument(call, "num_workers", _POSITIONS["num_workers"])
+        count = self.names.constant(given.value) if given.value is not None else (0 if given.sure else UNKNOWN)
+        by_default = count is UNKNOWN and given.value is not None and self._default(given.value) == 0
         if count != 0 and not by_default:
             return
-        persistent, prefetch = (
-            self.names.argument(call, "persistent_workers"),
-            self.names.argument(call, "prefetch_factor"),
-        )
-        wrong = [arg for arg in (persistent, prefetch) if arg is not None and self._asks_for_workers(arg)]
-        if not wrong or self._is_tested(call, workers):
+        options = {name: self.facts.dicts.argument(call, name).value for name in _OF_WORKERS}
+        wrong = [name for name, value in options.items() if value is not None and self._asks_for_workers(name, value)]
+        if not wrong or self._is_tested(call, given.value):
             return
-        names = " and ".join(f"`{arg.keyword.value}`" for arg in wrong if arg.keyword)
+        names = " and ".join(f"`{name}`" for name in wrong)
         when = "with `num_workers` at its default 0" if by_default else "with no workers"
+        written = [arg for name in wrong if (arg := self.names.argument(call, name)) is not None]
+        workers = self._given(call, "num_workers")
+        near = len(written) == len(wrong) and (workers is not None or given.value is None)
         self.report(
-            wrong[0], f"{names} {when}: the constructor raises ValueError", repair=self._repair(call, wrong, workers)
+            written[0] if written else call,
+            f"{names} {when}{'' if written else ', in a dict'}: the constructor raises ValueError",
+            repair=self._repair(call, written, workers) if near else None,
         )
 
     def _default(self, value: cst.BaseExpression) -> object:
         return option_default(self.tree, self.names, value)
 
-    def _asks_for_workers(self, arg: cst.Arg) -> bool:
-        value = self.names.constant(arg.value)
-        if arg.keyword is not None and arg.keyword.value == "persistent_workers":
+    def _asks_for_workers(self, name: str, given: cst.BaseExpression) -> bool:
+        value = self.names.constant(given)
+        if name == "persistent_workers":
             return value is True
         return isinstance(value, int) and not isinstance(value, bool)
 
-    def _is_tested(self, call: cst.Call, workers: cst.Arg | None) -> bool:
+    def _is_tested(self, call: cst.Call, workers: cst.BaseExpression | None) -> bool:
         """Whether the loader is made only where a test on the number of workers let it."""
-        key = self.names.key(workers.value) if workers is not None else ""
+        key = self.names.key(workers) if workers is not None else ""
         tests = [test for test, _ in self.facts.conditions(call)]
-        return bool(key) and any(
-            self.names.key(each) == key for test in tests for each in self.tree.within(test, cst.Name, cst.Attribute)
+        words = [each for test in tests for each in self.tree.within(test, cst.Name, cst.Attribute)]
+        keys = [each for test in tests for each in self.tree.within(test, cst.SimpleString)]
+        return any(key and self.names.key(each) == key for each in words) or any(
+            self.names.constant(each) == "num_workers" for each in keys
         )
 
     def _repair(self, call: cst.Call, wrong: list[cst.Arg], workers: cst.Arg | None) -> Repair | None:
