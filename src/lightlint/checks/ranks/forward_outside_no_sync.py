@@ -4,6 +4,8 @@ import libcst as cst
 
 from lightlint.check import Check
 
+_DEPTH = 3
+
 
 class ForwardOutsideNoSync(Check):
     def visit_With(self, block: cst.With) -> None:
@@ -59,13 +61,29 @@ class ForwardOutsideNoSync(Check):
         return self.names.key(call.func.value) if method == "no_sync" else ""
 
     def _runs(self, call: cst.Call, model: str) -> bool:
-        """Whether a call surely runs a model forward; one of `self` may be run by another method."""
+        """Whether a call surely runs a model forward; one of `self`, or one that is given, may be run by another function."""
         if self.facts.gradients.may_be_off(call):
             return False
-        if self.names.key(call.func) == model:
+        if self.names.key(call.func) == model or self._hands_on(call, model, 0):
             return True
         return model.startswith("self.") and self.facts.steps.leads(
             call, lambda each: self.names.key(each.func) == model
+        )
+
+    def _hands_on(self, call: cst.Call, model: str, depth: int) -> bool:
+        """Whether a call gives a model to a function of this file that runs it forward, in its own way about syncing."""
+        handed = [arg.value for arg in call.args if not arg.star and self.names.key(arg.value) == model]
+        callee = self.facts.steps.callee(call) if handed and depth < _DEPTH else None
+        if callee is None or any(self._context(each) is not None for each in self.tree.within(callee.body, cst.Call)):
+            return False
+        params = [*callee.params.posonly_params, *callee.params.params, *callee.params.kwonly_params]
+        words = [each.name.value for each in params]
+        taken = {each for each in words if self.hooks.given(callee, call, each) in handed}
+        taken = {each for each in taken if len(self.names.bindings.lookup_in(each, callee)) == 1}
+        calls = [each for each in self.tree.own(callee.body, cst.Call) if not self.facts.gradients.may_be_off(each)]
+        return any(
+            self.names.key(each.func) in taken or any(self._hands_on(each, name, depth + 1) for name in taken)
+            for each in calls
         )
 
     def _may_run(self, call: cst.Call, model: str) -> bool:
