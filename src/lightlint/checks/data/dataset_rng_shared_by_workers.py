@@ -81,7 +81,25 @@ class DatasetRngSharedByWorkers(Check):
         return any(binding.scope is self.tree.module for each in uses for binding in self.names.bindings.lookup(each))
 
     def _seeds_workers(self) -> bool:
-        return any(name.value in _SEEDING for name in self.tree.all(cst.Name))
+        """Whether code of the file that may run in a worker could give it a state of its own."""
+        named = [each for each in self.tree.all(cst.Name) if each.value in _SEEDING and not self._is_imported(each)]
+        return any(not self._is_idle(each) for each in named)
+
+    def _is_imported(self, name: cst.Name) -> bool:
+        return any(isinstance(each, (cst.Import, cst.ImportFrom)) for each in self.tree.ancestors(name))
+
+    def _is_idle(self, node: cst.CSTNode) -> bool:
+        """Whether a node stands in a function of the module that nothing names, in a file that makes loaders itself."""
+        above = [each for each in self.tree.ancestors(node) if isinstance(each, (cst.FunctionDef, cst.ClassDef))]
+        function = above[-1] if above else None
+        if not isinstance(function, cst.FunctionDef) or function.decorators or not self.facts.datasets.loaders:
+            return False
+        word = function.name.value
+        named = [
+            each for each in self.tree.all(cst.Name) if each.value == word and not self.tree.contains(function, each)
+        ]
+        spelled = (self.names.constant(each) for each in self.tree.all(cst.SimpleString))
+        return not named and word not in spelled
 
     def _attributes(self, call: cst.Call) -> list[str]:
         """The attributes of `self` that hold the generator, itself or in what was made of it."""
