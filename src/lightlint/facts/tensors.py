@@ -8,6 +8,7 @@ from lightlint.facts.bindings import Kind
 from lightlint.facts.classes import MODULE, Classes
 from lightlint.facts.hooks import Hooks
 from lightlint.facts.names import Names
+from lightlint.facts.reaching import Reaching
 from lightlint.facts.values import Values
 
 FACTORIES = {
@@ -24,18 +25,31 @@ _KEEPING = {
 }  # fmt: skip
 _REDUCING = {"sum", "mean", "max", "min", "prod", "norm", "std", "numel"}
 _NUMBERS = {f"builtins.{name}" for name in ("len", "float", "int", "max", "min", "sum")}
+# functions of torch whose result lies where their first argument does, beside which numbers may stand
+_FUNCTIONS = {
+    f"torch.{name}"
+    for name in (
+        "exp", "log", "sqrt", "rsqrt", "square", "abs", "sin", "cos", "tan", "tanh", "sigmoid", "pow", "clamp", "neg", "erf",
+        "reciprocal", "floor", "ceil", "round", "cumsum", "cumprod", "flip", "roll", "tril", "triu", "unsqueeze", "flatten",
+        "reshape", "outer", "ger", "matmul", "mm", "kron", "mul", "add", "sub", "div", "softmax",
+    )
+}  # fmt: skip
+_JOINING = {"torch.stack", "torch.cat", "torch.concat", "torch.hstack", "torch.vstack"}
 _OF_ANY_SIZE = {"torch.tensor", "torch.as_tensor"}
-_DEPTH = 6
+_ARITHMETIC = (cst.Add, cst.Subtract, cst.Multiply, cst.Divide, cst.FloorDivide, cst.Power)
+_DEPTH = 24
 
 
 class Tensors:
     """The tensors of one file, followed through names, methods and functions of the file."""
 
-    def __init__(self, names: Names, classes: Classes, hooks: Hooks, values: Values) -> None:
+    def __init__(self, names: Names, classes: Classes, hooks: Hooks, values: Values, reaching: Reaching) -> None:
         self._classes = classes
         self._names = names
         self._hooks = hooks
         self._values = values
+        self._reaching = reaching
+        self._known: dict[tuple[cst.CSTNode, tuple[int, ...], bool], bool] = {}
 
     def is_made_here(
         self, value: cst.CSTNode | None, path: tuple[int, ...] = (), depth: int = 0, *, any_size: bool = False
@@ -44,22 +58,52 @@ class Tensors:
         at least one dimension for `torch.tensor` unless `any_size` is asked for, and that was not moved since."""
         if depth > _DEPTH or value is None:
             return False
+        key = (value, path, any_size)
+        if key not in self._known:
+            self._known[key] = False  # what is made of itself alone is made of nothing
+            self._known[key] = self._is_made_here(value, path, depth, any_size=any_size)
+        return self._known[key]
+
+    def _is_made_here(self, value: cst.CSTNode, path: tuple[int, ...], depth: int, *, any_size: bool) -> bool:
         if path:
             return self._part(value, path, depth + 1, any_size=any_size)
         match value:
             case cst.Name():
-                found = self._names.bindings.lookup(value)
-                only = found[0] if len(found) == 1 and found[0].kind is Kind.ASSIGN else None
-                return only is not None and self.is_made_here(only.value, only.path, depth + 1, any_size=any_size)
+                found = self._reaching.bindings(value)
+                return bool(found) and all(
+                    each.kind is Kind.ASSIGN and self.is_made_here(each.value, each.path, depth + 1, any_size=any_size)
+                    for each in found
+                )
             case cst.Subscript():
                 return self.is_made_here(value.value, (), depth + 1, any_size=any_size)
             case cst.BinaryOperation():
-                both = (value.left, value.right)
-                sides = [self.is_made_here(side, (), depth + 1, any_size=any_size) for side in both]
-                return all(sides) or (any(sides) and any(self._is_number(side, depth) for side in both))
+                return self._is_result(value, depth, any_size=any_size)
+            case cst.UnaryOperation(operator=cst.Minus()):
+                return self.is_made_here(value.expression, (), depth + 1, any_size=any_size)
             case cst.Call():
                 return self._is_made_by(value, depth, any_size=any_size)
         return False
+
+    def _is_result(self, value: cst.BinaryOperation, depth: int, *, any_size: bool) -> bool:
+        """Whether arithmetic gives such a tensor: one that has a dimension takes numbers and tensors of its own device only."""
+        both = (value.left, value.right)
+        if isinstance(value.operator, _ARITHMETIC):
+            sized = [side for side in both if self.is_made_here(side, (), depth + 1)]
+            if len(sized) == 1 and self._may_be_number(both[0] if sized[0] is both[1] else both[1]):
+                return True
+        sides = [self.is_made_here(side, (), depth + 1, any_size=any_size) for side in both]
+        return all(sides) or (any(sides) and any(self._is_number(side, depth) for side in both))
+
+    def _may_be_number(self, value: cst.BaseExpression) -> bool:
+        """Whether a value may be a number: a name, an attribute, or arithmetic with such."""
+        match value:
+            case cst.BinaryOperation():
+                return self._may_be_number(value.left) and self._may_be_number(value.right)
+            case cst.UnaryOperation():
+                return self._may_be_number(value.expression)
+            case cst.Call():
+                return (self._names.call(value) or "").startswith("math.") or self._names.call(value) in _NUMBERS
+        return isinstance(value, (cst.Name, cst.Attribute, cst.Integer, cst.Float))
 
     def _is_number(self, value: cst.BaseExpression, depth: int) -> bool:
         """Whether a value is a number, or a tensor without dimensions made of one that was made here: `counts.sum()`."""
@@ -77,8 +121,11 @@ class Tensors:
         if name in FACTORIES:
             first = call.args[0].value if call.args else None
             sized = isinstance(first, (cst.List, cst.Tuple, cst.ListComp)) or name not in _OF_ANY_SIZE
+            sized = sized and not (isinstance(first, cst.Tuple) and not first.elements)  # `torch.zeros(())`
             elsewhere = {"device", "requires_grad"} & {arg.keyword.value for arg in call.args if arg.keyword}
             return (sized or any_size) and not elsewhere and not self._names.has_star(call)
+        if name in _FUNCTIONS | _JOINING:
+            return self._is_computed(call, depth, any_size=any_size)
         if isinstance(call.func, cst.Attribute) and self._is_moved_nowhere(call):
             return self.is_made_here(call.func.value, (), depth + 1, any_size=any_size)
         if isinstance(call.func, cst.Attribute) and call.func.attr.value in _KEEPING and not name.startswith("torch."):
@@ -86,6 +133,19 @@ class Tensors:
         callee = self._hooks.callee(call)
         returns = self._values.returns(callee) if callee is not None and not callee.decorators else []
         return bool(returns) and all(self.is_made_here(each, (), depth + 1, any_size=any_size) for each in returns)
+
+    def _is_computed(self, call: cst.Call, depth: int, *, any_size: bool) -> bool:
+        """Whether a function of torch gives such a tensor: `torch.exp(-x / 2)`, `torch.stack([x, y])`."""
+        given = [arg.value for arg in call.args if arg.keyword is None and not arg.star]
+        words = {arg.keyword.value for arg in call.args if arg.keyword}
+        if not given or words - {"dim", "axis", "min", "max", "dims"} or self._names.has_star(call):
+            return False
+        if self._names.call(call) in _JOINING:
+            parts = given[0].elements if isinstance(given[0], (cst.List, cst.Tuple)) else ()
+            return bool(parts) and all(
+                self.is_made_here(each.value, (), depth + 1, any_size=any_size) for each in parts
+            )
+        return self.is_made_here(given[0], (), depth + 1, any_size=any_size)
 
     def _is_moved_nowhere(self, call: cst.Call) -> bool:
         """Whether a call is `x.to(self.device)` in the `__init__` of a LightningModule, whose device is the CPU by then."""
