@@ -39,14 +39,53 @@ class Schedules:
         made = self._maker(receiver)
         if made is None or not made.args:
             return None
-        optimizer, owner = self._names.key(made.args[0].value), self._tree.owner(call)
-        for update in self._facts.updates.updates(owner):
-            same = self._tree.loops(update.call)[:1] == loops[:1] and self._names.key(update.optimizer) == optimizer
+        for update in self._facts.updates.updates(self._tree.owner(call)):
+            same = self._tree.loops(update.call)[:1] == loops[:1] and self._is_of(made.args[0].value, update.optimizer)
             size = self._window(update.call, loops[0]) if same else None
             if size is not None:
                 lengths = [part for arg in made.args[1:] for part in self._parts(arg.value, 0)]
                 return size if self._count_updates(lengths, size) else None
         return None
+
+    def _is_of(self, given: cst.BaseExpression, optimizer: cst.BaseExpression) -> bool:
+        """Whether the optimizer that a scheduler is given is one that is stepped: by its name, or by the call that made it."""
+        if self._tree.owner(given) is self._tree.owner(optimizer) or "." in self._names.key(given):
+            return self._names.key(given) == self._names.key(optimizer)
+        made = {origin.call for origin in self._facts.values.origins(given)}
+        return None not in made and made == {origin.call for origin in self._facts.values.origins(optimizer)} != set()
+
+    def too_few_epochs(self, call: cst.Call, made: cst.Call) -> tuple[int, int] | None:
+        """The epochs that a `OneCycleLR` is made for, and how many of the same loader step it for each batch, where
+        these surely are more."""
+        loops = [each for each in self._tree.loops(call) if isinstance(each, cst.For)]
+        epochs, size = (self._names.argument(made, *each) for each in (("epochs", 3), ("steps_per_epoch", 4)))
+        if len(loops) < 2 or epochs is None or size is None or self._names.argument(made, "total_steps", 2) is not None:
+            return None
+        planned, real = self._names.constant(epochs.value), self._repetitions(loops[1])
+        counted = self._names.call(size.value) == "builtins.len" and isinstance(size.value, cst.Call)
+        drawn = size.value.args[0].value if isinstance(size.value, cst.Call) and counted else None
+        loader = self._facts.values.iterated(loops[0].iter)
+        if drawn is None or not isinstance(planned, int) or real <= planned or not self._is_one(drawn, loader):
+            return None
+        tested = any(self._tree.contains(loops[1], test) for test, _ in self._facts.conditions(call))
+        tried = any(isinstance(each, cst.Try) for each in self._tree.ancestors(call))
+        body = loops[1].body
+        left = [*self._tree.within(body, cst.Break, cst.Return), *self._tree.within(body, cst.Continue, cst.Raise)]
+        return None if tested or tried or left else (planned, real)
+
+    def _repetitions(self, loop: cst.For) -> int:
+        """How often a loop over a `range` of known bounds repeats, 0 for any other."""
+        source = self._facts.values.iterated(loop.iter)
+        if not isinstance(source, cst.Call) or self._names.call(source) != "builtins.range":
+            return 0
+        bounds = [self._names.constant(arg.value) for arg in source.args]
+        numbers = [each for each in bounds if isinstance(each, int)]
+        return len(range(*numbers)) if len(numbers) == len(bounds) in {1, 2} else 0
+
+    def _is_one(self, loader: cst.BaseExpression, other: cst.CSTNode) -> bool:
+        made = {origin.call for origin in self._facts.values.origins(loader)}
+        known = len(made) == 1 and None not in made
+        return known and made == {origin.call for origin in self._facts.values.origins(other)}
 
     def _window(self, step: cst.Call, loop: Loop) -> cst.BaseExpression | None:
         """The number of batches that an optimizer waits for, also where it steps behind the last one as well."""
@@ -70,7 +109,10 @@ class Schedules:
         else:
             values = self._facts.reaching.sources(receiver)
         only = values[0] if len(values) == 1 else None
-        return only if isinstance(only, cst.Call) else None
+        if isinstance(only, cst.Call):
+            return only
+        origin = self._facts.values.constructor(receiver)  # of a function of this file that gives it with other things
+        return origin.call if origin is not None else None
 
     def _parts(self, expression: cst.BaseExpression, depth: int) -> list[cst.BaseExpression]:
         """An expression, and what the names in it are bound to once, and so on."""
@@ -88,7 +130,11 @@ class Schedules:
     def _count_updates(self, lengths: list[cst.BaseExpression], size: cst.BaseExpression) -> bool:
         """Whether lengths are a number of batches that is divided by the size of the window, which they take no other use of."""
         divided, uses = False, 0
+        bound = self._names.bindings.lookup(size) if isinstance(size, cst.Name) else []
+        values = [each.value for each in bound]  # a name and its value are one use
         for part in dict.fromkeys(lengths):
+            if part in values:
+                continue
             spelled = [*self._tree.within(part, cst.Name, cst.Attribute), *self._tree.within(part, cst.Integer)]
             uses += sum(self._is_size(each, size) for each in spelled)
             for quotient in self._tree.within(part, cst.BinaryOperation):

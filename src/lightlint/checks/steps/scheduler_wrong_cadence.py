@@ -37,6 +37,14 @@ class SchedulerWrongCadence(Check):
             )
             return
         name = origin.name.removeprefix(_ROOM) if origin is not None else ""
+        made = origin.call if origin is not None and name == "OneCycleLR" else None
+        few = self.facts.updates.schedules.too_few_epochs(call, made) if made is not None else None
+        if few is not None:
+            self.report(
+                call,
+                f"steps `{name}` through {few[1]} epochs, although its length counts {few[0]}: it raises ValueError",
+            )
+            return
         lengths = _WARMUP if _WITH_WARMUP.match(name) else _LENGTHS.get(name, ())
         name = name.rpartition(".")[2]
         loops = self.tree.loops(call) or self._outside(call)
@@ -51,7 +59,10 @@ class SchedulerWrongCadence(Check):
                 call, f"steps `{name}` once an epoch, although its length counts batches: it hardly leaves its start"
             )
         elif (
-            kind is LoopKind.BATCH and name != "OneCycleLR" and len(loops) > 1 and self._counts_epochs(length, loops[1])
+            kind is LoopKind.BATCH
+            and (name != "OneCycleLR" or self.names.argument(origin.call, "steps_per_epoch", 4) is None)
+            and len(loops) > 1
+            and self._counts_epochs(length, loops[1])
         ):
             self.report(
                 call,
