@@ -10,6 +10,7 @@ import libcst as cst
 
 from lightlint.facts.bindings import Binding, Kind
 from lightlint.facts.class_indices import ClassIndices
+from lightlint.facts.origins import Origin
 from lightlint.facts.unknown import UNKNOWN
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ _FUNCTIONS = {
 }
 _SCALING = ("scale", "accum", "weight", "norm")  # in the name of a factor: it may be a division
 _FUNCTIONAL = "torch.nn.functional."
+_PARTIAL = "functools.partial"
 _DEPTH = 7
 _HELD_DEPTH = 3
 _CLASSES = {f"torch.nn.{name}" for name in _FUNCTIONS.values()}
@@ -65,14 +67,25 @@ class Criteria:
             return None  # a criterion, once made, is a value
         else:
             origins = self._facts.values.origins(call.func)
-            kinds = {origin.name for origin in origins}
+            kinds = {self._partial(origin) or origin.name for origin in origins}
             name = kinds.pop().removeprefix("torch.nn.") if len(kinds) == 1 and kinds <= _CLASSES else ""
             made_by = origins[0].call if len(origins) == 1 else None
+            if made_by is not None and names.call(made_by) == _PARTIAL and _gives_more(call):
+                made_by = None
         given = names.argument(call, "input", 0)
         target = names.argument(call, "target", 1)
         if not name or given is None or given.star:
             return None
         return Criterion(name, given.value, target.value if target else None, made_by)
+
+    def _partial(self, origin: Origin) -> str:
+        """The class that stands for what `partial(F.kl_div, reduction="sum")` computes, once it is given both values."""
+        args = origin.call.args if origin.call is not None and origin.name == _PARTIAL else ()
+        plain = [arg for arg in args if arg.keyword is None]
+        held = {arg.keyword.value for arg in args if arg.keyword} & {"input", "target"}
+        name = self._facts.names.of(plain[0].value) or "" if len(plain) == 1 and not plain[0].star and not held else ""
+        kind = _FUNCTIONS.get(name.removeprefix(_FUNCTIONAL)) if name.startswith(_FUNCTIONAL) else None
+        return f"torch.nn.{kind}" if kind else ""
 
     def _kept_function(self, func: cst.BaseExpression, depth: int = 0) -> str:
         """The function of torch that an attribute of `self`, or a parameter, surely holds; else empty."""
@@ -172,3 +185,8 @@ class Criteria:
         divides = any(isinstance(each.operator, cst.Divide) for each in tree.within(factor, cst.BinaryOperation))
         named = any(part in word for word in words for part in _SCALING)
         return bool(tree.within(factor, cst.Call)) or divides or named
+
+
+def _gives_more(call: cst.Call) -> bool:
+    """Whether a call gives more than the two values that a loss compares: it may overrule what was given before."""
+    return len(call.args) > 2 or any(arg.keyword.value not in {"input", "target"} for arg in call.args if arg.keyword)
