@@ -6,11 +6,13 @@ import libcst as cst
 
 from lightlint.check import Check, Repair
 from lightlint.facts.keywords import keywords
+from lightlint.facts.loops import LoopKind
 from lightlint.facts.world import TRAINER
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import drop_statement, remove_argument
 
 _SWITCHES = {"torch.autograd.set_detect_anomaly", "torch.autograd.anomaly_mode.set_detect_anomaly"}
+_BLOCKS = {"torch.autograd.detect_anomaly", "torch.autograd.anomaly_mode.detect_anomaly", *_SWITCHES}
 _DEBUG = re.compile(r"debug|test|nan|anomal|repro", re.IGNORECASE)
 
 
@@ -24,6 +26,26 @@ class AnomalyModeLeftOn(Check):
             self._check_switch(call)
         elif name == TRAINER:
             self._check_trainer(call)
+
+    def visit_With(self, block: cst.With) -> None:
+        """A block around the whole training: not around the few steps in question."""
+        for item in block.items:
+            call = item.item
+            if not isinstance(call, cst.Call) or self.names.call(call) not in _BLOCKS:
+                continue
+            given = self.names.argument(call, "mode", 0) if self.names.call(call) in _SWITCHES else None
+            on = given is None or self.names.constant(given.value) is True
+            if on and not self._is_meant(call) and self._trains(block.body):
+                self.report(call, _MESSAGE)
+
+    def _trains(self, body: cst.CSTNode) -> bool:
+        """Whether a body runs a loop over epochs, or over all batches of a loader, that goes backward in each."""
+        loops = [each for part in self.facts.steps.bodies(body) for each in self.tree.own(part, cst.For)]
+        return any(
+            self.facts.steps.runs(each.body, self.loops.is_backward)
+            and (self.loops.kind(each) is LoopKind.EPOCH or self.loops.is_one_pass(each))
+            for each in loops
+        )
 
     def _check_switch(self, call: cst.Call) -> None:
         given = self.names.argument(call, "mode", 0)
