@@ -66,6 +66,11 @@ class Datasets:
         default = option_default(self._facts.tree, self._names, given.values[0])
         return default if default is not UNKNOWN else self._by_default(given.values[0])
 
+    def number(self, value: cst.BaseExpression) -> object:
+        """A constant, also the default of a parameter that no call in sight gives."""
+        constant = self._names.constant(value)
+        return constant if constant is not UNKNOWN else self._by_default(value)
+
     def _by_default(self, value: cst.BaseExpression) -> object:
         """The default of the parameter that a value is, where no call in sight gives it."""
         found = self._names.bindings.lookup(value) if isinstance(value, cst.Name) else []

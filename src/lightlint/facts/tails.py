@@ -109,20 +109,33 @@ def _batches(facts: FileFacts, loop: cst.For) -> int | None:
     size, last = names.argument(loader, "batch_size", 1), names.argument(loader, "drop_last", 8)
     number = names.constant(size.value) if size is not None else 1
     dropped = names.constant(last.value) if last is not None else False
-    rows = _rows_of_dataset(facts, facts.loading.dataset(loader))
+    rows = rows_of_dataset(facts, facts.loading.dataset(loader))
     known = rows is not None and isinstance(number, int) and number > 0 and isinstance(dropped, bool)
     if not known or any(samplers) or rows is None or not isinstance(number, int):
         return None
     return rows // number if dropped else -(-rows // number)
 
 
-def _rows_of_dataset(facts: FileFacts, dataset: cst.BaseExpression | None) -> int | None:
+def rows_of_dataset(facts: FileFacts, dataset: cst.BaseExpression | None) -> int | None:
     """The length of a TensorDataset: that of any of its tensors."""
     made = facts.values.constructor(dataset)
     if made is None or made.name != "torch.utils.data.TensorDataset" or made.call is None:
         return None
     found = (_rows(facts, arg.value, 0) for arg in made.call.args if not arg.star)
     return next((each for each in found if each is not None), None)
+
+
+def is_table(facts: FileFacts, dataset: cst.BaseExpression | None) -> bool:
+    """Whether the first tensor of a TensorDataset surely has two dimensions."""
+    made = facts.values.constructor(dataset)
+    call = made.call if made is not None and made.name == "torch.utils.data.TensorDataset" else None
+    sources = facts.reaching.sources(call.args[0].value) if call is not None and call.args else []
+    only = sources[0] if len(sources) == 1 else None
+    if not isinstance(only, cst.Call) or facts.names.call(only) not in _FACTORIES or facts.names.has_star(only):
+        return False
+    sizes = [arg.value for arg in only.args if arg.keyword is None]
+    shown = sizes[0] if len(sizes) == 1 else None
+    return len(shown.elements if isinstance(shown, (cst.Tuple, cst.List)) else sizes) == 2
 
 
 def _rows(facts: FileFacts, tensor: cst.BaseExpression, depth: int) -> int | None:
@@ -140,6 +153,8 @@ def _rows(facts: FileFacts, tensor: cst.BaseExpression, depth: int) -> int | Non
         return _rows(facts, made.func.value, depth + 1)
     else:
         return None
-    value = facts.names.constant(given.value) if given is not None else None
-    first = value[0] if isinstance(value, list) and value else value
+    size = given.value if given is not None else None
+    if isinstance(size, (cst.Tuple, cst.List)) and size.elements:
+        size = size.elements[0].value
+    first = facts.datasets.number(size) if size is not None else None
     return first if isinstance(first, int) else None
