@@ -13,6 +13,7 @@ from typing import Protocol
 from lightlint.finding import Edit, Excerpt, Location
 from lightlint.sources.lexical import LogicalLine, logical_lines
 
+_CELL_MARK = re.compile(r"^# ?(?:%%|In ?\[)", re.MULTILINE)
 _LINE_END = re.compile(r"\r\n|\r|\n")
 
 
@@ -76,6 +77,11 @@ class Source:
     @property
     def is_notebook(self) -> bool:
         return bool(self.cells)
+
+    @cached_property
+    def is_in_cells(self) -> bool:
+        """Whether a script is written in cells, which an editor runs one by one: `# %%`, or a notebook's `# In[3]:`."""
+        return bool(_CELL_MARK.search(self.text))
 
     @cached_property
     def shown(self) -> str:

@@ -12,7 +12,6 @@ from lightlint.finding import Tier
 
 _LAUNCHES = {"fit", "validate", "test", "predict", "launch"}
 _NO_SCRIPTS = re.compile(r"(?:__init__|__main__|conftest|setup|test_\w*|\w*_test)\.py")
-_CELLS = re.compile(r"^# ?(?:%%|In ?\[)", re.MULTILINE)
 _ASKS_FOR_MAIN = {"__name__", "__main__", "parent_process", "current_process"}
 
 
@@ -20,7 +19,7 @@ class MainGuardMissing(Check):
     def visit_Module(self, module: cst.Module) -> None:
         """One finding a file, since one guard cures all: at the first line that surely fails, else at the first."""
         source = self.facts.source
-        if source.is_notebook or _NO_SCRIPTS.fullmatch(self.facts.path.name) or _CELLS.search(source.text):
+        if source.is_notebook or _NO_SCRIPTS.fullmatch(self.facts.path.name) or source.is_in_cells:
             return
         found = list(self._starts_at_top(module))
         sure = [each for each in found if each[1].pickles]

@@ -123,7 +123,9 @@ class DiscardedTensorResult(Check):
 
     def _is_wanted(self, statement: cst.Expr, call: cst.Call) -> bool:
         """Whether the statement may stand for what it raises, or shows: a cell shows its last expression."""
-        shown = self.facts.source.cell_at(self.facts.span(statement)[0]) is not None
+        source = self.facts.source
+        marked = source.is_in_cells and self.tree.owner(statement) is self.tree.module
+        shown = marked or source.cell_at(self.facts.span(statement)[0]) is not None
         return shown or is_expected(self.tree, self.names, call)
 
     def _repair(self, statement: cst.Expr, name: str) -> Repair:
