@@ -7,20 +7,26 @@ import libcst as cst
 from lightlint.check import Check, Repair
 from lightlint.facts.bindings import dotted_name
 from lightlint.facts.loading import LOADER, Driver
+from lightlint.facts.samplers import SAMPLERS, Samplers
 from lightlint.facts.streams import Stream, training_streams
 from lightlint.facts.tree import Loop
 from lightlint.fixes.edits import insert_before
 
-_SAMPLERS = {"torch.utils.data.distributed.DistributedSampler", "torch.utils.data.DistributedSampler"}
 _DEPTH = 3
 
 
 class MissingSetEpoch(Check):
+    @property
+    def _samplers(self) -> Samplers:
+        return Samplers(self.facts)
+
     def visit_Call(self, call: cst.Call) -> None:
-        if self.names.call(call) not in _SAMPLERS or not self._shuffles(call) or self._is_set():
+        if self.names.call(call) not in SAMPLERS or not self._samplers.shuffles(call):
             return
         for loader, driver in self.facts.loading.training.items():
-            if driver is Driver.LOOP and self._sampler(loader) is call:
+            if driver is Driver.LOOP and self._samplers.of(loader) is call:
+                if self._samplers.is_told(call, loader):
+                    return
                 places = (each for each in self._epochs(loader) if not self._is_seeded_anew(each[0], call))
                 place = next(places, None)
                 if place is not None:
@@ -30,6 +36,8 @@ class MissingSetEpoch(Check):
                         repair=self._repair(*place) if self._is_always_sampled(loader) else None,
                     )
                 return
+        if self._samplers.is_told(call, None):
+            return
         if any(self._draws(stream, call) for stream in training_streams(self.facts)):
             self.report(call, "`set_epoch` is never called: every epoch draws the same order")
 
@@ -37,7 +45,7 @@ class MissingSetEpoch(Check):
         """Whether a stream goes over one loader again and again that has the sampler."""
         loader = self.values.constructor(stream.drawn)
         made = loader.call if loader is not None and loader.name == LOADER else None
-        if made is None or self._sampler(made) is not sampler or self.tree.contains(stream.loop, made):
+        if made is None or self._samplers.of(made) is not sampler or self.tree.contains(stream.loop, made):
             return False
         return not self._is_seeded_anew(stream.loop, sampler)
 
@@ -49,51 +57,15 @@ class MissingSetEpoch(Check):
         fixed = seed is not None and isinstance(self.names.constant(seed.value), int)
         return not fixed and self.facts.steps.comes_in(loop, sampler)
 
-    def _shuffles(self, call: cst.Call) -> bool:
-        """Whether a sampler surely shuffles: by default, or as every call of the function around it, or one, asks."""
-        given = self.names.argument(call, "shuffle", 3)
-        if given is None:
-            return not self.names.has_star(call)
-        if self.names.constant(given.value) is True:
-            return True
-        function = self.tree.function(call)
-        if not isinstance(given.value, cst.Name) or function is None:
-            return False
-        calls = self.hooks.calls_of.get(function, ())
-        values = [self.values.given(function, each, given.value.value) for each in calls]
-        return any(self.names.constant(each) is True for each in values if each is not None)
-
-    def _is_set(self) -> bool:
-        """Whether something tells a sampler, or whatever holds one, the epoch."""
-        attributes = self.tree.all(cst.Attribute)
-        return any(each.attr.value == "set_epoch" or self._sets_epoch(each) for each in attributes)
-
-    def _sets_epoch(self, attribute: cst.Attribute) -> bool:
-        """Whether a sampler's `epoch` is assigned."""
-        stored = isinstance(self.tree.parent(attribute), (cst.AssignTarget, cst.AugAssign))
-        if not stored or attribute.attr.value != "epoch":
-            return False
-        origin = self.values.constructor(attribute.value)
-        return "sampler" in dotted_name(attribute.value) or (origin is not None and origin.name in _SAMPLERS)
-
-    def _sampler(self, loader: cst.Call) -> cst.Call | None:
-        """The one sampler that a loader is given where it gets any."""
-        sources = [each for each in self._samplers(loader) if dotted_name(each) != "None"]
-        origins = {each.call for source in sources for each in self.values.origins(source)}
-        return origins.pop() if len(origins) == 1 else None
-
-    def _samplers(self, loader: cst.Call) -> list[cst.BaseExpression]:
-        given = self.facts.workers.given(loader, "sampler", 3)
-        return [each for value in given.values for each in self.facts.reaching.sources(value)]
-
     def _is_always_sampled(self, loader: cst.Call) -> bool:
         """Whether a loader has that sampler in runs of a single process too, so that it can be told the epoch."""
         always = self.facts.workers.given(loader, "sampler", 3).always
-        return always and not any(dotted_name(each) == "None" for each in self._samplers(loader))
+        return always and not any(dotted_name(each) == "None" for each in self._samplers.given(loader))
 
     def _epochs(self, loader: cst.Call) -> Iterator[tuple[Loop, cst.BaseExpression | None]]:
         """The epoch loops in which a loader is drawn to its end, each with what it is called there if that is known."""
-        for loop in self.tree.all(cst.For):
+        training_first = sorted(self.tree.all(cst.For), key=lambda loop: not self.loops.is_backward_in(loop.body))
+        for loop in training_first:
             drawn = self.values.iterated(loop.iter)
             if any(origin.call is loader for origin in self.values.origins(drawn)):
                 yield from self._around(loop, drawn if isinstance(drawn, cst.BaseExpression) else None, loader)
@@ -138,5 +110,6 @@ class MissingSetEpoch(Check):
         counted = self.names.call(loop.iter) == "builtins.range"
         if not key or not counted or not isinstance(loop.target, cst.Name) or not isinstance(first, cst.BaseStatement):
             return None
+        key = self.code.text_of(drawn) if isinstance(drawn, cst.Subscript) else key
         draft = insert_before(self.code, first, f"{key}.sampler.set_epoch({loop.target.value})")
         return Repair("tell the sampler the epoch", draft)
