@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from lightlint.facts.bindings import dotted_name
+from lightlint.facts.hand_clipping import hand_clip
 from lightlint.facts.scaling import Scaling
 from lightlint.facts.schedules import Schedules
 
@@ -142,6 +143,10 @@ class Updates:
         """Whether a call clips gradients."""
         return self._names.of(call.func) in _CLIPS
 
+    def clips_by_hand(self, call: cst.Call) -> cst.For | None:
+        """The loop over parameters in which a call clamps their gradients."""
+        return hand_clip(self._facts.tree, self._names, call)
+
     def is_scheduler_step(self, call: cst.Call) -> bool:
         """Whether a call steps what surely is one of torch's learning-rate schedulers, or of those Transformers makes."""
         if self._names.method(call) != "step" or not isinstance(call.func, cst.Attribute):
@@ -166,12 +171,12 @@ class Updates:
         helper = self._facts.hooks.callee(call)
         return helper is not None and not self._facts.steps.leads(call, self._facts.loops.is_backward)
 
-    def handles_gradients(self, owner: Owner) -> bool:
-        """Whether a function reads or writes `.grad` by itself."""
+    def handles_gradients(self, owner: Owner, besides: cst.CSTNode | None = None) -> bool:
+        """Whether a function reads or writes `.grad` by itself, outside of one statement if that is given."""
         return any(
             each.attr.value == "grad" and dotted_name(each) != "torch.autograd.grad"
             for each in self._facts.tree.within(body_of(owner), cst.Attribute)
-            if not self._is_called(each)
+            if not self._is_called(each) and not (besides is not None and self._facts.tree.contains(besides, each))
         )
 
     def _is_called(self, attribute: cst.Attribute) -> bool:

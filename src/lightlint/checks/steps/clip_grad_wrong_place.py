@@ -16,32 +16,36 @@ _MAYBE_BACKWARD = re.compile(r"backward|train|update|optim|step|learn", re.IGNOR
 
 class ClipGradWrongPlace(Check):
     def visit_Call(self, call: cst.Call) -> None:
-        clip = call if self.facts.updates.clips(call) else self._clip_of_helper(call)
-        if clip is None or self._is_measurement(clip):
+        by_hand = self.facts.updates.clips_by_hand(call)
+        clip = call if by_hand is not None or self.facts.updates.clips(call) else self._clip_of_helper(call)
+        if clip is None or (by_hand is None and self._is_measurement(clip)):
             return
         owner = self.tree.owner(call)
         updates = self.facts.updates.updates(owner)
         if len({self.names.key(update.optimizer) for update in updates}) != 1:
             return
-        reason = self._reason(call, owner, updates)
+        reason = self._reason(by_hand or call, owner, updates)
         if reason and not self.facts.steps.leaves_sight(updates[0].optimizer):
+            draft = self._draft(call, updates) if by_hand is None else None
+            kept = by_hand is None and not isinstance(self.tree.parent(call), cst.Expr)
             self.report(
                 call,
                 f"clips gradients {reason}, so it changes nothing",
-                repair=Repair("clip before the step", self._draft(call, updates), Applicability.UNSAFE),
-                tier=None if isinstance(self.tree.parent(call), cst.Expr) else Tier.WARNING,
+                repair=Repair("clip before the step", draft, Applicability.UNSAFE),
+                tier=Tier.WARNING if kept else None,
             )
 
     def _clip_of_helper(self, call: cst.Call) -> cst.Call | None:
         """The clipping that a call is for: of a helper of this file that does nothing else with gradients."""
         helper = self.hooks.callee(call) if isinstance(self.tree.parent(call), cst.Expr) else None
         inner = self.facts.updates.own(helper) if helper is not None else []
-        clip = next((each for each in inner if self.facts.updates.clips(each)), None)
-        if helper is None or clip is None or self.facts.updates.handles_gradients(helper):
+        facts = self.facts.updates
+        clip = next((each for each in inner if facts.clips(each) or facts.clips_by_hand(each)), None)
+        if helper is None or clip is None or facts.handles_gradients(helper, besides=facts.clips_by_hand(clip)):
             return None
         others = any(self._may_step(each) or _MAYBE_BACKWARD.search(self.names.method(each)) for each in inner)
-        kept = not isinstance(self.tree.parent(clip), (cst.Expr, cst.Return))
-        return None if others or kept or self.facts.updates.clears(helper) else clip
+        kept = facts.clips(clip) and not isinstance(self.tree.parent(clip), (cst.Expr, cst.Return))
+        return None if others or kept or facts.clears(helper) else clip
 
     def _is_measurement(self, clip: cst.Call) -> bool:
         """Whether the norm is kept and the limit is none, or too high to be one, or out of sight."""
@@ -53,13 +57,13 @@ class ClipGradWrongPlace(Check):
             named or (isinstance(value, (int, float)) and value <= _HIGH)
         )
 
-    def _reason(self, clip: cst.Call, owner: cst.FunctionDef | cst.Module, updates: list[Update]) -> str:
+    def _reason(self, clip: cst.Call | cst.For, owner: cst.FunctionDef | cst.Module, updates: list[Update]) -> str:
         facts, flow = self.facts.updates, self.facts.flow(owner)
         clears = facts.clears(owner)
         if len(clears) != len(facts.clears_of(owner, updates[0].optimizer)):
             clears = [each for each in clears if self._clears_all(each, clip, updates[0])]
         backwards = facts.backwards(owner)
-        if not clears or not backwards or facts.handles_gradients(owner):
+        if not clears or not backwards or facts.handles_gradients(owner, besides=clip):
             return ""
         steps = [each for each in facts.own(owner) if self._may_step(each)]
         if any(not flow.reaches(clip, [each]) and not flow.reaches(each, [clip]) for each in clears):
@@ -67,14 +71,14 @@ class ClipGradWrongPlace(Check):
         hidden = [each for each in facts.own(owner) if _MAYBE_BACKWARD.search(self.names.method(each))]
         hidden = [each for each in hidden if not facts.is_quiet(each)]
         if not any(flow.reaches(each, [clip], avoiding=clears) for each in (*backwards, *hidden)):
-            return "when there are none yet"
+            return "when there are none yet" if isinstance(clip, cst.Call) else ""  # `None.clamp_` would have raised
         if flow.reaches(clip, clears) and not any(flow.reaches(clip, [each], avoiding=clears) for each in steps):
             return "that are cleared before any step uses them"
         if self._is_last(clip, clears, steps, owner):
             return "that the next call clears before it steps"
         return ""
 
-    def _is_last(self, clip: cst.Call, clears: list[cst.Call], steps: list[cst.Call], owner: Owner) -> bool:
+    def _is_last(self, clip: cst.Call | cst.For, clears: list[cst.Call], steps: list[cst.Call], owner: Owner) -> bool:
         """Whether a function that updates once clips behind its step, and clears before it in each call."""
         flow = self.facts.flow(owner)
         if not isinstance(owner, cst.FunctionDef) or self.tree.loops(clip) or flow.reaches(clip, [*steps, *clears]):
@@ -83,11 +87,12 @@ class ClipGradWrongPlace(Check):
             bool(steps) and all(flow.always_before(each, clears) for each in steps) and flow.always_before(clip, steps)
         )
 
-    def _clears_all(self, clear: cst.Call, clip: cst.Call, update: Update) -> bool:
+    def _clears_all(self, clear: cst.Call, clip: cst.Call | cst.For, update: Update) -> bool:
         """Whether a `zero_grad()` clears what is clipped: of the optimizer, or of the module whose parameters they are."""
         receiver = self.names.key(clear.func.value) if isinstance(clear.func, cst.Attribute) else ""
-        given = self.names.argument(clip, "parameters", 0)
-        clipped = given.value.func if given is not None and isinstance(given.value, cst.Call) else None
+        given = self.names.argument(clip, "parameters", 0) if isinstance(clip, cst.Call) else None
+        drawn = clip.iter if isinstance(clip, cst.For) else given.value if given is not None else None
+        clipped = drawn.func if isinstance(drawn, cst.Call) else None
         module = self.names.key(clipped.value) if isinstance(clipped, cst.Attribute) else ""
         return bool(receiver) and receiver in {self.names.key(update.optimizer), module}
 
