@@ -43,6 +43,28 @@ def live_state(tree: Tree, names: Names, value: cst.CSTNode | None) -> cst.Call 
     return None
 
 
+def live_parameters(names: Names, value: cst.CSTNode | None) -> cst.Call | None:
+    """The `x.parameters()` (or `x.named_parameters()`, `x.state_dict()`) call whose tensors a list, or a dict by name, shares."""
+    match value:
+        case cst.Call(args=[only]) if names.call(value) in {"builtins.list", "builtins.tuple", *_SHALLOW}:
+            return _holding(only.value)
+        case cst.ListComp(for_in=cst.CompFor(target=cst.Name() as name, iter=iterable)):
+            return _holding(iterable) if _is_same(value.elt, name) and not value.for_in.inner_for_in else None
+        case cst.DictComp(for_in=cst.CompFor(target=cst.Tuple(elements=[_, second]), iter=iterable)):
+            return _holding(iterable) if _is_same(value.value, second.value) else None
+    return None
+
+
+def _holding(drawn: cst.BaseExpression) -> cst.Call | None:
+    """The call that gives a module's own tensors to what is drawn: `net.parameters()`, `net.state_dict()` of its `values()`."""
+    if not isinstance(drawn, cst.Call) or drawn.args or not isinstance(drawn.func, cst.Attribute):
+        return None
+    method, holder = drawn.func.attr.value, drawn.func.value
+    if method == "values" and isinstance(holder, cst.Call) and isinstance(holder.func, cst.Attribute):
+        return holder if holder.func.attr.value == "state_dict" and not holder.args else None
+    return drawn if method in {"parameters", "named_parameters"} else None
+
+
 def _is_same(value: cst.CSTNode, name: cst.CSTNode) -> bool:
     """Whether a comprehension keeps each tensor: `v`, `v.detach()`, `v.data`."""
     if isinstance(value, cst.Call) and isinstance(value.func, cst.Attribute) and value.func.attr.value in _SAME_STORAGE:

@@ -35,7 +35,7 @@ class ChangedWeights:
         method, func = self._names.method(call), call.func
         receiver = func.value if isinstance(func, cst.Attribute) else None
         if method == "load_state_dict":
-            return self._names.key(receiver) == model and not self._mentions(call, key)
+            return self._names.key(receiver) == model and not self.mentions(call, key)
         if method == "step":
             known = self._facts.values.is_optimizer(receiver)
             return known or bool(re.search("opt", self._names.key(receiver), re.IGNORECASE))
@@ -59,7 +59,7 @@ class ChangedWeights:
             call
             for call in self._tree.own(owner, cst.Call)
             if isinstance(call.func, cst.Attribute) and call.func.attr.value in _MOVING
-            if self._mentions(call.func.value, model)
+            if self.mentions(call.func.value, model)
         ]
         flow = self._facts.flow(owner)
         return any(flow.reaches(statement, [each]) and not flow.reaches(each, [statement]) for each in moves)
@@ -110,7 +110,7 @@ class ChangedWeights:
         writes = [
             call
             for call in self._tree.own(loop.body, cst.Call)
-            if _WRITING.search(self._names.method(call)) and (self._mentions(call, key) or self._mentions(call, model))
+            if _WRITING.search(self._names.method(call)) and (self.mentions(call, key) or self.mentions(call, model))
         ]
         ways = ((assign, each) for each in writes)
         return any(
@@ -128,5 +128,6 @@ class ChangedWeights:
             return False
         return self._names.key(node) == key
 
-    def _mentions(self, node: cst.CSTNode, key: str) -> bool:
+    def mentions(self, node: cst.CSTNode, key: str) -> bool:
+        """Whether a name, or attribute, stands anywhere in a node."""
         return any(self._names.key(each) == key for each in self._tree.within(node, cst.Name, cst.Attribute))

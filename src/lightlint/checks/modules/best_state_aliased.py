@@ -5,9 +5,10 @@ from collections.abc import Iterator
 import libcst as cst
 
 from lightlint.check import Check, Repair
-from lightlint.facts.aliases import is_live_holder, live_state
+from lightlint.facts.aliases import is_live_holder, live_parameters, live_state
 from lightlint.facts.bindings import unpacked
 from lightlint.facts.changed_weights import ChangedWeights
+from lightlint.facts.restores import restores
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import add_import, join, wrap
 
@@ -28,20 +29,24 @@ class BestStateAliased(Check):
                     f"`{key}` is no copy: it is `{model}` itself, which training goes on to change",
                     repair=self._repair(source, "copy the module", Applicability.UNSAFE),
                 )
-        key = self.names.key(assign.targets[0].target)
-        live = live_state(self.tree, self.names, assign.value) if key else None
+            if source is not None and not path:
+                self._judge(assign, self.names.key(target), source)
+
+    def _judge(self, assign: cst.Assign, key: str, source: cst.BaseExpression) -> None:
+        """`best_state = model.state_dict()` and `best = [p.data for p in model.parameters()]`."""
+        live = (live_state(self.tree, self.names, source) or live_parameters(self.names, source)) if key else None
         if live is None or not isinstance(live.func, cst.Attribute):
             return
         holder = live.func.value
-        if not is_live_holder(self.values, self.classes, holder) or not self._is_used_late(assign, key, holder):
+        if not is_live_holder(self.values, self.classes, holder) or not self._is_used_late(assign, key, live):
             return
         model = self.code.text_of(holder)
         if self._weights.moves_first_later(assign, self.names.key(holder)):
             return
         self.report(
-            assign.value,
+            source,
             f"`{key}` is no copy: its tensors are the weights of `{model}`, which training goes on to change",
-            repair=self._repair(assign.value),
+            repair=self._repair(source),
         )
 
     def visit_Call(self, call: cst.Call) -> None:
@@ -74,14 +79,21 @@ class BestStateAliased(Check):
         again = any(flow.reaches(each, [call], avoiding=kills) for each in between)
         return again and len(inside) == 1 and bool(behind)
 
-    def _is_used_late(self, assign: cst.Assign, key: str, holder: cst.BaseExpression) -> bool:
+    def _is_used_late(self, assign: cst.Assign, key: str, live: cst.Call) -> bool:
         """Whether the model is trained on between the assignment and a use of what it saved."""
         owner = self.tree.owner(assign)
-        flow, model = self.facts.flow(owner), self.names.key(holder)
+        flow, model = self.facts.flow(owner), self.names.key(getattr(live.func, "value", None))
         kills = self._weights.rebound(owner, key, model)
         events = [call for call in self.tree.own(owner, cst.Call) if self._weights.changes(call, key, model)]
         events = [event for event in events if flow.reaches(assign, [event], avoiding=kills)]
-        uses = list(self._uses(owner, key))
+        back = [each for each in restores(self.tree, self.names) if (each.kept, each.model) == (key, model)]
+        uses = [each.node for each in back if self.tree.owner(each.node) is owner]
+        uses += [
+            use
+            for use in self._uses(owner, key)
+            # a list of parameters that is returned or written is one of parameters
+            if self.names.method(live) == "state_dict" or self.names.method(use) == "load_state_dict"
+        ]
         written = [use for use in uses if self.names.call(use) == "torch.save"]
         same_turn = [use for use in written if self.tree.loops(use) == self.tree.loops(assign)]
         if any(flow.reaches(assign, [use], avoiding=[*kills, *events]) for use in same_turn):
@@ -103,12 +115,15 @@ class BestStateAliased(Check):
             if self.names.method(call) == "load_state_dict" and not self._follows(call, assign)
             if any(each.attr.value == attribute for arg in call.args for each in self.tree.within(arg, cst.Attribute))
         ]
-        same = [
-            call for call in loads if isinstance(call.func, cst.Attribute) and self.names.key(call.func.value) == model
+        written = [
+            each.model
+            for each in restores(self.tree, self.names)
+            if each.kept.rpartition(".")[2] == attribute and "." in each.kept and not self._follows(each.node, assign)
         ]
-        return bool(compared and loads) or (model.startswith("self.") and bool(same))
+        written += [self.names.key(call.func.value) for call in loads if isinstance(call.func, cst.Attribute)]
+        return bool(compared and (loads or written)) or (model.startswith("self.") and model in written)
 
-    def _follows(self, call: cst.Call, assign: cst.Assign) -> bool:
+    def _follows(self, call: cst.CSTNode, assign: cst.Assign) -> bool:
         """Whether a call runs behind an assignment within one run of the method that holds both."""
         owner = self.tree.owner(assign)
         return self.tree.owner(call) is owner and self.facts.flow(owner).reaches(assign, [call])
@@ -116,7 +131,7 @@ class BestStateAliased(Check):
     def _uses(self, owner: cst.CSTNode, key: str) -> Iterator[cst.CSTNode]:
         for call in self.tree.own(owner, cst.Call):
             loads = self.names.method(call) == "load_state_dict" or self.names.call(call) == "torch.save"
-            if loads and any(self._mentions(arg, key) for arg in call.args):
+            if loads and any(self._weights.mentions(arg, key) for arg in call.args):
                 yield call
         for statement in self.tree.own(owner, cst.Return):
             if statement.value is not None and self._returns(statement.value, key):
@@ -125,9 +140,6 @@ class BestStateAliased(Check):
     def _returns(self, value: cst.BaseExpression, key: str) -> bool:
         parts = [each.value for each in value.elements] if isinstance(value, (cst.Tuple, cst.Dict)) else [value]
         return any(self.names.key(part) == key for part in parts)
-
-    def _mentions(self, node: cst.CSTNode, key: str) -> bool:
-        return any(self.names.key(each) == key for each in self.tree.within(node, cst.Name, cst.Attribute))
 
     def _repair(
         self, value: cst.BaseExpression, what: str = "copy the tensors", how: Applicability = Applicability.SAFE
