@@ -65,12 +65,19 @@ def _through(names: Names, loop: cst.For, to: cst.BaseExpression, kept: cst.Base
         drawn = dict(zip(taken, (arg.value for arg in loop.iter.args), strict=False))
         if len(loop.iter.args) != len(taken) or {to.value, kept.value} != set(taken):
             return None
-        return model_of(names, drawn[to.value]), names.key(drawn[kept.value])
+        return model_of(names, drawn[to.value]), _kept(names, drawn[kept.value])
     if names.method(loop.iter) == "named_parameters" and isinstance(kept, cst.Subscript) and to.value == taken[1]:
         index = kept.slice[0].slice
         by_name = isinstance(index, cst.Index) and names.key(index.value) == taken[0] and len(kept.slice) == 1
         return (model_of(names, loop.iter), names.key(kept.value)) if by_name else None
     return None
+
+
+def _kept(names: Names, drawn: cst.BaseExpression) -> str:
+    """The key of a list, or of a dict whose `values()` are drawn."""
+    if names.method(drawn) == "values" and isinstance(drawn, cst.Call) and isinstance(drawn.func, cst.Attribute):
+        return names.key(drawn.func.value)
+    return names.key(drawn)
 
 
 def _pair(target: cst.CSTNode) -> list[str] | None:

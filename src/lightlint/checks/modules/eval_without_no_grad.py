@@ -6,33 +6,77 @@ import libcst as cst
 
 from lightlint.check import Check, Repair
 from lightlint.facts.loops import LoopKind
+from lightlint.facts.phases import Phases
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import insert_before
 
 _GRADIENTS = re.compile(r"grad|backward|attack|adversar|saliency|attribut|perturb|adapt", re.IGNORECASE)
+# words of every training step, which say nothing about an evaluation beside it
+_ORDINARY = re.compile(r"backward|zero_grad|optimizer_zero_grad|clip_grad_\w+|[Gg]rad_?[Ss]caler|set_to_none")
+_LOADER = re.compile(r"loaders?(?:$|\[)|(?:^|[._])(?:train|val|valid|test|eval|dev)?_?dl$", re.IGNORECASE)
 
-_LOADER = re.compile(r"loader$", re.IGNORECASE)
+Owner = cst.FunctionDef | cst.Module
 
 
 class EvalWithoutNoGrad(Check):
+    def visit_Module(self, module: cst.Module) -> None:
+        self._judge(module)
+
     def visit_FunctionDef(self, function: cst.FunctionDef) -> None:
-        calls = self.tree.own(function.body, cst.Call)
-        modes = [call for call in calls if self.names.method(call) == "eval" and not call.args]
-        if not modes or self._needs_gradients(function):
+        self._judge(function)
+
+    def _judge(self, owner: Owner) -> None:
+        body = owner.body if isinstance(owner, cst.FunctionDef) else owner
+        calls = self.tree.own(body, cst.Call)
+        modes = [call for call in calls if self.names.method(call) in {"eval", "train"}]
+        if not modes:
             return
+        backwards = [call for call in calls if self.loops.is_backward(call)]
+        found = self._evaluated(owner, calls, modes, backwards) or self._by_switch(owner, calls, modes, backwards)
+        if found is not None and not self.facts.gradients.may_be_off(found):
+            self.report(
+                found,
+                f"`{self.names.key(found.func)}` is evaluated with gradients recorded: `eval()` does not turn them off",
+                repair=self._repair(owner) if not backwards else None,
+            )
+
+    def _evaluated(
+        self, owner: Owner, calls: list[cst.Call], modes: list[cst.Call], backwards: list[cst.Call]
+    ) -> cst.Call | None:
+        """The forward pass of a loop behind `eval()`, in a function for it or beside the training."""
+        if not backwards and (not isinstance(owner, cst.FunctionDef) or self._needs_gradients(owner)):
+            return None
         for mode in modes:
-            model = self.names.key(mode.func.value) if isinstance(mode.func, cst.Attribute) else ""
-            passes = [call for call in calls if model and self.names.key(call.func) == model]
-            passes = [
-                call for call in passes if self._is_per_batch(call) and self._is_evaluated(function, mode, call, model)
-            ]
-            if passes and not self.facts.gradients.may_be_off(passes[0]):
-                self.report(
-                    passes[0],
-                    f"`{model}` is evaluated with gradients recorded: `eval()` does not turn them off",
-                    repair=self._repair(function, passes[0]),
-                )
-                return
+            model = self._receiver(mode)
+            if self.names.method(mode) != "eval" or mode.args or not model:
+                continue
+            passes = [call for call in calls if self.names.key(call.func) == model and self._is_per_batch(call)]
+            for call in passes:
+                if self._is_evaluated(owner, mode, call, model, backwards):
+                    return call
+        return None
+
+    def _by_switch(
+        self, owner: Owner, calls: list[cst.Call], modes: list[cst.Call], backwards: list[cst.Call]
+    ) -> cst.Call | None:
+        """The forward pass of a loop that trains, or evaluates, as a switch says, and always records."""
+        phases = Phases(self.facts)
+        switch = phases.switch(owner, backwards) if backwards else None
+        if switch is None:
+            return None
+        models = {self._receiver(mode) for mode in modes if phases.evaluates(mode, switch)} - {""}
+        passes = [call for call in calls if self.names.key(call.func) in models and self._is_per_batch(call)]
+        passes = [call for call in passes if not phases.asks(call, switch) and not self._speaks_of_gradients(call)]
+        return passes[0] if passes else None
+
+    def _receiver(self, mode: cst.Call) -> str:
+        return self.names.key(mode.func.value) if isinstance(mode.func, cst.Attribute) else ""
+
+    def _speaks_of_gradients(self, call: cst.Call) -> bool:
+        """Whether the loop around a pass, or what it calls, is after gradients otherwise than to train."""
+        bodies = self.facts.steps.bodies(self.tree.loops(call)[0].body)
+        words = {name.value for body in bodies for name in self.tree.within(body, cst.Name)}
+        return any(_GRADIENTS.search(word) and not _ORDINARY.fullmatch(word) for word in words)
 
     def _needs_gradients(self, function: cst.FunctionDef) -> bool:
         """Whether something in the function, or in what it calls, may be after gradients."""
@@ -45,24 +89,34 @@ class EvalWithoutNoGrad(Check):
         loops = self.tree.loops(call)
         if not loops or not isinstance(loops[0], cst.For):
             return False
-        named = bool(_LOADER.search(self.names.key(self.values.iterated(loops[0].iter))))
-        return named or self.loops.kind(loops[0]) is LoopKind.BATCH
+        drawn = self.values.iterated(loops[0].iter)
+        key = self.names.key(drawn.value if isinstance(drawn, cst.Subscript) else drawn)
+        return bool(_LOADER.search(key)) or self.loops.kind(loops[0]) is LoopKind.BATCH
 
-    def _is_evaluated(self, function: cst.FunctionDef, mode: cst.Call, call: cst.Call, model: str) -> bool:
+    def _is_evaluated(
+        self, owner: Owner, mode: cst.Call, call: cst.Call, model: str, backwards: list[cst.Call]
+    ) -> bool:
         """Whether every way to the forward pass leads through `eval()`, and none through `train()` after it; and whether
-        some code of the file calls the function, so that its callers are in sight."""
+        some code of the file calls the function, so that its callers are in sight, or it trains by itself."""
+        body = owner.body if isinstance(owner, cst.FunctionDef) else owner
         trains = [
             each
-            for each in self.tree.own(function.body, cst.Call)
-            if self.names.method(each) == "train" and isinstance(each.func, cst.Attribute)
-            if self.names.key(each.func.value) == model
+            for each in self.tree.own(body, cst.Call)
+            if self.names.method(each) == "train" and self._receiver(each) == model
         ]
-        flow = self.facts.flow(function)
+        flow = self.facts.flow(owner)
         again = any(flow.reaches(each, [call], avoiding=[mode]) for each in trains)
-        return flow.always_before(call, [mode]) and not again and bool(self.facts.steps.calls_of.get(function))
+        if again or not flow.always_before(call, [mode]):
+            return False
+        if backwards:
+            # what the pass gives may go into the loss of a step, unless the model is first told to train
+            return not flow.reaches(call, backwards, avoiding=trains) and not self._speaks_of_gradients(call)
+        return isinstance(owner, cst.FunctionDef) and bool(self.facts.steps.calls_of.get(owner))
 
-    def _repair(self, function: cst.FunctionDef, call: cst.Call) -> Repair | None:
-        if self.names.written_in("torch", self.tree.module) != "torch" or function.asynchronous is not None:
+    def _repair(self, function: Owner) -> Repair | None:
+        if not isinstance(function, cst.FunctionDef) or function.asynchronous is not None:
+            return None
+        if self.names.written_in("torch", self.tree.module) != "torch":
             return None
         draft = insert_before(self.code, function, "@torch.no_grad()")
         return Repair("record no gradients in the function", draft, Applicability.UNSAFE)
