@@ -5,7 +5,7 @@ import libcst as cst
 from lightlint.check import Check
 from lightlint.facts.loops import LoopKind
 from lightlint.facts.names import UNKNOWN
-from lightlint.facts.rank_tests import COLLECTIVES, splits
+from lightlint.facts.rank_tests import COLLECTIVES, conjuncts, splits
 from lightlint.facts.tree import Loop
 from lightlint.facts.world import Ranks
 
@@ -22,12 +22,26 @@ class RankDependentLoopExit(Check):
     def visit_Return(self, node: cst.Return) -> None:
         self._judge(node)
 
+    def visit_While(self, loop: cst.While) -> None:
+        """The condition of a `while` leads out of it, too."""
+        flags = [each for each in conjuncts(loop.test) if self.names.key(self._flag(each))]
+        if flags and self._trains_together(loop):
+            found = next((each for each in flags if self._is_set_on_some_ranks(each, loop)), None)
+            if found is not None:
+                self.report(
+                    found, "what leads out of the loop here is decided on some ranks only: the others go on and wait"
+                )
+
+    def _trains_together(self, loop: Loop) -> bool:
+        """Whether the passes of a loop exchange gradients with other ranks."""
+        if self.loops.kind(loop) is LoopKind.OTHER or self.facts.world.raw is not Ranks.MANY:
+            return False
+        return bool(self.facts.processes.wraps and self.facts.steps.runs(loop.body, self.loops.is_backward))
+
     def _judge(self, node: cst.Break | cst.Return) -> None:
         loops = self.tree.loops(node)
         loop = loops[0] if loops else None
-        if loop is None or self.loops.kind(loop) is LoopKind.OTHER or self.facts.world.raw is not Ranks.MANY:
-            return
-        if not self.facts.processes.wraps or not self.facts.steps.runs(loop.body, self.loops.is_backward):
+        if loop is None or not self._trains_together(loop):
             return
         tests = [test for test, _ in self.facts.conditions(node) if self.tree.contains(loop.body, test)]
         if any(splits(self.tree, self.names, self.guards, test) for test in tests):
@@ -42,12 +56,39 @@ class RankDependentLoopExit(Check):
         key = self.names.key(self._flag(test))
         if not key or any(self._may_bring(call, key) for call in self.tree.within(loop.body, cst.Call)):
             return False
-        inside = self._changes(loop.body, key)
-        decided = [site for site in inside if not self._is_start(site, loop)]
-        return bool(decided) and all(
-            any(splits(self.tree, self.names, self.guards, t) for t, _ in self.facts.conditions(site))
-            for site in decided
-        )
+        inside = [each for each in self._changes(loop.body, key) if not self._is_start(each, loop)]
+        methods = self._methods(loop.body, key)
+        if methods is None:
+            return False
+        within = [(call, site) for call, method in methods for site in self._changes(method.body, key)]
+        decided = [*((site,) for site in inside), *within]
+        return bool(decided) and all(any(map(self._is_split, each)) for each in decided)
+
+    def _is_split(self, node: cst.CSTNode) -> bool:
+        return any(splits(self.tree, self.names, self.guards, test) for test, _ in self.facts.conditions(node))
+
+    def _methods(self, body: cst.CSTNode, key: str) -> list[tuple[cst.Call, cst.FunctionDef]] | None:
+        """The calls of a loop's own methods that change a flag of `self`, with these; None where others may bring it to
+        the ranks: a collective anywhere, or a method out of sight."""
+        found: list[tuple[cst.Call, cst.FunctionDef]] = []
+        calls = self.tree.own(body, cst.Call) if key.startswith("self.") else []
+        for call in calls:
+            node = self.classes.self_class(call.func.value) if isinstance(call.func, cst.Attribute) else None
+            method = self.hooks.callee(call) if node is not None else None
+            if method is not None and self._changes(method.body, key):
+                found.append((call, method))
+        brought = found and self.facts.steps.runs(body, lambda each: self.names.call(each) in _BRINGING)
+        return None if brought or (found and any(self._is_hidden(call) for call in calls)) else found
+
+    def _is_hidden(self, call: cst.Call) -> bool:
+        """Whether a call is given the object itself, or is of a method of it that stands in another file."""
+        if any(self.classes.is_self(arg.value) for arg in call.args):
+            return True
+        func = call.func
+        node = self.classes.self_class(func.value) if isinstance(func, cst.Attribute) else None
+        if node is None or not isinstance(func, cst.Attribute) or self.hooks.callee(call) is not None:
+            return False
+        return not self.classes.attribute_sources(node, func.attr.value)
 
     def _flag(self, test: cst.BaseExpression) -> cst.BaseExpression:
         """The flag that a test asks for: `stop` of `stop.item() == 1`, `bool(stop)` and `not stop[0]`."""
