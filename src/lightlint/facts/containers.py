@@ -66,6 +66,24 @@ class Containers:
             return [*held, *added]
         return [None]
 
+    def called(self, call: cst.Call) -> str | None:
+        """The class that `TABLE["key"](...)` makes an object of, or `kind(...)` where `kind = TABLE["key"]`; None where a
+        table out of sight, a key that no constant gives, or anything but a class or function of a known name."""
+        func: cst.BaseExpression | None = call.func
+        bound = self._names.bindings.lookup(func) if isinstance(func, cst.Name) else []
+        if bound:
+            func = bound[0].value if len(bound) == 1 and bound[0].kind is Kind.ASSIGN and not bound[0].path else None
+        if not isinstance(func, cst.Subscript) or len(func.slice) != 1 or not isinstance(func.value, cst.Name):
+            return None
+        index = func.slice[0].slice
+        key = self._names.constant(index.value) if isinstance(index, cst.Index) else UNKNOWN
+        tables = self._names.bindings.lookup(func.value)
+        table = tables[0].value if len(tables) == 1 and tables[0].kind is Kind.ASSIGN else None
+        if not isinstance(table, cst.Dict) or key is UNKNOWN or self._added(tables[0].scope, func.value.value, DEPTH):
+            return None
+        kinds = {self._names.of(each) for each in self._items(table, key)}
+        return kinds.pop() if len(kinds) == 1 else None
+
     def _added(self, scope: Scope, key: str, depth: int) -> list[Origin | None]:
         """Origins of what code in a scope puts into a container after it was made."""
         found: list[Origin | None] = []

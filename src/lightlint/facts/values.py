@@ -233,7 +233,7 @@ class Values:
         callee = self._hooks.callee(call)
         if callee is not None:
             return self._returned(callee, (), depth)
-        name = self._names.of(func)
+        name = self._names.of(func) or self._containers.called(call)
         if name and name.endswith(".load_from_checkpoint") and self._classes.name_is_a(name.rpartition(".")[0], MODULE):
             name = name.rpartition(".")[0]
         return [Origin(name, call) if name else None]
