@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, cast
 
@@ -16,6 +16,7 @@ from lightlint.facts.tree import Loop
 if TYPE_CHECKING:
     from lightlint.facts.file import FileFacts
 
+Overrides = Mapping[cst.FunctionDef, cst.FunctionDef]
 _DEPTH = 4
 _NOT_ASKED = object()
 # out of sight, but by their names nothing that clears gradients although it is given the optimizer
@@ -83,15 +84,28 @@ class Steps:
             self.leads(inner, wanted, depth + 1) for inner in self._tree.own(callee.body, cst.Call)
         )
 
-    def bodies(self, body: cst.CSTNode) -> list[cst.CSTNode]:
-        """A body and those of the functions of this file it calls, directly or not."""
+    def bodies(self, body: cst.CSTNode, overrides: Overrides | None = None) -> list[cst.CSTNode]:
+        """A body and those of the functions of this file it calls, directly or not, as a class runs it that overrides some."""
         found = [body]
         for each in found:
             for call in self._tree.within(each, cst.Call):
                 callee = self.callee(call)
+                if overrides and callee is not None and not self._is_of_super(call):
+                    callee = overrides.get(callee, callee)
                 if callee is not None and callee.body not in found:
                     found.append(callee.body)
         return found
+
+    def _is_of_super(self, call: cst.Call) -> bool:
+        receiver = call.func.value if isinstance(call.func, cst.Attribute) else None
+        return self._names.call(receiver) == "builtins.super"
+
+    def overrides(self, node: cst.ClassDef, base: cst.ClassDef) -> dict[cst.FunctionDef, cst.FunctionDef]:
+        """The methods of a class above that an object of another class does not have, with those it has in their place."""
+        found = {
+            each: self._facts.classes.method(node, name) for name, each in self._facts.classes.methods(base).items()
+        }
+        return {old: new for old, new in found.items() if new is not None and new is not old}
 
     def repeated(
         self, node: cst.CSTNode, wanted: Callable[[cst.Call], bool], depth: int = 0
@@ -144,13 +158,13 @@ class Steps:
         known = origins and all(origin.name.startswith("torch.optim.") for origin in origins)
         return stepped if known and self._facts.values.is_optimizer(stepped) else None
 
-    def may_clear(self, body: cst.CSTNode, optimizer: cst.BaseExpression) -> bool:
+    def may_clear(self, body: cst.CSTNode, optimizer: cst.BaseExpression, overrides: Overrides | None = None) -> bool:
         """Whether something in a body, or in a helper it calls, may clear the gradients of an optimizer.
 
         Errs towards yes: `zero_grad` of whatever is not surely another optimizer over other parameters, gradients that
         are assigned, deleted or changed in place, and functions out of sight that are given the optimizer.
         """
-        return any(self._clears(each, optimizer) for each in self.bodies(body))
+        return any(self._clears(each, optimizer) for each in self.bodies(body, overrides))
 
     def _clears(self, body: cst.CSTNode, optimizer: cst.BaseExpression) -> bool:
         for target in self._tree.within(body, cst.AssignTarget, cst.Del):

@@ -8,6 +8,7 @@ from lightlint.check import Check, Repair
 from lightlint.facts.bindings import Kind
 from lightlint.facts.classes import MODULE
 from lightlint.facts.hooks import TRAINING_STEP, Hook, Owner
+from lightlint.facts.steps import Overrides
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import Draft, insert_after, insert_before
 
@@ -20,7 +21,10 @@ class MissingZeroGrad(Check):
             return
         turn = self._turn(call, optimizer)
         where = self._in_loop(call, turn, optimizer) or self._in_manual_step(call, turn, optimizer)
-        if not where or steps.leaves_sight(optimizer):
+        if not where:
+            self._judge_overrides(call, turn, optimizer)
+            return
+        if steps.leaves_sight(optimizer):
             return
         name = self.code.text_of(optimizer)
         self.report(
@@ -28,6 +32,25 @@ class MissingZeroGrad(Check):
             f"{where} clears the gradients of `{name}`, so each step uses the sum over all batches so far",
             repair=Repair(f"call `{name}.zero_grad()`", self._draft(call, name), Applicability.UNSAFE),
         )
+
+    def _judge_overrides(self, call: cst.Call, turn: cst.CSTNode, optimizer: cst.BaseExpression) -> None:
+        """Classes that put a method of their own in the place of the one that clears, and run the inherited loop."""
+        base = self.tree.enclosing_class(call)
+        if base is None or self.facts.steps.leaves_sight(optimizer):
+            return
+        for node in self.tree.all(cst.ClassDef):
+            if node is base or self.names.defined(base) not in self.classes.ancestors(node):
+                continue
+            overrides = self.facts.steps.overrides(node, base)
+            lost = [new for old, new in overrides.items() if self.facts.steps.may_clear(old.body, optimizer)]
+            if self.tree.function(call) in overrides or not self.classes.complete(node) or len(lost) != 1:
+                continue
+            if self._in_loop(call, turn, optimizer, overrides):
+                name = self.code.text_of(optimizer)
+                self.report(
+                    lost[0].name,
+                    f"takes the place of what clears the gradients of `{name}`: each step uses the sum over all batches so far",
+                )
 
     def _turn(self, call: cst.Call, optimizer: cst.BaseExpression) -> cst.CSTNode:
         """The outermost loop that takes another optimizer each time, `for opt in optimizers`; the step if none does."""
@@ -37,16 +60,22 @@ class MissingZeroGrad(Check):
         taken = [loop for loop in around if any(self.tree.contains(loop.target, site) for site in bound)]
         return taken[-1] if taken else call
 
-    def _in_loop(self, call: cst.Call, turn: cst.CSTNode, optimizer: cst.BaseExpression) -> str:
+    def _in_loop(
+        self, call: cst.Call, turn: cst.CSTNode, optimizer: cst.BaseExpression, overrides: Overrides | None = None
+    ) -> str:
         """What clears nothing: a loop that repeats backward pass and step on an optimizer made outside of it."""
         steps = self.facts.steps
         made = [origin.call for origin in self.values.origins(optimizer) if origin.call is not None]
         for loop, node in steps.repeated(turn, self.loops.is_backward):
+            if overrides and self.tree.function(loop) in overrides:
+                continue
             around = self.tree.loops(loop)
             rare = bool(self._tests(call)) or any(self.tree.contains(loop, test) for test, _ in self._tests(node))
             place = around[-1] if rare and around else loop  # a step under a test may be the only one of an outer loop
             fresh = [*made, *self._bound(optimizer)]
-            if not steps.may_clear(place, optimizer) and not any(self.tree.contains(loop, each) for each in fresh):
+            if not steps.may_clear(place, optimizer, overrides) and not any(
+                self.tree.contains(loop, each) for each in fresh
+            ):
                 return "nothing in the loop"
         return ""
 
