@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from lightlint.facts.bindings import Kind
-from lightlint.facts.world import FABRIC
+from lightlint.facts.world import FABRIC, Ranks, trainer_ranks
 
 if TYPE_CHECKING:
     from lightlint.facts.file import FileFacts
 
 SETUPS = {"setup", "setup_module", "setup_optimizers"}
+_POSITIONS = ("accelerator", "strategy", "devices", "num_nodes")
 _DEPTH = 4
 
 
@@ -60,3 +62,44 @@ class Fabrics:
             if found is not None:
                 return found
         return None
+
+    def per_rank(self, node: cst.CSTNode) -> bool:
+        """Whether each of several processes that a Fabric of this file has surely launched runs a node, tests aside.
+
+        Only for strategies that keep a whole copy of the model in each process.
+        """
+        return self._is_launched(node, 0)
+
+    def _is_launched(self, node: cst.CSTNode, depth: int) -> bool:
+        facts = self._facts
+        owner = facts.tree.owner(node)
+        here = [each for each in self._launches if facts.tree.owner(each) is owner and not each.args]
+        if here and facts.flow(owner).always_before(node, here):
+            return True
+        if isinstance(owner, cst.Module) or depth > _DEPTH:
+            return False
+        name = facts.names.defined(owner)
+        if any(facts.names.of(each.args[0].value) == name for each in self._launches if each.args):
+            return True
+        calls = (*facts.hooks.calls_of.get(owner, ()), *facts.hooks.constructions.get(owner, ()))
+        return bool(calls) and all(self._is_launched(each, depth + 1) for each in calls)
+
+    @cached_property
+    def _launches(self) -> list[cst.Call]:
+        """The calls that launch several processes."""
+        found = [each for each in self._facts.tree.all(cst.Call) if self._facts.names.method(each) == "launch"]
+        return [each for each in found if isinstance(each.func, cst.Attribute) and self._is_copied(each.func.value)]
+
+    def _is_copied(self, fabric: cst.BaseExpression) -> bool:
+        """Whether a Fabric surely runs several processes, each with the whole model."""
+        names, maker = self._facts.names, self.constructor(fabric)
+        if maker is None or names.has_star(maker):
+            return False
+        given = {
+            name: names.constant(arg.value)
+            for position, arg in enumerate(maker.args)
+            if (name := arg.keyword.value if arg.keyword is not None else "".join(_POSITIONS[position : position + 1]))
+        }
+        strategy = given.get("strategy", "auto")
+        whole = isinstance(strategy, str) and (strategy == "auto" or strategy.startswith("ddp"))
+        return whole and trainer_ranks(given, starred=False) is Ranks.MANY

@@ -36,6 +36,9 @@ _RANK_FUNCTIONS = {
     "is_master_process",
     "is_rank_zero",
 }
+# arguments that say where something lies: what is computed on `cuda:{rank}` is no less the same on every rank
+_PLACES = {"device", "device_ids", "output_device", "map_location"}
+_PLACING = {"to", "cuda", "device", "set_device"}
 _SPAWN = {"torch.multiprocessing.spawn", "torch.multiprocessing.start_processes"}
 _ZERO_ONLY = (
     "rank_zero_only",
@@ -223,13 +226,17 @@ class Guards:
         return len(outcomes(compared, value)) == 1
 
     def may_be_test(self, expression: cst.BaseExpression) -> bool:
-        """Whether an expression looks as if it asked for a rank: by fact or by any name in it, or bound to it."""
-        if self.is_test(expression):
+        """Whether an expression looks as if it asked for a rank: by fact or by any name in it, or bound to it.
+
+        A rank that only says on which device a value is computed does not count; one that decides whether a name of the
+        expression is set does.
+        """
+        if self.is_test(expression) or self._is_set_by_rank(expression):
             return True
         pending, seen = [expression], {expression}
         for _ in range(3):
             names = [name for each in pending for name in self._tree.within(each, cst.Name)]
-            if any(_MAYBE_RANK.search(name.value) for name in names):
+            if any(_MAYBE_RANK.search(name.value) and not self._is_place(name) for name in names):
                 return True
             values = [binding.value for name in names for binding in self._names.bindings.lookup(name)]
             held = [dotted_name(each) for part in pending for each in self._tree.within(part, cst.Attribute)]
@@ -237,6 +244,22 @@ class Guards:
             pending = [each for each in dict.fromkeys(values) if each is not None and each not in seen]
             seen.update(pending)
         return False
+
+    def _is_place(self, name: cst.Name) -> bool:
+        """Whether a name stands in an argument that says on which device: `.cuda(rank)`, `device_ids=[rank]`."""
+        for above in self._tree.ancestors(name):
+            if isinstance(above, cst.Arg):
+                keyword = above.keyword.value if above.keyword is not None else ""
+                return keyword in _PLACES or self._names.method(self._tree.parent(above)) in _PLACING
+        return False
+
+    def _is_set_by_rank(self, expression: cst.BaseExpression) -> bool:
+        """Whether a test that looks like one for a rank decides whether a name of an expression is set."""
+        names = self._tree.within(expression, cst.Name)
+        sites = [each.site for name in names for each in self._names.bindings.lookup(name) if each.kind is Kind.ASSIGN]
+        tests = {test for site in dict.fromkeys(sites) for test, _ in self._conditions(site)}
+        words = [word for test in tests for word in self._tree.within(test, cst.Name)]
+        return any(_MAYBE_RANK.search(word.value) for word in words)
 
     def tests(self, node: cst.CSTNode) -> list[tuple[cst.BaseExpression, bool]]:
         """The sure rank tests that decide whether a node runs, with the outcome it needs, inside its function."""

@@ -9,7 +9,7 @@ from lightlint.facts.first_process import first_process_fills
 from lightlint.facts.hooks import ONCE_PER_NODE, Hook
 from lightlint.facts.processes import FULLY_SHARDED
 from lightlint.facts.rank_tests import leaves_many, says_two
-from lightlint.facts.world import Ranks
+from lightlint.facts.world import FABRIC, Ranks
 from lightlint.facts.writes import What, Write
 from lightlint.finding import Applicability, Tier
 from lightlint.fixes.edits import insert_argument
@@ -31,10 +31,10 @@ class FileWriteOnEveryRank(Check):
             self._judge_run(call)
             return
         write = self.facts.writes.of(call)
-        if write is None or not (write.name == "torch.save" or self.hooks.around(call)) or self._is_chosen(call):
+        if write is None or not (self._is_script(write) or self.hooks.around(call)) or self._is_chosen(call):
             return
         hook = self._hook(call)
-        if hook is None and not self._is_raw(write, call):
+        if hook is None and not self._is_raw(write, call) and not self._is_launched(call):
             return
         processes = self.facts.processes
         if processes.may_differ(write.path) or processes.follows_data(write.path) or self._is_skipped(call, write):
@@ -109,6 +109,14 @@ class FileWriteOnEveryRank(Check):
         if any(hook.name in ONCE_PER_NODE for hook in hooks) or not hooks or self.facts.world.lightning is Ranks.ONE:
             return None
         return min(hooks, key=lambda hook: hook.name)
+
+    def _is_script(self, write: Write) -> bool:
+        """Whether a write may be one of a plain script's; of what a Fabric launches any is."""
+        return write.name == "torch.save" or FABRIC in self.facts.world.called
+
+    def _is_launched(self, call: cst.Call) -> bool:
+        """Whether the processes of a Fabric all write."""
+        return self.facts.world.lightning is not Ranks.ONE and self.facts.fabrics.per_rank(call)
 
     def _is_raw(self, write: Write, call: cst.Call) -> bool:
         """Whether a plain script saves on every rank; sharded checkpoints are saved by all of them together."""
