@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from lightlint.facts.activations import Activations
+from lightlint.facts.averages import Averages
 from lightlint.facts.carried_graphs import CarriedGraphs
 from lightlint.facts.checkpoints import Checkpoints
 from lightlint.facts.configured import Configured
@@ -143,6 +144,11 @@ class FileFacts(Linked):
     def optimization(self) -> Optimization:
         """Who optimizes the LightningModules: Lightning, or their own steps."""
         return Optimization(self)
+
+    @cached_property
+    def averages(self) -> Averages:
+        """Averages that modules keep of what their layers give."""
+        return Averages(self)
 
     @cached_property
     def keepers(self) -> Keepers:

@@ -48,6 +48,15 @@ class Gradients:
             self._known_off[id(node)] = self._is_off(node, depth)
         return self._known_off[id(node)]
 
+    def is_switched(self, node: cst.CSTNode) -> bool:
+        """Whether a context manager or a decorator in the function around a node may keep autograd from recording."""
+        for above in self._tree.ancestors(node):
+            if isinstance(above, cst.With) and any(self._switches(each.item) for each in above.items):
+                return True
+            if isinstance(above, cst.FunctionDef) and any(self._switches(each.decorator) for each in above.decorators):
+                return True
+        return self._is_switched_for_good
+
     def _is_off(self, node: cst.CSTNode, depth: int) -> bool:
         for above in self._tree.ancestors(node):
             kind = type(above)
@@ -170,7 +179,7 @@ class Gradients:
             plain = origin.name.startswith("torch.nn.") and not origin.name.startswith(
                 ("torch.nn.LSTM", "torch.nn.GRU")
             )
-            records = not self.may_be_off(call) and not self._may_be_frozen
+            records = not self.may_be_off(call) and not self.may_be_frozen
             return Graph(call, freed=False, tensor=plain) if records else None
         if is_loss or _FUNCTIONS.match(self._names.of(call.func) or ""):
             carried = [graph for arg in call.args for graph in self.graphs(arg.value, depth)]
@@ -179,7 +188,7 @@ class Gradients:
         return None
 
     @cached_property
-    def _may_be_frozen(self) -> bool:
+    def may_be_frozen(self) -> bool:
         """Whether the file takes parameters out of the training, which ones is not followed."""
         words = {name.value for name in self._tree.all(cst.Name)}
         return bool(words & {"requires_grad", "requires_grad_", "freeze"})

@@ -46,18 +46,32 @@ class Keepers:
         self._names = facts.names
 
     def of(self, node: cst.CSTNode) -> Keeper | None:
-        """The keeper that a statement or call is: `a += b`, `a = c * a + d * b`, `a.append(b)`."""
+        """The keeper that a statement or call is: `a += b`, `a = c * a + d * b`, `a = lerp(a, b, c)`, `a.append(b)`."""
         match node:
             case cst.AugAssign(operator=cst.AddAssign() | cst.SubtractAssign()):
                 return self._keeper(node, node.target, [node.value], is_list=isinstance(node.value, cst.List))
             case cst.Assign(targets=[cst.AssignTarget(target=target)]) if self._names.key(target):
-                parts = _operands(node.value)
+                parts = self._blended(node.value)
                 own = [part for part in parts if self._names.key(part) == self._names.key(target)]
                 others = [part for part in parts if part not in own]
                 return self._keeper(node, target, others, is_list=False) if own and others else None
             case cst.Call(func=cst.Attribute(value=holder, attr=cst.Name(value="append")), args=[added]):
                 return self._keeper(node, holder, [added.value], is_list=True)
         return None
+
+    def _blended(self, value: cst.BaseExpression) -> list[cst.BaseExpression]:
+        """What a sum is made of, or what `torch.lerp` or a function of this file that gives a sum was given for it."""
+        match value:
+            case cst.Call() if self._names.of(value.func) == "torch.lerp":
+                return [arg.value for arg in value.args[:2]]
+            case cst.Call(func=cst.Attribute(value=receiver, attr=cst.Name(value="lerp")), args=[end, _]):
+                return [receiver, end.value]
+            case cst.Call() if (callee := self._facts.hooks.callee(value)) is not None:
+                returns = self._facts.values.returns(callee)
+                inner = _operands(returns[0]) if len(returns) == 1 and returns[0] is not None else []
+                passed = [self._facts.values.given(callee, value, self._names.key(each)) for each in inner]
+                return [each for each in passed if each is not None] if len(inner) > 1 else []
+        return _operands(value)
 
     def _keeper(
         self, node: cst.CSTNode, target: cst.BaseExpression, values: list[cst.BaseExpression], *, is_list: bool

@@ -65,7 +65,7 @@ class GraphKeptByAccumulation(Check):
 
     def _check(self, node: cst.CSTNode) -> None:
         keeper = self.facts.keepers.of(node)
-        if keeper is None or self.facts.gradients.may_be_off(node):
+        if keeper is None or self._is_average(keeper) or self.facts.gradients.may_be_off(node):
             return
         graphs = [graph for value in keeper.values for graph in self.facts.gradients.graphs(value)]
         if not graphs:
@@ -82,6 +82,15 @@ class GraphKeptByAccumulation(Check):
             tier=self._tier(keeper, freed=freed),
             repair=self._repair(graphs),
         )
+
+    def _is_average(self, keeper: Keeper) -> bool:
+        """Whether a module keeps an average of what its layers give, graphs and all; it is reported then."""
+        kept = self.facts.averages.carried(keeper) if not keeper.is_list and keeper.loop is None else []
+        if kept:
+            message = f"`{keeper.key}` keeps the autograd graph of every `{self.code.text_of(kept[0])}`"
+            cut = join(*(wrap(self.code, each, "", ".detach()") for each in kept))
+            self.report(keeper.node, message, repair=Repair("detach what is kept", cut, Applicability.UNSAFE))
+        return bool(kept)
 
     def _repair(self, graphs: Sequence[Graph]) -> Repair | None:
         if any(graph.held for graph in graphs):
