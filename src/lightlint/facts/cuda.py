@@ -38,11 +38,18 @@ def puts_on_gpu(names: Names, call: cst.Call) -> bool:
     method, name = names.method(call), names.call(call) or ""
     if isinstance(call.func, cst.Attribute) and method == "cuda" and name.partition(".")[0] != "torch":
         return True
+    given = device_given(names, call)
+    return given is not None and is_gpu(names, given)
+
+
+def device_given(names: Names, call: cst.Call) -> cst.BaseExpression | None:
+    """The device to which a call moves something, or on which it makes a tensor; None where it names none."""
+    method, name = names.method(call), names.call(call) or ""
     given = call.args[0].value if method == "to" and call.args and isinstance(call.func, cst.Attribute) else None
     device = names.argument(call, "device")
     if device is not None and name.startswith("torch.") and method != "device" and not name.startswith(_NAMING):
         given = device.value
-    return given is not None and is_gpu(names, given)
+    return given
 
 
 def is_gpu(names: Names, value: cst.CSTNode | None, depth: int = 0) -> bool:

@@ -5,10 +5,11 @@ from collections.abc import Iterator
 import libcst as cst
 
 from lightlint.check import Check
-from lightlint.facts.across import Place, calls_into, surely_run
+from lightlint.facts.across import Place, calls_into, runs_always, surely_run
 from lightlint.facts.classes import DATASET
-from lightlint.facts.cuda import starts_cuda
+from lightlint.facts.cuda import device_given, starts_cuda
 from lightlint.facts.datasets import READS
+from lightlint.facts.kept_devices import is_kept_gpu
 from lightlint.facts.mentions import occurs
 from lightlint.facts.workers import LOADER, Method
 
@@ -32,7 +33,7 @@ class CudaInDataloaderWorker(Check):
         starts = list(self._starts(call))
         here = {function for start in starts for function in self.hooks.reachable(start)}
         uses = [each for function in here for each in self.tree.within(function.body, cst.Call)]
-        uses = [each for each in dict.fromkeys(uses) if starts_cuda(self.names, each)]
+        uses = [each for each in dict.fromkeys(uses) if self._uses(each) or self._moves(each)]
         for use in uses:
             self.report(use, "a worker that was forked cannot use CUDA, and this runs in the loader's workers")
         if uses:
@@ -43,16 +44,40 @@ class CudaInDataloaderWorker(Check):
             name = f"`{self._spelled(where)}` of {where.facts.path.name}"
             self.report(call, f"a worker that was forked cannot use CUDA, and {name} does in this loader's workers")
 
+    def _uses(self, call: cst.Call) -> bool:
+        """Whether a call uses CUDA, unless the object can be made not to: `if self.on_gpu:`."""
+        if not starts_cuda(self.names, call):
+            return False
+        tests = [test for test, _ in self.facts.conditions(call)]
+        return not any(self.classes.is_self(word) for test in tests for word in self.tree.within(test, cst.Name))
+
+    def _moves(self, call: cst.Call) -> bool:
+        """Whether a call always moves something to the GPU that its object was made with."""
+        device = device_given(self.names, call)
+        return device is not None and is_kept_gpu(self.facts, device) and runs_always(self.facts, call)
+
     def _starts(self, loader: cst.Call) -> Iterator[cst.FunctionDef]:
         """The functions of this file that run in a loader's workers: of the data set, and `collate_fn`."""
         for node in sorted(self.facts.datasets.classes_of(loader), key=self.tree.order):
             if self.classes.is_a(node, DATASET):
                 methods = [self.classes.method(node, name) for name in READS]
                 yield from (method for method in methods if method is not None)
-        collate = self.names.argument(loader, "collate_fn", 6)
-        if collate is not None and isinstance(collate.value, cst.Name):
-            sites = [each.site for each in self.names.bindings.lookup(collate.value)]
-            yield from (site for site in sites if isinstance(site, cst.FunctionDef) and len(sites) == 1)
+        for collate in self.facts.workers.given(loader, "collate_fn", 6).values:
+            yield from self._called(collate)
+
+    def _called(self, collate: cst.BaseExpression) -> Iterator[cst.FunctionDef]:
+        """The function of this file that a `collate_fn` is, also behind `partial`, or the `__call__` of the object it is."""
+        if isinstance(collate, cst.Call) and self.names.call(collate) == "functools.partial" and collate.args:
+            collate = collate.args[0].value
+        sites = [each.site for each in self.names.bindings.lookup(collate)] if isinstance(collate, cst.Name) else []
+        if len(sites) == 1 and isinstance(sites[0], cst.FunctionDef):
+            yield sites[0]
+            return
+        origin = self.values.constructor(collate)
+        node = self.classes.local(origin.name) if origin is not None else None
+        method = self.classes.method(node, "__call__") if node is not None else None
+        if method is not None:
+            yield method
 
     def _elsewhere(self, loader: cst.Call) -> Iterator[Place]:
         """The methods of data sets of other files that run in a loader's workers."""
