@@ -22,12 +22,12 @@ def is_kept_gpu(facts: FileFacts, value: cst.CSTNode | None) -> bool:
         return False
     name = value.attr.value
     made = [each for each in facts.tree.all(cst.Call) if facts.classes.local(facts.names.call(each)) is node]
+    if _is_dataclass(facts, node):
+        return bool(made) and all(is_gpu(facts.names, _field(facts, node, name, call)) for call in made)
     sources = [
         source for each in facts.classes.line(node) for source, path in facts.classes.attribute_sources(each, name)
     ]
-    if sources:
-        return all(_is_set(facts, each, made) for each in sources)
-    return bool(made) and all(is_gpu(facts.names, _field(facts, node, name, call)) for call in made)
+    return bool(sources) and all(_is_set(facts, each, made) for each in sources)
 
 
 def _is_set(facts: FileFacts, source: cst.BaseExpression | None, made: list[cst.Call]) -> bool:
@@ -42,11 +42,17 @@ def _is_set(facts: FileFacts, source: cst.BaseExpression | None, made: list[cst.
     return not any(map(facts.names.has_star, made)) and all(is_gpu(facts.names, each) for each in given)
 
 
-def _field(facts: FileFacts, node: cst.ClassDef, name: str, made: cst.Call) -> cst.BaseExpression | None:
-    """What a call that makes a dataclass gives for a field, or the field's default."""
+def _is_dataclass(facts: FileFacts, node: cst.ClassDef) -> bool:
     decorators = [each.decorator for each in node.decorators]
     plain = [each.func if isinstance(each, cst.Call) else each for each in decorators]
-    if [facts.names.of(each) for each in plain] != [_DATACLASS] or node.bases or facts.names.has_star(made):
+    return any(facts.names.of(each) == _DATACLASS for each in plain)
+
+
+def _field(facts: FileFacts, node: cst.ClassDef, name: str, made: cst.Call) -> cst.BaseExpression | None:
+    """What a call that makes a dataclass gives for a field, or the field's default; None where it may be set otherwise."""
+    targets = [each.target for each in facts.tree.all(cst.AssignTarget) if isinstance(each.target, cst.Attribute)]
+    assigned = {each.attr.value for each in targets if facts.classes.self_class(each.value) in {None, node}}
+    if node.bases or facts.names.has_star(made) or name in assigned:
         return None
     fields = [each for each in facts.tree.own(node.body, cst.AnnAssign) if isinstance(each.target, cst.Name)]
     position = next((index for index, each in enumerate(fields) if facts.names.key(each.target) == name), None)
