@@ -3,6 +3,7 @@ from __future__ import annotations
 import libcst as cst
 
 from lightlint.check import Check, Repair
+from lightlint.facts.scaled_steps import left_scaled
 from lightlint.facts.updates import Update
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import drop_statement, replace
@@ -57,6 +58,10 @@ class GradScalerProtocol(Check):
                     repair=Repair("drop the call", draft, Applicability.UNSAFE),
                 )
                 return
+        left = left_scaled(self.facts, update)
+        if left is not None and not self._is_disabled(left):
+            self._report_scaled(update, left)
+            return
         if same or facts.handles_gradients(owner) or self._is_stepped_elsewhere():
             return
         scaled = [
@@ -67,17 +72,21 @@ class GradScalerProtocol(Check):
             others = [each for each in backwards if each is not backward]
             if flow.reaches(backward, [call], avoiding=[*unscaled, *others]) and self._runs_whenever(call, backward):
                 scaler = facts.scaler_of(backward)
-                text = self.code.text_of(scaler) if scaler is not None else ""
-                self.report(
-                    call,
-                    f"steps `{self.code.text_of(update.optimizer)}` on gradients that `{text}` has multiplied by its scale, 65536 at first",
-                    repair=Repair(
-                        "step through the scaler",
-                        replace(self.code, call, f"{text}.step({self.code.text_of(update.optimizer)})"),
-                        Applicability.UNSAFE,
-                    ),
-                )
+                if scaler is not None:
+                    self._report_scaled(update, scaler)
                 return
+
+    def _report_scaled(self, update: Update, scaler: cst.BaseExpression) -> None:
+        text, optimizer = self.code.text_of(scaler), self.code.text_of(update.optimizer)
+        self.report(
+            update.call,
+            f"steps `{optimizer}` on gradients that `{text}` has multiplied by its scale, 65536 at first",
+            repair=Repair(
+                "step through the scaler",
+                replace(self.code, update.call, f"{text}.step({optimizer})"),
+                Applicability.UNSAFE,
+            ),
+        )
 
     def _runs_whenever(self, call: cst.Call, other: cst.Call) -> bool:
         """Whether no test lets the second call run without the first."""
