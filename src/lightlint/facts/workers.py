@@ -8,7 +8,7 @@ from functools import cached_property
 import libcst as cst
 
 from lightlint.facts.basis import Basis
-from lightlint.facts.bindings import Kind
+from lightlint.facts.bindings import Binding, Kind
 from lightlint.facts.names import UNKNOWN
 from lightlint.facts.passed import Passed, Taken, passed, taken
 
@@ -51,6 +51,7 @@ _STARTERS = {
 _CONTEXTS = {"multiprocessing.get_context", "torch.multiprocessing.get_context"}
 _SETTERS = {"multiprocessing.set_start_method", "torch.multiprocessing.set_start_method"}
 _CONTEXT_ARGUMENTS = {Starter.LOADER: ("multiprocessing_context", 11), Starter.EXECUTOR: ("mp_context", 1)}
+_DEPTH = 4
 
 
 class Workers:
@@ -77,16 +78,58 @@ class Workers:
         match expression:
             case cst.Call():
                 return expression
-            case cst.Name() if depth < 4:
+            case cst.Name() if depth < _DEPTH:
                 found = self._names.bindings.lookup(expression)
                 plain = len(found) == 1 and found[0].kind in {Kind.ASSIGN, Kind.WITH} and not found[0].path
                 return self.made(found[0].value, depth + 1) if plain else None
-            case cst.Attribute(value=cst.Name() as receiver) if depth < 4 and self._classes.is_self(receiver):
+            case cst.Attribute(value=cst.Name() as receiver) if depth < _DEPTH and self._classes.is_self(receiver):
                 node = self._tree.enclosing_class(expression)
                 values = self._classes.attribute_values(node, expression.attr.value) if node is not None else []
                 values = [each for each in values if not (isinstance(each, cst.Name) and each.value == "None")]
                 return self.made(values[0], depth + 1) if len(values) == 1 else None
         return None
+
+    def all_made(self, expression: cst.CSTNode | None) -> list[cst.Call]:
+        """The calls that make a value, which may be one of what a loop goes through; empty if any is out of sight."""
+        found = self._makers(expression, frozenset())
+        return [each for each in found if each is not None] if None not in found else []
+
+    def _makers(self, expression: cst.CSTNode | None, seen: frozenset[cst.CSTNode]) -> list[cst.Call | None]:
+        """As `all_made`; None stands for what is out of sight. A binding that was met on the way adds nothing."""
+        if not isinstance(expression, cst.Name):
+            return [self.made(expression)]
+        known = self._names.bindings.lookup(expression)
+        found = [self._of_binding(each, seen | {each.site}) for each in known if each.site not in seen]
+        return [call for each in found for call in each] if known else [None]
+
+    def _of_binding(self, binding: Binding, seen: frozenset[cst.CSTNode]) -> list[cst.Call | None]:
+        if binding.path or binding.value is None or binding.kind not in {Kind.LOOP, Kind.ASSIGN, Kind.WITH}:
+            return [None]
+        return (self._members if binding.kind is Kind.LOOP else self._makers)(binding.value, seen)
+
+    def _members(self, value: cst.BaseExpression, seen: frozenset[cst.CSTNode]) -> list[cst.Call | None]:
+        """The calls that make what a list holds, with what is appended to it."""
+        parts: list[cst.BaseExpression] = []
+        key = self._names.key(value)
+        if key:
+            node = self._classes.self_class(value.value) if isinstance(value, cst.Attribute) else None
+            found = self._names.bindings.lookup(value) if isinstance(value, cst.Name) else []
+            lists = self._classes.attribute_values(node, key.rpartition(".")[2]) if node is not None else []
+            lists = lists or [each.value for each in found if each.kind is Kind.ASSIGN and not each.path and each.value]
+            room = node or self._tree.owner(value)
+            calls = [each for each in self._tree.within(room, cst.Call) if self._names.method(each) == "append"]
+            filled = [each for each in calls if isinstance(each.func, cst.Attribute) and each.args]
+            parts = [each.args[0].value for each in filled if self._names.key(getattr(each.func, "value", None)) == key]
+        else:
+            lists = [value]
+        for each in lists:
+            if isinstance(each, (cst.List, cst.Tuple)):
+                parts += [element.value for element in each.elements]
+            elif isinstance(each, (cst.ListComp, cst.GeneratorExp)):
+                parts.append(each.elt)
+            else:
+                return [None]
+        return [call for each in parts for call in self._makers(each, seen)] if lists else [None]
 
     def count(self, loader: cst.Call) -> object:
         """The number of workers of a DataLoader: 0 where it is not given, `UNKNOWN` where it is out of sight."""

@@ -61,9 +61,10 @@ class MainGuardMissing(Check):
         if starter in {Starter.SPAWN, Starter.POOL} or (starter is Starter.EXECUTOR and self._is_given_work(node)):
             yield from _imports(self.facts.workers.method(node))
         elif method == "start" and receiver is not None:
-            process = self.facts.workers.made(receiver)
-            if process is not None and self.facts.workers.starter(process) is Starter.PROCESS:
-                yield from _imports(self.facts.workers.method(process))
+            made_all = self.facts.workers.all_made(receiver)
+            if all(self.facts.workers.starter(each) is Starter.PROCESS for each in made_all):
+                for process in made_all:
+                    yield from _imports(self.facts.workers.method(process))
         elif method in _LAUNCHES and receiver is not None:
             made = self.facts.workers.made(receiver)
             if made is not None and self.names.call(made) in {TRAINER, FABRIC}:
