@@ -14,6 +14,10 @@ class ParameterLostByTo(Check):
         if len(assign.targets) != 1 or not isinstance(assign.targets[0].target, cst.Attribute):
             return
         target = assign.targets[0].target
+        for changed, method in self._parameters.made_elsewhere(target, assign.value):
+            if self._is_of_module(target):
+                self.report(changed, _message(target, method))
+                return
         match assign.value:
             case cst.Call(func=cst.Attribute(value=cst.Call() as made, attr=cst.Name(value=method))) as call:
                 if (
