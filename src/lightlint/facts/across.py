@@ -35,7 +35,14 @@ class Place:
 
 def runs_always(facts: FileFacts, node: cst.CSTNode) -> bool:
     """Whether no test but for a GPU keeps what is around a node, a function or a module, from running it."""
-    return all(facts.names.call(test) == "torch.cuda.is_available" and came for test, came in facts.conditions(node))
+    return all(_asks_for_gpu(facts, test, came) for test, came in facts.conditions(node))
+
+
+def _asks_for_gpu(facts: FileFacts, test: cst.BaseExpression, came: bool) -> bool:
+    """Whether a test comes out so wherever there is a GPU."""
+    if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+        return _asks_for_gpu(facts, test.expression, not came)
+    return facts.names.call(test) == "torch.cuda.is_available" and came
 
 
 def surely_run(facts: FileFacts, start: Place, word: str) -> Iterator[Place]:

@@ -27,6 +27,33 @@ def uses_cuda(facts: FileFacts, call: cst.Call) -> bool:
     return callee is not None and any(starts_cuda(facts.names, each) for each in Place(facts, callee).calls())
 
 
+def is_late(facts: FileFacts, node: cst.CSTNode) -> bool:
+    """Whether its function, or the module's own code, surely has used CUDA whenever it comes to a node."""
+    owner = facts.tree.owner(node)
+    calls = [each for each in facts.tree.own(owner, cst.Call) if facts.tree.order(each) < facts.tree.order(node)]
+    flow = facts.flow(owner)
+    uses = (each for each in calls if starts_cuda(facts.names, each) or _leads_to_cuda(facts, each))
+    return any(flow.always_before(node, [each]) for each in uses)
+
+
+def _leads_to_cuda(facts: FileFacts, call: cst.Call) -> bool:
+    """Whether a call runs a function that surely uses CUDA: no loop that may have no turn stands around that."""
+    callee = facts.hooks.callee(call)
+    if callee is None or callee.asynchronous is not None or facts.tree.own(callee.body, cst.Yield):
+        return False
+    calls = Place(facts, callee).calls()
+    return any(
+        starts_cuda(facts.names, each) and all(_has_turns(facts, loop) for loop in facts.tree.loops(each))
+        for each in calls
+    )
+
+
+def _has_turns(facts: FileFacts, loop: cst.CSTNode) -> bool:
+    """Whether a loop goes through the GPUs there are."""
+    counts = facts.tree.within(loop.iter, cst.Call) if isinstance(loop, cst.For) else []
+    return any(facts.names.call(each) == "torch.cuda.device_count" for each in counts)
+
+
 def module_using_cuda(facts: FileFacts, owner: cst.FunctionDef | cst.Module, before: cst.CSTNode) -> str:
     """The name of a module of the project that uses CUDA when it is imported, as a function or module surely does before a
     node; empty where there is none in sight."""

@@ -4,38 +4,61 @@ import libcst as cst
 
 from lightlint.check import Check
 from lightlint.facts.cuda import starts_cuda
-from lightlint.facts.cuda_uses import module_using_cuda
+from lightlint.facts.cuda_uses import is_late, module_using_cuda
+from lightlint.facts.keywords import entries, keywords
 
 _STARTING = ("subprocess.", "multiprocessing.", "torch.multiprocessing.", "os.system", "os.exec", "os.spawn")
+_VARIABLE = "CUDA_VISIBLE_DEVICES"
+_DEPTH = 3
 
 
 class VisibleDevicesTooLate(Check):
     def visit_Assign(self, assign: cst.Assign) -> None:
-        if len(assign.targets) != 1 or not self._is_variable(assign.targets[0].target):
-            return
-        owner = self.tree.owner(assign)
+        if len(assign.targets) == 1 and self._is_variable(assign.targets[0].target):
+            self._judge(assign, assign.targets[0].target)
+
+    def visit_Call(self, call: cst.Call) -> None:
+        if self._sets_variable(call):
+            self._judge(call, call)
+
+    def _judge(self, node: cst.Assign | cst.Call, place: cst.CSTNode) -> None:
+        owner = self.tree.owner(node)
         before = self._uses(self.tree.module) if isinstance(owner, cst.FunctionDef) else []
         before = [use for use in before if self.tree.order(use) < self.tree.order(owner)]
-        flow = self.facts.flow(owner)
-        own = [use for use in self._uses(owner) if self.tree.order(use) < self.tree.order(assign)]
-        if before or any(flow.always_before(assign, [use]) for use in own):
-            self.report(
-                assign.targets[0].target, "CUDA is in use before this line, and does not read the variable again"
-            )
+        if before or is_late(self.facts, node) or (not self._starts_processes() and self._is_called_late(owner)):
+            self.report(place, "CUDA is in use before this line, and does not read the variable again")
             return
-        module = self._imported_before(assign, owner)
+        module = self._imported_before(node, owner)
         if module:
-            self.report(
-                assign.targets[0].target,
-                f"CUDA is in use since `{module}` was imported, and does not read the variable again",
-            )
+            self.report(place, f"CUDA is in use since `{module}` was imported, and does not read the variable again")
 
-    def _imported_before(self, assign: cst.Assign, owner: cst.FunctionDef | cst.Module) -> str:
-        """The module of the project that started CUDA when this one was imported; empty where processes that this one
-        starts may be whom the variable is for."""
-        if any((self.names.call(each) or "").startswith(_STARTING) for each in self.tree.all(cst.Call)):
+    def _is_called_late(self, owner: cst.FunctionDef | cst.Module, depth: int = 0) -> bool:
+        """Whether every call of a function stands behind a use of CUDA."""
+        calls = self.hooks.calls_of.get(owner, ()) if isinstance(owner, cst.FunctionDef) and depth < _DEPTH else ()
+        return bool(calls) and all(
+            is_late(self.facts, each) or self._is_called_late(self.tree.owner(each), depth + 1) for each in calls
+        )
+
+    def _sets_variable(self, call: cst.Call) -> bool:
+        """`os.environ.update(CUDA_VISIBLE_DEVICES=...)`, with a dict too, and `setdefault`."""
+        name = self.names.of(call.func) or ""
+        if name == "os.environ.setdefault" and call.args:
+            return self.names.constant(call.args[0].value) == _VARIABLE
+        if name != "os.environ.update":
+            return False
+        dicts = [arg.value for arg in call.args if arg.keyword is None and not arg.star]
+        given = [*keywords(self.facts, call), *(key for each in dicts for key in entries(self.facts, each, call))]
+        return any(each.name == _VARIABLE for each in given)
+
+    def _starts_processes(self) -> bool:
+        """Whether the variable may be for processes that this one starts."""
+        return any((self.names.call(each) or "").startswith(_STARTING) for each in self.tree.all(cst.Call))
+
+    def _imported_before(self, node: cst.CSTNode, owner: cst.FunctionDef | cst.Module) -> str:
+        """The module of the project that started CUDA when this one was imported; empty where none is in sight."""
+        if self._starts_processes():
             return ""
-        found = module_using_cuda(self.facts, owner, assign)
+        found = module_using_cuda(self.facts, owner, node)
         if found or isinstance(owner, cst.Module):
             return found
         return module_using_cuda(self.facts, self.tree.module, owner)
@@ -43,14 +66,10 @@ class VisibleDevicesTooLate(Check):
     def _is_variable(self, target: cst.BaseExpression) -> bool:
         match target:
             case cst.Subscript(slice=[cst.SubscriptElement(slice=cst.Index(value=key))]):
-                return (
-                    self.names.of(target.value) == "os.environ" and self.names.constant(key) == "CUDA_VISIBLE_DEVICES"
-                )
+                return self.names.of(target.value) == "os.environ" and self.names.constant(key) == _VARIABLE
         return False
 
     def _uses(self, owner: cst.FunctionDef | cst.Module) -> list[cst.Call]:
-        """The calls in a body that surely start CUDA, tests aside."""
+        """The calls in a body that surely start CUDA and run without a test."""
         found = [call for call in self.tree.own(owner, cst.Call) if starts_cuda(self.names, call)]
-        if isinstance(owner, cst.Module):
-            found = [call for call in found if not self.facts.conditions(call)]
-        return found
+        return [call for call in found if not self.facts.conditions(call)]
