@@ -5,7 +5,8 @@ import libcst as cst
 from lightlint.check import Check
 from lightlint.facts.classes import MODULE
 
-_ENTRIES = {"validation_step": {"validate", "fit"}, "test_step": {"test"}, "predict_step": {"predict"}}
+# what runs a step in inference mode: `fit` validates under `no_grad`
+_ENTRIES = {"validation_step": "validate", "test_step": "test", "predict_step": "predict"}
 _GRADS = {"torch.autograd.grad", "torch.autograd.backward"}
 _SWITCHES = {"enable_grad", "set_grad_enabled", "inference_mode"}
 
@@ -20,7 +21,7 @@ class GradInEvalHook(Check):
             if function is None or self.tree.class_of(function) is not node:
                 continue
             for call, enabled in self._gradients(function):
-                if call not in reported and self._fails(node, hook, enabled=enabled):
+                if call not in reported and self._fails(node, hook, call, enabled=enabled):
                     reported.add(call)
                     self._report(call, hook, enabled=enabled)
 
@@ -44,7 +45,7 @@ class GradInEvalHook(Check):
                 on = enabled or self._is_under(call) or self._is_switched_on(call, function)
                 if self.names.of(call.func) in _GRADS or self.facts.optimization.raw_backward(call) is not None:
                     found.append((call, on))
-                callees = self.facts.optimization.callees(call)
+                callees = self.facts.optimization.callees(call) or self.facts.results.functions(call)
                 for callee in callees if len(callees) == 1 else ():
                     if callee not in seen:
                         seen.add(callee)
@@ -78,16 +79,18 @@ class GradInEvalHook(Check):
             )
         return self.names.of(expression) == "torch.enable_grad"
 
-    def _fails(self, node: cst.ClassDef, hook: str, *, enabled: bool) -> bool:
+    def _fails(self, node: cst.ClassDef, hook: str, gradient: cst.Call, *, enabled: bool) -> bool:
         """Whether gradients surely are off in a hook: by Lightning, or in spite of `enable_grad` by inference mode."""
         family = self.facts.optimization.family(node)
-        words = {each.value for part in family for each in self.tree.within(part, cst.Name)}
+        inside = self.tree.enclosing_class(gradient) in family
+        parts = [each for part in family for each in self.tree.within(part, cst.Name)]
+        words = {each.value for each in (parts if inside else self.tree.all(cst.Name))}
         if not enabled and not words.isdisjoint(_SWITCHES):
             return False
         if not enabled and all(map(self._is_in_sight, self.facts.optimization.calls(node, hook))):
             return True
         name = f"{self.names.module}.{self.names.qualified(node)}"
-        runs = [each for each in self.facts.training.runs if each.module == name and each.entry in _ENTRIES[hook]]
+        runs = [each for each in self.facts.training.runs if each.module == name and each.entry == _ENTRIES[hook]]
         known = "inference_mode" not in words and self.facts.lightning.surely_at_least("1.8")
         return known and bool(runs) and all(self._is_inference(each.trainer) for each in runs)
 
