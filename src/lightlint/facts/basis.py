@@ -47,7 +47,7 @@ class Basis:
         self.values = Values(self.tree, self.names, self.classes, self.hooks)
         self.dicts = Dicts(self.tree, self.names, self.classes, self.hooks)
         self.strings = Strings(self.names, self.hooks, self.values, self.dicts)
-        self.logs = Logs(self.tree, self.names, self.classes, self.hooks, self.strings, self.conditions)
+        self.logs = Logs(self.tree, self.names, self.classes, self.hooks, self.strings, self.dicts, self.conditions)
         self.training = Training(self.tree, self.names, self.classes, self.hooks, self.values)
         self.loops = Loops(self.tree, self.names, self.hooks, self.values, self.conditions)
         self.guards = Guards(self.tree, self.names, self.hooks, self.conditions)

@@ -9,6 +9,7 @@ from functools import cached_property
 import libcst as cst
 
 from lightlint.facts.classes import Classes
+from lightlint.facts.dicts import Dicts
 from lightlint.facts.hooks import Hook, Hooks, Owner
 from lightlint.facts.names import UNKNOWN, Names
 from lightlint.facts.strings import Strings
@@ -36,13 +37,21 @@ class Logs:
     """The log calls of one file."""
 
     def __init__(
-        self, tree: Tree, names: Names, classes: Classes, hooks: Hooks, strings: Strings, conditions: Conditions
+        self,
+        tree: Tree,
+        names: Names,
+        classes: Classes,
+        hooks: Hooks,
+        strings: Strings,
+        dicts: Dicts,
+        conditions: Conditions,
     ) -> None:
         self._tree = tree
         self._names = names
         self._classes = classes
         self._hooks = hooks
         self._strings = strings
+        self._dicts = dicts
         self._conditions = conditions
 
     def of_class(self, node: cst.ClassDef) -> list[LogCall]:
@@ -69,10 +78,11 @@ class Logs:
         return frozenset(found)
 
     def argument(self, call: cst.Call, name: str, place: int | None = None) -> object:
-        """The constant a log call gives for a setting; None where it gives none, `UNKNOWN` where it is out of sight."""
-        given = self._names.argument(call, name, place)
-        if given is None:
-            return UNKNOWN if any(arg.star for arg in call.args) else None
+        """The constant a log call gives for a setting, in a `**dict` too; None where it gives none, `UNKNOWN` where it is
+        out of sight."""
+        given = self._dicts.argument(call, name, place)
+        if given.value is None:
+            return None if given.sure else UNKNOWN
         return self._names.constant(given.value)
 
     def is_log(self, call: cst.Call) -> bool:

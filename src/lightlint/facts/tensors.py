@@ -38,6 +38,7 @@ _JOINING = {"torch.stack", "torch.cat", "torch.concat", "torch.hstack", "torch.v
 _OF_ANY_SIZE = {"torch.tensor", "torch.as_tensor"}
 _ARITHMETIC = (cst.Add, cst.Subtract, cst.Multiply, cst.Divide, cst.FloorDivide, cst.Power)
 _DEPTH = 24
+_BINDING = {"builtins.staticmethod", "builtins.classmethod"}
 
 
 class Tensors:
@@ -131,7 +132,7 @@ class Tensors:
         if isinstance(call.func, cst.Attribute) and call.func.attr.value in _KEEPING and not name.startswith("torch."):
             return self.is_made_here(call.func.value, (), depth + 1, any_size=any_size)
         callee = self._hooks.callee(call)
-        returns = self._values.returns(callee) if callee is not None and not callee.decorators else []
+        returns = self._values.returns(callee) if callee is not None and self._is_plain(callee) else []
         return bool(returns) and all(self.is_made_here(each, (), depth + 1, any_size=any_size) for each in returns)
 
     def _is_computed(self, call: cst.Call, depth: int, *, any_size: bool) -> bool:
@@ -146,6 +147,10 @@ class Tensors:
                 self.is_made_here(each.value, (), depth + 1, any_size=any_size) for each in parts
             )
         return self.is_made_here(given[0], (), depth + 1, any_size=any_size)
+
+    def _is_plain(self, function: cst.FunctionDef) -> bool:
+        """Whether a call of a function gives what the function returns: no decorator changes it."""
+        return all(self._names.of(each.decorator) in _BINDING for each in function.decorators)
 
     def _is_moved_nowhere(self, call: cst.Call) -> bool:
         """Whether a call is `x.to(self.device)` in the `__init__` of a LightningModule, whose device is the CPU by then."""

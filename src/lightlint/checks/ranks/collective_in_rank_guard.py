@@ -11,7 +11,40 @@ from lightlint.facts.processes import DATA_PARALLEL
 from lightlint.facts.rank_tests import COLLECTIVES, on_some_ranks, other_ways
 from lightlint.facts.trainers import is_trainer
 
-_OUTPUT = re.compile(r"^(?:info|debug|warning|error|log|print|write|append|exit|format|rank_zero_\w+)$")
+_OUTPUT = re.compile(
+    r"^(?:info|debug|warning|error|log|print|write|append|exit|format|rank_zero_\w+|mkdir|touch|unlink|exists|is_file"
+    r"|is_dir|write_text|write_bytes|writelines|writerows?|extractall|urlretrieve)$"
+)
+# packages that know nothing of ranks, where nothing runs code that is handed to it
+_APART = {
+    "builtins",
+    "collections",
+    "csv",
+    "glob",
+    "gzip",
+    "hashlib",
+    "io",
+    "json",
+    "logging",
+    "os",
+    "pathlib",
+    "pickle",
+    "random",
+}
+_APART |= {
+    "re",
+    "requests",
+    "shutil",
+    "string",
+    "subprocess",
+    "sys",
+    "tarfile",
+    "tempfile",
+    "time",
+    "urllib",
+    "warnings",
+    "zipfile",
+}
 # tests that tell a run of several processes from one of a single process
 _SEVERAL = re.compile(
     r"^(?:not )?[\w.]*(?:is_initialized|is_available|is_distributed|get_world_size|world_size)\b[^,]*$"
@@ -44,19 +77,21 @@ class CollectiveInRankGuard(Check):
     def _led_to(self, call: cst.Call, depth: int) -> str:
         """The collective that a helper of this file surely comes to where there is more than one process."""
         helper = self.hooks.callee(call) if depth < _DEPTH else None
-        for inner in self.tree.own(helper.body, cst.Call) if helper is not None else []:
-            found = self._collective(inner) or self._led_to(inner, depth + 1)
+        for inner in self.tree.own(helper.body, cst.Call, cst.Attribute) if helper is not None else []:
+            if isinstance(inner, cst.Attribute):
+                found = "trainer.log_dir" if self._is_log_dir(inner) else ""
+            else:
+                found = self._collective(inner) or self._led_to(inner, depth + 1)
             if found and all(_SEVERAL.search(self.code.text_of(test)) for test, _ in self.facts.conditions(inner)):
                 return found
         return ""
 
     def visit_Attribute(self, attribute: cst.Attribute) -> None:
-        if (
-            attribute.attr.value == "log_dir"
-            and is_trainer(self.facts, attribute.value)
-            and on_some_ranks(self.facts, attribute)
-        ):
+        if self._is_log_dir(attribute) and on_some_ranks(self.facts, attribute):
             self.report(attribute, "`trainer.log_dir` is broadcast to all ranks, and only some of them read it here")
+
+    def _is_log_dir(self, attribute: cst.Attribute) -> bool:
+        return attribute.attr.value == "log_dir" and is_trainer(self.facts, attribute.value)
 
     def _collective(self, call: cst.Call) -> str:
         """What a call that every rank has to join is called, empty for any other."""
@@ -120,12 +155,5 @@ class CollectiveInRankGuard(Check):
         """Whether a call may wait with the others: it leads to a collective, or is out of sight and no output."""
         if self.facts.steps.leads(call, lambda each: bool(self._collective(each))):
             return True
-        harmless = (self.names.call(call) or "").partition(".")[0] in {
-            "builtins",
-            "logging",
-            "os",
-            "sys",
-            "time",
-            "warnings",
-        }
+        harmless = (self.names.call(call) or "").partition(".")[0] in _APART
         return self.facts.steps.callee(call) is None and not harmless and not _OUTPUT.search(self.names.method(call))

@@ -9,6 +9,7 @@ from lightlint.fixes.edits import Draft, replace
 _FULL = {None, 32, "32", "32-true", 64, "64", "64-true"}
 _SCALED = {16, "16", "16-mixed"}
 _LOSSY = {"bf16", "bf16-mixed"}
+_DEPTH = 4
 
 
 class FabricLossBackward(Check):
@@ -17,15 +18,15 @@ class FabricLossBackward(Check):
         maker = self._maker(tensor) if tensor is not None else None
         if tensor is None or maker is None:
             return
-        given = self.names.argument(maker, "precision", 3)
-        precision = self.names.constant(given.value) if given is not None else None
-        strategy = self.names.argument(maker, "strategy", 1)
+        given = self.facts.dicts.argument(maker, "precision", 3)
+        precision = self.names.constant(given.value) if given.value is not None else None
+        strategy = self.facts.dicts.argument(maker, "strategy", 1).value
         old = self.facts.lightning.surely_below("2.3")
         needed = isinstance(precision, (int, str)) and precision in (_SCALED if old else _SCALED | _LOSSY)
-        own = strategy is not None and str(self.names.constant(strategy.value)).startswith("deepspeed")
-        plain = given is None and not self.names.has_star(maker)
+        own = strategy is not None and str(self.names.constant(strategy)).startswith("deepspeed")
+        plain = given.value is None and given.sure
         effect = "trains with an unscaled loss" if old else "raises"
-        why = self.code.text_of(given).rstrip(", ") if needed and given is not None else ""
+        why = f"precision={self.code.text_of(given.value)}" if needed and given.value is not None else ""
         why = why or ('strategy="deepspeed"' if own else "")
         name = self.code.text_of(tensor)
         self.report(
@@ -40,11 +41,17 @@ class FabricLossBackward(Check):
         )
 
     def _maker(self, tensor: cst.BaseExpression) -> cst.Call | None:
-        """The constructor of the Fabric that set up the model a loss comes from."""
-        for call in self._sources(tensor, 0):
+        """The constructor of the Fabric that set up the model a loss comes from, here or in a function that computes it."""
+        pending, seen = self._sources(tensor, 0), set[cst.FunctionDef]()
+        for call in pending:
             fabric = self.facts.fabrics.set_up(call.func)
             if fabric is not None:
                 return self.facts.fabrics.constructor(fabric)
+            callee = self.hooks.callee(call)
+            if callee is not None and callee not in seen and len(seen) < _DEPTH:
+                seen.add(callee)
+                returned = [each for each in self.values.returns(callee) if each is not None]
+                pending += [inner for each in returned for inner in self._sources(each, 0)]
         return None
 
     def _sources(self, expression: cst.BaseExpression, depth: int) -> list[cst.Call]:

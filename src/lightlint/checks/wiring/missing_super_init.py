@@ -32,7 +32,7 @@ class MissingSuperInit(Check):
         """A module of torch that assigns modules or parameters, which raises before the initialiser above has run."""
         init = self.classes.methods(node).get("__init__")
         calls = self.tree.within(init, cst.Call) if init is not None else []
-        if init is None or any(map(self._initialises, calls)) or not self.classes.complete(node):
+        if init is None or any(self._initialises(each, node) for each in calls) or not self.classes.complete(node):
             return
         for assign in self.tree.own(init.body, cst.Assign):
             target = assign.targets[0].target
@@ -40,18 +40,18 @@ class MissingSuperInit(Check):
             made = self.names.call(assign.value) or ""
             if own and (made == "torch.nn.Parameter" or self.classes.name_is_a(made, NN_MODULE)):
                 message = f"`__init__` of `{node.name.value}` does not call that of Module, which has to run before `self` gets modules"
-                self.report(init.name, message, repair=Repair("call it first", self._first(init)))
+                self.report(init.name, message, repair=self._repair(node, init))
                 return
 
     def _judge(self, node: cst.ClassDef, init: cst.FunctionDef) -> None:
         calls = self.tree.within(init, cst.Call)
-        if not any(self._initialises(call) for call in calls):
+        if not any(self._initialises(call, node) for call in calls):
             message = f"`__init__` of `{node.name.value}` does not call that of {self._base(node)}"
-            self.report(init.name, message, repair=Repair("call it first", self._first(init)))
+            self.report(init.name, message, repair=self._repair(node, init))
             return
         if not self.classes.is_a(node, MODULE):
             return
-        first = min(self.tree.order(call) for call in calls if self._initialises(call))
+        first = min(self.tree.order(call) for call in calls if self._initialises(call, node))
         for line in init.body.body:
             for assign in line.body if isinstance(line, cst.SimpleStatementLine) else ():
                 if isinstance(assign, cst.Assign) and self.tree.order(assign) < first:
@@ -63,11 +63,29 @@ class MissingSuperInit(Check):
         if own and self.values.is_module(assign.value):
             self.report(target, f"`{self.code.text_of(target)}` gets a module before `super().__init__()` has run")
 
-    def _initialises(self, call: cst.Call) -> bool:
+    def _initialises(self, call: cst.Call, node: cst.ClassDef) -> bool:
         """Whether a call may run the initialiser above: `super().__init__()`, `Base.__init__(self)`, `start(self)`."""
+        if self._starts_above(call, node):
+            return False
         if self.names.call(call) == "builtins.super":
             return True
         return any(self.classes.is_self(arg.value) for arg in call.args) or self.names.method(call) == "__init__"
+
+    def _starts_above(self, call: cst.Call, node: cst.ClassDef) -> bool:
+        """Whether a call goes past the initialiser that has to run: `super(LightningModule, self)`, `nn.Module.__init__(self)`."""
+        func = call.func
+        maker = func.value if isinstance(func, cst.Attribute) and func.attr.value == "__init__" else call
+        if isinstance(maker, cst.Call):
+            named = maker.args[0].value if self.names.call(maker) == "builtins.super" and maker.args else None
+            past = {MODULE, NN_MODULE} if self.classes.is_a(node, MODULE) else {NN_MODULE}
+            return self.names.of(named) in past and not self.classes.is_a(node, DATA_MODULE)
+        return self.names.of(maker) == NN_MODULE and self.classes.is_a(node, MODULE)
+
+    def _repair(self, node: cst.ClassDef, init: cst.FunctionDef) -> Repair | None:
+        """Call the initialiser first, unless there is a call that goes past it and was meant for it."""
+        if any(self._starts_above(each, node) for each in self.tree.within(init, cst.Call)):
+            return None
+        return Repair("call it first", self._first(init))
 
     def _base(self, node: cst.ClassDef) -> str:
         return "LightningModule" if self.classes.is_a(node, MODULE) else "LightningDataModule"

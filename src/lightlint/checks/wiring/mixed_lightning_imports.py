@@ -22,7 +22,9 @@ class MixedLightningImports(Check):
             run = next((each for each in self.facts.training.runs if each.call is call), None)
             trainer = packages.of_expression(run.trainer.func) if run and run.trainer else None
             model = self.names.argument(call, "model", 0) if run and run.module else None
-            for given in (model, self.names.argument(call, "datamodule")) if trainer else ():
+            loaders = "train_dataloaders" if self.names.method(call) == "fit" else "dataloaders"
+            data = self.names.argument(call, "datamodule") or self.names.argument(call, loaders, 1)
+            for given in (model, data) if trainer else ():
                 if given is not None:
                     self._compare(packages, given.value, trainer)
 
