@@ -77,12 +77,16 @@ class Optimization:
         """The classes of this file that derive from one."""
         return [each for each in self._tree.all(cst.ClassDef) if node in self._classes.line(each)[1:]]
 
-    def step_class(self, node: cst.CSTNode) -> cst.ClassDef | None:
-        """The LightningModule whose method a node stands in, if a `training_step` runs that method."""
+    def step_class(self, node: cst.CSTNode, depth: int = 0) -> cst.ClassDef | None:
+        """The LightningModule whose method a node stands in, or alone calls its function, if a `training_step` runs that."""
         function = self._tree.function(node)
         if function is None or _STEP not in self._facts.hooks.reached(function):
             return None
         around = self._tree.class_of(function)
+        if around is None and depth < _HEIGHT:
+            calls = self._facts.hooks.calls_of.get(function, ())
+            callers = {self.step_class(call, depth + 1) for call in calls}
+            return callers.pop() if len(callers) == 1 else None
         return around if self._classes.is_a(around, MODULE) else None
 
     def reach(self, node: cst.ClassDef, hook: str) -> list[cst.FunctionDef]:

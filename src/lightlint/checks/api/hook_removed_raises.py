@@ -4,6 +4,7 @@ import libcst as cst
 
 from lightlint.check import Check, Repair
 from lightlint.facts.api import lightning_api
+from lightlint.facts.bindings import Kind
 from lightlint.facts.compat import is_versioned, removal_tier
 from lightlint.facts.hooks import Owner
 from lightlint.facts.mentions import is_called
@@ -16,19 +17,36 @@ _REFUSED = {
     "validation_epoch_end": "`fit` and `validate` refuse",
     "test_epoch_end": "`test` refuses",
 }
+_PARTIAL = {"functools.partial", "functools.partialmethod"}
 
 
 class HookRemovedRaises(Check):
     def visit_FunctionDef(self, function: cst.FunctionDef) -> None:
-        name = function.name.value
-        if name not in _REFUSED or owner_of(self.facts, function) is not Owner.MODULE:
+        if function.name.value in _REFUSED and owner_of(self.facts, function) is Owner.MODULE:
+            self._judge(function, function.name)
+
+    def visit_AssignTarget(self, target: cst.AssignTarget) -> None:
+        """A hook that the body of a class assigns: `validation_epoch_end = _end`."""
+        name, assign = target.target, self.tree.parent(target)
+        if not isinstance(name, cst.Name) or name.value not in _REFUSED or not isinstance(assign, cst.Assign):
             return
+        if self.hooks.role(self.tree.class_of(assign)) is Owner.MODULE and self._is_callable(assign.value):
+            self._judge(assign, name)
+
+    def _is_callable(self, value: cst.BaseExpression) -> bool:
+        if isinstance(value, cst.Name):
+            found = self.names.bindings.lookup(value)
+            return bool(found) and all(each.kind is Kind.FUNCTION for each in found)
+        return isinstance(value, cst.Lambda) or self.names.call(value) in _PARTIAL
+
+    def _judge(self, node: cst.FunctionDef | cst.Assign, word: cst.Name) -> None:
+        name = word.value
         tier = removal_tier(self.facts.lightning, lightning_api().lightning_module.removed[name].removed)
-        if tier is None or is_versioned(self.facts, function):
+        if tier is None or is_versioned(self.facts, node):
             return
         target = self.facts.lightning.version.minor
         message = f"{_REFUSED[name]} a module that has `{name}` since Lightning 2.0 (target: {target})"
-        self.report(function.name, message, tier=tier, repair=self._repair(function))
+        self.report(word, message, tier=tier, repair=self._repair(node) if isinstance(node, cst.FunctionDef) else None)
 
     def _repair(self, hook: cst.FunctionDef) -> Repair | None:
         """Collect what the step returns in an attribute, where step, hook and `__init__` are as plain as in 1.x manuals."""

@@ -13,7 +13,9 @@ from lightlint.fixes.edits import replace
 
 _SCRIPT_ONLY = re.compile(r"(?:ddp(?:_find_unused_parameters_(?:true|false))?|fsdp\w*|deepspeed\w*)$")
 _SPAWNING = re.compile(r"ddp_spawn(?:_find_unused_parameters_(?:true|false))?$")  # refused since 1.7
-_CLASSES = {f"lightning.strategies.{name}Strategy" for name in ("DDP", "FSDP", "DeepSpeed")}
+_CLASSES = {
+    f"lightning.{room}strategies.{name}Strategy" for room in ("", "fabric.") for name in ("DDP", "FSDP", "DeepSpeed")
+}
 _PLACE = re.compile(r"notebook|ipython|jupyter|colab|kaggle|interactive|ps1", re.IGNORECASE)
 
 

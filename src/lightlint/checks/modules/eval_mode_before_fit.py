@@ -36,10 +36,27 @@ class EvalModeBeforeFit(Check):
             self.report(call, f"`{name.value}` comes to `fit` in eval mode and is trained in it", repair=repair)
 
     def _is_bound(self, call: cst.Call, name: cst.Name) -> bool:
-        """Whether a call is the `.eval()` of `model = Net().eval()`."""
-        func = call.func
-        made = any(each.value is call and not each.path for each in self.names.bindings.lookup(name))
-        return made and isinstance(func, cst.Attribute) and func.attr.value == "eval"
+        """Whether a call is the `.eval()` of `model = Net().eval()`, or of a function that returns a model in that mode."""
+        if not any(each.value is call and not each.path for each in self.names.bindings.lookup(name)):
+            return False
+        callee = self.hooks.callee(call)
+        if callee is None or callee.decorators:
+            return _is_eval(call)
+        returned = self.values.returns(callee)
+        return bool(returned) and all(each is not None and self._is_in_eval_mode(each, callee) for each in returned)
+
+    def _is_in_eval_mode(self, value: cst.BaseExpression, function: cst.FunctionDef) -> bool:
+        """Whether a function returns a model that it put into eval mode, in the `return` or before."""
+        if not isinstance(value, cst.Name):
+            return isinstance(value, cst.Call) and _is_eval(value)
+        calls = self.tree.own(function, cst.Call)
+        evals = [
+            each for each in calls if self._switches(each, value.value, "eval") and not self.facts.conditions(each)
+        ]
+        trains = [each for each in calls if self._switches(each, value.value, "train")]
+        rebound = [each.site for each in self.names.bindings.lookup(value)]
+        flow = self.facts.flow(function)
+        return any(flow.reaches(each, [value], avoiding=[*trains, *rebound]) for each in evals)
 
     def _same_statement(self, one: cst.CSTNode, other: cst.CSTNode) -> bool:
         return self.tree.statement(one) is self.tree.statement(other)
@@ -82,3 +99,7 @@ class EvalModeBeforeFit(Check):
             return not family or any(_SETS_MODE.search(self.code.text_of(each)) for each in family)
         text = self.facts.project.text_defining(module, self.facts.path.parent)
         return not text or bool(_SETS_MODE.search(text))
+
+
+def _is_eval(call: cst.Call) -> bool:
+    return isinstance(call.func, cst.Attribute) and call.func.attr.value == "eval"

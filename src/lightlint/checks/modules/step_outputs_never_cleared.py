@@ -14,6 +14,7 @@ _STAGES = {
     "train": {"training_step", "on_train_batch_end"},
     "validation": {"validation_step", "on_validation_batch_end"},
 }
+_ONCE = {"test_step", "on_test_batch_end", "predict_step", "on_predict_batch_end"}
 
 
 class StepOutputsNeverCleared(Check):
@@ -59,7 +60,12 @@ class StepOutputsNeverCleared(Check):
     def _stage(self, call: cst.Call) -> tuple[str, set[str]]:
         hooks = {hook.name for hook in self.hooks.around(call)}
         stages = [stage for stage, names in _STAGES.items() if hooks & names]
-        return (stages[0], hooks) if len(stages) == 1 and len(hooks) == 1 else ("", hooks)
+        # a test runs once, and adds to what validation leaves
+        only = len(hooks) == 1 or len(hooks - _ONCE) == 1 and hooks - _ONCE <= self._sure(call)
+        return (stages[0], hooks) if len(stages) == 1 and only else ("", hooks)
+
+    def _sure(self, node: cst.CSTNode) -> set[str]:
+        return {hook.name for hook in self.facts.logs.sure_hooks(node)}
 
     def _is_later(self, call: cst.Call, name: str, hooks: set[str]) -> bool:
         """Whether an earlier call of the same hook says the same of the same list."""
@@ -84,7 +90,8 @@ class StepOutputsNeverCleared(Check):
                 yield attribute
 
     def _in_epoch_end(self, use: cst.Attribute, stage: str) -> bool:
-        return f"on_{stage}_epoch_end" in {hook.name for hook in self.hooks.around(use)}
+        hooks = {hook.name for hook in self.hooks.around(use)}
+        return f"on_{stage}_epoch_end" in (hooks if len(hooks) == 1 else self._sure(use))
 
     def _repair(self, function: cst.FunctionDef, name: str, family: tuple[cst.ClassDef, ...]) -> Repair | None:
         """Empty the list at the end of a hook; a dict only if it makes its lists anew."""

@@ -38,21 +38,50 @@ class TrainerReusedAcrossFolds(Check):
         """Whether a place is reached again, in a loop around it or around a call of its function, with the same Trainer."""
         owner = self.tree.owner(place)
         loops = [each for each in self.tree.loops(place) if isinstance(each, cst.For)]
-        if loops:
+        mapped = self._comprehension(place)
+        if loops or mapped is not None:
             kept = self._is_of_object(made, trainer) if isinstance(trainer, cst.Attribute) else False
             here = self.tree.owner(made) is owner and not self.tree.loops(made)
-            return (here or kept) and self._repeats(place, loops[0]) and not self._is_reset(trainer, place, owner)
-        found = self.names.bindings.lookup(trainer) if isinstance(trainer, cst.Name) else []
-        is_given = len(found) == 1 and found[0].kind is Kind.PARAMETER and found[0].scope is owner
-        if depth or not is_given or not isinstance(owner, cst.FunctionDef) or self.tree.own(owner, cst.Return, cst.Try):
+            again = self._repeats(place, loops[0]) if mapped is None else not self.tree.contains(mapped, made)
+            return (here or kept) and again and not self._is_reset(trainer, place, owner)
+        if depth or not isinstance(owner, cst.FunctionDef) or self._may_skip(owner, place):
             return False
         if self.facts.conditions(place) or self._is_reset(trainer, place, owner):
             return False
         for call in self.hooks.calls_of.get(owner, ()):
-            given = self.hooks.given(owner, call, found[0].name)
-            if isinstance(given, cst.Name) and self._lives_on(made, given, call, depth + 1):
+            given = self._given(trainer, made, owner, call)
+            if given is not None and self._lives_on(made, given, call, depth + 1):
                 return True
         return False
+
+    def _given(
+        self, trainer: cst.BaseExpression, made: cst.Call, owner: cst.FunctionDef, call: cst.Call
+    ) -> cst.BaseExpression | None:
+        """The Trainer of a function as a call of it has it: what is given for a parameter, or `self.trainer` of the same object."""
+        if isinstance(trainer, cst.Attribute):
+            same = isinstance(call.func, cst.Attribute) and self.classes.is_self(call.func.value)
+            return trainer if same and self._is_of_object(made, trainer) else None
+        found = self.names.bindings.lookup(trainer) if isinstance(trainer, cst.Name) else []
+        if len(found) != 1 or found[0].kind is not Kind.PARAMETER or found[0].scope is not owner:
+            return None
+        given = self.hooks.given(owner, call, found[0].name)
+        return given if isinstance(given, cst.Name) else None
+
+    def _may_skip(self, owner: cst.FunctionDef, place: cst.Call) -> bool:
+        """Whether a function may end, or go on, without what stands at a place."""
+        early = [each for each in self.tree.own(owner, cst.Return) if not self.tree.contains(each, place)]
+        return bool(self.tree.own(owner, cst.Try)) or any(
+            self.tree.order(each) < self.tree.order(place) for each in early
+        )
+
+    def _comprehension(self, place: cst.Call) -> cst.CSTNode | None:
+        """The list, set or dict that is made by doing a thing for each of some items."""
+        for above in self.tree.ancestors(place):
+            if isinstance(above, (cst.IfExp, cst.BooleanOperation, cst.CompFor, cst.BaseStatement, cst.Lambda)):
+                return None
+            if isinstance(above, (cst.ListComp, cst.SetComp, cst.DictComp)):
+                return above
+        return None
 
     def _is_of_object(self, made: cst.Call, trainer: cst.Attribute) -> bool:
         """Whether `self.trainer` is one Trainer, made when the object is, in a class that no other derives from here."""
@@ -69,11 +98,13 @@ class TrainerReusedAcrossFolds(Check):
 
     def _ends_itself(self, trainer: cst.Call) -> bool:
         """Whether the number of epochs ends a fit: a later one then ends at once."""
-        if self.names.has_star(trainer):
+        given = {name: self.facts.dicts.argument(trainer, name) for name in (*_OPEN_ENDED, "max_epochs", "max_steps")}
+        if not all(each.sure for each in given.values()) or any(given[name].value is not None for name in _OPEN_ENDED):
             return False
-        given = {arg.keyword.value: self.names.constant(arg.value) for arg in trainer.args if arg.keyword is not None}
-        epochs = given.get("max_epochs", 1 if "max_steps" not in given else None)
-        return given.keys().isdisjoint(_OPEN_ENDED) and epochs not in (-1, None)
+        written = given["max_epochs"].value
+        if written is None:
+            return given["max_steps"].value is None
+        return self.names.constant(written) not in (-1, None)
 
     def _repeats(self, call: cst.Call, loop: Loop) -> bool:
         inside_try = any(isinstance(each, cst.Try) for each in self.tree.ancestors(call))
@@ -86,7 +117,8 @@ class TrainerReusedAcrossFolds(Check):
         name = self.names.key(trainer)
         if isinstance(trainer, cst.Name):
             around = owner
-            if len(self.names.bindings.lookup(trainer)) != 1:
+            found = self.names.bindings.lookup(trainer)
+            if len(found) != 1 or found[0].kind is Kind.LOOP:
                 return True
         else:
             around = self.tree.enclosing_class(place) or owner

@@ -49,7 +49,7 @@ class ManualLossBackward(Check):
     def _draft(self, call: cst.Call, tensor: cst.BaseExpression) -> Draft | None:
         function = self.tree.function(call)
         first = [*function.params.posonly_params, *function.params.params][:1] if function is not None else []
-        if not first:
+        if not first or function is None or self.tree.class_of(function) is None:
             return None
         arguments = [self.code.text_of(tensor), *(self.code.text_of(arg).rstrip(", ") for arg in call.args)]
         return replace(self.code, call, f"{first[0].name.value}.manual_backward({', '.join(arguments)})")
