@@ -61,7 +61,7 @@ class StepOutputsNeverCleared(Check):
         hooks = {hook.name for hook in self.hooks.around(call)}
         stages = [stage for stage, names in _STAGES.items() if hooks & names]
         # a test runs once, and adds to what validation leaves
-        only = len(hooks) == 1 or len(hooks - _ONCE) == 1 and hooks - _ONCE <= self._sure(call)
+        only = len(hooks) == 1 or (len(hooks - _ONCE) == 1 and hooks - _ONCE <= self._sure(call))
         return (stages[0], hooks) if len(stages) == 1 and only else ("", hooks)
 
     def _sure(self, node: cst.CSTNode) -> set[str]:
