@@ -4,7 +4,8 @@ import libcst as cst
 
 from lightlint.check import Check, Repair
 from lightlint.facts.configured import SCHEDULERS
-from lightlint.facts.hooks import Hook, Owner
+from lightlint.facts.hooks import TRAINING_STEP, Hook, Owner
+from lightlint.facts.origins import Origin
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import remove_argument
 
@@ -14,12 +15,9 @@ _OVERRIDE = Hook(Owner.MODULE, "lr_scheduler_step")
 class SchedulerStepWithEpoch(Check):
     def visit_Call(self, call: cst.Call) -> None:
         function = self.tree.function(call)
-        if function is None or self.names.method(call) != "step" or self.hooks.of(function) != _OVERRIDE:
+        if function is None or self.names.method(call) != "step" or len(call.args) != 1:
             return
-        node = self.tree.class_of(function)
-        if node is None or len(call.args) != 1 or not self._is_parameter(call, function):
-            return
-        if self._is_epoch(call.args[0]) and self._counts_steps(node):
+        if self._is_epoch(call.args[0]) and (self._is_override(call, function) or self._is_by_hand(call)):
             self.report(
                 call,
                 "`step` with the number of the epoch: the scheduler, stepped after each batch, stays where an epoch starts",
@@ -27,6 +25,39 @@ class SchedulerStepWithEpoch(Check):
                     "step without a number", remove_argument(self.code, call, call.args[0]), Applicability.UNSAFE
                 ),
             )
+
+    def _is_override(self, call: cst.Call, function: cst.FunctionDef) -> bool:
+        """Whether a call is the step of an `lr_scheduler_step` that Lightning runs after each batch."""
+        node = self.tree.class_of(function)
+        known = self.hooks.of(function) == _OVERRIDE and node is not None and self._is_parameter(call, function)
+        return known and node is not None and self._counts_steps(node)
+
+    def _is_by_hand(self, call: cst.Call) -> bool:
+        """Whether each batch of a manual optimization makes a step of a schedule whose length is the number of its steps."""
+        receiver = call.func.value if isinstance(call.func, cst.Attribute) else None
+        sources = self.facts.reaching.sources(receiver) if receiver is not None else []
+        if not sources or any(self.names.method(each) != "lr_schedulers" for each in sources):
+            return False
+        node = self.facts.optimization.step_class(call)
+        if node is None or not self.facts.optimization.is_manual(node) or self.facts.conditions(call):
+            return False
+        if TRAINING_STEP not in {hook.name for hook in self.facts.logs.sure_hooks(call)}:
+            return False
+        returned = self.facts.configured.of_class(node)
+        origins = [origin for each in returned for scheduler in each.schedulers for origin in scheduler.origins]
+        return bool(origins) and all(map(self._is_sized_in_steps, origins))
+
+    def _is_sized_in_steps(self, origin: Origin) -> bool:
+        """Whether a scheduler of torch is made with the number of all steps, which nothing divides."""
+        if origin.call is None or not origin.name.startswith(SCHEDULERS) or self.facts.configured.is_plateau(origin):
+            return False
+        names = [name for arg in origin.call.args for name in self.tree.within(arg, cst.Name)]
+        found = [each.value for name in names for each in self.names.bindings.lookup(name) if each.value is not None]
+        return any(
+            any(each.attr.value == "estimated_stepping_batches" for each in self.tree.within(value, cst.Attribute))
+            and not any(map(_divides, self.tree.within(value, cst.BinaryOperation)))
+            for value in (*origin.call.args, *found)
+        )
 
     def _is_parameter(self, call: cst.Call, function: cst.FunctionDef) -> bool:
         """Whether the receiver is the scheduler that the hook is called with."""
@@ -55,3 +86,7 @@ class SchedulerStepWithEpoch(Check):
             )
             for each in schedulers
         )
+
+
+def _divides(operation: cst.BinaryOperation) -> bool:
+    return isinstance(operation.operator, (cst.Divide, cst.FloorDivide))
