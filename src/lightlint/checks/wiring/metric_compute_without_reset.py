@@ -4,6 +4,7 @@ import libcst as cst
 
 from lightlint.check import Check, Repair
 from lightlint.facts.classes import MODULE
+from lightlint.facts.running_metrics import RunningMetrics, counts_one_epoch
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import insert_after
 
@@ -11,7 +12,6 @@ _ONCE_AN_EPOCH = {
     "on_train_epoch_end", "on_validation_epoch_end", "training_epoch_end", "validation_epoch_end", "on_validation_end",
     "on_train_epoch_start", "on_validation_epoch_start",
 }  # fmt: skip
-_ACROSS_EPOCHS = ("MaxMetric", "MinMetric", "Running", "MetricTracker")
 _GROWING = {"update", "forward"}
 _READING = {"compute", "device", "dtype"}
 
@@ -28,12 +28,18 @@ class MetricComputeWithoutReset(Check):
             if self._is_metric(node, name):
                 self._look_at(node, name, places)
 
+    def visit_Call(self, call: cst.Call) -> None:
+        if self.names.method(call) != "compute" or not RunningMetrics(self.facts).is_never_reset(call):
+            return
+        name = self.names.key(call.func.value) if isinstance(call.func, cst.Attribute) else ""
+        message = f"`{name}` is computed after each epoch and never reset: it goes on with the epochs before"
+        self.report(call, message, repair=self._repair(call, name))
+
     def _is_metric(self, node: cst.ClassDef, name: str) -> bool:
         """Whether an attribute surely holds one of torchmetrics' metrics that counts one epoch."""
         values = self.classes.attribute_values(node, name)
         made = self.names.call(self._original(values[0])) if len(values) == 1 else None
-        last = (made or "").rpartition(".")[2]
-        return (made or "").startswith("torchmetrics.") and last[:1].isupper() and not last.startswith(_ACROSS_EPOCHS)
+        return counts_one_epoch(made or "")
 
     def _original(self, value: cst.BaseExpression) -> cst.BaseExpression:
         """What a copy is made of: the collection in `metrics.clone(prefix="val_")`."""
@@ -83,7 +89,7 @@ class MetricComputeWithoutReset(Check):
 
     def _repair(self, call: cst.Call, name: str) -> Repair | None:
         statement = self.tree.statement(call)
-        receiver = self.code.text_of(call.func.value) if isinstance(call.func, cst.Attribute) else f"self.{name}"
+        receiver = self.code.text_of(call.func.value) if isinstance(call.func, cst.Attribute) else name
         if statement is None or isinstance(statement, cst.Return):
             return None
         draft = insert_after(self.code, statement, f"{receiver}.reset()")
