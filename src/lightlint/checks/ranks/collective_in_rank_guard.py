@@ -17,34 +17,9 @@ _OUTPUT = re.compile(
 )
 # packages that know nothing of ranks, where nothing runs code that is handed to it
 _APART = {
-    "builtins",
-    "collections",
-    "csv",
-    "glob",
-    "gzip",
-    "hashlib",
-    "io",
-    "json",
-    "logging",
-    "os",
-    "pathlib",
-    "pickle",
-    "random",
-}
-_APART |= {
-    "re",
-    "requests",
-    "shutil",
-    "string",
-    "subprocess",
-    "sys",
-    "tarfile",
-    "tempfile",
-    "time",
-    "urllib",
-    "warnings",
-    "zipfile",
-}
+    "builtins", "collections", "csv", "glob", "gzip", "hashlib", "io", "json", "logging", "os", "pathlib", "pickle", "random",
+    "re", "requests", "shutil", "string", "subprocess", "sys", "tarfile", "tempfile", "time", "urllib", "warnings", "zipfile",
+}  # fmt: skip
 # tests that tell a run of several processes from one of a single process
 _SEVERAL = re.compile(
     r"^(?:not )?[\w.]*(?:is_initialized|is_available|is_distributed|get_world_size|world_size)\b[^,]*$"
