@@ -21,7 +21,7 @@ _TURNED = re.compile(
 
 class MonitorModeMismatch(Check):
     def visit_Module(self, module: cst.Module) -> None:
-        found = list(self.facts.monitors.callbacks)
+        found = [*self.facts.monitors.callbacks, *self.facts.monitors.registered]
         for node in self.tree.all(cst.ClassDef):
             if self.facts.configured.methods and self.hooks.owner(node):
                 found += self.facts.monitors.of_schedulers(node)
@@ -31,14 +31,14 @@ class MonitorModeMismatch(Check):
                 how = "the default `mode` is" if monitor.mode_written is None else "`mode` is"
                 better = "more" if wanted == "max" else "less"
                 self.report(
-                    monitor.call,
+                    monitor.place,
                     f"{how} '{monitor.mode}' for `{monitor.key}`, of which {better} is better",
                     repair=self._repair(monitor, wanted),
                 )
 
     def _keeps_all(self, monitor: Monitor) -> bool:
         """Whether a checkpoint callback keeps every checkpoint, or none by metric, as far as is in sight."""
-        kept = self.facts.dicts.argument(monitor.call, "save_top_k")
+        kept = monitor.kept
         return not kept.sure or (kept.value is not None and self.names.constant(kept.value) in (-1, 0))
 
     def _is_at(self, value: cst.BaseExpression, call: cst.Call) -> bool:
@@ -46,6 +46,8 @@ class MonitorModeMismatch(Check):
         return any(arg.value is value for arg in call.args)
 
     def _repair(self, monitor: Monitor, wanted: str) -> Repair | None:
+        if monitor.call is None:
+            return None
         if monitor.mode_written is None:
             draft = insert_argument(self.code, monitor.call, f'mode="{wanted}"')
         elif isinstance(monitor.mode_written, cst.SimpleString) and self._is_at(monitor.mode_written, monitor.call):
