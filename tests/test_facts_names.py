@@ -9,7 +9,7 @@ from pathlib import Path
 
 import libcst as cst
 import pytest
-from file_facts import facts_of, parses_here, real_programs, spelled
+from file_facts import facts_in, facts_of, parses_here, real_programs, spelled
 from hypothesis import assume, given, settings
 from libcst.metadata import MetadataWrapper, PositionProvider
 from programs import programs
@@ -288,3 +288,22 @@ def test_arguments_are_found_by_keyword_or_position(call: str, given: str | None
     assert isinstance(node, cst.Call)
     arg = facts.names.argument(node, "y", 1)
     assert (None if arg is None else facts.source.text[slice(*facts.span(arg.value))]) == given
+
+
+@pytest.mark.parametrize(
+    ("beside", "name"),
+    [
+        ("other.py", "lightning.LightningModule"),
+        ("lightning.py", ".lightning.LightningModule"),
+        ("lightning/__init__.py", ".lightning.LightningModule"),
+        ("lightning/model.py", "lightning.LightningModule"),  # a folder without `__init__.py` comes last
+    ],
+)
+def test_a_module_beside_a_script_hides_the_library(beside: str, name: str, tmp_path: Path) -> None:
+    (tmp_path / "scripts" / beside).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / "scripts" / beside).touch()
+    facts = facts_in(
+        tmp_path, {"scripts/train.py": "from lightning import LightningModule\nLightningModule\n"}, "scripts/train.py"
+    )
+    [use] = [each.value for each in facts.tree.all(cst.Expr)]
+    assert facts.names.of(use) == name

@@ -8,6 +8,7 @@ import libcst as cst
 
 from lightlint.facts.accumulation import Accumulation
 from lightlint.facts.bindings import Bindings
+from lightlint.facts.canonical import LIBRARIES
 from lightlint.facts.classes import Classes
 from lightlint.facts.dicts import Dicts
 from lightlint.facts.flow import Flow
@@ -17,7 +18,7 @@ from lightlint.facts.logs import Logs
 from lightlint.facts.loops import Loops
 from lightlint.facts.names import Names
 from lightlint.facts.positions import Places, Positions
-from lightlint.facts.project import Project
+from lightlint.facts.project import Project, exists
 from lightlint.facts.strings import Strings
 from lightlint.facts.training import Training
 from lightlint.facts.tree import Tree
@@ -40,7 +41,7 @@ class Basis:
         self.path = Path(source.filename).absolute()
         self.tree = Tree(module)
         self.module_name = project.module_name(self.path)
-        self.bindings = Bindings(self.tree, project.package_name(self.path))
+        self.bindings = Bindings(self.tree, project.package_name(self.path), self._is_beside)
         self.names = Names(self.tree, self.bindings, self.module_name)
         self.classes = Classes(self.tree, self.names, project, self.path)
         self.hooks = Hooks(self.tree, self.names, self.classes)
@@ -58,6 +59,15 @@ class Basis:
     def places(self, module: cst.Module) -> Places:
         """Where the nodes of its tree stand in the text."""
         return Positions(module, self.source)
+
+    def _is_beside(self, library: str) -> bool:
+        """Whether a script's own folder, which Python searches first, has a module of a library's name."""
+        if library not in LIBRARIES or self.project.package_name(self.path):
+            return False
+        folder = self.path.parent
+        return self.path.stem != library and any(
+            map(exists, (folder / f"{library}.py", folder / library / "__init__.py"))
+        )
 
     def span(self, node: cst.CSTNode) -> tuple[int, int]:
         """Character offsets `[start, end)` of a node in the source's text."""

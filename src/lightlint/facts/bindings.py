@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
@@ -96,11 +96,18 @@ _BINDERS: tuple[type[cst.CSTNode], ...] = (
 
 
 class Bindings:
-    """Every binding of a module; `package` is the dotted package the file lies in, for relative imports."""
+    """Every binding of a module.
 
-    def __init__(self, tree: Tree, package: str = "") -> None:
+    Args:
+        tree: the module's.
+        package: the dotted package the file lies in, for relative imports.
+        is_beside: whether a module beside the file hides the library of that name; its names get a dot in front.
+    """
+
+    def __init__(self, tree: Tree, package: str = "", is_beside: Callable[[str], bool] = lambda _: False) -> None:
         self._tree = tree
         self._package = package
+        self._is_beside = is_beside
         self._found: dict[tuple[str, int], list[Binding]] = {}
 
     @cached_property
@@ -247,12 +254,12 @@ class Bindings:
     def _import(self, node: cst.Import) -> Iterator[Binding]:
         scope = self._tree.scope(node)
         for alias in node.names:
-            full = dotted_name(alias.name)
+            full = self._unhidden(dotted_name(alias.name))
             if alias.asname is not None:
                 yield Binding(dotted_name(alias.asname.name), Kind.IMPORT, alias, scope, dotted=full)
             else:
-                first = full.partition(".")[0]
-                yield Binding(first, Kind.IMPORT, alias, scope, dotted=first)
+                first = dotted_name(alias.name).partition(".")[0]
+                yield Binding(first, Kind.IMPORT, alias, scope, dotted=self._unhidden(first))
 
     def _import_from(self, node: cst.ImportFrom) -> Iterator[Binding]:
         if isinstance(node.names, cst.ImportStar):
@@ -267,4 +274,7 @@ class Bindings:
     def origin(self, node: cst.ImportFrom) -> str:
         """The full name of the module that a `from` import names."""
         module = dotted_name(node.module)
-        return absolute(module, len(node.relative), self._package) if node.relative else module
+        return absolute(module, len(node.relative), self._package) if node.relative else self._unhidden(module)
+
+    def _unhidden(self, module: str) -> str:
+        return f".{module}" if self._is_beside(module.partition(".")[0]) else module

@@ -22,19 +22,19 @@ _HOPS = 8
 
 @cache
 def root_of(directory: Path) -> Path:
-    """The project a directory belongs to: the nearest one above with a project file, else with a list of what to install,
-    else where its packages start."""
+    """The top of a directory's project: the nearest with a project file, else with requirements, else where packages start."""
     for markers in (_MARKERS, _LISTS):
         for candidate in (directory, *directory.parents):
-            if any(_exists(candidate / marker) for marker in markers):
+            if any(exists(candidate / marker) for marker in markers):
                 return candidate
     top = directory
-    while _exists(top / "__init__.py") and top.parent != top:
+    while exists(top / "__init__.py") and top.parent != top:
         top = top.parent
     return top
 
 
-def _exists(path: Path) -> bool:
+def exists(path: Path) -> bool:
+    """Whether a path is there; a cache learns that this was asked."""
     there = path.exists()
     looked(path / "HEAD" if there and path.is_dir() else path)  # git writes to its folder itself all the time
     return there

@@ -34,6 +34,8 @@ class MissingSuperInit(Check):
         calls = self.tree.within(init, cst.Call) if init is not None else []
         if init is None or any(self._initialises(each, node) for each in calls) or not self.classes.complete(node):
             return
+        if any(len(each.bases) > 1 for each in self.hooks.subclasses.get(node, ())):
+            return  # a mixin: the class it is mixed into may have begun with the other base's initialiser
         for assign in self.tree.own(init.body, cst.Assign):
             target = assign.targets[0].target
             own = isinstance(target, cst.Attribute) and self.classes.is_self(target.value)
