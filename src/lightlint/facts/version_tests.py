@@ -24,6 +24,7 @@ _DISTRIBUTIONS = re.compile(r"(?:torch|torchvision|torchaudio|lightning|pytorch[
 _ABOUT_DEVICES = ("torch.backends", "torch.xpu", "torch.mps", "torch.npu")  # `hasattr(torch.backends, "mps")`
 _READERS = {"importlib.metadata.version", "importlib_metadata.version", "pkg_resources.get_distribution"}
 _SIGNATURES = {"inspect.signature", "inspect.getfullargspec", "inspect.getargspec"}
+_LOOKUPS = {"builtins.hasattr", "builtins.getattr"}
 _ASKS = re.compile("__version__|metadata|hasattr|getattr")
 _RISING = (cst.GreaterThan, cst.GreaterThanEqual)
 _FALLING = (cst.LessThan, cst.LessThanEqual)
@@ -218,8 +219,9 @@ class VersionTests:
         about = self.facts.names.of(first)
         if name in _SIGNATURES:
             return about is None or bool(_OURS.match(about))
-        if name == "builtins.hasattr" or (name == "builtins.getattr" and len(call.args) == 3):
-            return bool(about and _OURS.match(about)) and about not in _ABOUT_DEVICES
+        if len(call.args) == (3 if name == "builtins.getattr" else 2) and name in _LOOKUPS:
+            named = isinstance(self.facts.names.constant(call.args[1].value), str)
+            return named and bool(about and _OURS.match(about)) and about not in _ABOUT_DEVICES
         return False
 
 
