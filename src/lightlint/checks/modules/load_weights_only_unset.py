@@ -40,9 +40,14 @@ class LoadWeightsOnlyUnset(Check):
             self.report(
                 call,
                 "`torch.load` before torch 2.6 runs whatever code the file holds",
-                tier=Tier.WARNING if target.surely_below(_CHANGED) and not self._is_own(call) else Tier.NOTE,
+                tier=Tier.WARNING if self._can_be_told(call) else Tier.NOTE,
                 repair=None if use else self._repair(call, "True"),
             )
+
+    def _can_be_told(self, call: cst.Call) -> bool:
+        """Whether the loading of a file from elsewhere surely needs `weights_only`, and torch may know it."""
+        target = self.facts.torch
+        return target.surely_below(_CHANGED) and target.may_be_at_least(_ADDED) and not self._is_own(call)
 
     def _is_decided(self, call: cst.Call) -> bool:
         """Whether the call or the file says what may be loaded, or is ready for a refusal."""
