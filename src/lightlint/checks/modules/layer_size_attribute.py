@@ -35,6 +35,8 @@ class LayerSizeAttribute(Check):
     def _is_layer(self, value: cst.BaseExpression, size: str) -> bool:
         """Whether a value surely is a layer of torch, made in sight or the last one of a torchvision classifier."""
         origins = self.values.origins(value)
+        if isinstance(value, cst.Name) and any(each.call in self.facts.reaching.sources(value) for each in origins):
+            return False  # who just made the layer knows its size, and may say that of a whole of which it is a part
         if origins:
             return all(_LAYER.match(each.name) for each in origins)
         sources = self.facts.reaching.sources(value)
