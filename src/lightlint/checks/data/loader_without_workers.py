@@ -5,16 +5,10 @@ import re
 import libcst as cst
 
 from lightlint.check import Check
-from lightlint.facts.datasets import HOLDS
 from lightlint.facts.workers import Starter
 
 _MOVES = {"cuda", "to"}
 _TRAIN = re.compile(r"(?:^|_)(?:train|training)(?:_|$|(?:data)?loader|dl$)", re.IGNORECASE)
-_TENSORS = "torch.utils.data.TensorDataset"
-_TENSOR_MAKERS = {
-    f"torch.{name}"
-    for name in ("tensor", "rand", "randn", "randint", "arange", "zeros", "ones", "stack", "cat", "from_numpy")
-}
 _SHUFFLES = {"RandomSampler", "WeightedRandomSampler", "SubsetRandomSampler", "DistributedSampler"}
 
 
@@ -23,7 +17,7 @@ class LoaderWithoutWorkers(Check):
         workers = self.facts.workers
         if workers.starter(call) is not Starter.LOADER or workers.count(call) != 0 or self._is_on_device(call):
             return
-        if self._is_training(call) and not self._is_chosen(call) and not self._is_in_memory(call):
+        if self._is_training(call):
             self.report(call, "this loader makes each batch in the training process, while the step waits for it")
 
     def _is_training(self, call: cst.Call) -> bool:
@@ -64,27 +58,6 @@ class LoaderWithoutWorkers(Check):
         return self.loops.is_backward_in(loop.body) or any(
             self.loops.is_backward_in(callee.body) for callee in callees if callee is not None
         )
-
-    def _is_chosen(self, call: cst.Call) -> bool:
-        """Whether the call itself says `num_workers=0`."""
-        workers = self.names.argument(call, "num_workers", 5)
-        return workers is not None and isinstance(workers.value, cst.Integer)
-
-    def _is_in_memory(self, call: cst.Call) -> bool:
-        """Whether the data set surely is a list, a tensor or a TensorDataset, or parts of one: workers cost more than items."""
-        if self.names.argument(call, "collate_fn", 6) is not None:
-            return False  # which may do all the work
-        inside = self.facts.datasets.names_of(call)
-        if _TENSORS in inside and all(each == _TENSORS or each in HOLDS for each in inside):
-            return True
-        dataset = self.names.argument(call, "dataset", 0)
-        sources = self.facts.reaching.sources(dataset.value) if dataset is not None else []
-        return bool(sources) and all(self._is_list(each) for each in sources)
-
-    def _is_list(self, value: cst.BaseExpression) -> bool:
-        made = self.names.call(value) or ""
-        known = made == "builtins.list" or made in _TENSOR_MAKERS
-        return known or isinstance(value, (cst.List, cst.Tuple, cst.ListComp))
 
     def _is_on_device(self, call: cst.Call) -> bool:
         """Whether the data set is made of tensors that were moved to a device, which workers must not touch."""
