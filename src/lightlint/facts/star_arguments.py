@@ -7,6 +7,7 @@ import operator
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from lightlint.facts.literals import constant
 from lightlint.facts.unknown import UNKNOWN
 
 Arguments = dict[str, object]
@@ -122,12 +123,7 @@ def _truth(test: ast.expr, known: Mapping[str, object]) -> bool | None:
 
 
 def _value(expression: ast.expr, known: Mapping[str, object]) -> object:
-    if isinstance(expression, ast.Name):
-        return known.get(expression.id, UNKNOWN)
-    try:
-        return ast.literal_eval(expression)
-    except (ValueError, TypeError):
-        return UNKNOWN
+    return known.get(expression.id, UNKNOWN) if isinstance(expression, ast.Name) else constant(expression)
 
 
 def _parameters(function: ast.FunctionDef | ast.AsyncFunctionDef, call: ast.Call | None) -> Arguments:

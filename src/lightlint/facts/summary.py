@@ -8,11 +8,11 @@ from __future__ import annotations
 import ast
 import builtins
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from lightlint.facts.canonical import LIBRARIES, absolute, canonical
+from lightlint.facts.literals import constant
 from lightlint.facts.star_arguments import arguments
 from lightlint.facts.unknown import UNKNOWN
 from lightlint.syntax import syntax_of
@@ -176,7 +176,7 @@ class _Reader:
         last = node.end_lineno or node.lineno
         own = [each for each in settings if node.lineno <= _row(each) <= last]
         for name, expression in (*_own_assigned(own), *_assigned(inside)):
-            value = _constant(expression)
+            value = constant(expression)
             constants[name] = value if constants.get(name, value) == value else UNKNOWN
         methods = [item.name for item in inside if isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef))]
         bases = [base.value if isinstance(base, ast.Subscript) else base for base in node.bases]
@@ -191,8 +191,8 @@ class _Reader:
                 keywords |= spread or {}
                 starred = starred or spread is None
             else:
-                keywords[keyword.arg] = _constant(keyword.value)
-        return CallSummary(name, node.lineno, tuple(_constant(arg) for arg in node.args), keywords, starred)
+                keywords[keyword.arg] = constant(keyword.value)
+        return CallSummary(name, node.lineno, tuple(constant(arg) for arg in node.args), keywords, starred)
 
 
 def _nodes(root: ast.AST) -> list[ast.AST]:
@@ -258,30 +258,3 @@ def _own_attribute(target: ast.expr) -> str:
     if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id == "self":
         return target.attr
     return ""
-
-
-def _constant(node: ast.expr | None) -> object:
-    """What an expression of constants comes to; as `ast.literal_eval`, each call of which leaves circles to be collected."""
-    match node:
-        case ast.Constant():
-            return node.value
-        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as number)):
-            return -number
-        case ast.List() | ast.Tuple() | ast.Set():
-            values = [_constant(each) for each in node.elts]
-            if any(value is UNKNOWN for value in values):
-                return UNKNOWN
-            return (
-                values if isinstance(node, ast.List) else _made(tuple if isinstance(node, ast.Tuple) else set, values)
-            )
-        case ast.Dict():
-            pairs = [(_constant(key), _constant(value)) for key, value in zip(node.keys, node.values, strict=True)]
-            return UNKNOWN if any(part is UNKNOWN for pair in pairs for part in pair) else _made(dict, pairs)
-    return UNKNOWN
-
-
-def _made(kind: Callable[[Any], object], parts: Sequence[object]) -> object:
-    try:
-        return kind(parts)
-    except TypeError:  # what cannot be hashed in a set or as a key
-        return UNKNOWN
