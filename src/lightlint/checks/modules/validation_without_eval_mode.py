@@ -15,6 +15,11 @@ _LOADER = re.compile(r"loader|iterator", re.IGNORECASE)
 _MEANT = re.compile(
     r"(?:^|_)mc(?:$|_|[A-Z])|monte|bayes|uncertain|ensembl|dropout|calib|bn_|_bn|stat|precise|warm", re.IGNORECASE
 )
+# names of functions that evaluate: to look into another file for any other is too much to ask
+_EVALUATING = re.compile(
+    r"eval|valid|test|infer|predict|scor|acc|metric|measur|sampl|check|dev|rate|recall|precision|loss|error|bench|report",
+    re.IGNORECASE,
+)
 _LIBRARIES = ("torch.", "torchvision.", "builtins.", "lightning.", "numpy.")
 
 
@@ -40,8 +45,10 @@ class ValidationWithoutEvalMode(Check):
 
     def visit_Call(self, call: cst.Call) -> None:
         """A function of another file that evaluates the model it is given."""
+        if not call.args or not _EVALUATING.search(self.names.method(call)):
+            return
         name = self.names.call(call) or ""
-        if not call.args or "." not in name or name.startswith(_LIBRARIES) or self.facts.steps.callee(call):
+        if "." not in name or name.startswith(_LIBRARIES) or self.facts.steps.callee(call):
             return
         if not any(map(self.loops.is_backward, self.tree.all(cst.Call))):
             return

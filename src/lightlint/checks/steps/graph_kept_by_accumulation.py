@@ -27,10 +27,10 @@ class GraphKeptByAccumulation(Check):
 
     def _check_meter(self, call: cst.Call) -> None:
         """An object of this file that adds what it is given to a sum of its own: `losses.update(loss, n)`."""
+        if not isinstance(call.func, cst.Attribute) or self.classes.is_self(call.func.value):
+            return
         callee = self.facts.steps.callee(call)
         if callee is None or self.tree.class_of(callee) is None or self.loops.per_batch(self._around(call)) is None:
-            return
-        if not isinstance(call.func, cst.Attribute) or self.classes.is_self(call.func.value):
             return
         for statement in self.tree.own(callee.body, cst.AugAssign, cst.Assign):
             keeper = self.facts.keepers.of(statement)
