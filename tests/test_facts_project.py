@@ -9,7 +9,8 @@ import pytest
 from file_facts import facts_in, facts_of, real_programs
 
 from lightlint.facts.file import FileFacts
-from lightlint.facts.project import Project, Projects, root_of
+from lightlint.facts.project import Project, Projects
+from lightlint.facts.roots import root_of
 from lightlint.facts.summary import NOTED, ModuleSummary, summarise
 
 

@@ -12,7 +12,7 @@ from lightlint.environment.rows import BREAKS, CHANGES, FAILS, SLOWS, Row, order
 from lightlint.environment.side import Side
 from lightlint.environment.usage import Usage
 from lightlint.facts.pins import pins_in
-from lightlint.facts.project import root_of
+from lightlint.facts.roots import root_of
 from lightlint.facts.versions import Version, parse_range
 from lightlint.finding import Tier
 from lightlint.reports.place import place

@@ -18,7 +18,8 @@ from lightlint.facts.logs import Logs
 from lightlint.facts.loops import Loops
 from lightlint.facts.names import Names
 from lightlint.facts.positions import Places, Positions
-from lightlint.facts.project import Project, exists
+from lightlint.facts.project import Project
+from lightlint.facts.roots import exists
 from lightlint.facts.strings import Strings
 from lightlint.facts.training import Training
 from lightlint.facts.tree import Tree

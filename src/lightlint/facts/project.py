@@ -4,40 +4,19 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence, Set
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
 
 from lightlint.facts.configs import Configs
 from lightlint.facts.glimpse import INDEXED, bytes_at, glimpse, import_words, indexed
+from lightlint.facts.roots import root_of
 from lightlint.facts.summary import CallSummary, ClassSummary, ModuleSummary, summarise
 from lightlint.looked import looked
 from lightlint.sources.discover import discover
 from lightlint.sources.load import load
 from lightlint.sources.source import UnreadableError
 
-_MARKERS = ("pyproject.toml", "setup.py", "setup.cfg", ".git")
-_LISTS = ("requirements.txt", "environment.yml", "environment.yaml", "Pipfile")  # where nothing better marks a project
 _HOPS = 8
-
-
-@cache
-def root_of(directory: Path) -> Path:
-    """The top of a directory's project: the nearest with a project file, else with requirements, else where packages start."""
-    for markers in (_MARKERS, _LISTS):
-        for candidate in (directory, *directory.parents):
-            if any(exists(candidate / marker) for marker in markers):
-                return candidate
-    top = directory
-    while exists(top / "__init__.py") and top.parent != top:
-        top = top.parent
-    return top
-
-
-def exists(path: Path) -> bool:
-    """Whether a path is there; a cache learns that this was asked."""
-    there = path.exists()
-    looked(path / "HEAD" if there and path.is_dir() else path)  # git writes to its folder itself all the time
-    return there
 
 
 Question = tuple[str, ...]
