@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from lightlint.facts.across import module_elsewhere
 from lightlint.facts.bindings import Kind
 
 if TYPE_CHECKING:
@@ -36,7 +37,6 @@ _KEEPING = {
 _RUN_BY_CALL = {"forward", "__call__"}
 _SEQUENTIAL = "torch.nn.Sequential"
 _MODULE = "torch.nn.Module"
-_LIBRARIES = ("torch.", "torchvision.", "builtins.", "lightning.")
 _WORDS = re.compile("softmax|sigmoid", re.IGNORECASE)
 _DEPTH = 9
 
@@ -162,13 +162,8 @@ class Activations:
 
         A linear layer, which most models end in, is not looked for there.
         """
-        facts = self._facts
-        if call is None or name.startswith(_LIBRARIES) or "." not in name:
-            return None
-        if not _WORDS.search(facts.project.text_defining(name, facts.path.parent)):
-            return None
-        found = facts.of_class(name)
-        if found is None or found[0] is facts or not found[0].classes.is_a(found[1], _MODULE):
+        found = module_elsewhere(self._facts, name, _WORDS) if call is not None else None
+        if call is None or found is None:
             return None
         forward = found[0].classes.method(found[1], "forward")
         last = found[0].activations._returned(forward, depth) if forward is not None else None

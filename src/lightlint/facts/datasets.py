@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 READS = ("__getitem__", "__getitems__", "__iter__")
 
 _SPLIT = "torch.utils.data.random_split"
-# What holds other data sets, or parts of one.
-HOLDS = {f"torch.utils.data.{name}" for name in ("Subset", "ConcatDataset", "ChainDataset", "StackDataset")} | {_SPLIT}
+_HOLDS = {f"torch.utils.data.{name}" for name in ("Subset", "ConcatDataset", "ChainDataset", "StackDataset")} | {_SPLIT}
 _DEPTH = 5
 
 
@@ -104,7 +103,7 @@ class Datasets:
         calls = [expression] if self._names.call(expression) == _SPLIT else []
         for origin in self._facts.values.origins(expression):
             found.add(origin.name)
-            calls += [origin.call] if origin.call is not None and origin.name in HOLDS else []
+            calls += [origin.call] if origin.call is not None and origin.name in _HOLDS else []
         for call in calls:
             if isinstance(call, cst.Call) and call.args:
                 found |= self._inside(call.args[0].value, depth + 1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Set
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -14,7 +16,21 @@ if TYPE_CHECKING:
 
 _AFTER = ("test_", "on_test_", "predict_", "on_predict_")
 _PER_LOADER = {"validation_step", "on_validation_batch_start", "on_validation_batch_end", "test_step"}
+_DERIVED = re.compile(r"(?:/dataloader_idx_\d+|_step|_epoch)$")
+_SHOWN = 6
 _IN_SIGHT = ("lightning.", "torch.", "builtins.", "abc.")
+
+
+def spellings_of(key: str) -> set[str]:
+    """A key that is asked for, and what may have been logged for Lightning to have it: `loss` for `loss_epoch`."""
+    once = _DERIVED.sub("", key)
+    return {key, once, _DERIVED.sub("", once)}
+
+
+def listed(keys: Set[str]) -> str:
+    """The first of some keys, as a message shows them."""
+    shown = ", ".join(f"`{key}`" for key in sorted(keys)[:_SHOWN]) or "nothing"
+    return shown + (", ..." if len(keys) > _SHOWN else "")
 
 
 class LoggedKeys:

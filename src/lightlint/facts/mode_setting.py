@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from lightlint.facts.across import OUTSIDE
 from lightlint.facts.classes import MODULE
 from lightlint.facts.values import SAME_OBJECT
 
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
 
 _DEPTH = 4
 _SETS_MODE = re.compile(r"\.(?:eval\(|train\([^)\s])|\btraining\s*=")
-_LIBRARIES = ("torch.", "torchvision.", "builtins.", "lightning.", "numpy.")
 
 
 class ModeSetting:
@@ -61,7 +61,7 @@ class ModeSetting:
     def _sets_elsewhere(self, call: cst.Call) -> bool:
         """Whether a call is one of a function of another file that sets the mode of something."""
         name = self._facts.names.call(call) or ""
-        if "." not in name or name.startswith(_LIBRARIES):
+        if "." not in name or name.startswith(OUTSIDE):
             return False
         project, near = self._facts.project, self._facts.path
         path = project.find_function(name, near.parent)

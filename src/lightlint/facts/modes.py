@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from lightlint.facts.across import module_elsewhere
 from lightlint.facts.bindings import Kind
 from lightlint.facts.classes import NN_MODULE
 from lightlint.facts.mode_setting import ModeSetting
@@ -32,7 +33,6 @@ _PLAIN = re.compile(
     r"Flatten|Unflatten|LayerNorm|GroupNorm|(?:Adaptive)?(?:Max|Avg)Pool\w+|Sequential|ModuleList|ModuleDict|Parameter|"
     r"Upsample|Softplus|\w+Pad[123]d|PixelShuffle|functional\.(?!\w*dropout|batch_norm|scaled_dot)\w+)$"
 )
-_LIBRARIES = ("torch.", "torchvision.", "builtins.", "lightning.")
 _WORDS = re.compile("dropout|batchnorm|transformer|models", re.IGNORECASE)
 
 
@@ -74,13 +74,8 @@ class Modes:
 
     def _acts_elsewhere(self, name: str, call: cst.Call | None, depth: int) -> bool | None:
         """What a class of another file of the project does; its text is asked before its tree is made."""
-        facts = self._facts
-        if depth > _DEPTH or name.startswith(_LIBRARIES) or "." not in name:
-            return None
-        if not _WORDS.search(facts.project.text_defining(name, facts.path.parent)):
-            return None
-        found = facts.of_class(name)
-        if found is None or found[0] is facts or not found[0].classes.is_a(found[1], NN_MODULE):
+        found = module_elsewhere(self._facts, name, _WORDS) if depth <= _DEPTH else None
+        if found is None:
             return None
         other, node = found
         # a class may keep to a mode of its own

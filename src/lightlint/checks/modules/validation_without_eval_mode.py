@@ -5,7 +5,7 @@ import re
 import libcst as cst
 
 from lightlint.check import Check
-from lightlint.facts.across import elsewhere
+from lightlint.facts.across import OUTSIDE, elsewhere
 from lightlint.facts.bindings import Kind
 from lightlint.facts.calls import given
 
@@ -20,7 +20,6 @@ _EVALUATING = re.compile(
     r"eval|valid|test|infer|predict|scor|acc|metric|measur|sampl|check|dev|rate|recall|precision|loss|error|bench|report",
     re.IGNORECASE,
 )
-_LIBRARIES = ("torch.", "torchvision.", "builtins.", "lightning.", "numpy.")
 
 
 class ValidationWithoutEvalMode(Check):
@@ -48,7 +47,7 @@ class ValidationWithoutEvalMode(Check):
         if not call.args or not _EVALUATING.search(self.names.method(call)):
             return
         name = self.names.call(call) or ""
-        if "." not in name or name.startswith(_LIBRARIES) or self.facts.steps.callee(call):
+        if "." not in name or name.startswith(OUTSIDE) or self.facts.steps.callee(call):
             return
         if not any(map(self.loops.is_backward, self.tree.all(cst.Call))):
             return

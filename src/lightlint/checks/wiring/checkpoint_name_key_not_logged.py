@@ -5,13 +5,12 @@ import re
 import libcst as cst
 
 from lightlint.check import Check
+from lightlint.facts.logged_keys import listed, spellings_of
 from lightlint.facts.monitors import CHECKPOINT
 from lightlint.facts.training import Run
 
 _GROUP = re.compile(r"\{([^{}:!]*?)[:\}]")  # as `ModelCheckpoint` finds them
-_DERIVED = re.compile(r"(?:/dataloader_idx_\d+|_step|_epoch)$")
 _ALWAYS = {"epoch", "step", "global_step", "loss", ""}  # what Lightning has in every release, or had in some
-_SHOWN = 6
 
 
 class CheckpointNameKeyNotLogged(Check):
@@ -47,9 +46,6 @@ class CheckpointNameKeyNotLogged(Check):
             return
         keys = logged | own
         for key in asked:
-            once = _DERIVED.sub("", key)
-            if keys.isdisjoint({key, once, _DERIVED.sub("", once)}):
-                shown = ", ".join(f"`{each}`" for each in sorted(keys)[:_SHOWN]) or "nothing"
-                more = ", ..." if len(keys) > _SHOWN else ""
+            if keys.isdisjoint(spellings_of(key)):
                 name = found[1].name.value
-                self.report(given.value, f"`{key}` is always 0 in this name: `{name}` logs {shown}{more}")
+                self.report(given.value, f"`{key}` is always 0 in this name: `{name}` logs {listed(keys)}")

@@ -9,15 +9,14 @@ import libcst as cst
 from lightlint.check import Check, Repair
 from lightlint.facts.evaluation import Evaluation
 from lightlint.facts.keywords import entries
+from lightlint.facts.logged_keys import listed, spellings_of
 from lightlint.facts.monitors import Monitor
 from lightlint.facts.training import Run
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import replace
 
 _CLI = "lightning.cli.LightningCLI"
-_DERIVED = re.compile(r"(?:/dataloader_idx_\d+|_step|_epoch)$")
 _LOADER = re.compile(r"/dataloader_idx_(\d+)$")
-_SHOWN = 6
 
 
 class MonitorNeverLogged(Check):
@@ -75,7 +74,7 @@ class MonitorNeverLogged(Check):
         if logged is None or own is None:
             return
         keys = logged | own
-        spellings = {monitor.key, _DERIVED.sub("", monitor.key), _DERIVED.sub("", _DERIVED.sub("", monitor.key))}
+        spellings = spellings_of(monitor.key)
         if spellings & keys:
             where = ""
             if not spellings & own:
@@ -89,9 +88,7 @@ class MonitorNeverLogged(Check):
                     monitor.written, f"`{monitor.watcher}` watches `{monitor.key}`, which `{name}` logs {where}"
                 )
             return
-        shown = ", ".join(f"`{key}`" for key in sorted(keys)[:_SHOWN]) or "nothing"
-        more = ", ..." if len(keys) > _SHOWN else ""
-        message = f"`{monitor.watcher}` watches `{monitor.key}`, and `{found[1].name.value}` logs {shown}{more}"
+        message = f"`{monitor.watcher}` watches `{monitor.key}`, and `{found[1].name.value}` logs {listed(keys)}"
         near = get_close_matches(monitor.key, sorted(keys), n=1, cutoff=0.7)
         self.report(monitor.written, message, repair=self._repair(monitor, near[0]) if near else None)
 
