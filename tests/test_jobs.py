@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -61,3 +63,32 @@ def test_a_process_that_dies_is_told_for_its_files(files: list[Path], start: str
 def test_an_error_in_a_process_ends_the_run(files: list[Path]) -> None:
     with pytest.raises(RuntimeError, match="cannot lint file"):
         shared(files, "fork", raises)
+
+
+def test_order_does_not_hang_on_how_python_hashes(tmp_path: Path) -> None:
+    """Findings of one rule at one place come in one order, whatever the order of a set is in a process."""
+    (tmp_path / "train.py").write_text(
+        "import lightning as L\n\n\nclass Model(L.LightningModule):\n"
+        "    def training_step(self, batch, batch_idx):\n        return self.step(batch)\n\n"
+        "    def validation_step(self, batch, batch_idx):\n        self.step(batch)\n\n"
+        "    def step(self, batch):\n        loss = self(batch)\n"
+        '        self.log_dict({"a": loss, "b": loss, "c": loss, "d": loss})\n        return loss\n'
+    )
+    command = [
+        sys.executable,
+        "-m",
+        "lightlint",
+        "--isolated",
+        "--no-cache",
+        "--notes",
+        "--select",
+        "LL651",
+        "train.py",
+    ]
+    said = set()
+    for seed in range(4):
+        environment = {**os.environ, "PYTHONHASHSEED": str(seed)}
+        result = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+        assert result.stdout.count("LL651") == 4
+        said.add(result.stdout)
+    assert len(said) == 1

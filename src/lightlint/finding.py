@@ -90,5 +90,5 @@ class Finding:
         return self.tier is not Tier.NOTE
 
     @property
-    def sort_key(self) -> tuple[str, int, int, str]:
-        return (self.filename, self.start, self.end, self.code)
+    def sort_key(self) -> tuple[str, int, int, str, str]:
+        return (self.filename, self.start, self.end, self.code, self.message)
