@@ -50,14 +50,24 @@ class Keepers:
         match node:
             case cst.AugAssign(operator=cst.AddAssign() | cst.SubtractAssign()):
                 return self._keeper(node, node.target, [node.value], is_list=isinstance(node.value, cst.List))
-            case cst.Assign(targets=[cst.AssignTarget(target=target)]) if self._names.key(target):
-                parts = self._blended(node.value)
-                own = [part for part in parts if self._names.key(part) == self._names.key(target)]
+            case cst.Assign(
+                targets=[cst.AssignTarget(target=target)], value=cst.BinaryOperation() | cst.Call() as value
+            ):
+                key = self._names.key(target)
+                parts = self._blended(value) if key and self._takes(value, key) else []
+                own = [part for part in parts if self._names.key(part) == key]
                 others = [part for part in parts if part not in own]
                 return self._keeper(node, target, others, is_list=False) if own and others else None
             case cst.Call(func=cst.Attribute(value=holder, attr=cst.Name(value="append")), args=[added]):
                 return self._keeper(node, holder, [added.value], is_list=True)
         return None
+
+    def _takes(self, value: cst.BinaryOperation | cst.Call, key: str) -> bool:
+        """Whether arithmetic, or a call with its receiver, is given what has a key."""
+        if isinstance(value, cst.BinaryOperation):
+            return True
+        receiver = [value.func.value] if isinstance(value.func, cst.Attribute) else []
+        return any(self._names.key(each) == key for each in (*receiver, *(arg.value for arg in value.args)))
 
     def _blended(self, value: cst.BaseExpression) -> list[cst.BaseExpression]:
         """What a sum is made of, or what `torch.lerp` or a function of this file that gives a sum was given for it."""

@@ -64,8 +64,12 @@ class MovedParameters:
     ) -> Iterator[tuple[cst.BaseExpression, str]]:
         """What `self.c = make()` may set that was a parameter before, in a function of this file or on the way from it,
         with the method that changed it."""
-        if self._has_parameter(target):
-            return
+        for source, method in self._changed_by_others(value):
+            if self._has_parameter(target):
+                return
+            yield source, method
+
+    def _changed_by_others(self, value: cst.BaseExpression) -> Iterator[tuple[cst.BaseExpression, str]]:
         for source in self._facts.reaching.sources(value):
             match source:
                 case cst.Call(func=cst.Attribute(value=cst.Call() as inner, attr=cst.Name(value=method))) if (
