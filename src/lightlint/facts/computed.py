@@ -10,6 +10,7 @@ import libcst as cst
 from lightlint.facts.bindings import Binding, Kind
 from lightlint.facts.containers import item_of
 from lightlint.facts.tensors import FACTORIES
+from lightlint.facts.type_tests import is_told
 
 if TYPE_CHECKING:
     from lightlint.facts.file import FileFacts
@@ -56,7 +57,8 @@ class Computed:
         match expression:
             case cst.Name():
                 found = self._facts.reaching.bindings(expression)
-                return bool(found) and all(self._binds(each, path, depth + 1) for each in found)
+                known = bool(found) and all(self._binds(each, path, depth + 1) for each in found)
+                return known or (not path and is_told(self._facts, expression))
             case cst.Call():
                 return self._is_given(expression, path, depth)
             case cst.Tuple() | cst.List() if path:

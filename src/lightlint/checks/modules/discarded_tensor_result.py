@@ -6,6 +6,7 @@ from lightlint.check import Check, Repair
 from lightlint.facts.bindings import Binding, Kind
 from lightlint.facts.drawn import Drawn
 from lightlint.facts.failures import is_expected
+from lightlint.facts.type_tests import is_told
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import Draft, RawEdit, replace
 
@@ -49,7 +50,8 @@ class DiscardedTensorResult(Check):
     def _is_tensor(self, receiver: cst.BaseExpression, statement: cst.Expr) -> bool:
         drawn = Drawn(self.facts)
         if isinstance(receiver, cst.Subscript):
-            return drawn.is_item(receiver) and drawn.is_read_besides(receiver, statement)
+            known = drawn.is_item(receiver) or is_told(self.facts, receiver)
+            return known and drawn.is_read_besides(receiver, statement)
         if not isinstance(receiver, cst.Name):
             return False
         method = self.names.method(statement.value)
@@ -68,7 +70,8 @@ class DiscardedTensorResult(Check):
         drawn = Drawn(self.facts)
         loops = [each for each in self.names.bindings.lookup(target) if each.kind is Kind.LOOP]
         binding = next((each for each in loops if self.tree.loops(assign)[:1] == [drawn.loop_of(each)]), None)
-        if binding is None or not drawn.draws_tensors(binding) or self._is_read_later(assign, target):
+        known = binding is not None and (drawn.draws_tensors(binding) or is_told(self.facts, call.func.value))
+        if binding is None or not known or self._is_read_later(assign, target):
             return
         message = f"`{name}.{method}()` returns a new tensor, and only the loop's own `{name}` is bound to it"
         self.report(call, message, repair=self._put_back(drawn, binding, target))
