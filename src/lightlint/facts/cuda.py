@@ -7,7 +7,7 @@ import libcst as cst
 from lightlint.facts.bindings import Kind
 from lightlint.facts.names import Names
 
-# each seen to start CUDA on a GPU; `is_available`, `device_count`, `empty_cache`, `manual_seed` and `Event` do not
+# each seen to start CUDA on a GPU; `device_count`, `empty_cache`, `manual_seed` and `Event` do not
 _STARTING = {
     f"torch.cuda.{name}"
     for name in (
@@ -16,6 +16,13 @@ _STARTING = {
         "reset_peak_memory_stats", "get_rng_state", "set_per_process_memory_fraction",
     )
 }  # fmt: skip
+# each seen to start the driver, which reads its variables then, and not to make CUDA's context
+_ASKING = {
+    "torch.cuda.is_available",
+    "torch.cuda.get_arch_list",
+    "torch.accelerator.is_available",
+    "torch.backends.cudnn.version",
+}
 # of what takes a `device`, what makes nothing there
 _NAMING = (
     "torch.cuda.",
@@ -31,6 +38,11 @@ _DEPTH = 3
 def starts_cuda(names: Names, call: cst.Call) -> bool:
     """Whether a call surely makes its process use CUDA, if only to ask for a property of a GPU."""
     return names.call(call) in _STARTING or puts_on_gpu(names, call)
+
+
+def asks_driver(names: Names, call: cst.Call) -> bool:
+    """Whether a call surely makes its process start CUDA's driver, if only to ask whether there is a GPU."""
+    return names.call(call) in _ASKING or starts_cuda(names, call)
 
 
 def puts_on_gpu(names: Names, call: cst.Call) -> bool:

@@ -9,7 +9,7 @@ import libcst as cst
 
 from lightlint.facts.across import Place, runs_always
 from lightlint.facts.bindings import dotted_name
-from lightlint.facts.cuda import starts_cuda
+from lightlint.facts.cuda import asks_driver, starts_cuda
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from lightlint.facts.file import FileFacts
 
 _MOST = 30  # files after which a search gives up
+# with this variable, which Lightning sets, torch asks NVML whether there is a GPU, and leaves the driver alone
+_BY_NVML = ("PYTORCH_NVML_BASED_CUDA_CHECK", "lightning")
 
 
 def uses_cuda(facts: FileFacts, call: cst.Call) -> bool:
@@ -27,12 +29,21 @@ def uses_cuda(facts: FileFacts, call: cst.Call) -> bool:
     return callee is not None and any(starts_cuda(facts.names, each) for each in Place(facts, callee).calls())
 
 
+def fixes_devices(facts: FileFacts, call: cst.Call) -> bool:
+    """Whether a call surely makes CUDA's driver read which devices it may see."""
+    return starts_cuda(facts.names, call) or (asks_driver(facts.names, call) and not _asks_nvml(facts))
+
+
+def _asks_nvml(facts: FileFacts) -> bool:
+    return any(word in facts.source.text for word in _BY_NVML)
+
+
 def is_late(facts: FileFacts, node: cst.CSTNode) -> bool:
     """Whether its function, or the module's own code, surely has used CUDA whenever it comes to a node."""
     owner = facts.tree.owner(node)
     calls = [each for each in facts.tree.own(owner, cst.Call) if facts.tree.order(each) < facts.tree.order(node)]
     flow = facts.flow(owner)
-    uses = (each for each in calls if starts_cuda(facts.names, each) or _leads_to_cuda(facts, each))
+    uses = (each for each in calls if _fixes_or_leads(facts, each))
     return any(flow.always_before(node, [each]) for each in uses)
 
 
@@ -43,9 +54,12 @@ def _leads_to_cuda(facts: FileFacts, call: cst.Call) -> bool:
         return False
     calls = Place(facts, callee).calls()
     return any(
-        starts_cuda(facts.names, each) and all(_has_turns(facts, loop) for loop in facts.tree.loops(each))
-        for each in calls
+        fixes_devices(facts, each) and all(_has_turns(facts, loop) for loop in facts.tree.loops(each)) for each in calls
     )
+
+
+def _fixes_or_leads(facts: FileFacts, call: cst.Call) -> bool:
+    return fixes_devices(facts, call) or _leads_to_cuda(facts, call)
 
 
 def _has_turns(facts: FileFacts, loop: cst.CSTNode) -> bool:
@@ -62,11 +76,19 @@ def module_using_cuda(facts: FileFacts, owner: cst.FunctionDef | cst.Module, bef
         other = facts.other(path) if path != facts.path and len(pending) <= _MOST else None
         if other is None:
             continue
-        calls = other.tree.own(other.tree.module, cst.Call) if "cuda" in other.source.text else []
-        if any(uses_cuda(other, call) and runs_always(other, call) for call in calls):
+        calls = at_import(other) if "cuda" in other.source.text else []
+        uses = uses_cuda if _asks_nvml(facts) else _fixes_or_leads
+        if any(uses(other, call) and runs_always(other, call) for call in calls):
             return facts.project.module_name(path)
         pending.extend(each for _, each in _imports(other, other.tree.module) if each not in pending)
     return ""
+
+
+def at_import(facts: FileFacts) -> list[cst.Call]:
+    """The calls that a module makes itself when it is imported, those in the bodies of its classes included."""
+    classes = [each for each in facts.tree.all(cst.ClassDef) if isinstance(facts.tree.owner(each), cst.Module)]
+    bodies = [facts.tree.module, *classes]
+    return [call for body in bodies for call in facts.tree.own(body, cst.Call)]
 
 
 def _imports(facts: FileFacts, owner: cst.FunctionDef | cst.Module) -> Iterator[tuple[cst.CSTNode, Path]]:

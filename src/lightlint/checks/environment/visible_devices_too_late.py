@@ -3,8 +3,7 @@ from __future__ import annotations
 import libcst as cst
 
 from lightlint.check import Check
-from lightlint.facts.cuda import starts_cuda
-from lightlint.facts.cuda_uses import is_late, module_using_cuda
+from lightlint.facts.cuda_uses import at_import, fixes_devices, is_late, module_using_cuda
 from lightlint.facts.keywords import entries, keywords
 
 _STARTING = ("subprocess.", "multiprocessing.", "torch.multiprocessing.", "os.system", "os.exec", "os.spawn")
@@ -23,7 +22,7 @@ class VisibleDevicesTooLate(Check):
 
     def _judge(self, node: cst.Assign | cst.Call, place: cst.CSTNode) -> None:
         owner = self.tree.owner(node)
-        before = self._uses(self.tree.module) if isinstance(owner, cst.FunctionDef) else []
+        before = self._uses() if isinstance(owner, cst.FunctionDef) else []
         before = [use for use in before if self.tree.order(use) < self.tree.order(owner)]
         if before or is_late(self.facts, node) or (not self._starts_processes() and self._is_called_late(owner)):
             self.report(place, "CUDA is in use before this line, and does not read the variable again")
@@ -69,7 +68,7 @@ class VisibleDevicesTooLate(Check):
                 return self.names.of(target.value) == "os.environ" and self.names.constant(key) == _VARIABLE
         return False
 
-    def _uses(self, owner: cst.FunctionDef | cst.Module) -> list[cst.Call]:
-        """The calls in a body that surely start CUDA and run without a test."""
-        found = [call for call in self.tree.own(owner, cst.Call) if starts_cuda(self.names, call)]
+    def _uses(self) -> list[cst.Call]:
+        """The calls of the module itself that surely start CUDA and run without a test."""
+        found = [call for call in at_import(self.facts) if fixes_devices(self.facts, call)]
         return [call for call in found if not self.facts.conditions(call)]
