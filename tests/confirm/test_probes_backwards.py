@@ -113,6 +113,26 @@ def test_a_pass_past_lightning(precision: str, scaler: bool, message: str, expec
 
 
 @pytest.mark.parametrize(
+    ("name", "ranks", "others", "expected"),
+    [
+        ("manual-loss-backward", 2, [], "confirmed"),
+        ("manual-loss-backward", 2, [event("backward", findings=[], through="lightning")], "open"),
+        ("manual-loss-backward", 1, [], "not observable"),
+        ("fabric-loss-backward", 2, [], "refuted"),
+    ],
+)
+def test_a_pass_past_lightning_on_several_ranks(name: str, ranks: int, others: list[Event], expected: str) -> None:
+    events = [
+        line(),
+        event("precision", precision="32-true", scaler=False, strategy="DDPStrategy"),
+        event("backward", findings=[0], through=""),
+        *others,
+    ]
+    about = claim(name, "manual-backwards", 'which `strategy="ddp"` needs')
+    assert judged(about, run(*[events] * ranks))[0] == expected
+
+
+@pytest.mark.parametrize(
     ("events", "expected"),
     [
         ([event("step", n=1, closure=0)], "confirmed"),

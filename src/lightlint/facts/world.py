@@ -23,6 +23,8 @@ class Ranks(IntEnum):
 TRAINER = "lightning.Trainer"
 FABRIC = "lightning.fabric.Fabric"
 _SEVERAL = ("ddp", "fsdp", "deepspeed", "hpu_parallel", "xla", "horovod", "bagua", "colossalai", "ddp2", "tpu_spawn")
+_NO_DDP = {"tpu", "hpu", "ipu"}
+_DDP = "lightning.strategies.DDPStrategy"
 _RAW = {"torch.distributed.init_process_group", "torch.nn.parallel.DistributedDataParallel"}
 _COPYING = ("spawn", "fork", "notebook")  # strategies that start the ranks inside `fit`, with a copy of what is there
 _INSTANTIATE = {"hydra.utils.instantiate", "hydra.utils.call"}
@@ -114,6 +116,25 @@ class World:
         """Whether a Trainer in sight starts its ranks inside `fit`: the script around it runs once, each rank gets a copy."""
         strategies = [str(call.arguments.get("strategy")) for call in self.trainers]
         return any(word in strategy for strategy in strategies for word in _COPYING)
+
+    @cached_property
+    def ddp(self) -> str:
+        """The argument with which a Trainer in sight surely wraps its module in DDP, on several ranks; empty for none."""
+        found = (self._ddp(call) for call in self.trainers if call.name == TRAINER)
+        return next((each for each in found if each), "")
+
+    def _ddp(self, call: CallSummary) -> str:
+        strategy, accelerator = call.arguments.get("strategy") or "auto", call.arguments.get("accelerator")
+        several = trainer_ranks(call.arguments, call.starred, default_all=self._default_all) is Ranks.MANY
+        if not several or accelerator in _NO_DDP:
+            return ""
+        if isinstance(strategy, str) and strategy.startswith("ddp"):
+            return f'strategy="{strategy}"'
+        if strategy is UNKNOWN:
+            return "strategy=DDPStrategy(...)" if _DDP in self.called else ""
+        counts = ((name, call.arguments.get(name)) for name in ("devices", "gpus", "num_nodes"))
+        many = (f"{name}={value!r}".replace("'", '"') for name, value in counts if value not in (None, 1, UNKNOWN))
+        return next(many, "") if strategy == "auto" and not call.starred else ""
 
     @cached_property
     def raw(self) -> Ranks:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import re
+
 import libcst as cst
 
 from lightlint.check import Check, Repair
@@ -8,6 +10,7 @@ from lightlint.fixes.edits import Draft, replace
 
 _SCALED = {16, "16", "16-mixed"}
 _OWN_BACKWARD = ("deepspeed", "fsdp")
+_BY_HAND = re.compile(r"all_?reduce|(?:sync|average|reduce)\w*_grad|^grad$", re.IGNORECASE)
 
 
 class ManualLossBackward(Check):
@@ -17,7 +20,7 @@ class ManualLossBackward(Check):
         node = facts.step_class(call) if tensor is not None else None
         if tensor is None or node is None or not facts.is_manual(node) or self._is_for_an_input(call):
             return
-        why = self._why()
+        why = self._why() or self._unreduced(node)
         name = self.code.text_of(tensor)
         self.report(
             call,
@@ -45,6 +48,18 @@ class ManualLossBackward(Check):
             if isinstance(strategy, str) and strategy.startswith(_OWN_BACKWARD):
                 return f'strategy="{strategy}"'
         return ""
+
+    def _unreduced(self, node: cst.ClassDef) -> str:
+        """The argument of a Trainer in sight under which DDP waits for `manual_backward` before it averages gradients.
+
+        One such pass takes along what earlier ones left in the gradients, and code may average them by hand.
+        """
+        calls = self.facts.optimization.calls(node)
+        if any(self.names.method(each) == "manual_backward" for each in calls):
+            return ""
+        rooms = [*self.classes.line(node), *self.facts.optimization.reach(node, "training_step")]
+        spelled = [each.value for room in rooms for each in self.tree.within(room, cst.Name)]
+        return "" if any(map(_BY_HAND.search, spelled)) else self.facts.world.ddp
 
     def _draft(self, call: cst.Call, tensor: cst.BaseExpression) -> Draft | None:
         function = self.tree.function(call)

@@ -9,6 +9,8 @@ from lightlint.confirm.probes.probe import Probe, confirmed, hits, not_observabl
 from lightlint.confirm.records import Event, Process, Run
 from lightlint.confirm.verdict import Claim, Number, Verdict
 
+_SEVERAL = ("ddp", "DDP", "devices", "gpus", "num_nodes")
+
 
 def steps_per_batch(claim: Claim, run: Run) -> Verdict:
     """Batches seen and steps taken, read by what the rule says of them."""
@@ -175,7 +177,20 @@ def backwards_past(claim: Claim, run: Run) -> Verdict:
         return confirmed(run, f"{len(past)} passes go past {needed}", numbers)
     if "16" in claim.message and not any(event["precision"] in claim.message for event in settings):
         return not_observable(run, f"this machine runs {used} instead of what the finding names", numbers)
+    if claim.name == "manual-loss-backward":  # Fabric leaves DDP as it is, Lightning starts its averaging by hand
+        several, names_ranks = len(run.ranks) > 1, any(word in claim.message for word in _SEVERAL)
+        if several and any("DDP" in event["strategy"] for event in settings):
+            return _averaged(run, len(past), numbers)
+        if names_ranks and not several:
+            return not_observable(run, "one rank ran, and the finding is about several", numbers)
     return refuted(run, f"{used} needs nothing of its own for a backward pass", numbers)
+
+
+def _averaged(run: Run, past: int, numbers: Sequence[Number]) -> Verdict:
+    """A pass through Lightning averages over the ranks what is in the gradients by then."""
+    if any(event["through"] for _, event in run.each("backward")):
+        return still_open(run, f"{past} passes go past Lightning, others go through it and average gradients", numbers)
+    return confirmed(run, f"{past} passes, and none that averages the gradients of {len(run.ranks)} ranks", numbers)
 
 
 def _needed(settings: Sequence[Event]) -> str:
