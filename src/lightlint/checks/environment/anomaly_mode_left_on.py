@@ -13,6 +13,7 @@ from lightlint.fixes.edits import drop_statement, remove_argument
 
 _SWITCHES = {"torch.autograd.set_detect_anomaly", "torch.autograd.anomaly_mode.set_detect_anomaly"}
 _BLOCKS = {"torch.autograd.detect_anomaly", "torch.autograd.anomaly_mode.detect_anomaly", *_SWITCHES}
+_DEPTH = 3
 _DEBUG = re.compile(r"debug|test|nan|anomal|repro", re.IGNORECASE)
 
 
@@ -28,14 +29,14 @@ class AnomalyModeLeftOn(Check):
             self._check_trainer(call)
 
     def visit_With(self, block: cst.With) -> None:
-        """A block around the whole training: not around the few steps in question."""
+        """A block around the whole training, or around every step of it: not around the few steps in question."""
         for item in block.items:
             call = item.item
             if not isinstance(call, cst.Call) or self.names.call(call) not in _BLOCKS:
                 continue
             given = self.names.argument(call, "mode", 0) if self.names.call(call) in _SWITCHES else None
             on = given is None or self.names.constant(given.value) is True
-            if on and not self._is_meant(call) and self._trains(block.body):
+            if on and not self._is_meant(call) and (self._trains(block.body) or self._is_in_each_step(block)):
                 self.report(call, _MESSAGE)
 
     def _trains(self, body: cst.CSTNode) -> bool:
@@ -46,6 +47,22 @@ class AnomalyModeLeftOn(Check):
             and (self.loops.kind(each) is LoopKind.EPOCH or self.loops.is_one_pass(each))
             for each in loops
         )
+
+    def _is_in_each_step(self, block: cst.With) -> bool:
+        """Whether a block goes backward, and every step of the training comes to it."""
+        return bool(self.facts.steps.runs(block.body, self.loops.is_backward)) and self._is_repeated(block, 0)
+
+    def _is_repeated(self, node: cst.CSTNode, depth: int) -> bool:
+        """Whether a batch loop, over a loader or in one over epochs, comes to a node whatever is asked on the way."""
+        around = self.tree.loops(node)
+        if around:
+            loop = around[0]
+            epochs = any(self.loops.kind(each) is LoopKind.EPOCH for each in self.facts.steps.around(loop))
+            whole = epochs or (isinstance(loop, cst.For) and self.loops.is_one_pass(loop))
+            return whole and self.loops.kind(loop) is LoopKind.BATCH
+        function = self.tree.function(node)
+        calls = self.facts.steps.calls_of.get(function, ()) if function is not None and depth < _DEPTH else ()
+        return any(not self._is_meant(each) and self._is_repeated(each, depth + 1) for each in calls)
 
     def _check_switch(self, call: cst.Call) -> None:
         given = self.names.argument(call, "mode", 0)
