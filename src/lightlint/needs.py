@@ -3,8 +3,8 @@
 `word` is an identifier anywhere in the text, comments and strings included; `.word` an attribute, `torch.word` one of that
 name, `word()` something that is called and `.word()` a method that is; `word=` and `.word=` what stands right before the
 `=` of a keyword or an assignment. `def(...)`, `class(...)` and `loop(...)` ask for one function, class or loop whose own
-text, decorators included, holds what stands in the brackets, `subclass(...)` for a class with a base that is neither
-`object` nor of `torch.nn`. `/.../` is a regular expression, tried line by line; it begins with a literal character to be
+text, decorators included, holds what stands in the brackets, `subclass(...)` for a class with a base that may come from
+Lightning: not `object`, `nn.Module`, `Dataset` and other well-known ones. `/.../` is a regular expression, tried line by line; it begins with a literal character to be
 quick. Every notebook holds the word `get_ipython`. `&` binds tighter than `|`, `!` denies what follows it, and `*` needs nothing.
 """
 

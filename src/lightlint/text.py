@@ -20,7 +20,11 @@ BLOCKS = {
     "loop": {"For", "AsyncFor", "While"},
 }  # the types of statements in `ast`, which is imported when a block is asked for
 NOTEBOOK = ("get_ipython",)  # what every notebook can call: the word by which `needs` ask for one
-_PLAIN_BASE = re.compile(r"object|(?:torch\.)?nn\.\w+")
+_PLAIN_BASE = re.compile(
+    r"object|(?:torch\.)?nn\.\w+|(?:(?:torch\.)?(?:utils\.)?data\.)?(?:(?:Iterable)?Dataset|(?:Batch)?Sampler)"
+    r"|(?:torch\.)?(?:optim\.)?Optimizer|(?:torch\.)?(?:autograd\.)?Function|(?:unittest\.)?TestCase|(?:abc\.)?ABC"
+    r"|(?:enum\.)?(?:Int|Str)?Enum|(?:typing\.)?(?:NamedTuple|TypedDict|Protocol)|str|int|dict|list|Exception|\w+Error"
+)  # a base that is none of Lightning's
 
 _Ranges = dict[str, list[tuple[int, int]]]
 
