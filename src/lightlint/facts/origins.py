@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import libcst as cst
 
 DEPTH = 8  # steps after which a search for origins gives up
+# methods of modules and tensors that give the object itself, or the same moved
+SAME_OBJECT = {"to", "cuda", "cpu", "train", "eval", "half", "float", "double", "bfloat16", "requires_grad_"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,3 +17,10 @@ class Origin:
 
     name: str
     call: cst.Call | None = None
+
+
+def keeps_object(value: cst.CSTNode | None) -> bool:
+    """Whether a value is what a method gives that hands its object on: `net.to(device)`."""
+    return (
+        isinstance(value, cst.Call) and isinstance(value.func, cst.Attribute) and value.func.attr.value in SAME_OBJECT
+    )

@@ -9,6 +9,7 @@ import libcst as cst
 from lightlint.facts.bindings import Kind, unpacked
 from lightlint.facts.classes import Classes
 from lightlint.facts.names import Names
+from lightlint.facts.origins import keeps_object
 from lightlint.facts.tree import Tree
 
 Source = tuple[cst.BaseExpression | None, tuple[int, ...]]  # a value, and which part of it; None for one out of sight
@@ -23,9 +24,10 @@ class Parts:
         self._classes = classes
 
     def of_self(self, node: cst.ClassDef, attribute: str) -> list[Source]:
-        """What a class and those above it in this file set `self.attribute` to."""
+        """What a class and those above it in this file set `self.attribute` to, besides what it holds already."""
         line = self._classes.line(node)
-        return [source for each in line for source in self._classes.attribute_sources(each, attribute)]
+        found = [source for each in line for source in self._classes.attribute_sources(each, attribute)]
+        return [(value, path) for value, path in found if path or not self._renews(value, attribute)]
 
     def of_object(self, node: cst.ClassDef, attribute: str) -> list[Source]:
         """As `of_self`, for an object made of a class in plain sight; empty where more than the class may set it."""
@@ -42,6 +44,14 @@ class Parts:
     def may_keep(self, attribute: str) -> bool:
         """Whether any code of this file sets an attribute of that name."""
         return attribute in self._set
+
+    def _renews(self, value: cst.CSTNode | None, attribute: str) -> bool:
+        """Whether an attribute gets what it holds already: `self.net = self.net.to(device)`."""
+        if not keeps_object(value):
+            return False
+        while isinstance(value, cst.Call) and keeps_object(value):
+            value = value.func.value if isinstance(value.func, cst.Attribute) else None
+        return isinstance(value, cst.Attribute) and value.attr.value == attribute and self._classes.is_self(value.value)
 
     @cached_property
     def _set(self) -> dict[str, list[cst.Attribute]]:

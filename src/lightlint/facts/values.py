@@ -14,12 +14,12 @@ from lightlint.facts.classes import MODULE, NN_MODULE, OPTIMIZER, Classes
 from lightlint.facts.containers import Containers, item_of
 from lightlint.facts.hooks import Hooks
 from lightlint.facts.names import Names
-from lightlint.facts.origins import DEPTH
+from lightlint.facts.origins import DEPTH, keeps_object
+from lightlint.facts.origins import SAME_OBJECT as SAME_OBJECT
 from lightlint.facts.origins import Origin as Origin
 from lightlint.facts.parts import Parts, Source
 from lightlint.facts.tree import Tree
 
-SAME_OBJECT = {"to", "cuda", "cpu", "train", "eval", "half", "float", "double", "bfloat16", "requires_grad_"}
 _SCALERS = {"torch.amp.GradScaler", "torch.cuda.amp.GradScaler", "torch.cpu.amp.GradScaler"}
 _WRAPPERS = {"builtins.enumerate", "builtins.iter", "builtins.next", "builtins.list", "builtins.tuple", "tqdm.tqdm"}
 _WRAPPERS |= {
@@ -155,15 +155,8 @@ class Values:
         if binding.path:
             return self._of_part(value, binding.path, depth)
         if _mentions(value, name):  # `model = model.to(device)` adds nothing, `model = wrap(model)` is unknown
-            return [] if self._keeps_object(value) else self.origins_at(value, depth + 3)
+            return [] if keeps_object(value) else self.origins_at(value, depth + 3)
         return self.origins_at(value, depth + 1)
-
-    def _keeps_object(self, value: cst.CSTNode | None) -> bool:
-        return (
-            isinstance(value, cst.Call)
-            and isinstance(value.func, cst.Attribute)
-            and value.func.attr.value in SAME_OBJECT
-        )
 
     def _of_parameter(self, binding: Binding, depth: int) -> list[Origin | None]:
         function = binding.scope
