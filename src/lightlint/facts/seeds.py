@@ -55,20 +55,27 @@ class Seeds:
         if callee is None or callee.decorators or self._exchanges(callee):
             return False
         returns = self._facts.values.returns(callee)
-        return bool(returns) and all(each is not None and self._is_offset(each, depth + 1) for each in returns)
+        return bool(returns) and all(each is not None and self.is_offset(each, depth + 1) for each in returns)
 
-    def _is_offset(self, value: cst.BaseExpression, depth: int) -> bool:
-        """Whether a value is a sum or a product with a rank in it, whatever is made of that by further arithmetic."""
+    def is_offset(self, value: cst.BaseExpression, depth: int = 0) -> bool:
+        """Whether a value is a sum or a product with a rank in it, whatever is made of that, or what a rank picks from a list."""
         sources = self._facts.reaching.sources(value)
-        return all(self._is_sum(each, depth) or self._gives_offset(each, depth) for each in sources)
+        return all(
+            self._is_sum(each, depth) or self._gives_offset(each, depth) or self._is_picked(each) for each in sources
+        )
+
+    def _is_picked(self, value: cst.BaseExpression) -> bool:
+        """Whether a value is what a list holds for the own rank: `seeds[get_rank()]`."""
+        index = value.slice[0].slice if isinstance(value, cst.Subscript) and len(value.slice) == 1 else None
+        return isinstance(index, cst.Index) and self._facts.guards.is_rank(index.value)
 
     def _is_sum(self, value: cst.BaseExpression, depth: int) -> bool:
         if self._facts.names.call(value) == "builtins.int" and isinstance(value, cst.Call) and value.args:
-            return self._is_offset(value.args[0].value, depth)
+            return self.is_offset(value.args[0].value, depth)
         if not isinstance(value, cst.BinaryOperation) or not isinstance(value.operator, _ARITHMETIC):
             return False
         sides = (value.left, value.right)
-        return any(self._facts.guards.is_rank(each) or self._is_offset(each, depth) for each in sides)
+        return any(self._facts.guards.is_rank(each) or self.is_offset(each, depth) for each in sides)
 
     def _exchanges(self, function: cst.FunctionDef) -> bool:
         """Whether a function may give all ranks the number of one."""

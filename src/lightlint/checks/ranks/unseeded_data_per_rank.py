@@ -5,6 +5,7 @@ import libcst as cst
 from lightlint.check import Check, Repair
 from lightlint.facts.bindings import Kind
 from lightlint.facts.classes import DATASET
+from lightlint.facts.handed import differs_by_rank
 from lightlint.facts.hooks import LOADERS, ONCE_PER_NODE, Owner
 from lightlint.facts.loading import LOADER
 from lightlint.facts.seeds import Seeds
@@ -78,8 +79,16 @@ class UnseededDataPerRank(Check):
     def _judge_sampler(self, call: cst.Call) -> None:
         seed = self.names.argument(call, "seed", 4)
         several = self.facts.world.raw is Ranks.MANY or self.facts.world.lightning is not Ranks.ONE
-        if seed is not None and several and Seeds(self.facts).is_from_rank(seed.value):
+        if seed is None or not several or self._deals_alone(call):
+            return
+        if Seeds(self.facts).is_from_rank(seed.value) or differs_by_rank(self.facts, seed.value):
             self.report(seed.value, "this `DistributedSampler` has another seed on every rank")
+
+    def _deals_alone(self, call: cst.Call) -> bool:
+        """Whether a sampler draws no order, or shares nothing out."""
+        order, parts = self.names.argument(call, "shuffle", 3), self.names.argument(call, "num_replicas", 1)
+        unmixed = order is not None and self.names.constant(order.value) is False
+        return unmixed or (parts is not None and self.names.constant(parts.value) == 1)
 
     def _judge_data(self, call: cst.Call, name: str) -> None:
         """A data set of random numbers, made in the hooks that every rank runs."""
