@@ -36,6 +36,10 @@ _FUNCTIONS = {
 }  # fmt: skip
 _JOINING = {"torch.stack", "torch.cat", "torch.concat", "torch.hstack", "torch.vstack"}
 _OF_ANY_SIZE = {"torch.tensor", "torch.as_tensor"}
+_SEQUENCES = {f"builtins.{name}" for name in ("list", "tuple", "sorted", "range")} | {
+    f"numpy.{name}" for name in ("arange", "linspace", "logspace", "concatenate", "stack", "hanning", "hamming")
+}
+_AS_ARRAY = {"numpy.array", "numpy.asarray"}
 _ARITHMETIC = (cst.Add, cst.Subtract, cst.Multiply, cst.Divide, cst.FloorDivide, cst.Power)
 _DEPTH = 24
 _BINDING = {"builtins.staticmethod", "builtins.classmethod"}
@@ -121,7 +125,7 @@ class Tensors:
         name = self._names.call(call) or ""
         if name in FACTORIES:
             first = call.args[0].value if call.args else None
-            sized = isinstance(first, (cst.List, cst.Tuple, cst.ListComp)) or name not in _OF_ANY_SIZE
+            sized = name not in _OF_ANY_SIZE or self._is_sequence(first, depth)
             sized = sized and not (isinstance(first, cst.Tuple) and not first.elements)  # `torch.zeros(())`
             elsewhere = {"device", "requires_grad"} & {arg.keyword.value for arg in call.args if arg.keyword}
             return (sized or any_size) and not elsewhere and not self._names.has_star(call)
@@ -134,6 +138,25 @@ class Tensors:
         callee = self._hooks.callee(call)
         returns = self._values.returns(callee) if callee is not None and self._is_plain(callee) else []
         return bool(returns) and all(self.is_made_here(each, (), depth + 1, any_size=any_size) for each in returns)
+
+    def _is_sequence(self, value: cst.CSTNode | None, depth: int) -> bool:
+        """Whether a value surely is a list or the like: a tensor made of it has a dimension."""
+        if depth > _DEPTH:
+            return False
+        match value:
+            case cst.List() | cst.Tuple() | cst.ListComp():
+                return True
+            case cst.Call():
+                if self._names.call(value) in _AS_ARRAY and value.args:
+                    return self._is_sequence(value.args[0].value, depth + 1)
+                return self._names.call(value) in _SEQUENCES
+            case cst.BinaryOperation() if isinstance(value.operator, _ARITHMETIC):
+                return self._is_sequence(value.left, depth + 1) or self._is_sequence(value.right, depth + 1)
+            case cst.Name():
+                found = self._reaching.bindings(value)
+                plain = all(each.kind is Kind.ASSIGN and not each.path for each in found)
+                return bool(found) and plain and all(self._is_sequence(each.value, depth + 1) for each in found)
+        return False
 
     def _is_computed(self, call: cst.Call, depth: int, *, any_size: bool) -> bool:
         """Whether a function of torch gives such a tensor: `torch.exp(-x / 2)`, `torch.stack([x, y])`."""
