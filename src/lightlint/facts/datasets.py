@@ -57,13 +57,25 @@ class Datasets:
         return [loader for loader in self.loaders if node in self._drawn[loader]]
 
     def workers(self, loader: cst.Call) -> object:
-        """The number of workers of a loader: as written, else the default of the command line option it reads."""
+        """The number of workers of a loader: as written, else that of a program started without arguments."""
         count = self._facts.workers.count(loader)
         given = self._facts.workers.given(loader, "num_workers", 5)
         if count is not UNKNOWN or len(given.values) != 1 or not given.always:
             return count
-        default = option_default(self._facts.tree, self._names, given.values[0])
-        return default if default is not UNKNOWN else self._by_default(given.values[0])
+        return self._unless_told(given.values[0], 0)
+
+    def _unless_told(self, value: cst.BaseExpression, depth: int) -> object:
+        """What a value is without arguments on the command line: an option's default, or what all calls give for a parameter."""
+        known = self.number(value)
+        if known is UNKNOWN:
+            known = option_default(self._facts.tree, self._names, value)
+        function = self._function_of(value)
+        if known is not UNKNOWN or function is None or not isinstance(value, cst.Name) or depth > _DEPTH:
+            return known
+        calls = self._facts.hooks.calls_of.get(function, ())
+        given = [self._facts.values.given(function, call, value.value) for call in calls]
+        found = [UNKNOWN if each is None else self._unless_told(each, depth + 1) for each in given]
+        return found[0] if found and all(each == found[0] for each in found) else UNKNOWN
 
     def number(self, value: cst.BaseExpression) -> object:
         """A constant, also the default of a parameter that no call in sight gives."""
@@ -72,14 +84,20 @@ class Datasets:
 
     def _by_default(self, value: cst.BaseExpression) -> object:
         """The default of the parameter that a value is, where no call in sight gives it."""
-        found = self._names.bindings.lookup(value) if isinstance(value, cst.Name) else []
-        if len(found) != 1 or found[0].kind is not Kind.PARAMETER or not isinstance(found[0].scope, cst.FunctionDef):
+        function = self._function_of(value)
+        if function is None or not isinstance(value, cst.Name):
             return UNKNOWN
-        function = found[0].scope
+        (parameter,) = self._names.bindings.lookup(value)
         calls = self._facts.hooks.calls_of.get(function, ())
-        given = [self._facts.values.given(function, call, found[0].name) for call in calls]
+        given = [self._facts.values.given(function, call, parameter.name) for call in calls]
         silent = bool(calls) and all(each is None for each in given) and not any(map(self._names.has_star, calls))
-        return self._names.constant(found[0].value) if silent else UNKNOWN
+        return self._names.constant(parameter.value) if silent else UNKNOWN
+
+    def _function_of(self, value: cst.BaseExpression) -> cst.FunctionDef | None:
+        """The function that a value is a parameter of, and stays one."""
+        found = self._names.bindings.lookup(value) if isinstance(value, cst.Name) else []
+        scope = found[0].scope if len(found) == 1 and found[0].kind is Kind.PARAMETER else None
+        return scope if isinstance(scope, cst.FunctionDef) else None
 
     def read_in(self, node: cst.ClassDef) -> frozenset[cst.FunctionDef]:
         """The functions of this file that make a data set's samples, in the workers where there are any."""

@@ -65,8 +65,13 @@ class UnpicklableWorkerCallable(Check):
             self.report(
                 place,
                 f"`{keyword}` {_is(met)}, which cannot be pickled where {how}",
-                tier=Tier.NOTE if count is UNKNOWN else tier,
+                tier=tier if count is not UNKNOWN or self._works_untold(call) else Tier.NOTE,
             )
+
+    def _works_untold(self, loader: cst.Call) -> bool:
+        """Whether a loader has workers in a program that is started without arguments."""
+        count = self.facts.datasets.workers(loader)
+        return isinstance(count, int) and count > 0
 
     def _ranks_are_spawned(self) -> bool:
         """Whether every Trainer that may run this file's classes starts its ranks with `ddp_spawn`."""
