@@ -14,6 +14,7 @@ from lightlint.facts.dicts import Dicts
 from lightlint.facts.flow import Flow
 from lightlint.facts.guards import Guards
 from lightlint.facts.hooks import Hooks
+from lightlint.facts.instances import Instances
 from lightlint.facts.logs import Logs
 from lightlint.facts.loops import Loops
 from lightlint.facts.names import Names
@@ -47,12 +48,13 @@ class Basis:
         self.classes = Classes(self.tree, self.names, project, self.path)
         self.hooks = Hooks(self.tree, self.names, self.classes)
         self.values = Values(self.tree, self.names, self.classes, self.hooks)
+        self.instances = Instances(self.tree, self.classes, self.hooks, self.values)
         self.dicts = Dicts(self.tree, self.names, self.classes, self.hooks)
         self.strings = Strings(self.names, self.hooks, self.values, self.dicts)
         self.logs = Logs(self.tree, self.names, self.classes, self.hooks, self.strings, self.dicts, self.conditions)
         self.training = Training(self.tree, self.names, self.classes, self.hooks, self.values)
         self.loops = Loops(self.tree, self.names, self.hooks, self.values, self.conditions)
-        self.guards = Guards(self.tree, self.names, self.hooks, self.conditions)
+        self.guards = Guards(self.tree, self.names, self.hooks, self.instances, self.conditions)
         self.accumulation = Accumulation(self.tree, self.names, self.hooks, self.values, self.conditions)
         self.positions = self.places(module)
         self._flows: dict[cst.CSTNode, Flow] = {}

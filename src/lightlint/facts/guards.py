@@ -11,6 +11,7 @@ import libcst as cst
 
 from lightlint.facts.bindings import Binding, Kind, dotted_name, unpacked
 from lightlint.facts.hooks import Hooks
+from lightlint.facts.instances import Instances
 from lightlint.facts.names import UNKNOWN, Names
 from lightlint.facts.tree import Tree
 
@@ -92,10 +93,11 @@ def outcomes(comparison: cst.BaseCompOp, value: object, ranks: Sequence[int] = R
 class Guards:
     """Rank tests of one file and what they guard."""
 
-    def __init__(self, tree: Tree, names: Names, hooks: Hooks, conditions: Conditions) -> None:
+    def __init__(self, tree: Tree, names: Names, hooks: Hooks, instances: Instances, conditions: Conditions) -> None:
         self._tree = tree
         self._names = names
         self._hooks = hooks
+        self._instances = instances
         self._conditions = conditions
 
     def is_rank(self, expression: cst.CSTNode, depth: int = 0) -> bool:
@@ -279,7 +281,7 @@ class Guards:
             return False
         if self.zero_only(function) or self.guarded(function, counts, depth):
             return True
-        calls = self._hooks.calls_of.get(function, ())
+        calls = (*self._hooks.calls_of.get(function, ()), *self._instances.calls_of.get(function, ()))
         return (
             bool(calls)
             and depth < 4

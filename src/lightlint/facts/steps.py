@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
-from functools import cached_property
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
@@ -18,7 +16,6 @@ if TYPE_CHECKING:
 
 Overrides = Mapping[cst.FunctionDef, cst.FunctionDef]
 _DEPTH = 4
-_NOT_ASKED = object()
 # out of sight, but by their names nothing that clears gradients although it is given the optimizer
 _HARMLESS = re.compile(r"sched|warmup|save|load|checkpoint|resume|print|log|unscale|^lr|_lr", re.IGNORECASE)
 _CLEARING = re.compile(r"zero_?grad|(?:clear|reset|clean)\w*grad|optimi[sz]e(?!rs?$)", re.IGNORECASE)
@@ -38,38 +35,15 @@ class Steps:
         self._facts = facts
         self._tree = facts.tree
         self._names = facts.names
-        self._callees: dict[int, object] = {}
 
     def callee(self, call: cst.Call) -> cst.FunctionDef | None:
-        """As `hooks.callee`, and methods of this file's classes called on their instances: `agent.update()`."""
-        known = self._callees.get(id(call), _NOT_ASKED)
-        if known is _NOT_ASKED:
-            known = self._callees[id(call)] = self._callee(call)
-        return cast("cst.FunctionDef | None", known)
+        """As `instances.callee`."""
+        return self._facts.instances.callee(call)
 
-    def _callee(self, call: cst.Call) -> cst.FunctionDef | None:
-        found = self._facts.hooks.callee(call)
-        if found is not None or not isinstance(call.func, cst.Attribute) or call.func.attr.value not in self._methods:
-            return found
-        origin = self._facts.values.constructor(call.func.value)
-        node = self._facts.classes.local(origin.name) if origin else None
-        return self._facts.classes.method(node, call.func.attr.value) if node is not None else None
-
-    @cached_property
-    def _methods(self) -> frozenset[str]:
-        return frozenset(
-            function.name.value for function in self._tree.all(cst.FunctionDef) if self._tree.class_of(function)
-        )
-
-    @cached_property
+    @property
     def calls_of(self) -> dict[cst.FunctionDef, tuple[cst.Call, ...]]:
-        """Every call of a function of this file that `callee` knows."""
-        table: dict[cst.FunctionDef, list[cst.Call]] = defaultdict(list)
-        for call in self._tree.all(cst.Call):
-            callee = self.callee(call)
-            if callee is not None:
-                table[callee].append(call)
-        return {function: tuple(calls) for function, calls in table.items()}
+        """As `instances.calls_of`."""
+        return self._facts.instances.calls_of
 
     def runs(self, body: cst.CSTNode, wanted: Callable[[cst.Call], bool]) -> list[cst.Call]:
         """The calls in a body, not in functions nested in it, that are, or through helpers lead to, a wanted call."""

@@ -5,6 +5,7 @@ import re
 import libcst as cst
 
 from lightlint.check import Check, Repair
+from lightlint.facts import tracking
 from lightlint.facts.first_process import first_process_fills
 from lightlint.facts.hooks import ONCE_PER_NODE, Hook
 from lightlint.facts.processes import FULLY_SHARDED
@@ -19,16 +20,13 @@ _ONE_RANK = re.compile(
     r"world_size|num_(?:devices|nodes|gpus|processes)|n_gpus?|fast_dev_run|distributed|is_initialized"
 )
 _SHARDED = {"torch.distributed.checkpoint", "deepspeed", "accelerate", "megatron"}
-_RUNS = {
-    "wandb.init",
-    *(f"mlflow.{name}" for name in ("start_run", "log_metric", "log_metrics", "log_param", "log_params")),
-}
 
 
 class FileWriteOnEveryRank(Check):
     def visit_Call(self, call: cst.Call) -> None:
-        if self.names.call(call) in _RUNS:
-            self._judge_run(call)
+        if tracking.starts_run(self.names, call):
+            if not self._is_chosen(call) and tracking.starts_on_every_rank(self.facts, call):
+                self.report(call, f"`{self.names.call(call)}` starts a run on every rank")
             return
         write = self.facts.writes.of(call)
         if write is None or not (self._is_script(write) or self.hooks.around(call)) or self._is_chosen(call):
@@ -51,20 +49,6 @@ class FileWriteOnEveryRank(Check):
     def _is_of_others(self, call: cst.Call) -> bool:
         """Whether a rank test leaves the call to several ranks, as an `else` does, where no rank zero comes."""
         return any(self._leaves_many(test, outcome) for test, outcome in self.facts.conditions(call))
-
-    def _judge_run(self, call: cst.Call) -> None:
-        """`wandb.init`, or the first use of mlflow, in a hook or in the script that makes a Trainer, which each rank runs from the top."""
-        given = {arg.keyword.value for arg in call.args if arg.keyword is not None}
-        if given & {"group", "mode"} or self.names.has_star(call) or self._is_chosen(call):
-            return
-        name = self.names.call(call) or ""
-        others = [c for c in self.tree.all(cst.Call) if self.names.call(c) in _RUNS and not self.guards.guarded(c)]
-        if any(self.tree.order(each) < self.tree.order(call) for each in others):
-            return
-        world = self.facts.world
-        scripted = [each for each in self.tree.all(cst.Call) if self.names.call(each) == "lightning.Trainer"]
-        if world.lightning is Ranks.MANY and not world.is_copied and (scripted or self._hook(call)):
-            self.report(call, f"`{name}` starts a run on every rank")
 
     def _is_chosen(self, call: cst.Call) -> bool:
         """Whether a test around the call may let one rank only get to it, or is about a single process."""
