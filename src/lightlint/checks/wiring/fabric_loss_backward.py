@@ -10,6 +10,7 @@ _FULL = {None, 32, "32", "32-true", 64, "64", "64-true"}
 _SCALED = {16, "16", "16-mixed"}
 _LOSSY = {"bf16", "bf16-mixed"}
 _DEPTH = 4
+_CUTTING = {"detach", "data", "item", "numpy", "tolist"}
 
 
 class FabricLossBackward(Check):
@@ -55,16 +56,24 @@ class FabricLossBackward(Check):
         return None
 
     def _sources(self, expression: cst.BaseExpression, depth: int) -> list[cst.Call]:
-        """The calls in the expressions that a local value is made of."""
-        found = self.tree.within(expression, cst.Call)
-        if depth > 4:
-            return found
-        for name in self.tree.within(expression, cst.Name):
-            for binding in self.names.bindings.lookup(name):
+        """The calls in the expressions that a local value is made of, up to where its graph is cut."""
+        found = [each for each in self.tree.within(expression, cst.Call) if not self._is_cut(each, expression)]
+        for name in self.tree.within(expression, cst.Name) if depth < _DEPTH else ():
+            for binding in self.facts.reaching.bindings(name) if not self._is_cut(name, expression) else ():
                 own = binding.value is not None and self.tree.owner(binding.site) is self.tree.owner(name)
-                if own and binding.value is not None and binding.site is not name and depth < 4:
+                recorded = own and not self.facts.gradients.is_switched(binding.site)
+                if recorded and binding.value is not None and binding.site is not name:
                     found = [*found, *self._sources(binding.value, depth + 1)]
         return found
+
+    def _is_cut(self, node: cst.CSTNode, expression: cst.BaseExpression) -> bool:
+        """Whether a part of an expression gives it values without their graph: `code` in `probe(code.detach())`."""
+        for above in self.tree.ancestors(node):
+            if isinstance(above, cst.Attribute) and above.attr.value in _CUTTING and above.attr is not node:
+                return True
+            if above is expression:
+                return False
+        return False
 
     def _draft(self, call: cst.Call, tensor: cst.BaseExpression) -> Draft | None:
         """`fabric.backward(loss)`, with the Fabric by the name it has where the call stands."""
