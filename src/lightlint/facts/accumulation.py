@@ -92,6 +92,47 @@ class Accumulation:
         found = self._windows(self._conditions(node), 0)
         return next((each for each in found if not around or self._tree.contains(around[0], each.modulo)), None)
 
+    def counted(self, node: cst.CSTNode) -> cst.BaseExpression | None:
+        """`n` of the `count >= n` that a node waits for, where the innermost loop adds 1 to `count` each time and the
+        node's branch sets it to 0 again; else None."""
+        around = self._tree.loops(node)
+        for test, outcome in self._conditions(node) if around else []:
+            if outcome and isinstance(test, cst.Comparison) and self._tree.contains(around[0].body, test):
+                size = self._counted(test, around[0])
+                if size is not None:
+                    return size
+        return None
+
+    def _counted(self, test: cst.Comparison, loop: Loop) -> cst.BaseExpression | None:
+        left, operator, right = test.left, test.comparisons[0].operator, test.comparisons[0].comparator
+        if isinstance(operator, (cst.LessThanEqual, cst.Equal)) and self._counts_up(right, test, loop):
+            left, right = right, left
+        elif not isinstance(operator, (cst.GreaterThanEqual, cst.Equal)) or not self._counts_up(left, test, loop):
+            return None
+        return right if len(test.comparisons) == 1 else None
+
+    def _counts_up(self, counter: cst.BaseExpression, test: cst.Comparison, loop: Loop) -> bool:
+        """Whether a loop adds 1 to a counter in every iteration, and only the branch behind a test sets it, to 0."""
+        key = self._names.key(counter)
+        branch = next((each for each in self._tree.ancestors(test) if isinstance(each, cst.If)), None)
+        if not key or branch is None or not isinstance(counter, (cst.Name, cst.Attribute)):
+            return False
+        added = [each for each in self._tree.own(loop.body, cst.AugAssign) if self._names.key(each.target) == key]
+        set_anew = [
+            (self._tree.contains(branch.body, each), self._names.constant(each.value))
+            for each in self._tree.own(loop.body, cst.Assign)
+            for target in each.targets
+            if self._names.key(target.target) == key
+        ]
+        by_one = len(added) == 1 and isinstance(added[0].operator, cst.AddAssign)
+        return (
+            by_one
+            and self._names.constant(added[0].value) == 1
+            and set(self._conditions(added[0])) <= set(self._conditions(branch))
+            and bool(set_anew)
+            and all(each == (True, 0) for each in set_anew)
+        )
+
     def loose_window(self, node: cst.CSTNode) -> Window | None:
         """As `window`, also where the test has another way to hold, as in `(i + 1) % n == 0 or last`."""
         around = self._tree.loops(node)

@@ -27,6 +27,15 @@ _FUNCTIONS = {
     "smooth_l1_loss": "SmoothL1Loss",
     "huber_loss": "HuberLoss",
 }
+# other losses whose result is a mean unless they are told otherwise
+_OTHERS = {
+    "ctc_loss": "CTCLoss",
+    "triplet_margin_loss": "TripletMarginLoss",
+    "cosine_embedding_loss": "CosineEmbeddingLoss",
+    "margin_ranking_loss": "MarginRankingLoss",
+    "gaussian_nll_loss": "GaussianNLLLoss",
+    "poisson_nll_loss": "PoissonNLLLoss",
+}
 _SCALING = ("scale", "accum", "weight", "norm")  # in the name of a factor: it may be a division
 _FUNCTIONAL = "torch.nn.functional."
 _PARTIAL = "functools.partial"
@@ -130,14 +139,31 @@ class Criteria:
 
     def reduction(self, criterion: Criterion) -> object:
         """The reduction a loss was made with: "mean" unless it says otherwise, UNKNOWN if that is out of sight."""
+        return self._reduction(criterion.settings)
+
+    def _reduction(self, settings: cst.Call | None) -> object:
         names = self._facts.names
-        if criterion.settings is None or names.has_star(criterion.settings):
+        if settings is None or names.has_star(settings):
             return UNKNOWN
-        old = [names.argument(criterion.settings, each) for each in ("reduce", "size_average")]
-        given = names.argument(criterion.settings, "reduction")
+        old = [names.argument(settings, each) for each in ("reduce", "size_average")]
+        given = names.argument(settings, "reduction")
         if any(old):
             return UNKNOWN
         return names.constant(given.value) if given else "mean"
+
+    def _is_other_mean(self, call: cst.Call) -> bool:
+        """Whether a call surely averages a loss that compares otherwise than `input` with `target`."""
+        name = self._facts.names.of(call.func) or ""
+        if name:
+            known = name.removeprefix(_FUNCTIONAL) in _OTHERS and name.startswith(_FUNCTIONAL)
+            return (
+                known and len([arg for arg in call.args if arg.keyword is None]) < 5 and self._reduction(call) == "mean"
+            )
+        made = self._facts.values.origins(call.func)
+        return bool(made) and all(
+            each.name.removeprefix("torch.nn.") in _OTHERS.values() and self._reduction(each.call) == "mean"
+            for each in made
+        )
 
     def is_mean(self, expression: cst.BaseExpression | None, depth: int = 0) -> bool:
         """Whether a value surely is a loss averaged over the batch, or a weighted sum of such losses."""
@@ -158,6 +184,8 @@ class Criteria:
                 loss = self.of(expression)
                 if loss is not None:
                     return self.reduction(loss) in ("mean", "batchmean")
+                if self._is_other_mean(expression):
+                    return True
                 if self._facts.names.method(expression) == "mean" and not expression.args:
                     return True
                 return all(self.is_mean(each, depth + 1) for each in self._facts.results.of(expression))

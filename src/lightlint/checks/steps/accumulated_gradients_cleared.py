@@ -14,25 +14,33 @@ from lightlint.facts.updates import Update
 class AccumulatedGradientsCleared(Check):
     def visit_Call(self, call: cst.Call) -> None:
         update = self.facts.updates.update(call)
-        window = self.facts.accumulation.loose_window(call) if update is not None else None
-        if update is None or window is None or self.names.constant(window.size) == 1:
+        if update is None:
             return
         loops = self.tree.loops(call)
         loop = loops[0] if loops else None
-        backward = self._backward(call, loop) if self._counts_batches(window, call, loop) else None
+        size = self._size(call, loop)
+        backward = self._backward(call, loop) if size is not None and self.names.constant(size) != 1 else None
         if (
-            backward is None
+            size is None
+            or backward is None
             or not self._is_alone(update, loop)
             or self.facts.updates.handles_gradients(self.tree.owner(call))
         ):
             return
         clear = self._clear_each_time(update, backward, loop)
         if clear is not None:
-            name, size = self.code.text_of(update.optimizer), self.code.text_of(window.size)
+            name, number = self.code.text_of(update.optimizer), self.code.text_of(size)
             self.report(
                 clear,
-                f"clears the gradients in every iteration, and `{name}` steps once in `{size}`: the others are thrown away",
+                f"clears the gradients in every iteration, and `{name}` steps once in `{number}`: the others are thrown away",
             )
+
+    def _size(self, step: cst.Call, loop: Loop | None) -> cst.BaseExpression | None:
+        """The number of batches that a step waits for."""
+        window = self.facts.accumulation.loose_window(step)
+        if window is None:
+            return self.facts.accumulation.counted(step)
+        return window.size if self._counts_batches(window, step, loop) else None
 
     def _counts_batches(self, window: Window, step: cst.Call, loop: Loop | None) -> bool:
         """Whether a window counts what repeats: iterations of the loop, or the calls of a `training_step`."""
@@ -66,7 +74,8 @@ class AccumulatedGradientsCleared(Check):
         if len(backwards) != 1 or self.tree.loops(backwards[0])[:1] != self.tree.loops(step)[:1]:
             return None
         of_step = self.facts.conditions(step)
-        waits = self.facts.accumulation.loose_window(backwards[0]) is not None
+        accumulation = self.facts.accumulation
+        waits = (accumulation.loose_window(backwards[0]) or accumulation.counted(backwards[0])) is not None
         return None if waits or not set(self.facts.conditions(backwards[0])) < set(of_step) else backwards[0]
 
     def _is_alone(self, update: Update, loop: Loop | None) -> bool:

@@ -78,10 +78,11 @@ class AccumulationNotScaled(Check):
         )
 
     def _number(self, step: cst.Call, loop: Loop) -> cst.BaseExpression | None:
-        """The number of batches that a step waits for: `n` of `(i + 1) % n == 0`, alone or with `or last`."""
+        """The number of batches that a step waits for: `n` of `(i + 1) % n == 0`, alone or with `or last`, or of a count."""
         window = self.facts.accumulation.window(step)
-        if window is not None:
-            return window.size
+        counted = self.facts.accumulation.counted(step) if window is None else window.size
+        if counted is not None:
+            return counted
         tests = [
             test for test, outcome in self.facts.conditions(step) if outcome and self.tree.contains(loop.body, test)
         ]
