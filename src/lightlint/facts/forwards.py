@@ -12,6 +12,7 @@ import libcst as cst
 from lightlint.facts.bindings import Kind
 from lightlint.facts.rank_tests import COLLECTIVES
 from lightlint.facts.spread import Spread
+from lightlint.facts.wrapped_models import Made, made
 
 if TYPE_CHECKING:
     from lightlint.facts.data_parallel import DataParallel
@@ -46,8 +47,10 @@ class Forwards:
     def inner_of(self, call: cst.Call) -> cst.BaseExpression | None:
         """The module inside a DDP model whose forward pass a call runs past DDP: `ddp.module(x)`, `raw.encode(x)`."""
         func: cst.BaseExpression = call.func
-        if isinstance(func, cst.Attribute) and (_NO_FORWARD.match(func.attr.value) or self._is_off(func.attr.value)):
-            return None
+        if isinstance(func, cst.Attribute):
+            method = func.attr.value
+            if self._is_off(method) or (_NO_FORWARD.match(method) and method not in self._forwards):
+                return None
         while True:
             if self._models.is_inner(func):
                 return func
@@ -60,50 +63,93 @@ class Forwards:
         defined = [each for each in self._tree.all(cst.FunctionDef) if each.name.value == method]
         return bool(defined) and all(self._facts.gradients.may_be_off(each.body) for each in defined)
 
-    def leads_to_forward(self, call: cst.Call, given: Mapping[str, bool] | None = None, depth: int = 0) -> bool:
-        """Whether a call is, or in helpers of this file leads to, a forward pass through a DDP model.
+    @cached_property
+    def _forwards(self) -> frozenset[str]:
+        """Methods of this file's modules that run layers with parameters themselves, whatever their names say."""
+        classes, found = self._facts.classes, set[str]()
+        for call in self._tree.all(cst.Call):
+            node = classes.self_class(call.func.value) if isinstance(call.func, cst.Attribute) else None
+            method = self._tree.function(call)
+            if node is None or method is None or not isinstance(call.func, cst.Attribute):
+                continue
+            held = classes.attribute_values(node, call.func.attr.value)
+            if held and all(map(self._facts.gradients.makes_parameters, held)):
+                found.add(method.name.value)
+        return frozenset(found)
+
+    def leads_to_forward(
+        self, call: cst.Call, given: Mapping[str, bool] | None = None, depth: int = 0, models: Made = None
+    ) -> bool:
+        """Whether a call is, or in helpers of this file leads to, a forward pass through a DDP model, or what may be one
+        of some of them.
 
         `given` says which parameters of the function around it hold one.
         """
         func = call.func
         if isinstance(func, cst.Attribute) and func.attr.value == "forward":
             func = func.value
-        if self._is_wrapped_in(func, given or {}):
+        if self._is_wrapped_in(func, given or {}, models):
             return True
         callee = self._facts.steps.callee(call) if depth < _DEPTH else None
         if callee is None:
             return False
+        held = self._held(callee, call, given or {}, models)
+        return any(
+            self.leads_to_forward(each, held, depth + 1, models) for each in self._tree.own(callee.body, cst.Call)
+        )
+
+    def _held(
+        self, callee: cst.FunctionDef, call: cst.Call, given: Mapping[str, bool], models: Made
+    ) -> dict[str, bool]:
+        """Which parameters of a function a call gives a DDP model."""
         parameters = [*callee.params.posonly_params, *callee.params.params, *callee.params.kwonly_params]
         names = [each.name.value for each in parameters]
         values = [self._facts.values.given(callee, call, name) for name in names]
-        held = {n: v is not None and self._is_wrapped_in(v, given or {}) for n, v in zip(names, values, strict=True)}
-        return any(self.leads_to_forward(each, held, depth + 1) for each in self._tree.own(callee.body, cst.Call))
+        return {n: v is not None and self._is_wrapped_in(v, given, models) for n, v in zip(names, values, strict=True)}
 
-    def _is_wrapped_in(self, value: cst.BaseExpression, given: Mapping[str, bool]) -> bool:
+    def _is_wrapped_in(self, value: cst.BaseExpression, given: Mapping[str, bool], models: Made = None) -> bool:
         if isinstance(value, cst.Name) and value.value in given:
             found = self._facts.reaching.bindings(value)
             if all(each.kind is Kind.PARAMETER for each in found):
                 return given[value.value]
-        return self._models.is_wrapped(value)
-
-    def runs_wrapped(self, body: cst.CSTNode) -> bool:
-        """Whether a body may run a forward pass through a DDP model: it calls one, or hands one to other code."""
-        return any(self._runs_wrapped(call) for call in self._tree.within(body, cst.Call))
-
-    def _runs_wrapped(self, call: cst.Call) -> bool:
-        name = self._names.call(call) or ""
-        if self._facts.gradients.may_be_off(call) or name.startswith(("builtins.", "torch.nn.utils.")):
+        if not self._models.is_wrapped(value):
             return False
-        if self.leads_to_forward(call) or self._names.key(call.func) in self._unwrapped:
+        own = made(self._facts, value) if models is not None else None
+        return models is None or own is None or not own.isdisjoint(models)
+
+    def are_one(self, value: cst.BaseExpression, inner: cst.BaseExpression) -> bool:
+        """Whether a value is, as far as the text tells which, the DDP model around a module."""
+        own, models = made(self._facts, value), made(self._facts, inner)
+        return own is not None and models is not None and not own.isdisjoint(models)
+
+    def runs_wrapped(self, body: cst.CSTNode, inner: cst.BaseExpression | None = None) -> bool:
+        """Whether a body may run a forward pass through the DDP model around a module, or any DDP model: it calls that, or
+        hands it to other code."""
+        models = made(self._facts, inner)
+        return any(self._runs_wrapped(call, models) for call in self._tree.within(body, cst.Call))
+
+    def _runs_wrapped(self, call: cst.Call, models: Made) -> bool:
+        if self._facts.gradients.may_be_off(call):
+            return False
+        if self.leads_to_forward(call, models=models) or self._names.key(call.func) in self._unwrapped:
             return True
-        if isinstance(call.func, cst.Attribute) and self._models.is_wrapped(call.func.value):
+        if isinstance(call.func, cst.Attribute) and self._is_wrapped_in(call.func.value, {}, models):
             return call.func.attr.value != "module" and not _NO_FORWARD.match(call.func.attr.value)
+        return self._hands_on(call, {}, models)
+
+    def _hands_on(self, call: cst.Call, given: Mapping[str, bool], models: Made, depth: int = 0) -> bool:
+        """Whether a call gives a DDP model to code out of sight, and takes something from it."""
+        name = self._names.call(call) or ""
         dropped = isinstance(self._tree.parent(call), cst.Expr)  # no loss comes of it
-        return (
-            not dropped
-            and any(self._models.is_wrapped(arg.value) for arg in call.args)
-            and not self._models.is_inner(call)
-        )
+        if dropped or name.startswith(("builtins.", "torch.nn.utils.")) or self._models.is_inner(call):
+            return False
+        if not any(self._is_wrapped_in(arg.value, given, models) for arg in call.args):
+            return False
+        callee = self._facts.steps.callee(call) if depth < _DEPTH else None
+        if callee is None:
+            return True
+        held = self._held(callee, call, given, models)
+        return any(self._hands_on(each, held, models, depth + 1) for each in self._tree.own(callee.body, cst.Call))
 
     @cached_property
     def _unwrapped(self) -> frozenset[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -26,6 +27,7 @@ _QUIET = {
 }  # fmt: skip
 _CLIPS = {"torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad_value_", "torch.nn.utils.clip_grad_norm"}
 _SCHEDULERS = "torch.optim.lr_scheduler."
+_PARAMETERS = {"parameters", "named_parameters"}
 _TRANSFORMERS = re.compile(r"transformers\.(?:optimization\.)?get_\w*schedule")
 SCHEDULER = "torch.optim.lr_scheduler.LRScheduler"
 
@@ -127,6 +129,21 @@ class Updates:
             elif self._names.key(optimizer).startswith("self.") and self._is_in_class(params, optimizer):
                 found |= {key} if key.startswith("self.") else self._kept(params, key)
         return found
+
+    def holds(self, optimizer: cst.BaseExpression, wanted: Callable[[cst.BaseExpression], bool]) -> bool:
+        """Whether an optimizer was surely made of the parameters of a wanted module, among others or not."""
+        for origin in self._facts.values.origins(optimizer):
+            params = self._names.argument(origin.call, "params", 0) if origin.call is not None else None
+            sources = self._facts.reaching.sources(params.value) if params is not None else []
+            calls = [call for each in sources for call in self._facts.tree.within(each, cst.Call)]
+            held = [
+                call.func.value
+                for call in calls
+                if self._names.method(call) in _PARAMETERS and isinstance(call.func, cst.Attribute)
+            ]
+            if any(map(wanted, held)):
+                return True
+        return False
 
     def _is_in_class(self, params: cst.Arg, optimizer: cst.BaseExpression) -> bool:
         node = self._facts.tree.enclosing_class(params)

@@ -34,40 +34,42 @@ class DdpBypassedForward(Check):
             return
         bypassed = [found for call in self.tree.own(body, cst.Call) for found in self._bypassed(call)]
         trained = [found for found in bypassed if self.facts.forwards.is_trained(owner, found[1], backwards)]
-        if not trained or self.facts.forwards.runs_wrapped(body) or self.facts.forwards.syncs_by_hand(body):
+        trained = [found for found in trained if not self.facts.forwards.runs_wrapped(body, found[3])]
+        if self.facts.forwards.runs_wrapped(body):  # another model, for which this one may only judge
+            trained = [found for found in trained if self._steps_it(owner, found[1], found[3], backwards)]
+        if not trained or self.facts.forwards.syncs_by_hand(body) or self._steps_others(owner):
             return
-        at, _, model = trained[0]
-        if self._steps_others(owner):
-            return
+        at, _, model, _ = trained[0]
         self.report(
             at,
             f"`{model}` runs forward past DDP: no rank gets the gradients of the others",
             tier=None if self._is_sure(at) else Tier.WARNING,
         )
 
-    def _bypassed(self, call: cst.Call) -> list[tuple[cst.CSTNode, cst.Call, str]]:
+    def _bypassed(self, call: cst.Call) -> list[tuple[cst.CSTNode, cst.Call, str, cst.BaseExpression]]:
         """The forward pass past DDP that a call runs, itself or in a helper that is given the module: where it shows,
-        the call, and how the module is spelled."""
+        the call, how the module is spelled, and the module."""
         if self.facts.gradients.may_be_off(call):
             return []
         inner = self.facts.forwards.inner_of(call) or self._presumed(call)
         if inner is not None:
-            return [(call, call, self.code.text_of(call.func))]
+            return [(call, call, self.code.text_of(call.func), inner)]
         callee = self.facts.steps.callee(call)
         if callee is None:
             return []
         for arg in call.args:
             if self.facts.data_parallel.is_inner(arg.value) and self.facts.forwards.runs_given(callee, call, arg.value):
-                return [(arg.value, call, self.code.text_of(arg.value))]
+                return [(arg.value, call, self.code.text_of(arg.value), arg.value)]
         if self.facts.steps.calls_of.get(callee, ())[:1] != (call,):
             return []  # told where it is called first
-        inside = [each for each in self.tree.own(callee.body, cst.Call) if self.facts.forwards.inner_of(each)]
-        returned = [
-            each
-            for each in inside
-            if not self.facts.gradients.may_be_off(each) and self.facts.forwards.is_returned(callee, each)
+        inside = [(each, self.facts.forwards.inner_of(each)) for each in self.tree.own(callee.body, cst.Call)]
+        return [
+            (each, call, self.code.text_of(each.func), inner)
+            for each, inner in inside
+            if inner is not None
+            and not self.facts.gradients.may_be_off(each)
+            and self.facts.forwards.is_returned(callee, each)
         ]
-        return [(each, call, self.code.text_of(each.func)) for each in returned[:1]]
 
     def _presumed(self, call: cst.Call) -> cst.BaseExpression | None:
         """`model.module` of `model.module(x)`, where the model comes from elsewhere in a project that trains with DDP."""
@@ -101,6 +103,17 @@ class DdpBypassedForward(Check):
     def _is_sure(self, at: cst.CSTNode) -> bool:
         call = at if isinstance(at, cst.Call) else None
         return call is None or self.facts.forwards.inner_of(call) is not None
+
+    def _steps_it(self, owner: Owner, call: cst.Call, inner: cst.BaseExpression, backwards: list[cst.Call]) -> bool:
+        """Whether an optimizer of a module surely uses the gradients that a forward pass through it gets."""
+        over = [each for each in backwards if self.facts.forwards.is_trained(owner, call, [each])]
+        updates, flow = self.facts.updates, self.facts.flow(owner)
+        return any(
+            updates.holds(update.optimizer, lambda module: self.facts.forwards.are_one(module, inner))
+            and flow.reaches(each, [update.call], avoiding=updates.clears_of(owner, update.optimizer))
+            for update in updates.updates(owner)
+            for each in over
+        )
 
     def _steps_others(self, owner: Owner) -> bool:
         """Whether the optimizers in sight surely hold no parameter of a DDP model: the gradient of an input is wanted."""
