@@ -114,14 +114,14 @@ def batches_per_fit(_claim: Claim, run: Run) -> Verdict:
 
 
 def hyperparameter_types(claim: Claim, run: Run) -> Verdict:
-    """Whether the saved hyperparameters hold a module that the finding names."""
+    """Whether the saved hyperparameters hold a module, optimizer or scheduler that the finding names."""
     told = [event["modules"] for _, event in run.each("hyperparameters")]
     if not told:
         return not_observable(run, "no fit began")
     named = sorted({key for keys in told for key in keys} & set(claim.details.values()))
     if named:
-        return confirmed(run, f"`hparams` holds the module{'s' if len(named) > 1 else ''} {', '.join(named)}")
-    return refuted(run, "no hyperparameter that the finding names is a module")
+        return confirmed(run, f"`hparams` holds {', '.join(f'`{name}`' for name in named)} with all their state")
+    return refuted(run, "no hyperparameter that the finding names has a state of its own")
 
 
 def metric_update_count(claim: Claim, run: Run) -> Verdict:
