@@ -13,6 +13,7 @@ from lightlint.fixes.edits import insert_before
 _GRADIENTS = re.compile(r"grad|backward|attack|adversar|saliency|attribut|perturb|adapt", re.IGNORECASE)
 # words of every training step, which say nothing about an evaluation beside it
 _ORDINARY = re.compile(r"backward|zero_grad|optimizer_zero_grad|clip_grad_\w+|[Gg]rad_?[Ss]caler|set_to_none")
+_DERIVATIVES = {"torch.autograd.grad", "torch.autograd.functional.jacobian", "torch.enable_grad"}
 _LOADER = re.compile(r"loaders?(?:$|\[)|(?:^|[._])(?:train|val|valid|test|eval|dev)?_?dl$", re.IGNORECASE)
 
 Owner = cst.FunctionDef | cst.Module
@@ -33,12 +34,19 @@ class EvalWithoutNoGrad(Check):
             return
         backwards = [call for call in calls if self.loops.is_backward(call)]
         found = self._evaluated(owner, calls, modes, backwards) or self._by_switch(owner, calls, modes, backwards)
-        if found is not None and not self.facts.gradients.may_be_off(found):
+        if found is not None and not self.facts.gradients.may_be_off(found) and not self._models_take_gradients():
             self.report(
                 found,
                 f"`{self.names.key(found.func)}` is evaluated with gradients recorded: `eval()` does not turn them off",
                 repair=self._repair(owner) if not backwards else None,
             )
+
+    def _models_take_gradients(self) -> bool:
+        """Whether the forward pass of a module of this file takes derivatives, as one of forces does: those need the graph."""
+        forwards = [each for each in self.tree.all(cst.FunctionDef) if each.name.value == "forward"]
+        bodies = (body for each in forwards if self.tree.class_of(each) for body in self.facts.steps.bodies(each.body))
+        calls = (call for body in bodies for call in self.tree.within(body, cst.Call))
+        return any(self.names.of(call.func) in _DERIVATIVES for call in calls)
 
     def _evaluated(
         self, owner: Owner, calls: list[cst.Call], modes: list[cst.Call], backwards: list[cst.Call]

@@ -18,7 +18,7 @@ class PenaltyWithoutCreateGraph(Check):
         if off and Penalties(self.facts).is_one(call):
             self.report(
                 call,
-                "the gradients of a penalty without `create_graph=True` are constants, so the penalty trains nothing",
+                "gradients taken without `create_graph=True` are constants, so the part of the loss made of them trains nothing",
                 repair=Repair("create the graph", self._draft(call, given.value), Applicability.UNSAFE),
             )
 
