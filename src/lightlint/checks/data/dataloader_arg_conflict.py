@@ -8,6 +8,7 @@ from lightlint.facts.classes import ITERABLE_DATASET
 from lightlint.facts.keywords import keywords
 from lightlint.facts.names import UNKNOWN
 from lightlint.facts.options import option_default
+from lightlint.facts.without_workers import WithoutWorkers, is_tested
 from lightlint.facts.workers import LOADER
 from lightlint.fixes.edits import join, remove_argument, replace
 
@@ -48,11 +49,13 @@ class DataloaderArgConflict(Check):
         given = self.facts.dicts.argument(call, "num_workers", _POSITIONS["num_workers"])
         count = self.names.constant(given.value) if given.value is not None else (0 if given.sure else UNKNOWN)
         by_default = count is UNKNOWN and given.value is not None and self._default(given.value) == 0
-        if count != 0 and not by_default:
-            return
         options = {name: self.facts.dicts.argument(call, name).value for name in _OF_WORKERS}
+        if count != 0 and not by_default:
+            if count is UNKNOWN and given.value is not None and not is_tested(self.facts, call, given.value):
+                self._judge_choices(call, given.value, options)
+            return
         wrong = [name for name, value in options.items() if value is not None and self._asks_for_workers(name, value)]
-        if not wrong or self._is_tested(call, given.value):
+        if not wrong or is_tested(self.facts, call, given.value):
             return
         names = " and ".join(f"`{name}`" for name in wrong)
         when = "with `num_workers` at its default 0" if by_default else "with no workers"
@@ -65,6 +68,22 @@ class DataloaderArgConflict(Check):
             repair=self._repair(call, written, workers) if near else None,
         )
 
+    def _judge_choices(
+        self, call: cst.Call, workers: cst.BaseExpression, options: dict[str, cst.BaseExpression | None]
+    ) -> None:
+        """An option that a test on the number of workers gives a value, also where there are none."""
+        without = WithoutWorkers(self.facts, workers)
+        for name, given in options.items():
+            values = without.values(given) if given is not None else []
+            if values and all(self._asks_for_workers(name, each) for each in values):
+                drafts = [replace(self.code, each, "None") for each in values if isinstance(each, cst.Integer)]
+                whole = len(drafts) == len(values)
+                self.report(
+                    self.names.argument(call, name) or call,
+                    f"`{name}` has a value where `num_workers` is 0, too: the constructor raises ValueError then",
+                    repair=Repair("give it none there", join(*drafts)) if whole else None,
+                )
+
     def _default(self, value: cst.BaseExpression) -> object:
         return option_default(self.tree, self.names, value)
 
@@ -72,17 +91,8 @@ class DataloaderArgConflict(Check):
         value = self.names.constant(given)
         if name == "persistent_workers":
             return value is True
-        return isinstance(value, int) and not isinstance(value, bool)
-
-    def _is_tested(self, call: cst.Call, workers: cst.BaseExpression | None) -> bool:
-        """Whether the loader is made only where a test on the number of workers let it."""
-        key = self.names.key(workers) if workers is not None else ""
-        tests = [test for test, _ in self.facts.conditions(call)]
-        words = [each for test in tests for each in self.tree.within(test, cst.Name, cst.Attribute)]
-        keys = [each for test in tests for each in self.tree.within(test, cst.SimpleString)]
-        return any(key and self.names.key(each) == key for each in words) or any(
-            self.names.constant(each) == "num_workers" for each in keys
-        )
+        is_old = value == 2 and self.facts.torch.surely_below("2.0")  # the default of then
+        return isinstance(value, int) and not isinstance(value, bool) and not is_old
 
     def _repair(self, call: cst.Call, wrong: list[cst.Arg], workers: cst.Arg | None) -> Repair | None:
         if workers is None or self.names.constant(workers.value) is not UNKNOWN:
