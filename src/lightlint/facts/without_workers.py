@@ -46,7 +46,9 @@ class WithoutWorkers:
             return self._tells(value.test) or any(self._is_told(arm, depth) for arm in (value.body, value.orelse))
         found = self._bindings(value, depth)
         tests = [test for each in found for test, _ in self._facts.conditions(each.site)]
-        return any(map(self._tells, tests)) or any(each.value and self._is_told(each.value, depth + 1) for each in found)
+        return any(map(self._tells, tests)) or any(
+            each.value and self._is_told(each.value, depth + 1) for each in found
+        )
 
     def _bindings(self, value: cst.BaseExpression, depth: int) -> list[Binding]:
         """The assignments that a name's value comes from, none where it may come from elsewhere."""

@@ -3,6 +3,7 @@ from __future__ import annotations
 import libcst as cst
 
 from lightlint.check import Check
+from lightlint.facts.bindings import Kind
 
 _DEPTH = 3
 
@@ -17,9 +18,8 @@ class ForwardOutsideNoSync(Check):
             if not self.facts.steps.runs(block.body, self.loops.is_backward):
                 self._judge_backward(block, item.item, model)
                 continue
-            before = [each for each in self.tree.own(self.tree.owner(block), cst.Call) if self._runs(each, model)]
             inside = any(self._may_run(each, model) for each in self.tree.within(block.body, cst.Call))
-            if not inside and any(self._comes_before(each, block) for each in before):
+            if not inside and (self._forwards(block, model) or self._ran_before_calls(block, model, 0)):
                 self.report(
                     item.item, f"`{model}` ran forward before this: gradients are exchanged in each step all the same"
                 )
@@ -91,7 +91,46 @@ class ForwardOutsideNoSync(Check):
         helped = self.facts.steps.callee(call) is not None and not self.loops.is_backward(call)
         return self._runs(call, model) or given or helped
 
-    def _comes_before(self, call: cst.Call, block: cst.With) -> bool:
-        """Whether a forward pass stands in front of a block, in the same iteration."""
-        ours, theirs = self.tree.loops(block), self.tree.loops(call)
-        return ours[:1] == theirs[:1] and self.tree.order(call) < self.tree.order(block)
+    def _forwards(self, node: cst.CSTNode, model: str) -> list[cst.Call]:
+        """The calls in front of a node, in the same iteration, that run a model forward outside of any `no_sync()`."""
+        calls = [each for each in self.tree.own(self.tree.owner(node), cst.Call) if self._comes_before(each, node)]
+        return [each for each in calls if self._runs(each, model) and not self._is_held_back(each, model)]
+
+    def _ran_before_calls(self, node: cst.CSTNode, model: str, depth: int) -> bool:
+        """Whether a model ran forward before each call of the function around a node, on every way to it."""
+        function = self.tree.function(node)
+        calls = self.facts.steps.calls_of.get(function, ()) if function is not None and depth < _DEPTH else ()
+        return bool(calls) and all(self._ran_before_call(function, each, model, depth) for each in calls)
+
+    def _ran_before_call(self, function: cst.FunctionDef | None, call: cst.Call, model: str, depth: int) -> bool:
+        named = self._name_outside(function, call, model) if function is not None else ""
+        if not named or self._is_held_back(call, named):
+            return False
+        ran = self._forwards(call, named)
+        flow = self.facts.flow(self.tree.owner(call))
+        return flow.always_before(call, ran) if ran else self._ran_before_calls(call, named, depth + 1)
+
+    def _name_outside(self, function: cst.FunctionDef, call: cst.Call, model: str) -> str:
+        """What a function's model is called where a call of it stands; empty for one that the function makes itself."""
+        first, dot, rest = model.partition(".")
+        found = self.names.bindings.lookup_in(first, function)
+        if len(found) != 1 or found[0].kind is not Kind.PARAMETER:
+            return model if found and found[0].scope is self.tree.module else ""
+        given = self.hooks.given(function, call, first)
+        above, first_site = self.classes.class_of(function), function.params.params[:1]
+        if given is None and above is not None and found[0].site in first_site and isinstance(call.func, cst.Attribute):
+            given = call.func.value
+        key = self.names.key(given)
+        return f"{key}{dot}{rest}" if key else ""
+
+    def _is_held_back(self, node: cst.CSTNode, model: str) -> bool:
+        """Whether a node stands in a block that is, or may be, the model's `no_sync()`."""
+        blocks = [each for each in self.tree.ancestors(node) if isinstance(each, cst.With)]
+        contexts = [self._context(item.item) for block in blocks for item in block.items]
+        return any(self._model(each) == model for each in contexts if each is not None)
+
+    def _comes_before(self, call: cst.Call, node: cst.CSTNode) -> bool:
+        """Whether a call stands in front of a node, or among what is given to it, in the same iteration."""
+        ours, theirs = self.tree.loops(node), self.tree.loops(call)
+        given = isinstance(node, cst.Call) and node is not call and self.tree.contains(node, call)
+        return ours[:1] == theirs[:1] and (given or self.tree.order(call) < self.tree.order(node))
