@@ -223,7 +223,7 @@ class FileFacts(Linked):
     @cached_property
     def tensors(self) -> Tensors:
         """Which values are tensors made on the CPU."""
-        return Tensors(self.names, self.classes, self.hooks, self.values, self.reaching)
+        return Tensors(self.tree, self.names, self.classes, self.hooks, self.values, self.reaching)
 
     @cached_property
     def checkpoints(self) -> Checkpoints:

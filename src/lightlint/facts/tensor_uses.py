@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from lightlint.facts.tensors import FACTORIES
+from lightlint.facts.weighing import weighs
 
 if TYPE_CHECKING:
     from lightlint.facts.file import FileFacts
@@ -97,7 +98,7 @@ class TensorUses:
             return not isinstance(other, (cst.Integer, cst.Float)) and not self._facts.tensors.is_made_here(other)
         if isinstance(above, cst.Assign) and len(above.targets) == 1 and isinstance(above.targets[0].target, cst.Name):
             return self._name_meets_others(above.targets[0].target)
-        return self._is_joined(node) or self._is_paired(node)
+        return self._is_joined(node) or self._is_paired(node) or self._is_weighed(node)
 
     def _is_sliced(self, part: cst.Subscript) -> bool:
         """Whether a subscript only takes slices, so that every dimension stays."""
@@ -120,6 +121,12 @@ class TensorUses:
         if statement is None or self._is_moved_later(statement):
             return False
         return first is not node and not self._facts.tensors.is_made_here(first, any_size=True)
+
+    def _is_weighed(self, node: cst.CSTNode) -> bool:
+        """Whether a tensor is given to a layer, whose weights are on the device of the others."""
+        arg = self._tree.parent(node)
+        call = self._tree.parent(arg) if isinstance(arg, cst.Arg) else None
+        return isinstance(call, cst.Call) and weighs(self._facts, call, node)
 
     def _is_moved_later(self, statement: cst.CSTNode) -> bool:
         """Whether what a statement makes is moved behind it: it was put together on the CPU."""

@@ -9,6 +9,7 @@ from lightlint.facts.classes import MODULE, Classes
 from lightlint.facts.hooks import Hooks
 from lightlint.facts.names import Names
 from lightlint.facts.reaching import Reaching
+from lightlint.facts.tree import Tree
 from lightlint.facts.values import Values
 
 FACTORIES = {
@@ -48,7 +49,10 @@ _BINDING = {"builtins.staticmethod", "builtins.classmethod"}
 class Tensors:
     """The tensors of one file, followed through names, methods and functions of the file."""
 
-    def __init__(self, names: Names, classes: Classes, hooks: Hooks, values: Values, reaching: Reaching) -> None:
+    def __init__(
+        self, tree: Tree, names: Names, classes: Classes, hooks: Hooks, values: Values, reaching: Reaching
+    ) -> None:
+        self._tree = tree
         self._classes = classes
         self._names = names
         self._hooks = hooks
@@ -79,6 +83,11 @@ class Tensors:
                     each.kind is Kind.ASSIGN and self.is_made_here(each.value, each.path, depth + 1, any_size=any_size)
                     for each in found
                 )
+            case cst.Attribute():
+                kept = self._kept_before(value)
+                return bool(kept) and all(
+                    self.is_made_here(each, path, depth + 1, any_size=any_size) for each, path in kept
+                )
             case cst.Subscript():
                 return self.is_made_here(value.value, (), depth + 1, any_size=any_size)
             case cst.BinaryOperation():
@@ -88,6 +97,17 @@ class Tensors:
             case cst.Call():
                 return self._is_made_by(value, depth, any_size=any_size)
         return False
+
+    def _kept_before(self, read: cst.Attribute) -> list[tuple[cst.BaseExpression | None, tuple[int, ...]]]:
+        """What `__init__` gave an attribute of `self` before it reads it there; empty where others may set it, too."""
+        node, function = self._classes.self_class(read.value), self._tree.function(read)
+        if node is None or function is None or function.name.value != "__init__" or self._tree.loops(read):
+            return []
+        sources = self._classes.attribute_sources(node, read.attr.value)
+        if not all(value is not None and self._tree.function(value) is function for value, _ in sources):
+            return []
+        place = self._tree.order(self._tree.statement(read) or read)
+        return [(value, path) for value, path in sources if value and self._tree.order(value) < place]
 
     def _is_result(self, value: cst.BinaryOperation, depth: int, *, any_size: bool) -> bool:
         """Whether arithmetic gives such a tensor: one that has a dimension takes numbers and tensors of its own device only."""

@@ -19,7 +19,7 @@ class TensorAttributeNotBuffer(Check):
         node, name = self.classes.self_class(target.value), target.attr.value
         if node is None or method is None or name == "example_input_array":
             return
-        if not self.facts.tensors.is_made_here(assign.value, any_size=True):
+        if not self.facts.tensors.is_made_here(assign.value, any_size=True) or self._reads(assign.value, name):
             return
         sized = self.facts.tensors.is_made_here(assign.value)
         if any(self._mixes(each, name, sized=sized) for each in self._made_with(node, method)):
@@ -49,12 +49,23 @@ class TensorAttributeNotBuffer(Check):
     def _mixes(self, module: cst.ClassDef, name: str, *, sized: bool) -> bool:
         """Whether a forward pass of a module surely mixes the attribute, which nothing moves, with moved tensors."""
         line = self.classes.line(module)
-        sources = [source for each in line for source in self.classes.attribute_sources(each, name)]
-        if len(sources) != 1 or self._moves_itself(module, line, name):
+        if not self._is_set_once(line, name) or self._moves_itself(module, line, name):
             return False
         uses = TensorUses(self.facts)
         read = uses.in_forward(module, name)
         return any((sized and uses.is_surely_mixed(use)) or uses.weighs_classes(use) for use in read)
+
+    def _is_set_once(self, line: tuple[cst.ClassDef, ...], name: str) -> bool:
+        """Whether one assignment sets an attribute, and what follows in its function only makes it anew from itself."""
+        sources = [source for each in line for source in self.classes.attribute_sources(each, name)]
+        values = [value for value, path in sources if value is not None and not path]
+        again = [each for each in values[1:] if self._reads(each, name)]
+        made = all(self.facts.tensors.is_made_here(each, any_size=True) for each in again)
+        return len(sources) == len(again) + 1 == len(values) and made and not self._reads(values[0], name)
+
+    def _reads(self, value: cst.BaseExpression, name: str) -> bool:
+        words = (each for each in self.tree.within(value, cst.Attribute) if each.attr.value == name)
+        return any(self.classes.is_self(each.value) for each in words)
 
     def _moves_itself(self, module: cst.ClassDef, line: tuple[cst.ClassDef, ...], name: str) -> bool:
         """Whether a class moves tensors in its own way, or asks for the attribute by name."""
