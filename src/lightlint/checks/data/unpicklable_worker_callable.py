@@ -5,6 +5,7 @@ import libcst as cst
 from lightlint.check import Check
 from lightlint.facts.classes import CALLBACK, DATA_MODULE, MODULE
 from lightlint.facts.names import UNKNOWN
+from lightlint.facts.options import project_default
 from lightlint.facts.pickling import Obstacle
 from lightlint.facts.workers import Method, Starter
 from lightlint.finding import Tier
@@ -71,6 +72,9 @@ class UnpicklableWorkerCallable(Check):
     def _works_untold(self, loader: cst.Call) -> bool:
         """Whether a loader has workers in a program that is started without arguments."""
         count = self.facts.datasets.workers(loader)
+        given = self.facts.workers.given(loader, "num_workers", 5)
+        if count is UNKNOWN and len(given.values) == 1 and given.always:
+            count = project_default(self.facts, given.values[0])
         return isinstance(count, int) and count > 0
 
     def _ranks_are_spawned(self) -> bool:
