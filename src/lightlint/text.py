@@ -19,6 +19,7 @@ BLOCKS = {
     "subclass": {"ClassDef"},
     "loop": {"For", "AsyncFor", "While"},
 }  # the types of statements in `ast`, which is imported when a block is asked for
+_KINDS = {name: [kind for kind, types in BLOCKS.items() if name in types] for name in set().union(*BLOCKS.values())}
 NOTEBOOK = ("get_ipython",)  # what every notebook can call: the word by which `needs` ask for one
 _PLAIN_BASE = re.compile(
     r"object|(?:torch\.)?nn\.\w+|(?:(?:torch\.)?(?:utils\.)?data\.)?(?:(?:Iterable)?Dataset|(?:Batch)?Sampler)"
@@ -57,6 +58,8 @@ class Text:
 
     def matches(self, pattern: re.Pattern[str]) -> bool:
         """Whether a regular expression matches somewhere."""
+        if len(self._texts) == 1:
+            return pattern.search(self._all) is not None
         return any(pattern.search(text) for text in self._texts)
 
     def blocks(self, kind: str) -> Sequence[Text]:
@@ -101,19 +104,24 @@ class Text:
         """The rows of its blocks, None where Python refuses the text."""
         if self.tree is None:
             return None
-        import ast
-
         found: _Ranges = {kind: [] for kind in BLOCKS}
         for statement in _statements(self.tree.body):
-            kinds = [kind for kind, types in BLOCKS.items() if type(statement).__name__ in types]
-            if not kinds:
+            kinds = _KINDS.get(type(statement).__name__)
+            if kinds is None:
                 continue
             first = min([statement.lineno, *(each.lineno for each in getattr(statement, "decorator_list", ()))])
             block = (first - 1, statement.end_lineno or first)
             for kind in kinds:
-                if kind != "subclass" or any(not _PLAIN_BASE.fullmatch(ast.unparse(base)) for base in statement.bases):  # type: ignore[attr-defined]
+                if kind != "subclass" or not all(_PLAIN_BASE.fullmatch(_dotted(base)) for base in statement.bases):  # type: ignore[attr-defined]
                     found[kind].append(block)
         return found
+
+
+def _dotted(base: ast.expr) -> str:
+    """A name with its dots, empty for any other expression."""
+    if type(base).__name__ == "Attribute":
+        return f"{_dotted(base.value)}.{base.attr}"  # type: ignore[attr-defined]
+    return base.id if type(base).__name__ == "Name" else ""  # type: ignore[attr-defined]
 
 
 def _statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
@@ -122,7 +130,12 @@ def _statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
     while stack:
         statement = stack.pop()
         yield statement
-        for name in ("body", "orelse", "finalbody"):
-            stack += getattr(statement, name, ())
-        for part in (*getattr(statement, "handlers", ()), *getattr(statement, "cases", ())):
-            stack += part.body
+        inside = getattr(statement, "body", None)
+        if inside is not None:  # of most statements nothing more need be asked
+            stack += inside
+            for name in ("orelse", "finalbody"):
+                stack += getattr(statement, name, ())
+            for handler in getattr(statement, "handlers", ()):
+                stack += handler.body
+        for case in getattr(statement, "cases", ()):
+            stack += case.body
