@@ -19,7 +19,7 @@ FACTORIES = {
         "randint", "randperm", "from_numpy", "hann_window", "hamming_window", "FloatTensor", "LongTensor", "Tensor",
     )
 }  # fmt: skip
-_KEEPING = {
+KEEPING = {
     "view", "reshape", "unsqueeze", "squeeze", "repeat", "expand", "transpose", "permute", "float", "long", "double", "half",
     "int", "clone", "contiguous", "flatten", "t", "pow", "exp", "log", "sqrt", "abs", "flip", "roll", "triu", "tril", "cumsum",
     "cumprod", "bool", "mul", "add", "detach", "fill_", "normal_", "uniform_", "zero_", "scatter_", "repeat_interleave",
@@ -153,7 +153,7 @@ class Tensors:
             return self._is_computed(call, depth, any_size=any_size)
         if isinstance(call.func, cst.Attribute) and self._is_moved_nowhere(call):
             return self.is_made_here(call.func.value, (), depth + 1, any_size=any_size)
-        if isinstance(call.func, cst.Attribute) and call.func.attr.value in _KEEPING and not name.startswith("torch."):
+        if isinstance(call.func, cst.Attribute) and call.func.attr.value in KEEPING and not name.startswith("torch."):
             return self.is_made_here(call.func.value, (), depth + 1, any_size=any_size)
         callee = self._hooks.callee(call)
         returns = self._values.returns(callee) if callee is not None and self._is_plain(callee) else []
