@@ -27,6 +27,7 @@ from lightlint.facts.monitors import Monitors
 from lightlint.facts.optimization import Optimization
 from lightlint.facts.pickling import Pickling
 from lightlint.facts.prefixes import Prefixes
+from lightlint.facts.pretrained import Pretrained
 from lightlint.facts.processes import Processes
 from lightlint.facts.reaching import Reaching
 from lightlint.facts.rescues import Rescues
@@ -209,6 +210,11 @@ class FileFacts(Linked):
     def modes(self) -> Modes:
         """Which modules calls put in eval mode, and which act by their mode."""
         return Modes(self)
+
+    @cached_property
+    def pretrained(self) -> Pretrained:
+        """Which pretrained models are trained in eval mode."""
+        return Pretrained(self)
 
     @cached_property
     def shapes(self) -> Shapes:

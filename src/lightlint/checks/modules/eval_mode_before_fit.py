@@ -6,13 +6,15 @@ import libcst as cst
 
 from lightlint.check import Check, Repair
 from lightlint.finding import Applicability
-from lightlint.fixes.edits import insert_before
+from lightlint.fixes.edits import insert_after, insert_before
 
 _SETS_MODE = re.compile(r"\.train\(|def train\b")
 
 
 class EvalModeBeforeFit(Check):
     def visit_Call(self, call: cst.Call) -> None:
+        if self.names.method(call) == "from_pretrained":
+            self._check_pretrained(call)
         run = next((each for each in self.facts.training.runs if each.call is call), None)
         model = self.names.argument(call, "model", 0)
         if run is None or run.entry != "fit" or run.module is None or model is None:
@@ -34,6 +36,18 @@ class EvalModeBeforeFit(Check):
             draft = insert_before(self.code, statement, f"{name.value}.train()") if statement is not None else None
             repair = Repair(f"call `{name.value}.train()`", draft, Applicability.UNSAFE)
             self.report(call, f"`{name.value}` comes to `fit` in eval mode and is trained in it", repair=repair)
+
+    def _check_pretrained(self, call: cst.Call) -> None:
+        above, statement = self.tree.parent(call), self.tree.statement(call)
+        if not isinstance(above, cst.Assign) or statement is None or self.facts.lightning.surely_below("2.2"):
+            return
+        if self.facts.pretrained.is_trained_in_eval(call):
+            key = self.names.key(above.targets[0].target)
+            repair = Repair(
+                f"call `{key}.train()`", insert_after(self.code, statement, f"{key}.train()"), Applicability.UNSAFE
+            )
+            message = f"`from_pretrained` gives `{key}` in eval mode, and `fit` trains it like that, without dropout"
+            self.report(call, message, repair=repair)
 
     def _is_bound(self, call: cst.Call, name: cst.Name) -> bool:
         """Whether a call is the `.eval()` of `model = Net().eval()`, or of a function that returns a model in that mode."""
