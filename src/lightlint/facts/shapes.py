@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from lightlint.facts.bindings import Binding, Kind
 from lightlint.facts.choices import Choice, Choices
+from lightlint.facts.layouts import Layout
+from lightlint.facts.samples import Samples
 
 if TYPE_CHECKING:
     from lightlint.facts.file import FileFacts
@@ -37,16 +38,6 @@ _ELEMENTWISE = {
     "torch.nn.ReLU", "torch.nn.Sigmoid", "torch.nn.Tanh", "torch.nn.Softplus", "torch.nn.Identity", "torch.nn.Dropout",
 }  # fmt: skip
 _FACTORIES = {f"torch.{name}" for name in ("rand", "randn", "zeros", "ones", "empty")}
-
-
-class Layout(StrEnum):
-    """The shape of a tensor: one dimension, or a last dimension of 1 behind others; a choice out of the second dimension
-    of a network's output, with that dimension still there, or gone."""
-
-    FLAT = "flat"
-    COLUMN = "column"
-    PICKED = "picked"
-    REDUCED = "reduced"
 
 
 _CHOSEN = {Choice.KEPT: Layout.PICKED, Choice.GONE: Layout.REDUCED}
@@ -176,27 +167,25 @@ class Shapes:
 
     def _of_binding(self, binding: Binding, depth: int) -> Layout | None:
         if binding.kind is Kind.LOOP and binding.value is not None:
-            return self._of_batch(binding.value, binding.path, depth)
+            return Samples(self._facts).layout(binding.value, binding.path, depth)
+        if binding.kind is Kind.PARAMETER:
+            return self._of_parameter(binding, depth)
         if binding.kind is Kind.ASSIGN and binding.path and isinstance(binding.value, cst.Call):
             chosen = self._choices.of_part(binding.value, binding.path)
             return _CHOSEN[chosen] if chosen is not None else None
         return self.layout(self._assigned(binding), depth)
 
-    def _of_batch(self, iterable: cst.BaseExpression, path: tuple[int, ...], depth: int) -> Layout | None:
-        """The layout of a part of a batch that a DataLoader draws from a TensorDataset."""
-        values = self._facts.values
-        if self._names.call(iterable) == "builtins.enumerate":
-            path = path[1:]
-        loader = values.constructor(values.iterated(iterable))
-        if loader is None or loader.name != "torch.utils.data.DataLoader" or loader.call is None or len(path) != 1:
+    def _of_parameter(self, binding: Binding, depth: int) -> Layout | None:
+        """The layout of what every call of a function of this file gives for a parameter."""
+        function = binding.scope
+        if not isinstance(function, cst.FunctionDef) or self._facts.hooks.of(function) or depth > _DEPTH:
             return None
-        given = self._names.argument(loader.call, "dataset", 0)
-        made = values.constructor(given.value) if given is not None else None
-        if made is None or made.name != "torch.utils.data.TensorDataset" or made.call is None:
-            return None
-        tensors = [arg for arg in made.call.args if not arg.star and arg.keyword is None]
-        whole = len(tensors) == len(made.call.args)
-        return self.layout(tensors[path[0]].value, depth + 1) if whole and 0 <= path[0] < len(tensors) else None
+        given = [
+            self._facts.values.given(function, each, binding.name)
+            for each in self._facts.steps.calls_of.get(function, ())
+        ]
+        found = {self.layout(each, depth + 1) for each in given}
+        return found.pop() if len(found) == 1 else None
 
     def _assigned(self, binding: Binding) -> cst.BaseExpression | None:
         return binding.value if binding.kind is Kind.ASSIGN and not binding.path else None

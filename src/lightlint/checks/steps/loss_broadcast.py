@@ -5,8 +5,9 @@ import re
 import libcst as cst
 
 from lightlint.check import Check
+from lightlint.facts.layouts import Layout
 from lightlint.facts.loops import LoopKind
-from lightlint.facts.shapes import Layout
+from lightlint.facts.tree import Loop
 from lightlint.finding import Tier
 
 _BROADCASTING = {"MSELoss", "L1Loss", "SmoothL1Loss", "HuberLoss"}
@@ -42,4 +43,11 @@ class LossBroadcast(Check):
         )
         drawn = self.loops.kind(loops[0]) is LoopKind.BATCH and any(_LOADER.search(word) for word in words)
         counted = "range" in words  # epochs over one tensor
-        return drawn or counted or self.values.is_batch_loop(loops[0])
+        return drawn or counted or self.values.is_batch_loop(loops[0]) or self._draws_together(loops[0])
+
+    def _draws_together(self, loop: Loop) -> bool:
+        """Whether a loop draws from several loaders at once: `zip(one, other)`."""
+        drawn = self.values.iterated(loop.iter) if isinstance(loop, cst.For) else None
+        if not isinstance(drawn, cst.Call) or self.names.call(drawn) != "builtins.zip":
+            return False
+        return all(self.values.is_loader(arg.value) for arg in drawn.args)
