@@ -16,7 +16,7 @@ _SHARED = {"Value", "Array", "share_memory_", "RawValue", "RawArray", "Manager"}
 
 class PersistentWorkersStaleDataset(Check):
     def visit_Call(self, call: cst.Call) -> None:
-        if call not in self.facts.datasets.loaders or not self._persists(call) or self._is_made_anew():
+        if call not in self.facts.datasets.loaders or not self.facts.workers.persist(call) or self._is_made_anew():
             return
         dataset = self.facts.loading.dataset(call)
         nodes = [self.classes.local(each.name) for each in self.values.origins(dataset)]
@@ -33,16 +33,6 @@ class PersistentWorkersStaleDataset(Check):
         """Whether a Trainer of the file asks for new loaders every so often, or the file for new workers."""
         words = (name.value for name in self.tree.all(cst.Name))
         return any(word.startswith("reload_dataloaders_every") or word == "_iterator" for word in words)
-
-    def _persists(self, call: cst.Call) -> bool:
-        """Whether the workers persist, always or wherever there are any (`persistent_workers=workers > 0`)."""
-        given = self.facts.workers.given(call, "persistent_workers")
-        count = self.names.argument(call, "num_workers", 5)
-        match given.values[0] if len(given.values) == 1 and given.always else None:
-            case cst.Comparison(left=left, comparisons=[cst.ComparisonTarget(operator=cst.GreaterThan())]):
-                return count is not None and self.names.key(left) == self.names.key(count.value) != ""
-            case value:
-                return value is not None and self.names.constant(value) is True
 
     def _changes(self, loader: cst.Call, dataset: cst.BaseExpression | None) -> Iterator[tuple[cst.CSTNode, str]]:
         """Where an attribute of the loader's data set is set anew in every epoch, by name or through a method of its class."""
