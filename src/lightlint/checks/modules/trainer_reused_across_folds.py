@@ -48,24 +48,39 @@ class TrainerReusedAcrossFolds(Check):
             return False
         if self.facts.conditions(place) or self._is_reset(trainer, place, owner):
             return False
-        for call in self.hooks.calls_of.get(owner, ()):
+        for call in self.facts.instances.calls_of.get(owner, ()):
             given = self._given(trainer, made, owner, call)
-            if given is not None and self._lives_on(made, given, call, depth + 1):
+            if given is not None and self._lives_on(*given, call, depth + 1):
                 return True
         return False
 
     def _given(
         self, trainer: cst.BaseExpression, made: cst.Call, owner: cst.FunctionDef, call: cst.Call
-    ) -> cst.BaseExpression | None:
-        """The Trainer of a function as a call of it has it: what is given for a parameter, or `self.trainer` of the same object."""
+    ) -> tuple[cst.Call, cst.BaseExpression] | None:
+        """The Trainer of a function as a call of it has it, with what made it.
+
+        It is what is given for a parameter, or `self.trainer`: of the same object, or of one that is made with its Trainer.
+        """
         if isinstance(trainer, cst.Attribute):
-            same = isinstance(call.func, cst.Attribute) and self.classes.is_self(call.func.value)
-            return trainer if same and self._is_of_object(made, trainer) else None
+            receiver = call.func.value if isinstance(call.func, cst.Attribute) else None
+            if receiver is None or not self._is_of_object(made, trainer):
+                return None
+            if self.classes.is_self(receiver):
+                return made, trainer
+            origin = self.values.constructor(receiver)
+            held = isinstance(receiver, cst.Name) and not self._is_set_outside(trainer.attr.value)
+            return (origin.call, receiver) if held and origin is not None and origin.call is not None else None
         found = self.names.bindings.lookup(trainer) if isinstance(trainer, cst.Name) else []
         if len(found) != 1 or found[0].kind is not Kind.PARAMETER or found[0].scope is not owner:
             return None
         given = self.hooks.given(owner, call, found[0].name)
-        return given if isinstance(given, cst.Name) else None
+        return (made, given) if isinstance(given, cst.Name) else None
+
+    def _is_set_outside(self, attribute: str) -> bool:
+        """Whether something but an object itself sets an attribute of that name: `folds.trainer = ...`."""
+        targets = [each.target for each in self.tree.all(cst.AssignTarget)]
+        set_ = [each for each in targets if isinstance(each, cst.Attribute) and each.attr.value == attribute]
+        return not all(self.classes.is_self(each.value) for each in set_)
 
     def _may_skip(self, owner: cst.FunctionDef, place: cst.Call) -> bool:
         """Whether a function may end, or go on, without what stands at a place."""
