@@ -3,9 +3,13 @@ from __future__ import annotations
 import libcst as cst
 
 from lightlint.check import Check
-from lightlint.facts.classes import MODULE, OPTIMIZER
+from lightlint.facts.classes import MODULE, OPTIMIZER, Classes
 from lightlint.facts.configured import CONFIGURE
 from lightlint.facts.hooks import Hook, Owner
+from lightlint.facts.overrides import taken
+
+_UNSCALED = {"32", "32-true", "64", "64-true", "bf16", "bf16-mixed", "bf16-true"}
+_PLAIN = ("auto", "ddp", "single_device")
 
 
 class OptimizerClosureDropped(Check):
@@ -36,13 +40,31 @@ class OptimizerClosureDropped(Check):
         return isinstance(run, cst.Call) and not kinds and flow.reaches(flow.start, [flow.end], avoiding=[run])
 
     def _custom(self, function: cst.FunctionDef, node: cst.ClassDef) -> None:
-        closure = next((each for each in self._parameters(function)[1:2]), "")
-        if "closure" not in closure or self._uses(function, closure) or self._is_stub(function):
+        if self._is_stub(function):
             return
-        if self._is_trained_automatically(node):
-            self.report(
-                function.name, f"`{node.name.value}.step` drops `{closure}`, in which Lightning runs the training step"
-            )
+        closure = next((each for each in self._parameters(function)[1:2]), "")
+        name = f"{node.name.value}.step"
+        if self._takes_none(function):
+            if not self._may_scale and self._is_trained_automatically(node, plainly=True):
+                self.report(function.name, f"`{name}` takes no `closure`, which Lightning gives it: TypeError")
+        elif "closure" in closure and not self._uses(function, closure) and self._is_trained_automatically(node):
+            self.report(function.name, f"`{name}` drops `{closure}`, in which Lightning runs the training step")
+
+    def _takes_none(self, function: cst.FunctionDef) -> bool:
+        """Whether a method surely takes no argument, whatever decorates it."""
+        takes = taken(self.facts, function)
+        return takes is not None and not (
+            takes.positional or takes.keyword_only or takes.takes_rest or takes.takes_keywords
+        )
+
+    @property
+    def _may_scale(self) -> bool:
+        """Whether a Trainer in sight may step optimizers without a closure, behind a gradient scaler or an engine."""
+        given = [each.arguments for each in self.facts.world.trainers]
+        precisions = {str(each.get("precision", 32)) for each in given}
+        return not precisions <= _UNSCALED or any(
+            "strategy" in each and not _is_plain(each["strategy"]) for each in given
+        )
 
     def _parameters(self, function: cst.FunctionDef) -> list[str]:
         params = function.params
@@ -66,13 +88,13 @@ class OptimizerClosureDropped(Check):
     def _is_stub(self, function: cst.FunctionDef) -> bool:
         return bool(self.tree.own(function.body, cst.Raise)) and not self.tree.own(function.body, cst.For)
 
-    def _is_trained_automatically(self, node: cst.ClassDef) -> bool:
-        """Whether a LightningModule with automatic optimization configures this optimizer, here or in a file that imports it."""
+    def _is_trained_automatically(self, node: cst.ClassDef, *, plainly: bool = False) -> bool:
+        """Whether a LightningModule with automatic optimization configures this optimizer, here or in a file that imports it;
+        `plainly` asks for one that leaves the step to Lightning."""
         name = self.names.defined(node)
         for owner, method in self.facts.configured.methods:
-            if self.facts.optimization.is_automatic(owner) and any(
-                self.names.call(call) == name for call in self.tree.within(method, cst.Call)
-            ):
+            known = self.facts.optimization.is_automatic(owner) and not (plainly and _steps(self.classes, owner))
+            if known and any(self.names.call(call) == name for call in self.tree.within(method, cst.Call)):
                 return True
         project = self.facts.project
         for path in project.users(self.facts.path, CONFIGURE.name):
@@ -82,9 +104,23 @@ class OptimizerClosureDropped(Check):
             for each, found in summary.classes.items():
                 full = f"{project.module_name(path)}.{each}"
                 automatic = not self._mentions_flag(full) and CONFIGURE.name in found.methods
-                if automatic and self.classes.name_is_a(full, MODULE):
+                if automatic and self.classes.name_is_a(full, MODULE) and not (plainly and self._may_step(full)):
                     return True
         return False
 
+    def _may_step(self, name: str) -> bool:
+        """Whether a module of another file may step its optimizers itself."""
+        found = self.facts.of_class(name)
+        return found is None or _steps(found[0].classes, found[1])
+
     def _mentions_flag(self, name: str) -> bool:
         return "automatic_optimization" in self.facts.project.text_defining(name, self.facts.path.parent)
+
+
+def _steps(classes: Classes, node: cst.ClassDef) -> bool:
+    """Whether a module may have an `optimizer_step` of its own."""
+    return not classes.complete(node) or classes.has_method(node, "optimizer_step")
+
+
+def _is_plain(strategy: object) -> bool:
+    return isinstance(strategy, str) and strategy.startswith(_PLAIN)
