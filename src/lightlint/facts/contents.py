@@ -10,7 +10,8 @@ from lightlint.facts.bindings import unpacked
 from lightlint.facts.names import Names
 from lightlint.facts.tree import Tree
 
-_READERS = ("builtins.len", "builtins.print", "lightning.", "torch.")  # what changes no list or dict that it is given
+# what changes no list or dict that it is given
+_READERS = ("lightning.", "torch.", *(f"builtins.{name}" for name in ("len", "print", "enumerate", "sorted", "zip", "reversed", "list", "tuple", "set", "dict", "str", "isinstance")))  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from lightlint.facts.classes import DATA_MODULE
+from lightlint.facts.lengths import Lengths
 from lightlint.facts.training import Run
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ _GIVEN = {  # entry points by stage: the parameter that takes the loaders, and i
     "test": {"test": ("dataloaders", 1)},
     "predict": {"predict": ("dataloaders", 1)},
 }
+_DEPTH = 4
 _HOOK = {"validation": "val_dataloader", "test": "test_dataloader", "predict": "predict_dataloader"}
 
 
@@ -26,6 +28,7 @@ class Evaluation:
 
     def __init__(self, facts: FileFacts) -> None:
         self._facts = facts
+        self._lengths = Lengths(facts)
 
     def loaders(self, node: cst.ClassDef, stage: str) -> int | None:
         """With how many loaders every run in sight evaluates a module; None where that is not certain."""
@@ -84,31 +87,16 @@ class Evaluation:
     def count(self, value: cst.BaseExpression, depth: int = 0) -> int | None:
         """Number of loaders in an expression: 1 for a DataLoader, the length of a list of them."""
         facts = self._facts
-        if isinstance(value, (cst.List, cst.Tuple)):
-            single = [isinstance(e, cst.Element) and self.count(e.value, depth + 1) == 1 for e in value.elements]
-            return len(single) or None if all(single) else None
+        held = self._lengths.items(value)
+        if held is not None:
+            single = depth < _DEPTH and all(self.count(each, depth + 1) == 1 for each, _ in held)
+            return sum(times for _, times in held) or None if single else None
         if isinstance(value, cst.Dict):
             values = [e.value if isinstance(e, cst.DictElement) else None for e in value.elements]
             return len(values) if values and all(v and self.count(v, depth + 1) == 1 for v in values) else None
-        if isinstance(value, cst.Name) and depth < 4:
+        if isinstance(value, cst.Name) and depth < _DEPTH:
             found = facts.bindings.lookup(value)
             bound = found[0].value if len(found) == 1 and not found[0].path else None
-            if isinstance(bound, (cst.List, cst.Tuple, cst.Dict)) and not self._grows(value.value):
+            if isinstance(bound, cst.Dict) and not self._lengths.is_changed(value.value):
                 return self.count(bound, depth + 1)
         return 1 if facts.values.is_loader(value) else None
-
-    def _grows(self, name: str) -> bool:
-        """Whether a list or dict of that name is changed."""
-        methods = {"append", "extend", "insert", "update", "pop", "setdefault", "remove", "clear"}
-        calls = self._facts.tree.all(cst.Call)
-        set_items = self._facts.tree.all(cst.AssignTarget, cst.Del)
-        if any(
-            isinstance(t.target, cst.Subscript) and self._facts.names.key(t.target.value) == name for t in set_items
-        ):
-            return True
-        return any(
-            isinstance(call.func, cst.Attribute)
-            and call.func.attr.value in methods
-            and self._facts.names.key(call.func.value) == name
-            for call in calls
-        )
