@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 
 _ACROSS_EPOCHS = ("MaxMetric", "MinMetric", "Running", "MetricTracker")
 _TOTALS = {"torchmetrics.SumMetric", "torchmetrics.CatMetric", "torchmetrics.aggregation.SumMetric", "torchmetrics.aggregation.CatMetric"}  # fmt: skip
+_BASES = ("torchmetrics.Metric", "torchmetrics.metric.Metric")
+_LASTING = re.compile(r"Max|Min|Best|Running|Total|Moving|Ema|EMA|Tracker|History|Global")
 _GROWING = {"update", "forward"}
 _READING = {"compute", "device", "dtype"}
 _DEPTH = 2
@@ -24,6 +27,16 @@ def counts_one_epoch(name: str) -> bool:
     """Whether a canonical name is that of one of torchmetrics' metrics that is meant to be reset after each epoch."""
     last = name.rpartition(".")[2]
     return name.startswith("torchmetrics.") and last[:1].isupper() and not last.startswith(_ACROSS_EPOCHS)
+
+
+def own_counts_one_epoch(facts: FileFacts, name: str) -> bool:
+    """As `counts_one_epoch`, for a class of the project made from torchmetrics' `Metric`, which says nothing of resets."""
+    last = name.rpartition(".")[2]
+    if _LASTING.search(last) or not facts.classes.name_is_a(name, *_BASES):
+        return False
+    found = facts.of_class(name)
+    words = found[0].tree.within(found[1], cst.Name) if found is not None else []
+    return bool(words) and not any("reset" in each.value for each in words)
 
 
 class RunningMetrics:

@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import libcst as cst
 
 from lightlint.check import Check, Repair
 from lightlint.facts.classes import MODULE
-from lightlint.facts.running_metrics import RunningMetrics, counts_one_epoch
+from lightlint.facts.displays import Display, items
+from lightlint.facts.names import UNKNOWN
+from lightlint.facts.running_metrics import RunningMetrics, counts_one_epoch, own_counts_one_epoch
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import insert_after
 
@@ -12,6 +16,7 @@ _ONCE_AN_EPOCH = {
     "on_train_epoch_end", "on_validation_epoch_end", "training_epoch_end", "validation_epoch_end", "on_validation_end",
     "on_train_epoch_start", "on_validation_epoch_start",
 }  # fmt: skip
+_CONTAINERS = {"torch.nn.ModuleDict", "torch.nn.ModuleList"}
 _GROWING = {"update", "forward"}
 _READING = {"compute", "device", "dtype"}
 
@@ -26,7 +31,9 @@ class MetricComputeWithoutReset(Check):
                 uses.setdefault(each.attr.value, []).append(each)
         for name, places in uses.items():
             if self._is_metric(node, name):
-                self._look_at(node, name, places)
+                self._look_at(node, places)
+            elif self._holds_metrics(node, name):
+                self._look_at(node, list(map(self._item, places)))
 
     def visit_Call(self, call: cst.Call) -> None:
         if self.names.method(call) != "compute" or not RunningMetrics(self.facts).is_never_reset(call):
@@ -38,8 +45,26 @@ class MetricComputeWithoutReset(Check):
     def _is_metric(self, node: cst.ClassDef, name: str) -> bool:
         """Whether an attribute surely holds one of torchmetrics' metrics that counts one epoch."""
         values = self.classes.attribute_values(node, name)
-        made = self.names.call(self._original(values[0])) if len(values) == 1 else None
-        return counts_one_epoch(made or "")
+        return len(values) == 1 and self._makes_metric(values[0])
+
+    def _makes_metric(self, value: cst.BaseExpression) -> bool:
+        made = self.names.call(self._original(value)) or ""
+        return counts_one_epoch(made) or own_counts_one_epoch(self.facts, made)
+
+    def _holds_metrics(self, node: cst.ClassDef, name: str) -> bool:
+        """Whether an attribute surely holds a dict or list of such metrics: `nn.ModuleDict({"val": Accuracy(...)})`."""
+        values = self.classes.attribute_values(node, name)
+        made = values[0] if len(values) == 1 else None
+        if isinstance(made, cst.Call) and self.names.call(made) in _CONTAINERS and len(made.args) == 1:
+            made = made.args[0].value
+        held = items(made) if isinstance(made, Display) else []
+        return bool(held) and all(map(self._makes_metric, held))
+
+    def _item(self, place: cst.Attribute) -> cst.BaseExpression:
+        """The item that is taken out of a container where it is named; the container where anything else is done with it."""
+        above = self.tree.parent(place)
+        taken = isinstance(above, cst.Subscript) and above.value is place
+        return above if taken and isinstance(above, cst.Subscript) else place
 
     def _original(self, value: cst.BaseExpression) -> cst.BaseExpression:
         """What a copy is made of: the collection in `metrics.clone(prefix="val_")`."""
@@ -52,27 +77,42 @@ class MetricComputeWithoutReset(Check):
             return sources[0] if len(sources) == 1 else value
         return value
 
-    def _look_at(self, node: cst.ClassDef, name: str, places: list[cst.Attribute]) -> None:
+    def _look_at(self, node: cst.ClassDef, places: Sequence[cst.BaseExpression]) -> None:
         computed: list[cst.Call] = []
-        grows = False
+        grows: list[cst.BaseExpression] = []
         for place in places:
             above = self.tree.parent(place)
             call = self.tree.parent(above) if isinstance(above, cst.Attribute) else above
-            if isinstance(above, cst.AssignTarget):
+            if isinstance(above, (cst.AssignTarget, cst.AnnAssign)) and isinstance(place, cst.Attribute):
                 continue
             if isinstance(above, cst.Call) and above.func is place:
-                grows = True
+                grows.append(place)
             elif isinstance(above, cst.Attribute) and above.attr.value in _GROWING | _READING:
-                grows = grows or above.attr.value in _GROWING
+                grows += [place] if above.attr.value in _GROWING else []
                 if above.attr.value == "compute" and isinstance(call, cst.Call):
                     computed.append(call)
             else:
                 return  # reset, logged or handed on: others may reset it
-        each_epoch = [call for call in computed if self._runs_each_epoch(call)]
-        if grows and each_epoch and not self._resets_unnamed(node):
+        each_epoch = [call for call in computed if self._runs_each_epoch(call) and self._is_one_of(call, grows)]
+        if each_epoch and not self._resets_unnamed(node):
             call = each_epoch[-1]
-            message = f"`self.{name}` is computed after each epoch and never reset: it goes on with the epochs before"
+            name = self.code.text_of(call.func.value) if isinstance(call.func, cst.Attribute) else ""
+            message = f"`{name}` is computed after each epoch and never reset: it goes on with the epochs before"
             self.report(call, message, repair=self._repair(call, name))
+
+    def _is_one_of(self, call: cst.Call, grown: list[cst.BaseExpression]) -> bool:
+        """Whether a metric that is computed surely is, or may be by its key, one of those that grow."""
+        metric = call.func.value if isinstance(call.func, cst.Attribute) else None
+        keys = self._keys(metric)
+        return any(not isinstance(each, cst.Subscript) or keys & self._keys(each) for each in grown)
+
+    def _keys(self, item: cst.CSTNode | None) -> frozenset[object]:
+        """The keys, or the place, by which an item may be taken out of its container."""
+        index = item.slice[0].slice if isinstance(item, cst.Subscript) and len(item.slice) == 1 else None
+        if not isinstance(index, cst.Index):
+            return frozenset()
+        known = self.facts.strings.possible(index.value)
+        return known if known is not None else frozenset([self.names.constant(index.value)]) - {UNKNOWN}
 
     def _runs_each_epoch(self, call: cst.Call) -> bool:
         return any(hook.name in _ONCE_AN_EPOCH for hook in self.hooks.around(call))
