@@ -6,12 +6,20 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from lightlint.facts.bindings import Kind
+from lightlint.facts.bindings import Kind, dotted_name
+from lightlint.facts.origins import Origin
 from lightlint.facts.tree import Loop
 
 if TYPE_CHECKING:
     from lightlint.facts.file import FileFacts
 
+LENGTHS = {  # the arguments that say how long a schedule of torch is
+    "OneCycleLR": (("steps_per_epoch", 4), ("total_steps", 2)),
+    "CosineAnnealingLR": (("T_max", 1),),
+    "LinearLR": (("total_iters", 3),),
+    "PolynomialLR": (("total_iters", 1),),
+}
+_ROOM = "torch.optim.lr_scheduler."
 _DEPTH = 3
 
 
@@ -46,6 +54,35 @@ class Schedules:
                 lengths = [part for arg in made.args[1:] for part in self._parts(arg.value, 0)]
                 return size if self._count_updates(lengths, size) else None
         return None
+
+    def is_sized_in_batches(self, origin: Origin) -> bool:
+        """Whether a schedule of torch surely is as long as its training has batches."""
+        known = LENGTHS.get(origin.name.removeprefix(_ROOM), ()) if origin.name.startswith(_ROOM) else ()
+        given = [self._names.argument(origin.call, *each) for each in known] if origin.call is not None else []
+        lengths = [each.value for each in given if each is not None]
+        return bool(lengths) and self.counts_batches(lengths[0])
+
+    def counts_batches(self, length: cst.BaseExpression) -> bool:
+        """Whether a length holds `len(loader)`."""
+        return any(
+            self._names.call(each) == "builtins.len" and bool(each.args) and self._is_loader(each.args[0].value)
+            for source in self._facts.reaching.sources(length)
+            for part in self._spelled(source)
+            for each in self._tree.within(part, cst.Call)
+        )
+
+    def _spelled(self, source: cst.BaseExpression) -> list[cst.BaseExpression]:
+        """An expression, and what the names in it are bound to once."""
+        found = [source]
+        for name in self._tree.within(source, cst.Name):
+            bound = self._names.bindings.lookup(name)
+            if len(bound) == 1 and bound[0].kind is Kind.ASSIGN and bound[0].value is not None and not bound[0].path:
+                found.append(bound[0].value)
+        return found
+
+    def _is_loader(self, expression: cst.BaseExpression) -> bool:
+        spelled = dotted_name(expression).rpartition(".")[2].lower()
+        return self._facts.values.is_loader(expression) or "loader" in spelled
 
     def _is_of(self, given: cst.BaseExpression, optimizer: cst.BaseExpression) -> bool:
         """Whether the optimizer that a scheduler is given is one that is stepped: by its name, or by the call that made it."""

@@ -5,18 +5,11 @@ import re
 import libcst as cst
 
 from lightlint.check import Check
-from lightlint.facts.bindings import Kind, dotted_name
 from lightlint.facts.loops import LoopKind
+from lightlint.facts.schedules import LENGTHS
 from lightlint.facts.tree import Loop
 
 _ROOM = "torch.optim.lr_scheduler."
-_LENGTHS = {
-    "OneCycleLR": (("steps_per_epoch", 4), ("total_steps", 2)),
-    "CosineAnnealingLR": (("T_max", 1),),
-    "LinearLR": (("total_iters", 3),),
-    "PolynomialLR": (("total_iters", 1),),
-}
-
 _WARMUP = (("num_training_steps", 2),)
 _WITH_WARMUP = re.compile(r"transformers\.(?:optimization\.)?get_(?:linear|cosine|polynomial)\w*_with_warmup$")
 _PLAIN_STEPS = 3
@@ -45,7 +38,7 @@ class SchedulerWrongCadence(Check):
                 f"steps `{name}` through {few[1]} epochs, although its length counts {few[0]}: it raises ValueError",
             )
             return
-        lengths = _WARMUP if _WITH_WARMUP.match(name) else _LENGTHS.get(name, ())
+        lengths = _WARMUP if _WITH_WARMUP.match(name) else LENGTHS.get(name, ())
         name = name.rpartition(".")[2]
         loops = self.tree.loops(call) or self._outside(call)
         if origin is None or origin.call is None or not loops:
@@ -54,7 +47,11 @@ class SchedulerWrongCadence(Check):
         if length is None:
             return
         kind = self.loops.kind(loops[0])
-        if kind is LoopKind.EPOCH and self._counts_batches(length) and self._draws_batches(loops[0]):
+        if (
+            kind is LoopKind.EPOCH
+            and self.facts.updates.schedules.counts_batches(length)
+            and self._draws_batches(loops[0])
+        ):
             self.report(
                 call, f"steps `{name}` once an epoch, although its length counts batches: it hardly leaves its start"
             )
@@ -83,27 +80,6 @@ class SchedulerWrongCadence(Check):
         return any(each is not loop and self.loops.kind(each) is LoopKind.BATCH for each in inner) or bool(
             self.facts.steps.runs(getattr(loop, "body", loop), self.loops.is_backward)
         )
-
-    def _counts_batches(self, length: cst.BaseExpression) -> bool:
-        """Whether a length holds `len(loader)`."""
-        return any(
-            self.names.call(each) == "builtins.len" and bool(each.args) and self._is_loader(each.args[0].value)
-            for source in self.facts.reaching.sources(length)
-            for part in self._parts(source)
-            for each in self.tree.within(part, cst.Call)
-        )
-
-    def _parts(self, source: cst.BaseExpression) -> list[cst.BaseExpression]:
-        """An expression, and what the names in it are bound to once."""
-        found = [source]
-        for name in self.tree.within(source, cst.Name):
-            bound = self.names.bindings.lookup(name)
-            if len(bound) == 1 and bound[0].kind is Kind.ASSIGN and bound[0].value is not None and not bound[0].path:
-                found.append(bound[0].value)
-        return found
-
-    def _is_loader(self, expression: cst.BaseExpression) -> bool:
-        return self.values.is_loader(expression) or "loader" in dotted_name(expression).rpartition(".")[2].lower()
 
     def _counts_epochs(self, length: cst.BaseExpression, loop: cst.CSTNode) -> bool:
         """Whether a length is what the epoch loop counts to, and batches are many times as many."""

@@ -5,7 +5,10 @@ import libcst as cst
 from lightlint.check import Check, Repair
 from lightlint.facts.configured import SCHEDULERS
 from lightlint.facts.hooks import TRAINING_STEP, Hook, Owner
+from lightlint.facts.inherited import kept
+from lightlint.facts.loops import LoopKind
 from lightlint.facts.origins import Origin
+from lightlint.facts.tree import Loop
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import remove_argument
 
@@ -15,9 +18,12 @@ _OVERRIDE = Hook(Owner.MODULE, "lr_scheduler_step")
 class SchedulerStepWithEpoch(Check):
     def visit_Call(self, call: cst.Call) -> None:
         function = self.tree.function(call)
-        if function is None or self.names.method(call) != "step" or len(call.args) != 1:
+        if self.names.method(call) != "step" or len(call.args) != 1:
             return
-        if self._is_epoch(call.args[0]) and (self._is_override(call, function) or self._is_by_hand(call)):
+        lightning = function is not None and self._is_epoch(call.args[0])
+        if self._is_in_batch_loop(call) or (
+            lightning and function is not None and (self._is_override(call, function) or self._is_by_hand(call))
+        ):
             self.report(
                 call,
                 "`step` with the number of the epoch: the scheduler, stepped after each batch, stays where an epoch starts",
@@ -25,6 +31,30 @@ class SchedulerStepWithEpoch(Check):
                     "step without a number", remove_argument(self.code, call, call.args[0]), Applicability.UNSAFE
                 ),
             )
+
+    def _is_in_batch_loop(self, call: cst.Call) -> bool:
+        """Whether a plain loop sets a schedule, as long as the training has batches, to one number for all of a pass."""
+        loops, number = self.tree.loops(call), call.args[0]
+        if not loops or not isinstance(call.func, cst.Attribute) or self.loops.kind(loops[0]) is not LoopKind.BATCH:
+            return False
+        keyword = number.keyword.value if number.keyword is not None else "epoch"
+        tested = any(self.tree.contains(loops[0].body, test) for test, _ in self.facts.conditions(call))
+        if keyword != "epoch" or number.star or tested or not self._is_fixed(number.value, loops[0]):
+            return False
+        makers = kept(self.facts, call.func.value)
+        return bool(makers) and all(facts.updates.schedules.is_sized_in_batches(origin) for facts, origin in makers)
+
+    def _is_fixed(self, number: cst.BaseExpression, loop: Loop) -> bool:
+        """Whether a number is made of constants and names that no iteration binds: `epoch - 1`."""
+        match number:
+            case cst.Integer():
+                return True
+            case cst.BinaryOperation():
+                return self._is_fixed(number.left, loop) and self._is_fixed(number.right, loop)
+            case cst.Name():
+                found = self.names.bindings.lookup(number)
+                return bool(found) and not any(self.tree.contains(loop, each.site) for each in found)
+        return False
 
     def _is_override(self, call: cst.Call, function: cst.FunctionDef) -> bool:
         """Whether a call is the step of an `lr_scheduler_step` that Lightning runs after each batch."""
