@@ -11,6 +11,7 @@ import libcst as cst
 from lightlint.facts.autograd import KEEPING
 from lightlint.facts.bindings import Binding, Kind
 from lightlint.facts.classes import NN_MODULE
+from lightlint.facts.feeding import Feeding
 from lightlint.facts.hooks import TRAINING_STEP
 
 if TYPE_CHECKING:
@@ -177,8 +178,22 @@ class Averages:
             value, around = given[id(binding.site)]
             return self._of(value, around, depth + 1, path)
         calls = self._facts.hooks.calls_of.get(function, ())
+        if self._is_input(binding, function):
+            return self._of_input(function, depth)
         passed = (self._facts.values.given(function, call, binding.name) for call in calls)
         return min((self._of(each, {}, depth + 1, path) for each in passed), default=Carried.NONE)
+
+    def _is_input(self, binding: Binding, function: cst.FunctionDef) -> bool:
+        """Whether a parameter is the input of a module: the first that its `forward` is given."""
+        first = (*function.params.posonly_params, *function.params.params)[1:2]
+        return function.name.value == "forward" and self._tree.class_of(function) is not None and binding.site in first
+
+    def _of_input(self, forward: cst.FunctionDef, depth: int) -> Carried:
+        node = self._tree.class_of(forward)
+        if not isinstance(node, cst.ClassDef) or depth > _DEPTH:
+            return Carried.NONE
+        fed = Feeding(self._facts).gets_graph(node, lambda each: self._of(each, {}, depth + 4) is not Carried.NONE)
+        return Carried.GRAPH if fed else Carried.NONE
 
 
 def _is_turned(value: cst.BaseExpression) -> bool:

@@ -31,3 +31,13 @@ def is_bound(names: Names, classes: Classes, function: cst.FunctionDef, call: cs
         return False
     takes_class = any(names.of(each.decorator) == "builtins.classmethod" for each in function.decorators)
     return takes_class or classes.local(names.of(call.func.value)) is None
+
+
+def changed_in_place(call: cst.Call) -> cst.BaseExpression | None:
+    """What a chain of methods that change it starts from: `a` of `a.mul_(c).add_(b)`."""
+    value: cst.BaseExpression = call
+    while isinstance(value, cst.Call):
+        if not isinstance(value.func, cst.Attribute) or not value.func.attr.value.endswith("_"):
+            return None
+        value = value.func.value
+    return value

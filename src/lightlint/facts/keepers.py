@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from lightlint.facts.bindings import Kind
-from lightlint.facts.calls import given
+from lightlint.facts.calls import changed_in_place, given
 from lightlint.facts.loops import LoopKind
 from lightlint.facts.tree import Loop
 
@@ -46,7 +46,8 @@ class Keepers:
         self._names = facts.names
 
     def of(self, node: cst.CSTNode) -> Keeper | None:
-        """The keeper that a statement or call is: `a += b`, `a = c * a + d * b`, `a = lerp(a, b, c)`, `a.append(b)`."""
+        """The keeper that a statement or call is: `a += b`, `a = c * a + d * b`, `a = lerp(a, b, c)`, `a.append(b)`,
+        `self.a.mul_(c).add_(b)`."""
         match node:
             case cst.AugAssign(operator=cst.AddAssign() | cst.SubtractAssign()):
                 return self._keeper(node, node.target, [node.value], is_list=isinstance(node.value, cst.List))
@@ -60,6 +61,10 @@ class Keepers:
                 return self._keeper(node, target, others, is_list=False) if own and others else None
             case cst.Call(func=cst.Attribute(value=holder, attr=cst.Name(value="append")), args=[added]):
                 return self._keeper(node, holder, [added.value], is_list=True)
+            case cst.Call(func=cst.Attribute(attr=cst.Name(value="add_" | "lerp_" | "sub_")), args=[added, *_]):
+                changed = changed_in_place(node)
+                if isinstance(changed, cst.Attribute) and self._facts.classes.is_self(changed.value):
+                    return self._keeper(node, changed, [added.value], is_list=False)
         return None
 
     def _takes(self, value: cst.BinaryOperation | cst.Call, key: str) -> bool:
