@@ -57,7 +57,8 @@ class Containers:
             return [None]
         if found[0].kind is Kind.PARAMETER and isinstance(found[0].scope, cst.FunctionDef):
             function = found[0].scope
-            given = [self._values.given(function, c, container.value) for c in self._hooks.calls_of.get(function, ())]
+            calls = (*self._hooks.calls_of.get(function, ()), *self._hooks.constructions.get(function, ()))
+            given = [self._values.given(function, call, container.value) for call in calls]
             items = [self.of_items(each, depth + 1, key) if each else [None] for each in given]
             return [origin for each in items for origin in each] or [None]
         if found[0].kind is Kind.ASSIGN and found[0].value is not None:

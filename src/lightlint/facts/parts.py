@@ -9,7 +9,7 @@ import libcst as cst
 from lightlint.facts.bindings import Kind, unpacked
 from lightlint.facts.classes import Classes
 from lightlint.facts.names import Names
-from lightlint.facts.origins import keeps_object
+from lightlint.facts.origins import SAME_OBJECT, keeps_object
 from lightlint.facts.tree import Tree
 
 Source = tuple[cst.BaseExpression | None, tuple[int, ...]]  # a value, and which part of it; None for one out of sight
@@ -40,6 +40,32 @@ class Parts:
                 return []
             sources += self._classes.attribute_sources(each, attribute)
         return sources
+
+    def may_give_itself(self, method: str) -> bool:
+        """Whether a method of that name may give the object itself back: one of torch's, or of a class of this file."""
+        return method in SAME_OBJECT or method in self._fluent
+
+    def gives_itself(self, name: str, method: str) -> bool:
+        """Whether a method of a class, by its name, surely does: each way out of it returns `self`."""
+        node = self._classes.local(name)
+        own = self._classes.method(node, method) if node is not None else None
+        return method in SAME_OBJECT if own is None else own in self._fluent.get(method, ())
+
+    @cached_property
+    def _fluent(self) -> dict[str, list[cst.FunctionDef]]:
+        """The methods of this file, by name, that return nothing but `self`, at their end, too."""
+        found: dict[str, list[cst.FunctionDef]] = {}
+        for function in self._tree.all(cst.FunctionDef):
+            last = function.body.body[-1] if isinstance(function.body, cst.IndentedBlock) else None
+            ends = isinstance(last, cst.SimpleStatementLine) and isinstance(last.body[-1], cst.Return)
+            plain = (
+                not function.decorators and function.asynchronous is None and not self._tree.own(function, cst.Yield)
+            )
+            if ends and plain and self._tree.class_of(function) is not None:
+                returned = [each.value for each in self._tree.own(function.body, cst.Return)]
+                if all(each is not None and self._classes.is_self(each) for each in returned):
+                    found.setdefault(function.name.value, []).append(function)
+        return found
 
     def may_keep(self, attribute: str) -> bool:
         """Whether any code of this file sets an attribute of that name."""

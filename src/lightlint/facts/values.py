@@ -215,11 +215,9 @@ class Values:
 
     def _of_call(self, call: cst.Call, depth: int) -> list[Origin | None]:
         func = call.func
-        if isinstance(func, cst.Attribute) and func.attr.value in SAME_OBJECT:
+        if isinstance(func, cst.Attribute) and self._parts.may_give_itself(func.attr.value):
             receiver = self.origins_at(func.value, depth + 1)
-            known = [self._classes.local(origin.name) for origin in receiver if origin is not None]
-            own = any(node is not None and self._classes.method(node, func.attr.value) for node in known)
-            if receiver and None not in receiver and not own:
+            if receiver and all(each and self._parts.gives_itself(each.name, func.attr.value) for each in receiver):
                 return receiver
         if self.is_optimizers(call):
             return self._of_optimizers(call, (), depth)

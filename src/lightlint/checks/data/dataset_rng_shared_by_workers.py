@@ -4,6 +4,7 @@ import libcst as cst
 
 from lightlint.check import Check
 from lightlint.facts.classes import DATASET
+from lightlint.facts.worker_seeds import may_seed
 from lightlint.finding import Tier
 
 _GENERATORS = {
@@ -12,14 +13,13 @@ _GENERATORS = {
     "random.Random": "Random",
     "torch.Generator": "Generator",
 }
-_SEEDING = {"get_worker_info", "worker_init_fn"}
-_READS = ("__getitem__", "__getitems__")  # in `__iter__` one order for all workers may be meant
+_SEEDS = {"seed", "manual_seed", "set_state", "setstate"}  # a generator that is set for each sample goes by the index
 
 
 class DatasetRngSharedByWorkers(Check):
     def visit_Call(self, call: cst.Call) -> None:
         name = self.names.call(call)
-        if name not in _GENERATORS or self._seeds_workers() or not self._is_shared(call):
+        if name not in _GENERATORS or may_seed(self.facts) or not self._is_shared(call):
             return
         counts = [self.facts.datasets.workers(each) for each in self.facts.datasets.loaders]
         if counts and all(count == 0 for count in counts):
@@ -36,34 +36,31 @@ class DatasetRngSharedByWorkers(Check):
         node, function = self.tree.enclosing_class(call), self.tree.function(call)
         if node is None:
             return function is None and self._is_drawn_by_name(call)
-        start = self.classes.method(node, "__init__")
-        if function is not None and (start is None or function not in self.hooks.reachable(start)):
+        if function is not None and not self._is_made_with(node, function) and not self._is_called_first(function):
             return False
-        reads = self._samples(node) if self.classes.is_a(node, DATASET) else self._called_in_samples(node)
-        return any(self._is_drawn(node, attribute, reads) for attribute in self._attributes(call))
+        attributes = self._attributes(call)
+        kinds = [node, *self.hooks.subclasses.get(node, ())]
+        return any(self._is_drawn(each, attribute, call) for each in kinds for attribute in attributes)
 
-    def _samples(self, node: cst.ClassDef) -> frozenset[cst.FunctionDef]:
-        """What makes the samples of a data set with an index."""
-        starts = [method for name in _READS if (method := self.classes.method(node, name)) is not None]
-        return frozenset(function for start in starts for function in self.hooks.reachable(start))
+    def _is_made_with(self, node: cst.ClassDef, function: cst.FunctionDef) -> bool:
+        start = self.classes.method(node, "__init__")
+        return start is not None and function in self.hooks.reachable(start)
 
-    def _called_in_samples(self, node: cst.ClassDef) -> frozenset[cst.FunctionDef]:
-        """What runs for each sample of a transform's class: its `__call__`, where a data set of the file keeps an instance."""
+    def _is_called_first(self, method: cst.FunctionDef) -> bool:
+        """Whether functions of the module call a method, and no class but in the method that hands the call on does."""
+        name = method.name.value
+        calls = [each for each in self.tree.all(cst.Call) if self.names.method(each) == name]
+        around = [self.tree.function(each) for each in calls]
+        outer = [each for each in around if each is None or each.name.value != name]
+        return bool(outer) and all(each is None or self.tree.enclosing_class(each) is None for each in outer)
+
+    def _run_in_samples(self, node: cst.ClassDef) -> frozenset[cst.FunctionDef]:
+        """What a class runs for each sample: that of a data set, or the `__call__` of a transform that one keeps."""
+        if self.classes.is_a(node, DATASET):
+            return self.facts.datasets.sampled_in(node)
         method = self.classes.method(node, "__call__")
-        if method is None:
-            return frozenset()
-        for dataset in self.tree.all(cst.ClassDef):
-            reads = self._samples(dataset) if self.classes.is_a(dataset, DATASET) else ()
-            held = [
-                each
-                for function in reads
-                for each in self.tree.within(function, cst.Attribute)
-                if self.classes.self_class(each.value) is dataset
-            ]
-            origins = {origin.name for each in held for origin in self.values.origins(each)}
-            if self.names.defined(node) in origins:
-                return frozenset(self.hooks.reachable(method))
-        return frozenset()
+        called = method is not None and self.names.defined(node) in self.facts.datasets.called_classes
+        return frozenset(self.hooks.reachable(method)) if method is not None and called else frozenset()
 
     def _is_drawn_by_name(self, call: cst.Call) -> bool:
         """Whether a generator of the module's is used under its name where samples are made."""
@@ -75,31 +72,10 @@ class DatasetRngSharedByWorkers(Check):
             function
             for node in self.tree.all(cst.ClassDef)
             if self.classes.is_a(node, DATASET)
-            for function in self._samples(node)
+            for function in self.facts.datasets.sampled_in(node)
         }
         uses = [each for function in reads for each in self.tree.within(function.body, cst.Name) if each.value == name]
         return any(binding.scope is self.tree.module for each in uses for binding in self.names.bindings.lookup(each))
-
-    def _seeds_workers(self) -> bool:
-        """Whether code of the file that may run in a worker could give it a state of its own."""
-        named = [each for each in self.tree.all(cst.Name) if each.value in _SEEDING and not self._is_imported(each)]
-        return any(not self._is_idle(each) for each in named)
-
-    def _is_imported(self, name: cst.Name) -> bool:
-        return any(isinstance(each, (cst.Import, cst.ImportFrom)) for each in self.tree.ancestors(name))
-
-    def _is_idle(self, node: cst.CSTNode) -> bool:
-        """Whether a node stands in a function of the module that nothing names, in a file that makes loaders itself."""
-        above = [each for each in self.tree.ancestors(node) if isinstance(each, (cst.FunctionDef, cst.ClassDef))]
-        function = above[-1] if above else None
-        if not isinstance(function, cst.FunctionDef) or function.decorators or not self.facts.datasets.loaders:
-            return False
-        word = function.name.value
-        named = [
-            each for each in self.tree.all(cst.Name) if each.value == word and not self.tree.contains(function, each)
-        ]
-        spelled = (self.names.constant(each) for each in self.tree.all(cst.SimpleString))
-        return not named and word not in spelled
 
     def _attributes(self, call: cst.Call) -> list[str]:
         """The attributes of `self` that hold the generator, itself or in what was made of it."""
@@ -133,11 +109,21 @@ class DatasetRngSharedByWorkers(Check):
         called = [self.names.call(each) or "" for each in self.tree.within(value, cst.Call)]
         return any(each.startswith(("torch.", "numpy.", "sklearn.")) and each not in _GENERATORS for each in called)
 
-    def _is_drawn(self, node: cst.ClassDef, attribute: str, reads: frozenset[cst.FunctionDef]) -> bool:
-        """Whether the attribute is used where samples are made, and not replaced there or elsewhere."""
-        if len(self.classes.attribute_sources(node, attribute)) != 1:
+    def _is_drawn(self, node: cst.ClassDef, attribute: str, call: cst.Call) -> bool:
+        """Whether samples are made with what the call gives an attribute, which other generators only come before."""
+        sources = [
+            value for each in self.classes.line(node) for value, _ in self.classes.attribute_sources(each, attribute)
+        ]
+        later = [each for each in sources if each is not None and self._is_set_later(each)]
+        if len(sources) != 1 and (later != [call] or any(self.names.call(each) not in _GENERATORS for each in sources)):
             return False
-        return any(
-            each.attr.value == attribute and self.classes.is_self(each.value) and self.tree.function(each) in reads
-            for each in self.tree.within(node, cst.Attribute)
-        )
+        reads = self._run_in_samples(node)
+        words = [each for function in reads for each in self.tree.within(function, cst.Attribute)]
+        uses = [each for each in words if each.attr.value == attribute and self.classes.is_self(each.value)]
+        parts = [each.attr.value for each in map(self.tree.parent, uses) if isinstance(each, cst.Attribute)]
+        return bool(uses) and _SEEDS.isdisjoint(parts)
+
+    def _is_set_later(self, value: cst.BaseExpression) -> bool:
+        """Whether a method sets a value when the object is made already."""
+        function, node = self.tree.function(value), self.tree.enclosing_class(value)
+        return function is not None and node is not None and not self._is_made_with(node, function)
