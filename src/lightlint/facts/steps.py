@@ -121,13 +121,17 @@ class Steps:
         """Whether an iteration may change the weights, by a call that steps, updates or optimizes something; errs to yes."""
         return bool(self.runs(loop.body, lambda call: bool(_UPDATING.search(self._names.method(call)))))
 
-    def optimizer(self, call: cst.Call) -> cst.BaseExpression | None:
-        """The torch optimizer that a call steps: `opt.step()` or `scaler.step(opt)`, without a closure; else None."""
+    def stepped(self, call: cst.Call) -> cst.BaseExpression | None:
+        """What a call steps, whatever it is: `opt.step()` or `scaler.step(opt)`, without a closure; else None."""
         if not isinstance(call.func, cst.Attribute) or call.func.attr.value != "step":
             return None
-        stepped = call.func.value if not call.args else call.args[0].value
         if len(call.args) > 1 or (call.args and not self._facts.values.is_scaler(call.func.value)):
             return None
+        return call.args[0].value if call.args else call.func.value
+
+    def optimizer(self, call: cst.Call) -> cst.BaseExpression | None:
+        """The torch optimizer that a call steps, None for what is not surely one."""
+        stepped = self.stepped(call)
         origins = self._facts.values.origins(stepped)
         known = origins and all(origin.name.startswith("torch.optim.") for origin in origins)
         return stepped if known and self._facts.values.is_optimizer(stepped) else None
@@ -157,13 +161,14 @@ class Steps:
             return True
         return self.callee(call) is None and bool(_CLEARING.search(method)) and not self._is_library(call)
 
-    def leaves_sight(self, optimizer: cst.BaseExpression) -> bool:
-        """Whether an optimizer is handed to code out of sight, which may clear its gradients."""
+    def leaves_sight(self, optimizer: cst.BaseExpression, besides: cst.Call | None = None) -> bool:
+        """Whether an optimizer is handed to code out of sight, which may clear its gradients; one call may be known."""
         for call in self._tree.all(cst.Call):
             method = self._names.method(call)
             if method in _HOOKED:
                 return True
-            if _HARMLESS.search(method) or self._is_library(call) or self.callee(call) is not None:
+            known = call is besides or self.callee(call) is not None
+            if known or _HARMLESS.search(method) or self._is_library(call):
                 continue
             if (
                 method in _OF_MODULES
@@ -183,10 +188,21 @@ class Steps:
         key = self._names.key(one)
         if not key:
             return False
-        if key == self._names.key(other) and self._tree.owner(one) is self._tree.owner(other):
+        if key == self._names.key(other) and self._see_alike(one, other):
             return True
         made = {origin.call for origin in self._facts.values.origins(other)} - {None}
         return any(origin.call in made for origin in self._facts.values.origins(one))
+
+    def _see_alike(self, one: cst.BaseExpression, other: cst.BaseExpression) -> bool:
+        """Whether one spelling means one thing in two places: in one function, or behind `self` in one class."""
+        if self._tree.owner(one) is self._tree.owner(other):
+            return True
+        node = self._facts.classes.self_class(one.value) if isinstance(one, cst.Attribute) else None
+        return (
+            node is not None
+            and isinstance(other, cst.Attribute)
+            and node is self._facts.classes.self_class(other.value)
+        )
 
     def _is_library(self, call: cst.Call) -> bool:
         name = self._names.of(call.func) or ""

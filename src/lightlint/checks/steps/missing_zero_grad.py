@@ -8,6 +8,7 @@ from lightlint.check import Check, Repair
 from lightlint.facts.bindings import Kind
 from lightlint.facts.classes import MODULE
 from lightlint.facts.hooks import TRAINING_STEP, Hook, Owner
+from lightlint.facts.lent import lenders, lent_optimizer, sources
 from lightlint.facts.steps import Overrides
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import Draft, insert_after, insert_before
@@ -16,7 +17,7 @@ from lightlint.fixes.edits import Draft, insert_after, insert_before
 class MissingZeroGrad(Check):
     def visit_Call(self, call: cst.Call) -> None:
         steps = self.facts.steps
-        optimizer = steps.optimizer(call)
+        optimizer = steps.optimizer(call) or lent_optimizer(self.facts, call)
         if optimizer is None:
             return
         turn = self._turn(call, optimizer)
@@ -65,19 +66,26 @@ class MissingZeroGrad(Check):
     ) -> str:
         """What clears nothing: a loop that repeats backward pass and step on an optimizer made outside of it."""
         steps = self.facts.steps
-        made = [origin.call for origin in self.values.origins(optimizer) if origin.call is not None]
         for loop, node in steps.repeated(turn, self.loops.is_backward):
             if overrides and self.tree.function(loop) in overrides:
                 continue
             around = self.tree.loops(loop)
             rare = bool(self._tests(call)) or any(self.tree.contains(loop, test) for test, _ in self._tests(node))
             place = around[-1] if rare and around else loop  # a step under a test may be the only one of an outer loop
-            fresh = [*made, *self._bound(optimizer)]
-            if not steps.may_clear(place, optimizer, overrides) and not any(
-                self.tree.contains(loop, each) for each in fresh
-            ):
+            if steps.may_clear(place, optimizer, overrides):
+                continue
+            fresh = self._fresh(optimizer)
+            if fresh is not None and not any(self.tree.contains(loop, each) for each in fresh):
                 return "nothing in the loop"
         return ""
+
+    def _fresh(self, optimizer: cst.BaseExpression) -> list[cst.CSTNode] | None:
+        """Where an optimizer is made and bound, None for one that is not surely torch's."""
+        origins = self.values.origins(optimizer)
+        if not origins:
+            ways = lenders(self.facts, optimizer)
+            return sources(self.facts, ways) if ways else None
+        return [*(each.call for each in origins if each.call is not None), *self._bound(optimizer)]
 
     def _bound(self, optimizer: cst.BaseExpression) -> list[cst.CSTNode]:
         """Where the object is bound of which an optimizer is an attribute: with each one comes another optimizer."""

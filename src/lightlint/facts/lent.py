@@ -1,0 +1,53 @@
+"""Optimizers that a function steps and its callers made, also callers in other files of the project."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from lightlint.facts.callers import Callers, Hand, Way
+
+if TYPE_CHECKING:
+    from lightlint.facts.file import FileFacts
+
+_CLEARS = "zero_grad"
+_MAKES = ("torch.optim", "optim.")  # what a file holds that makes an optimizer
+
+
+def lent_optimizer(facts: FileFacts, call: cst.Call) -> cst.BaseExpression | None:
+    """What a call steps in a file that clears no gradients, and that may be an optimizer of the file's callers."""
+    stepped = facts.steps.stepped(call)
+    root = stepped.value if isinstance(stepped, cst.Attribute) else stepped
+    if not isinstance(root, cst.Name) or facts.values.origins(stepped) or _CLEARS in facts.source.text:
+        return None
+    return stepped
+
+
+def lenders(facts: FileFacts, optimizer: cst.BaseExpression) -> list[Way]:
+    """The ways on which a lent optimizer comes, where all begin with one of torch's that no code out of sight gets to know.
+
+    As costly as `Callers`: ask only when a finding hangs on it.
+    """
+    ways = Callers(facts).ways(optimizer, *_MAKES)
+    return ways if all(_is_torch(way[-1]) and all(_stays(facts, hand) for hand in way) for way in ways) else []
+
+
+def _is_torch(hand: Hand) -> bool:
+    origins = hand.facts.values.origins(hand.value)
+    named = all(each.name.startswith("torch.optim.") for each in origins)
+    return named and hand.facts.values.is_optimizer(hand.value)
+
+
+def _stays(facts: FileFacts, hand: Hand) -> bool:
+    clears = hand.facts is not facts and _CLEARS in hand.facts.source.text
+    return not clears and not hand.facts.steps.leaves_sight(hand.value, besides=hand.call)
+
+
+def sources(facts: FileFacts, ways: list[Way]) -> list[cst.CSTNode]:
+    """Where, in this file, lent optimizers are made, and what they are called is bound: with each comes another one."""
+    hands = [hand for way in ways for hand in way if hand.facts is facts]
+    made = [origin.call for hand in hands for origin in facts.values.origins(hand.value)]
+    roots = [hand.value.value if isinstance(hand.value, cst.Attribute) else hand.value for hand in hands]
+    bound = [each.site for root in roots if isinstance(root, cst.Name) for each in facts.bindings.lookup(root)]
+    return [each for each in (*made, *bound) if each is not None]
