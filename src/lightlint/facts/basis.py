@@ -48,7 +48,7 @@ class Basis:
         self.classes = Classes(self.tree, self.names, project, self.path)
         self.hooks = Hooks(self.tree, self.names, self.classes)
         self.values = Values(self.tree, self.names, self.classes, self.hooks)
-        self.instances = Instances(self.tree, self.classes, self.hooks, self.values)
+        self.instances = Instances(self.tree, self.names, self.classes, self.hooks, self.values)
         self.dicts = Dicts(self.tree, self.names, self.classes, self.hooks)
         self.strings = Strings(self.names, self.hooks, self.values, self.dicts)
         self.logs = Logs(self.tree, self.names, self.classes, self.hooks, self.strings, self.dicts, self.conditions)

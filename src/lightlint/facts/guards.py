@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import operator
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cached_property
 
 import libcst as cst
 
 from lightlint.facts.bindings import Binding, Kind, dotted_name, unpacked
+from lightlint.facts.comparisons import mirrored, outcomes
 from lightlint.facts.hooks import Hooks
 from lightlint.facts.instances import Instances
 from lightlint.facts.names import UNKNOWN, Names
@@ -57,37 +57,6 @@ _MAYBE_RANK = re.compile(
     r"|(?:main|master)_(?:proc|process)|world_process_zero|process_index|rank_?zero|is_dist_avail",
     re.IGNORECASE,
 )
-_MIRRORED: dict[type[cst.BaseCompOp], type[cst.BaseCompOp]] = {
-    cst.LessThan: cst.GreaterThan,
-    cst.GreaterThan: cst.LessThan,
-    cst.LessThanEqual: cst.GreaterThanEqual,
-    cst.GreaterThanEqual: cst.LessThanEqual,
-}
-_COMPARISONS: dict[type[cst.BaseCompOp], Callable[[int, int], bool]] = {
-    cst.Equal: operator.eq,
-    cst.NotEqual: operator.ne,
-    cst.GreaterThan: operator.gt,
-    cst.GreaterThanEqual: operator.ge,
-    cst.LessThan: operator.lt,
-    cst.LessThanEqual: operator.le,
-}
-RANKS = range(8)
-
-
-def mirrored(comparison: cst.BaseCompOp) -> cst.BaseCompOp:
-    """The comparison that says the same with its sides changed over."""
-    other = _MIRRORED.get(type(comparison))
-    return other() if other is not None else comparison
-
-
-def outcomes(comparison: cst.BaseCompOp, value: object, ranks: Sequence[int] = RANKS) -> set[bool]:
-    """What comparing ranks, on the left, with a constant gives; nothing for what no number compares with."""
-    if isinstance(value, list) and isinstance(comparison, (cst.In, cst.NotIn)):
-        return {(rank in value) is isinstance(comparison, cst.In) for rank in ranks}
-    compare = _COMPARISONS.get(type(comparison))
-    if compare is None or not isinstance(value, int) or isinstance(value, bool):
-        return set()
-    return {compare(rank, value) for rank in ranks}
 
 
 class Guards:
@@ -111,14 +80,17 @@ class Guards:
                     return self.is_rank(expression.args[0].value, depth)
                 if self._is_variable(expression) or self._names.method(expression) == "is_global_zero":
                     return True
-                callee = self._hooks.callee(expression)
+                callee = self._instances.callee(expression)
                 if callee is not None:
                     return depth < 4 and self._gives_rank(callee, depth + 1)
                 return not expression.args and bool(name) and str(name).rpartition(".")[2] in _RANK_FUNCTIONS
             case cst.Attribute():
                 full = self._names.of(expression) or ""
                 known = expression.attr.value in _RANK_ATTRIBUTES or full.endswith("rank_zero_only.rank")
-                return known or (depth < 4 and self._holds_rank(dotted_name(expression), depth + 1))
+                if known or (depth < 4 and self._holds_rank(dotted_name(expression), depth + 1)):
+                    return True
+                read = self._instances.read(expression) if depth < 4 else None
+                return read is not None and self._gives_rank(read, depth + 1)
             case cst.Subscript():
                 return self._is_variable(expression)
             case cst.Name() if depth < 4:

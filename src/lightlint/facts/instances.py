@@ -10,17 +10,20 @@ import libcst as cst
 
 from lightlint.facts.classes import Classes
 from lightlint.facts.hooks import Hooks
+from lightlint.facts.names import Names
 from lightlint.facts.tree import Tree
 from lightlint.facts.values import Values
 
 _NOT_ASKED = object()
+_PROPERTIES = {"builtins.property", "functools.cached_property"}
 
 
 class Instances:
     """Calls of one file's functions, through its instances, too."""
 
-    def __init__(self, tree: Tree, classes: Classes, hooks: Hooks, values: Values) -> None:
+    def __init__(self, tree: Tree, names: Names, classes: Classes, hooks: Hooks, values: Values) -> None:
         self._tree = tree
+        self._names = names
         self._classes = classes
         self._hooks = hooks
         self._values = values
@@ -35,11 +38,21 @@ class Instances:
 
     def _callee(self, call: cst.Call) -> cst.FunctionDef | None:
         found = self._hooks.callee(call)
-        if found is not None or not isinstance(call.func, cst.Attribute) or call.func.attr.value not in self._methods:
-            return found
-        origin = self._values.constructor(call.func.value)
+        return found if found is not None or not isinstance(call.func, cst.Attribute) else self._member(call.func)
+
+    def read(self, attribute: cst.Attribute) -> cst.FunctionDef | None:
+        """The property of this file's classes that an attribute of an instance is: `dist.is_main` where `dist = Dist()`."""
+        method = self._member(attribute)
+        decorators = method.decorators if method is not None else ()
+        return method if any(self._names.of(each.decorator) in _PROPERTIES for each in decorators) else None
+
+    def _member(self, attribute: cst.Attribute) -> cst.FunctionDef | None:
+        """The method that an attribute of an instance is."""
+        if attribute.attr.value not in self._methods:
+            return None
+        origin = self._values.constructor(attribute.value)
         node = self._classes.local(origin.name) if origin else None
-        return self._classes.method(node, call.func.attr.value) if node is not None else None
+        return self._classes.method(node, attribute.attr.value) if node is not None else None
 
     @cached_property
     def _methods(self) -> frozenset[str]:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from lightlint.facts.guards import RANKS, Guards, mirrored, outcomes
+from lightlint.facts.comparisons import RANKS, mirrored, outcomes
+from lightlint.facts.guards import Guards
 from lightlint.facts.names import UNKNOWN, Names
 from lightlint.facts.tree import Tree
 

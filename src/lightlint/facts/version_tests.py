@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from lightlint.facts.bindings import Binding, Kind
-from lightlint.facts.guards import mirrored
+from lightlint.facts.comparisons import mirrored
 from lightlint.facts.names import UNKNOWN
 
 if TYPE_CHECKING:

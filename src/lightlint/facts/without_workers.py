@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from lightlint.facts.bindings import Binding, Kind
-from lightlint.facts.guards import mirrored, outcomes
+from lightlint.facts.comparisons import mirrored, outcomes
 
 if TYPE_CHECKING:
     from lightlint.facts.file import FileFacts
