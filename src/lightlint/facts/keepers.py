@@ -18,7 +18,14 @@ if TYPE_CHECKING:
 
 _SHRINKING = {"pop", "clear", "popleft", "remove"}
 _CUTTING = {"item", "detach", "tolist", "numpy", "float", "int", "detach_"}
-_CONTAINERS = {"builtins.list", "collections.defaultdict", "builtins.dict", "collections.Counter"}
+_CONTAINERS = {
+    "builtins.list",
+    "builtins.dict.fromkeys",
+    "collections.OrderedDict",
+    "collections.defaultdict",
+    "builtins.dict",
+    "collections.Counter",
+}
 _TRAINING = re.compile(r"backward|^grad$|step|train|update|optimi[sz]e|fit", re.IGNORECASE)
 
 

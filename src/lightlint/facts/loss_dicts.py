@@ -9,6 +9,7 @@ import libcst as cst
 
 from lightlint.facts.autograd import Graph, joined, sum_terms
 from lightlint.facts.bindings import Binding, Kind
+from lightlint.facts.held_keys import surely_held
 from lightlint.facts.tree import Loop
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 _VIEWS = {"items", "values", "keys"}
 _CUTTING = {"item", "detach", "detach_", "float", "int", "tolist", "numpy", "clear", "pop"}
+_DICTS = {"builtins.dict", "builtins.dict.fromkeys", "collections.defaultdict", "collections.OrderedDict"}
 _DEPTH = 6
 
 
@@ -29,6 +31,8 @@ class LossDicts:
 
     def loop_over(self, loop: Loop) -> cst.BaseExpression | None:
         """The dict, or what has the views of one, over whose items a loop runs."""
+        if isinstance(loop, cst.For) and isinstance(loop.iter, cst.Name):
+            return loop.iter if self._is_dict(loop.iter) else None
         func = loop.iter.func if isinstance(loop, cst.For) and isinstance(loop.iter, cst.Call) else None
         views = isinstance(func, cst.Attribute) and func.attr.value in _VIEWS
         return func.value if views and isinstance(func, cst.Attribute) else None
@@ -43,12 +47,34 @@ class LossDicts:
 
     def of_item(self, node: cst.Subscript, depth: int) -> Graph | None:
         """What `losses["box"]`, or `losses[name]`, carries; a part of a tensor carries what the tensor does."""
-        key = self._names.constant(node.slice[0].slice.value) if isinstance(node.slice[0].slice, cst.Index) else None
-        found = self.item(node.value, key if isinstance(key, str) else None, depth)
+        index = node.slice[0].slice.value if isinstance(node.slice[0].slice, cst.Index) else None
+        key = self._names.constant(index)
+        other = self._other_dict(index, node.value)
+        keys = [key if isinstance(key, str) else None] if other is None else sorted(surely_held(self._facts, other))
+        found = next((each for one in keys if (each := self.item(node.value, one, depth)) is not None), None)
         if found is not None:
             return joined(node, [found])
         whole = self._facts.gradients.graphs(node.value, depth)
         return Graph(node, whole[0].freed, tensor=True) if len(whole) == 1 and whole[0].tensor else None
+
+    def _is_dict(self, name: cst.Name) -> bool:
+        """Whether a name surely is a dict, by what it is assigned."""
+        found = [each for each in self._names.bindings.lookup(name) if each.kind is not Kind.AUGMENT]
+        return bool(found) and all(
+            each.kind is Kind.ASSIGN
+            and not each.path
+            and (isinstance(each.value, (cst.Dict, cst.DictComp)) or self._names.call(each.value) in _DICTS)
+            for each in found
+        )
+
+    def _other_dict(self, index: cst.BaseExpression | None, holder: cst.BaseExpression) -> cst.Name | None:
+        """The dict over whose keys an index runs, `for name in sums: sums[name] += losses[name]`, if it is not the holder."""
+        found = self._facts.reaching.bindings(index) if isinstance(index, cst.Name) else []
+        only = found[0] if len(found) == 1 and found[0].kind is Kind.LOOP and not found[0].path else None
+        drawn = only.value if only is not None else None
+        if not isinstance(drawn, cst.Name) or not self._is_dict(drawn) or self._names.key(holder) == drawn.value:
+            return None
+        return drawn
 
     def item(self, holder: cst.BaseExpression, key: str | None, depth: int) -> Graph | None:
         """What the value under a key of a dict carries, or one of its values where the key is None."""
