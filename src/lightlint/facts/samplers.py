@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from lightlint.facts.bindings import Binding, Kind, dotted_name
 from lightlint.facts.loading import LOADER
+from lightlint.facts.origins import Origin
 from lightlint.facts.unknown import UNKNOWN
 
 if TYPE_CHECKING:
     from lightlint.facts.file import FileFacts
 
 SAMPLERS = {"torch.utils.data.distributed.DistributedSampler", "torch.utils.data.DistributedSampler"}
+_LOCAL = re.compile(r"torch\.utils\.data\.(?:sampler\.)?(?:Random|Sequential)Sampler")
 _DEPTH = 3
 
 
@@ -30,10 +33,23 @@ class Samplers:
         return [each for value in found.values for each in self._facts.reaching.sources(value)]
 
     def of(self, loader: cst.Call) -> cst.Call | None:
-        """The one sampler that a loader is given where it gets any."""
+        """The one sampler that a loader is given where it gets any; a distributed one, where others are for one process."""
+        found = self._origins(loader)
+        spread = [each.call for each in found if each.name in SAMPLERS]
+        alone = [each for each in found if _LOCAL.fullmatch(each.name)]
+        if spread and len(spread) + len(alone) == len(found):
+            found = [each for each in found if each not in alone]
+        return found[0].call if len({each.call for each in found}) == 1 else None
+
+    def is_always_given(self, loader: cst.Call) -> bool:
+        """Whether a loader surely has that sampler, whatever the number of processes."""
+        always = self._facts.workers.given(loader, "sampler", 3).always
+        maybe = any(dotted_name(each) == "None" for each in self.given(loader))
+        return always and not maybe and len({each.call for each in self._origins(loader)}) == 1
+
+    def _origins(self, loader: cst.Call) -> list[Origin]:
         sources = [each for each in self.given(loader) if dotted_name(each) != "None"]
-        origins = {each.call for source in sources for each in self._facts.values.origins(source)}
-        return origins.pop() if len(origins) == 1 else None
+        return [each for source in sources for each in self._facts.values.origins(source)]
 
     def shuffles(self, call: cst.Call) -> bool:
         """Whether a sampler surely shuffles, by default or as it asks, at least for one of the values in sight."""

@@ -35,7 +35,19 @@ def training_streams(facts: FileFacts) -> Iterator[Stream]:
         for loop, drawn in _repeated(facts, function):
             for call in (each for each in made if facts.hooks.callee(each) is function):
                 given = facts.values.given(function, call, drawn.value) if isinstance(drawn, cst.Name) else None
-                yield Stream(given if given is not None else drawn, loop)
+                for each in _before_renamed(facts, given if given is not None else drawn):
+                    yield Stream(each, loop)
+
+
+def _before_renamed(facts: FileFacts, drawn: cst.BaseExpression) -> list[cst.BaseExpression]:
+    """What a parameter holds before the function gives its name to something else: `loader = endless(loader)`."""
+    found = facts.reaching.bindings(drawn) if isinstance(drawn, cst.Name) else []
+    renamed = isinstance(drawn, cst.Name) and len(facts.bindings.lookup(drawn)) > len(found) == 1
+    function = found[0].scope if renamed and found[0].kind is Kind.PARAMETER else None
+    if not isinstance(function, cst.FunctionDef):
+        return [drawn]
+    given = [facts.values.given(function, call, found[0].name) for call in facts.steps.calls_of.get(function, ())]
+    return [each for each in given if each is not None] or [drawn]
 
 
 def _repeated(facts: FileFacts, function: cst.FunctionDef) -> list[tuple[Loop, cst.BaseExpression]]:

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 import libcst as cst
 
 from lightlint.check import Check, Repair
-from lightlint.facts.bindings import dotted_name
 from lightlint.facts.loading import LOADER, Driver
 from lightlint.facts.samplers import SAMPLERS, Samplers
 from lightlint.facts.streams import Stream, training_streams
@@ -33,7 +32,7 @@ class MissingSetEpoch(Check):
                     self.report(
                         call,
                         "`set_epoch` is never called: every epoch draws the same order",
-                        repair=self._repair(*place) if self._is_always_sampled(loader) else None,
+                        repair=self._repair(*place) if self._samplers.is_always_given(loader) else None,
                     )
                 return
         if self._samplers.is_told(call, None):
@@ -56,11 +55,6 @@ class MissingSetEpoch(Check):
             return False
         fixed = seed is not None and isinstance(self.names.constant(seed.value), int)
         return not fixed and self.facts.steps.comes_in(loop, sampler)
-
-    def _is_always_sampled(self, loader: cst.Call) -> bool:
-        """Whether a loader has that sampler in runs of a single process too, so that it can be told the epoch."""
-        always = self.facts.workers.given(loader, "sampler", 3).always
-        return always and not any(dotted_name(each) == "None" for each in self._samplers.given(loader))
 
     def _epochs(self, loader: cst.Call) -> Iterator[tuple[Loop, cst.BaseExpression | None]]:
         """The epoch loops in which a loader is drawn to its end, each with what it is called there if that is known."""
