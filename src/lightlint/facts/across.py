@@ -82,19 +82,6 @@ def elsewhere(facts: FileFacts, name: str, near: Path, *words: str) -> Place | N
     return Place(other, nodes[0]) if len(nodes) == 1 else None
 
 
-def calls_in_project(facts: FileFacts, function: cst.FunctionDef, *words: str) -> Iterator[tuple[FileFacts, cst.Call]]:
-    """The calls of a function that is no method, in its file and in those that import it and hold one of some words of the index."""
-    yield from ((facts, call) for call in facts.hooks.calls_of.get(function, ()))
-    if facts.tree.owner(function) is not facts.tree.module or facts.tree.class_of(function) is not None:
-        return
-    name = facts.names.defined(function)
-    for path in facts.project.users(facts.path, *words):
-        other = facts.other(path)
-        for call in other.tree.all(cst.Call) if other is not None else ():
-            if other is not None and other.names.call(call) == name:
-                yield other, call
-
-
 def module_elsewhere(facts: FileFacts, name: str, words: re.Pattern[str]) -> tuple[FileFacts, cst.ClassDef] | None:
     """The class of modules in another file of the project that a canonical name stands for, with the facts of that file.
 

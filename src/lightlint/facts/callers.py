@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from lightlint.facts.bindings import Kind
+from lightlint.facts.bindings import Binding, Kind
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -53,17 +53,29 @@ class Callers:
             return
         name = _kept(facts, hand.value)
         found = facts.names.bindings.lookup(name) if isinstance(name, cst.Name) else []
-        function = found[0].scope if len(found) == 1 and found[0].kind is Kind.PARAMETER else None
-        calls = list(_calls(facts, function, words)) if isinstance(function, cst.FunctionDef) and depth < _DEPTH else []
-        if not calls or not isinstance(name, cst.Name) or not isinstance(function, cst.FunctionDef):
+        parameter = found[0] if len(found) == 1 and found[0].kind is Kind.PARAMETER else None
+        calls = list(passed(facts, parameter, *words)) if parameter is not None and depth < _DEPTH else []
+        if name is None or not calls:
             yield ()
             return
         between = () if name is hand.value else (Hand(facts, name),)
-        for other, call in calls:
-            given = _given(facts, function, call, name.value)
+        for other, call, given in calls:
             onward = self._ways(Hand(other, given, call), words, depth + 1) if given is not None else [()]
             for way in onward:
                 yield (hand, *between, *way) if way else ()
+
+
+def passed(
+    facts: FileFacts, parameter: Binding, *words: str
+) -> Iterator[tuple[FileFacts, cst.Call, cst.BaseExpression | None]]:
+    """The calls in the project of a parameter's function, each with the facts of its file and what it gives for that.
+
+    Other files are looked at if they hold one of some words of the index; None is given where that is out of sight.
+    """
+    function = parameter.scope
+    if isinstance(function, cst.FunctionDef):
+        for other, call in _calls(facts, function, words):
+            yield other, call, _given(facts, function, call, parameter.name)
 
 
 def _kept(facts: FileFacts, value: cst.BaseExpression) -> cst.BaseExpression | None:

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from lightlint.facts.across import calls_in_project
-from lightlint.facts.bindings import Binding, Kind
-from lightlint.facts.calls import given
+from lightlint.facts.bindings import Kind
+from lightlint.facts.callers import passed
 from lightlint.facts.seeds import Seeds
 
 if TYPE_CHECKING:
@@ -26,9 +25,9 @@ def differs_by_rank(facts: FileFacts, value: cst.BaseExpression, depth: int = 0)
         return _attribute_differs(facts, value.value, value.attr.value, value, depth)
     found = facts.reaching.bindings(value) if isinstance(value, cst.Name) else []
     if len(found) == 1 and found[0].kind is Kind.PARAMETER:
-        values = _given(facts, found[0])
+        values = list(passed(facts, found[0], *_WORDS))
         return bool(values) and all(
-            each is not None and differs_by_rank(other, each, depth + 1) for other, each in values
+            each is not None and differs_by_rank(other, each, depth + 1) for other, _, each in values
         )
     if len(found) == 1 and found[0].kind is Kind.ASSIGN and not found[0].path and found[0].value is not None:
         return differs_by_rank(facts, found[0].value, depth + 1)
@@ -51,16 +50,8 @@ def _attribute_differs(facts: FileFacts, held: cst.Name, name: str, place: cst.C
         return sure and all(differs_by_rank(facts, each.value, depth + 1) for each in last)
     found = facts.reaching.bindings(held)
     only = found[0] if len(found) == 1 and found[0].kind is Kind.PARAMETER and depth < _DEPTH else None
-    values = _given(facts, only) if only is not None else []
+    values = list(passed(facts, only, *_WORDS)) if only is not None else []
     return bool(values) and all(
-        isinstance(each, cst.Name) and _attribute_differs(other, each, name, each, depth + 1) for other, each in values
+        isinstance(each, cst.Name) and _attribute_differs(other, each, name, each, depth + 1)
+        for other, _, each in values
     )
-
-
-def _given(facts: FileFacts, parameter: Binding) -> list[tuple[FileFacts, cst.BaseExpression | None]]:
-    """What the calls of a function give for one of its parameters, with the facts of the file that each stands in."""
-    function = parameter.scope
-    if not isinstance(function, cst.FunctionDef):
-        return []
-    calls = calls_in_project(facts, function, *_WORDS)
-    return [(other, given(other.names, facts.classes, function, call, parameter.name)) for other, call in calls]
