@@ -32,10 +32,15 @@ class DdpBypassedForward(Check):
         backwards = self.facts.steps.runs(body, self.loops.is_backward)
         if not backwards:
             return
-        bypassed = [found for call in self.tree.own(body, cst.Call) for found in self._bypassed(call)]
+        bypassed = [
+            found
+            for call in self.tree.own(body, cst.Call)
+            for found in self._bypassed(call)
+            if not self.facts.gradients.may_be_off(call)
+        ]
         trained = [found for found in bypassed if self.facts.forwards.is_trained(owner, found[1], backwards)]
         trained = [found for found in trained if not self.facts.forwards.runs_wrapped(body, found[3])]
-        if self.facts.forwards.runs_wrapped(body):  # another model, for which this one may only judge
+        if trained and self.facts.forwards.runs_wrapped(body):  # another model, for which this one may only judge
             trained = [found for found in trained if self._steps_it(owner, found[1], found[3], backwards)]
         if not trained or self.facts.forwards.syncs_by_hand(body) or self._steps_others(owner):
             return
@@ -49,8 +54,6 @@ class DdpBypassedForward(Check):
     def _bypassed(self, call: cst.Call) -> list[tuple[cst.CSTNode, cst.Call, str, cst.BaseExpression]]:
         """The forward pass past DDP that a call runs, itself or in a helper that is given the module: where it shows,
         the call, how the module is spelled, and the module."""
-        if self.facts.gradients.may_be_off(call):
-            return []
         inner = self.facts.forwards.inner_of(call) or self._presumed(call)
         if inner is not None:
             return [(call, call, self.code.text_of(call.func), inner)]
