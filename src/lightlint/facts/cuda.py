@@ -41,8 +41,8 @@ def starts_cuda(names: Names, call: cst.Call) -> bool:
 
 
 def asks_driver(names: Names, call: cst.Call) -> bool:
-    """Whether a call surely makes its process start CUDA's driver, if only to ask whether there is a GPU."""
-    return names.call(call) in _ASKING or starts_cuda(names, call)
+    """Whether a call surely makes its process start CUDA's driver, only to ask: for one, whether there is a GPU."""
+    return names.call(call) in _ASKING
 
 
 def puts_on_gpu(names: Names, call: cst.Call) -> bool:

@@ -102,12 +102,14 @@ class Datasets:
 
     def read_in(self, node: cst.ClassDef) -> frozenset[cst.FunctionDef]:
         """The functions of this file that make a data set's samples, in the workers where there are any."""
-        starts = [method for name in READS if (method := self._classes.method(node, name)) is not None]
-        return frozenset(function for start in starts for function in self._facts.hooks.reachable(start))
+        return self._reached(node, READS)
 
     def sampled_in(self, node: cst.ClassDef) -> frozenset[cst.FunctionDef]:
         """As `read_in`, for samples with an index: in `__iter__` one order for all workers may be meant."""
-        starts = [method for name in READS[:2] if (method := self._classes.method(node, name)) is not None]
+        return self._reached(node, READS[:2])
+
+    def _reached(self, node: cst.ClassDef, names: tuple[str, ...]) -> frozenset[cst.FunctionDef]:
+        starts = [method for name in names if (method := self._classes.method(node, name)) is not None]
         return frozenset(function for start in starts for function in self._facts.hooks.reachable(start))
 
     @cached_property

@@ -126,10 +126,8 @@ class Lengths:
         known = [each for each in found if each is not None]
         lengths = {sum(times for _, times in each) for each in known}
         whole = len(known) == len(found) and len(lengths) == 1
-        return known[0] if whole and not self._is_set_outside(name) and not self.is_changed(f"self.{name}") else None
-
-    def _is_set_outside(self, name: str) -> bool:
-        """Whether something but an object itself sets an attribute of that name."""
-        targets = [each.target for each in self._tree.all(cst.AssignTarget)]
-        found = [each for each in targets if isinstance(each, cst.Attribute) and each.attr.value == name]
-        return not all(self._facts.classes.is_self(each.value) for each in found)
+        return (
+            known[0]
+            if whole and not self._facts.values.parts.is_set_outside(name) and not self.is_changed(f"self.{name}")
+            else None
+        )

@@ -32,7 +32,11 @@ class Parts:
     def of_object(self, node: cst.ClassDef, attribute: str) -> list[Source]:
         """As `of_self`, for an object made of a class in plain sight; empty where more than the class may set it."""
         dressed = [self._dressed(each) for each in node.decorators]
-        if not self._classes.complete(node) or self._is_set_outside(node, attribute):
+        if (
+            not self._classes.complete(node)
+            or self.is_set_outside(attribute)
+            or self._classes.has_method(node, attribute)
+        ):
             return []
         sources = self.of_self(node, attribute)
         for each in dressed:
@@ -71,6 +75,10 @@ class Parts:
         """Whether any code of this file sets an attribute of that name."""
         return attribute in self._set
 
+    def is_set_outside(self, attribute: str) -> bool:
+        """Whether something but an object itself sets an attribute of that name: `net.optim = other`."""
+        return not all(self._classes.is_self(each.value) for each in self._set.get(attribute, ()))
+
     def _renews(self, value: cst.CSTNode | None, attribute: str) -> bool:
         """Whether an attribute gets what it holds already: `self.net = self.net.to(device)`."""
         if not keeps_object(value):
@@ -87,13 +95,6 @@ class Parts:
                 if isinstance(target, cst.Attribute):
                     found.setdefault(target.attr.value, []).append(target)
         return found
-
-    def _is_set_outside(self, node: cst.ClassDef, attribute: str) -> bool:
-        """Whether something but the methods of a class sets the attribute: `net.optim = other`."""
-        known = self._classes.self_class
-        return any(known(each.value) is None for each in self._set.get(attribute, ())) or self._classes.has_method(
-            node, attribute
-        )
 
     def _dressed(self, decorator: cst.Decorator) -> cst.ClassDef | None:
         """The class that a function of this file makes of the one it decorates, and derives from it."""

@@ -43,7 +43,7 @@ class Values:
         self._names = names
         self._classes = classes
         self._hooks = hooks
-        self._parts = Parts(tree, names, classes)
+        self.parts = Parts(tree, names, classes)
         self._containers = Containers(tree, names, classes, hooks, self)
         self._searched: dict[tuple[cst.CSTNode | None, int], list[Origin | None]] = {}
 
@@ -191,8 +191,8 @@ class Values:
         node = self._classes.self_class(attribute.value)
         name = attribute.attr.value
         if node is None:
-            return self._of_part_of_object(attribute, depth) if self._parts.may_keep(name) else [None]
-        return self._of_sources(self._parts.of_self(node, name), depth)
+            return self._of_part_of_object(attribute, depth) if self.parts.may_keep(name) else [None]
+        return self._of_sources(self.parts.of_self(node, name), depth)
 
     def _of_part_of_object(self, attribute: cst.Attribute, depth: int) -> list[Origin | None]:
         """Origins of what objects of this file's classes keep in an attribute: `net.optim`."""
@@ -200,7 +200,7 @@ class Values:
         nodes = [self._classes.local(each.name) if each is not None else None for each in objects]
         found: list[Origin | None] = []
         for node in dict.fromkeys(nodes):
-            sources = self._parts.of_object(node, attribute.attr.value) if node is not None else []
+            sources = self.parts.of_object(node, attribute.attr.value) if node is not None else []
             found += self._of_sources(sources, depth) if sources else [None]
         return found or [None]
 
@@ -215,9 +215,9 @@ class Values:
 
     def _of_call(self, call: cst.Call, depth: int) -> list[Origin | None]:
         func = call.func
-        if isinstance(func, cst.Attribute) and self._parts.may_give_itself(func.attr.value):
+        if isinstance(func, cst.Attribute) and self.parts.may_give_itself(func.attr.value):
             receiver = self.origins_at(func.value, depth + 1)
-            if receiver and all(each and self._parts.gives_itself(each.name, func.attr.value) for each in receiver):
+            if receiver and all(each and self.parts.gives_itself(each.name, func.attr.value) for each in receiver):
                 return receiver
         if self.is_optimizers(call):
             return self._of_optimizers(call, (), depth)

@@ -68,19 +68,13 @@ class TrainerReusedAcrossFolds(Check):
             if self.classes.is_self(receiver):
                 return made, trainer
             origin = self.values.constructor(receiver)
-            held = isinstance(receiver, cst.Name) and not self._is_set_outside(trainer.attr.value)
+            held = isinstance(receiver, cst.Name) and not self.values.parts.is_set_outside(trainer.attr.value)
             return (origin.call, receiver) if held and origin is not None and origin.call is not None else None
         found = self.names.bindings.lookup(trainer) if isinstance(trainer, cst.Name) else []
         if len(found) != 1 or found[0].kind is not Kind.PARAMETER or found[0].scope is not owner:
             return None
         given = self.hooks.given(owner, call, found[0].name)
         return (made, given) if isinstance(given, cst.Name) else None
-
-    def _is_set_outside(self, attribute: str) -> bool:
-        """Whether something but an object itself sets an attribute of that name: `folds.trainer = ...`."""
-        targets = [each.target for each in self.tree.all(cst.AssignTarget)]
-        set_ = [each for each in targets if isinstance(each, cst.Attribute) and each.attr.value == attribute]
-        return not all(self.classes.is_self(each.value) for each in set_)
 
     def _may_skip(self, owner: cst.FunctionDef, place: cst.Call) -> bool:
         """Whether a function may end, or go on, without what stands at a place."""
