@@ -1,13 +1,19 @@
-"""The rule pages are tests: their examples must say exactly what the pages say."""
+"""The rule pages are tests: their examples must say exactly what the pages say.
+
+An example is linted three times, and all that is asserted of it hangs on these: by its page's rule alone, by a run of all
+rules as people start it, and by all rules with the gate off.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from rulebook import Example, examples
+from rulebook import Example, Mark, examples
 
 from lightlint import run
+from lightlint.check import Check
 from lightlint.facts.project import Projects
 from lightlint.finding import Applicability, Finding
 from lightlint.fixes.apply import Fixed, fix_source
@@ -20,6 +26,65 @@ from lightlint.sources.source import Source
 
 PAGES = [page for page in all_pages().values() if page.family != "lightlint"]
 CASES = [pytest.param(page, example, id=f"{page.name}:{example.line}") for page in PAGES for example in examples(page)]
+
+
+@pytest.fixture(autouse=True)
+def _checks_that_keep_no_state(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fails a check that sets an attribute of its own, or one of `Check`'s anew."""
+    own = frozenset(Check.__init__.__code__.co_names)
+
+    def set_once(check: Check, name: str, value: object) -> None:
+        assert name in own, f"{type(check).__name__} keeps state: it sets `{name}`"
+        assert name not in vars(check), f"{type(check).__name__} keeps state: it sets `{name}` anew"
+        object.__setattr__(check, name, value)
+
+    monkeypatch.setattr(Check, "__setattr__", set_once)
+
+
+@pytest.mark.parametrize(("page", "example"), CASES)
+def test_example_says_what_its_page_says(page: Page, example: Example, tmp_path: Path) -> None:
+    example.write(tmp_path)
+    alone = findings(tmp_path, settings_for(example, select=[page.code]))
+    whole = run_findings(tmp_path, settings_for(example))
+    assert_marked(example, alone, tmp_path)
+    assert [finding for finding in whole if finding.code == page.code] == alone
+    assert whole == findings(tmp_path, settings_for(example), gate=False), "the gate hides something"
+    if example.kind == "good":
+        assert [finding for finding in whole if finding.counts] == [], "a good example is clean of every rule"
+    else:
+        assert_repaired(page, example, alone, tmp_path)
+
+
+def assert_marked(example: Example, found: Sequence[Finding], folder: Path) -> None:
+    """The marks of an example are the findings in it, and their tiers where they say them."""
+
+    def place(f: Finding) -> Mark:
+        name = str(Path(f.filename).relative_to(folder))
+        return Mark(name, f.location.row, f.code, f.message, cell=f.cell)
+
+    wanted = {Mark(m.file, m.row, m.code, m.message, cell=m.cell): m.tier for m in example.marks if not m.todo}
+    assert {place(finding) for finding in found} == set(wanted)
+    assert {(place(f), f.tier.value) for f in found if wanted[place(f)]} == {each for each in wanted.items() if each[1]}
+    assert bool(example.marks) == (example.kind == "bad"), "a bad example needs a mark"
+
+
+def assert_repaired(page: Page, example: Example, found: Sequence[Finding], folder: Path) -> None:
+    """What the rule's fix makes of a bad example is its fixed block, and stays so."""
+    offered = [finding.fix for finding in found if finding.fix]
+    if page.fix is None:
+        assert example.fixed is None
+    if example.fixed is None:
+        assert offered == [], "an offered fix needs a fixed block behind the bad one"
+        return
+    if page.fix is Applicability.SAFE:
+        assert any(fix.applicability is Applicability.SAFE for fix in offered) or "unsafe" in page.path.read_text()
+    settings = settings_for(example, select=[page.code])
+    for name, text in example.fixed.files.items():
+        once = repaired(load_source(folder / name), settings)
+        assert once.source.text == text
+        again = repaired(once.source, settings)
+        assert again.source.text == text
+        assert not again.applied
 
 
 def settings_for(example: Example, **more: object) -> Settings:
@@ -36,73 +101,12 @@ def findings(folder: Path, settings: Settings, *, gate: bool = True) -> list[Fin
     return found
 
 
+def run_findings(folder: Path, settings: Settings) -> list[Finding]:
+    result = run.check([str(folder)], settings)
+    assert not result.problems, result.problems
+    return sorted(result.findings, key=lambda finding: (Path(finding.filename), finding.sort_key))
+
+
 def repaired(source: Source, settings: Settings) -> Fixed:
     projects = Projects()
     return fix_source(source, lambda s: lint(s, settings, projects).findings, unsafe=True, parses=parses)
-
-
-@pytest.mark.parametrize(("page", "example"), CASES)
-def test_example_says_what_its_page_says(page: Page, example: Example, tmp_path: Path) -> None:
-    example.write(tmp_path)
-    settings = settings_for(example, select=[page.code])
-    found = findings(tmp_path, settings)
-    said = {(str(Path(f.filename).relative_to(tmp_path)), f.cell, f.location.row, f.code, f.message) for f in found}
-    wanted = {(mark.file, mark.cell, mark.row, mark.code, mark.message) for mark in example.marks if not mark.todo}
-    assert said == wanted
-    assert bool(wanted) == any(not mark.todo for mark in example.marks)
-    for mark in example.marks:
-        if mark.tier:
-            tiers = {
-                f.tier.value
-                for f in found
-                if (f.cell, f.location.row, f.message) == (mark.cell, mark.row, mark.message)
-            }
-            assert tiers == {mark.tier}
-    if example.kind == "bad":
-        assert example.marks, "a bad example needs a mark"
-
-
-@pytest.mark.parametrize(("page", "example"), CASES)
-def test_gate_hides_nothing(page: Page, example: Example, tmp_path: Path) -> None:
-    example.write(tmp_path)
-    settings = settings_for(example)
-    assert findings(tmp_path, settings) == findings(tmp_path, settings, gate=False)
-
-
-@pytest.mark.parametrize(("page", "example"), [case for case in CASES if case.values[1].kind == "good"])
-def test_good_example_is_clean_of_every_rule(page: Page, example: Example, tmp_path: Path) -> None:
-    example.write(tmp_path)
-    loud = [finding for finding in findings(tmp_path, settings_for(example)) if finding.counts]
-    assert loud == []
-
-
-@pytest.mark.parametrize(("page", "example"), [case for case in CASES if case.values[1].kind == "bad"])
-def test_fix_gives_the_fixed_example(page: Page, example: Example, tmp_path: Path) -> None:
-    example.write(tmp_path)
-    settings = settings_for(example, select=[page.code])
-    offered = [finding.fix for finding in findings(tmp_path, settings) if finding.fix]
-    if page.fix is None:
-        assert example.fixed is None
-        assert offered == []
-        return
-    if example.fixed is None:
-        assert offered == [], "an offered fix needs a fixed block behind the bad one"
-        return
-    if page.fix is Applicability.SAFE:
-        assert any(fix.applicability is Applicability.SAFE for fix in offered) or "unsafe" in page.path.read_text()
-    for name, text in example.fixed.files.items():
-        once = repaired(load_source(tmp_path / name), settings)
-        assert once.source.text == text
-        again = repaired(once.source, settings)
-        assert again.source.text == text
-        assert not again.applied
-
-
-def test_run_and_lint_agree(tmp_path: Path) -> None:
-    """The pages are judged through `lint`; a whole run over the files of an example says the same."""
-    for number, case in enumerate(case for case in CASES if case.values[1].kind == "bad"):
-        example: Example = case.values[1]
-        example.write(tmp_path / str(number))
-        result = run.check([str(tmp_path / str(number))], settings_for(example, notes=True))
-        found = {(finding.code, finding.message) for finding in result.findings}
-        assert found >= {(mark.code, mark.message) for mark in example.marks if not mark.todo}
