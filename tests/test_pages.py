@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from rulebook import Example, Mark, examples
+from rulebook import Example, examples
 
 from lightlint import run
 from lightlint.check import Check
@@ -57,14 +57,11 @@ def test_example_says_what_its_page_says(page: Page, example: Example, tmp_path:
 
 def assert_marked(example: Example, found: Sequence[Finding], folder: Path) -> None:
     """The marks of an example are the findings in it, and their tiers where they say them."""
-
-    def place(f: Finding) -> Mark:
-        name = str(Path(f.filename).relative_to(folder))
-        return Mark(name, f.location.row, f.code, f.message, cell=f.cell)
-
-    wanted = {Mark(m.file, m.row, m.code, m.message, cell=m.cell): m.tier for m in example.marks if not m.todo}
-    assert {place(finding) for finding in found} == set(wanted)
-    assert {(place(f), f.tier.value) for f in found if wanted[place(f)]} == {each for each in wanted.items() if each[1]}
+    said = {(str(Path(f.filename).relative_to(folder)), f.cell, f.location.row, f.code, f.message): f for f in found}
+    wanted = {(m.file, m.cell, m.row, m.code, m.message): m.tier for m in example.marks if not m.todo}
+    assert said.keys() == wanted.keys()
+    tiers = {place: tier for place, tier in wanted.items() if tier}
+    assert {place: said[place].tier.value for place in tiers} == tiers
     assert bool(example.marks) == (example.kind == "bad"), "a bad example needs a mark"
 
 
