@@ -15,10 +15,9 @@ from lightlint.confirm.launch.home import home
 from lightlint.confirm.launch.signals import Interrupted, interruptible
 from lightlint.confirm.launch.target import CommandError, parse
 from lightlint.confirm.reports.report import Report
-from lightlint.confirm.verdict import Outcome
 from lightlint.settings import load as load_settings
 
-CLEAN, CONFIRMED, FAILED = 0, 1, 2
+CLEAN, FAULTY, FAILED = 0, 1, 2
 FORMATS = ("text", "json", "html")
 
 
@@ -26,8 +25,8 @@ def main(arguments: Sequence[str]) -> int:
     """Run `lightlint confirm`.
 
     Returns:
-        1 where a finding is confirmed, 0 where none is, 2 where lightlint failed or was used wrongly, 128 and the
-        signal's number where it was told to end.
+        1 where a finding is confirmed, the run showed a fault or failed, 0 where none of it is, 2 where lightlint failed
+        or was used wrongly, 128 and the signal's number where it was told to end.
     """
     ours, words = before_command(arguments)
     options = _parser().parse_args(ours)
@@ -63,7 +62,7 @@ def _report(options: argparse.Namespace, words: Sequence[str], line: str) -> tup
 
 
 def _status(report: Report) -> int:
-    return CONFIRMED if any(each.verdict.outcome is Outcome.CONFIRMED for each in report.judged) else CLEAN
+    return FAULTY if report.failed else CLEAN
 
 
 def _failed(message: str) -> int:

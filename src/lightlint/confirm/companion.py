@@ -19,8 +19,10 @@ from lightlint.confirm import plan as plans
 from lightlint.confirm import records
 from lightlint.confirm.boot import session as sessions
 from lightlint.confirm.boot.callback import make_callback
+from lightlint.confirm.boot.exits import tell_exception
 from lightlint.confirm.claims import Suspicion, meters, suspicions, targets
-from lightlint.confirm.judge import judge
+from lightlint.confirm.judge import judge, unnamed
+from lightlint.confirm.observed import observe
 from lightlint.confirm.reports import text
 from lightlint.confirm.reports.report import Judged, Report
 from lightlint.settings import load as load_settings
@@ -83,7 +85,7 @@ class Companion:
         if self._session is None or self._directory is None:
             return
         if error is not None:
-            sessions.tell_exception(self._session, error)
+            tell_exception(self._session, error)
             self._session.reason = "exception"
         sessions.stop(self._session)
         self._session = None
@@ -110,10 +112,12 @@ class Companion:
 
     def _finish(self, directory: Path, *, raised: bool) -> None:
         run = replace(records.read(directory), ended="raised" if raised else "finished")
-        verdicts = judge((each.claim for each in self._found), run)
+        observed = observe(run)
+        verdicts = judge((each.claim for each in self._found), run, observed=observed)
         judged = tuple(map(Judged, (each.finding for each in self._found), verdicts))
         command = shlex.join(["python", *sys.argv])
-        self.report = Report(command, f"lightlint confirm -- {command}", run, judged)
+        told = unnamed(observed, (each.claim for each in self._found), verdicts)
+        self.report = Report(command, f"lightlint confirm -- {command}", run, judged, told)
         shutil.rmtree(directory, ignore_errors=True)
         if not self._quiet:
             sys.stderr.write(text.render(self.report))

@@ -14,11 +14,12 @@ from typing import Any
 from lightlint.confirm import claims, determinism, kept, records
 from lightlint.confirm import plan as plans
 from lightlint.confirm.claims import Suspicion
-from lightlint.confirm.judge import judge
+from lightlint.confirm.judge import judge, unnamed
 from lightlint.confirm.launch import injection, notebook, ranks, sandbox
 from lightlint.confirm.launch.home import Home
 from lightlint.confirm.launch.start import Ending, Start, run
 from lightlint.confirm.launch.target import Command, CommandError
+from lightlint.confirm.observed import observe
 from lightlint.confirm.plan import Limits, Plan
 from lightlint.confirm.probes import all_probes
 from lightlint.confirm.records import Run
@@ -90,7 +91,7 @@ class _Rehearsal:
             str(folder),
             str(scratch),
             claims.targets(self.found),
-            tuple(sorted({*claims.meters(self.found), "files"})),
+            tuple(sorted({*claims.meters(self.found), "files", "collectives"})),
             Limits(self.options.epochs, self.options.batches),
             self.options.devices,
             notebook=self.command.is_notebook or bool(self.path),
@@ -147,7 +148,7 @@ def _further(found: Sequence[Suspicion], options: Options, seen: Run) -> dict[st
     probes = [(each.claim, all_probes()[each.claim.probe]) for each in found if each.claim.probe in all_probes()]
     runs: dict[str, dict[str, Any]] = {}
     timed = {meter for _, probe in probes if probe.timed for meter in ("loaders", *probe.meters)}
-    if timed and options.timing:
+    if timed and options.timing and seen.is_whole:
         limits = Limits(options.epochs, max(options.batches, _TIMED_BATCHES))
         runs[_TIMED] = {"meters": tuple(sorted(timed)), "limits": limits}
     for claim, probe in probes:
@@ -156,7 +157,7 @@ def _further(found: Sequence[Suspicion], options: Options, seen: Run) -> dict[st
             meters = {"loaders", "inject", *probe.meters} - {"lines"}
             where = {"inject": claim.index, "inject_rank": min(1, seen.world - 1), "targets": (target,)}
             runs[f"{_INJECTED}{claim.index}"] = {"meters": tuple(sorted(meters)), **where}
-    for number in (1, 2, 3) if options.determinism else ():
+    for number in (1, 2, 3) if options.determinism and seen.is_whole else ():
         seed = {"seed": _SEED, "deterministic": number == 3, "targets": ()}
         runs[f"{_SEEDED}{number}"] = {"meters": ("loaders", "parameters"), **seed}
     return {name: {"trace": False, **changes} for name, changes in runs.items()}
@@ -221,10 +222,11 @@ def _judged(command: str, line: str, found: Sequence[Suspicion], folders: Sequen
     runs = {name: records.read(*(folder / name for folder in folders if (folder / name).is_dir())) for name in names}
     seen = records.read(*folders)
     injected = {int(name.removeprefix(_INJECTED)): each for name, each in runs.items() if name.startswith(_INJECTED)}
-    verdicts = judge((each.claim for each in found), seen, timed=runs.get(_TIMED), injected=injected)
+    observed, about = observe(seen), [each.claim for each in found]
+    verdicts = judge(about, seen, timed=runs.get(_TIMED), injected=injected, observed=observed)
     judged = tuple(map(Judged, (each.finding for each in found), verdicts))
     seeded = [runs.get(f"{_SEEDED}{number}") for number in (1, 2, 3)]
-    report = Report(command, line, seen, judged)
+    report = Report(command, line, seen, judged, unnamed(observed, about, verdicts))
     if seeded[0] is None or seeded[1] is None:
         return report
     return dataclasses.replace(report, determinism=determinism.compare(seeded[0], seeded[1], seeded[2]))

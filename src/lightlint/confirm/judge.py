@@ -2,27 +2,62 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from textwrap import shorten
 
+from lightlint.confirm.observed.observation import Observation
 from lightlint.confirm.probes import all_probes
-from lightlint.confirm.probes.probe import Probe, hits
+from lightlint.confirm.probes.probe import Probe, confirmed, hits, through
 from lightlint.confirm.records import Run
 from lightlint.confirm.verdict import Claim, Outcome, Verdict
 
+_LONGEST = 160  # characters of an error's message
 _EARLY = {"interrupted", "killed", "timed out"}  # ends that leave what was not seen unproven
 
 
 def judge(
-    claims: Iterable[Claim], run: Run, *, timed: Run | None = None, injected: Mapping[int, Run] | None = None
+    claims: Iterable[Claim],
+    run: Run,
+    *,
+    timed: Run | None = None,
+    injected: Mapping[int, Run] | None = None,
+    observed: Sequence[Observation] = (),
 ) -> tuple[Verdict, ...]:
     """The verdict for each claim, in order.
 
     Args:
         timed: the same command without line tracing, for probes that measure time.
         injected: by claim, the runs in which its `try` was made to fail.
+        observed: what the run itself showed.
     """
-    return tuple(verdict(claim, run, timed=timed, injected=(injected or {}).get(claim.index)) for claim in claims)
+    return tuple(
+        _with_observed(
+            claim, run, verdict(claim, run, timed=timed, injected=(injected or {}).get(claim.index)), observed
+        )
+        for claim in claims
+    )
+
+
+def unnamed(
+    observed: Iterable[Observation], claims: Iterable[Claim], verdicts: Iterable[Verdict]
+) -> tuple[Observation, ...]:
+    """What the run showed, without what a confirmed finding says already; what ended the run is told in any case."""
+    named = [claim for claim, each in zip(claims, verdicts, strict=True) if each.outcome is Outcome.CONFIRMED]
+    return tuple(each for each in observed if each.is_first or not any(_names(claim, each) for claim in named))
+
+
+def _names(claim: Claim, observation: Observation) -> bool:
+    """Whether a finding is about what the run showed: at one of its lines, and of a kind with it."""
+    return claim.probe in observation.probes and through(observation.places, claim)
+
+
+def _with_observed(claim: Claim, run: Run, found: Verdict, observed: Sequence[Observation]) -> Verdict:
+    """What the run itself showed on a finding's line confirms it."""
+    shown = next((each for each in observed if each.is_fault and _names(claim, each)), None)
+    if shown is None or found.outcome is Outcome.CONFIRMED:
+        return found
+    return confirmed(run, "; ".join((shown.message, *shown.details)), found.numbers)
 
 
 def verdict(claim: Claim, run: Run, *, timed: Run | None = None, injected: Run | None = None) -> Verdict:
@@ -35,8 +70,7 @@ def verdict(claim: Claim, run: Run, *, timed: Run | None = None, injected: Run |
     if not run.started:
         return _not_checked(run, _unstarted(run))
     if probe.inject and injected is None:
-        reason = "shows only when its `try` fails: add `--inject`"
-        return _proven(Verdict(Outcome.NOT_OBSERVABLE, reason, run.scope), run)
+        return _proven(_advised(run, "shows only when its `try` fails: add `--inject`"), run)
     if injected is not None:
         found = _proven(_judged(claim, injected, injected, probe), injected)
         return replace(found, scope=f"{found.scope}, injected")
@@ -70,8 +104,7 @@ def _judged(claim: Claim, run: Run, timed: Run | None, probe: Probe) -> Verdict:
     if run.world < probe.ranks:
         return _too_few(run, probe)
     if probe.timed and timed is None:
-        reason = "shows only in a run without line tracing: leave out `--no-timing`"
-        return Verdict(Outcome.NOT_OBSERVABLE, reason, run.scope)
+        return _advised(run, "shows only in a run without line tracing: leave out `--no-timing`")
     try:
         if probe.needs_lines and not hits(claim, run):
             return _unreached(claim, run, probe)
@@ -83,13 +116,18 @@ def _judged(claim: Claim, run: Run, timed: Run | None, probe: Probe) -> Verdict:
 def _too_few(run: Run, probe: Probe) -> Verdict:
     """Why there were not as many ranks as the fault needs."""
     if len(run.ranks) < probe.ranks:
-        return Verdict(
-            Outcome.NOT_OBSERVABLE, f"shows on {probe.ranks} ranks only: add `--devices {probe.ranks}`", run.scope
-        )
+        return _advised(run, f"shows on {probe.ranks} ranks only: add `--devices {probe.ranks}`")
     if run.ended not in {"finished", "cut"}:
         return _not_checked(run, f"the run {_how(run)} before its ranks made a process group")
     reason = f"its {len(run.ranks)} ranks trained alone: the script makes no process group"
     return Verdict(Outcome.NOT_OBSERVABLE, reason, run.scope)
+
+
+def _advised(run: Run, advice: str) -> Verdict:
+    """What another run would show; no advice for one that failed, which the next would do, too."""
+    if not run.is_whole:
+        return _not_checked(run, f"the run {_how(run)}")
+    return Verdict(Outcome.NOT_OBSERVABLE, advice, run.scope)
 
 
 def _unreached(claim: Claim, run: Run, probe: Probe) -> Verdict:
@@ -118,9 +156,10 @@ def _failed_meter(probe: Probe, run: Run) -> str:
 
 
 def _how(run: Run) -> str:
-    errors = [event for _, event in run.each("exception")]
-    if run.ended == "raised" and errors:
-        return f"raised {errors[0]['type']}: {errors[0]['message'].splitlines()[0] if errors[0]['message'] else ''}".strip()
+    first = min((event for _, event in run.each("exception")), key=lambda event: event.time, default=None)
+    if run.ended == "raised" and first is not None:
+        message = shorten(next(iter(first["message"].strip().splitlines()), ""), _LONGEST, placeholder=" ...")
+        return f"raised {first['type']}: {message}".removesuffix(": ")
     return f"was {run.ended}" if run.ended in {"interrupted", "killed"} else run.ended
 
 

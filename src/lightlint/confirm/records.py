@@ -5,10 +5,12 @@ Every event has `kind`, `time` (seconds of the host's monotonic clock) and `step
 | kind | written by | further fields |
 |---|---|---|
 | start | boot | schema, host, pid, parent, forked, spawned, rank, world, argv, python |
+| joining | boot | places: a process group is about to be made |
 | rank | boot | rank, world, backend |
 | package | boot | name, version |
 | end | boot | reason: finished, cut, exit, exception; steps, batches |
-| exception | boot | type, message, frames: [file, line, function] from the user's outermost to the innermost, causes: the errors behind it |
+| exception | boot | type, message, frames: [file, line, function] from the user's outermost to the innermost, places: the user's own, innermost first, causes: the errors behind it |
+| exit | boot | name: `sys.exit`, `os._exit` or `exit`, code, places |
 | meter-error | any | meter, message |
 | write | files | path, what: file or directory, mode, places, locked: whether a lock of threads was held |
 | written | files | path, lines, distinct: what a file that was written holds at the end |
@@ -52,7 +54,7 @@ Every event has `kind`, `time` (seconds of the host's monotonic clock) and `step
 | worker | rng | when: begin or end of a loader's worker, worker, group: its pass, initialised, generators and states: {name: checksum}, source: where its data set's class stands |
 | loss | losses | number, value, graph (checksum of the operations behind it), nodes, rise: {device: MiB since the pass before}, device, anomaly |
 | collective | collectives | number, name, shape, whole: of all ranks, items and distinct tensors of a list, places |
-| exchange | collectives | when: forward or backward, model, wanted: whether DDP is to exchange gradients, grad, buffers: whether it broadcasts some, places |
+| exchange | collectives | when: forward or backward, model, wanted: whether DDP is to exchange gradients, grad, buffers: whether it broadcasts some, regroups: whether its second forward pass agrees on an order of gradients, whole: of all ranks, joined: inside `join`, places |
 | attributes | holders | module, data_module: names of their attributes when training starts |
 | warning | warnings | category, message, places |
 | saved | checkpoints | path, error: why `weights_only=True` refuses it, places |
@@ -60,7 +62,8 @@ Every event has `kind`, `time` (seconds of the host's monotonic clock) and `step
 | timed-call | times | number, skipped, seconds, since (seconds from the call before), behind_skipped, peak: {device: MiB}, places |
 | injected | inject | finding, row, type: an error was raised there |
 | nondeterministic | seed | operation, file, line: torch says that it is not deterministic |
-| pass-end | loaders | loader, pass, batches, cut |
+| pass-end | loaders | loader, number, batches, cut |
+| pass-left | loaders | loader, number, batches, steps, places: the program left the loop over the loader there |
 """
 
 from __future__ import annotations
@@ -68,7 +71,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -109,6 +112,11 @@ class Process:
     def key(self) -> tuple[str, int]:
         """Host and process number."""
         return str(self.start.get("host", "")), int(self.start.get("pid", 0))
+
+    @property
+    def name(self) -> str:
+        """The name of its records."""
+        return "-".join(map(str, self.key))
 
     @cached_property
     def rank(self) -> int | None:
@@ -166,6 +174,8 @@ class Run:
         ended: finished, cut, raised, stalled, timed out, interrupted, killed or failed to start.
         status: exit status of the command, None where it was ended from outside.
         stacks: for each rank (or process) that stalled, the stack of its threads.
+        standing: the user's frames of these stacks, (file, row, function) innermost first, by the name of the process.
+        gone: by the name of the process, when it was noticed that it is gone, and the status that its parent got.
         written: files the run wrote, below the project.
         incomplete: why records are missing, empty where none are.
         notes: what else is to be told of the run.
@@ -175,6 +185,8 @@ class Run:
     ended: str = "finished"
     status: int | None = 0
     stacks: Mapping[str, str] | None = None
+    standing: Mapping[str, Sequence[Sequence[Any]]] = field(default_factory=dict)
+    gone: Mapping[str, tuple[float, int | None]] = field(default_factory=dict)
     written: tuple[str, ...] = ()
     incomplete: str = ""
     notes: tuple[str, ...] = ()
@@ -211,6 +223,11 @@ class Run:
                 yield rank, event
 
     @property
+    def is_whole(self) -> bool:
+        """Whether it came to its end, or to where it was to be cut."""
+        return self.ended in {"finished", "cut"}
+
+    @property
     def started(self) -> bool:
         """Whether any process wrote a record: `python -I` and other interpreters do not."""
         return bool(self.processes)
@@ -235,6 +252,8 @@ def read(*directories: str | Path) -> Run:
         about.get("ended", "finished"),
         about.get("status", 0),
         about.get("stacks"),
+        about.get("standing", {}),
+        about.get("gone", {}),
         tuple(about.get("written", ())),
         about.get("incomplete", ""),
         tuple(about.get("notes", ())),

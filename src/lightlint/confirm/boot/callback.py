@@ -49,7 +49,7 @@ def make_callback(package: str) -> Any:
         def on_exception(self, trainer: Any, pl_module: Any, exception: BaseException) -> None:
             lightning.leave()
             if self._session:
-                from lightlint.confirm.boot.session import tell_exception
+                from lightlint.confirm.boot.exits import tell_exception
 
                 tell_exception(self._session, exception)
 

@@ -11,14 +11,13 @@ import platform
 import signal
 import socket
 import sys
-import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import ModuleType, TracebackType
+from types import ModuleType
 from typing import Any
 
-from lightlint.confirm.boot import lightning
+from lightlint.confirm.boot import exits, lightning
 from lightlint.confirm.boot.guard import Guard
 from lightlint.confirm.boot.imports import when_imported
 from lightlint.confirm.boot.recorder import Recorder
@@ -55,6 +54,7 @@ class Session:
         in_trainer: called with a hook's name, the Trainer and its module at the points of Lightning's loops.
         at_end: called once before the process ends.
         reason: how the process ended.
+        is_rank: whether it joined a process group.
     """
 
     plan: Plan
@@ -67,6 +67,7 @@ class Session:
     at_end: list[Callable[[], None]] = field(default_factory=list)
     guards: list[Guard] = field(default_factory=list)
     reason: str = "finished"
+    is_rank: bool = False
 
     def guard(self, meter: str) -> Guard:
         """A guard for a meter's functions; what they cost is recorded at the end."""
@@ -100,7 +101,7 @@ def start(plan: Plan) -> Session:
     _tell_start(session, forked=False)
     os.register_at_fork(after_in_child=lambda: _tell_start(session, forked=True))
     atexit.register(session.end)
-    _watch_exceptions(session)
+    exits.install(session)
     _answer_signals(plan)
     for package in PACKAGES:
         session.on_import("packages", package, lambda module: _tell_version(session, module))
@@ -144,6 +145,7 @@ def install(session: Session) -> None:
 def _tell_start(session: Session, *, forked: bool) -> None:
     rank = os.environ.get("RANK", os.environ.get("LOCAL_RANK"))
     command = [*getattr(sys, "orig_argv", sys.argv)]
+    session.is_rank = False
     session.record.emit(
         "start",
         schema=SCHEMA,
@@ -161,53 +163,6 @@ def _tell_start(session: Session, *, forked: bool) -> None:
 
 def _tell_version(session: Session, module: ModuleType) -> None:
     session.record.emit("package", name=module.__name__, version=str(getattr(module, "__version__", "")))
-
-
-def _watch_exceptions(session: Session) -> None:
-    shown = sys.excepthook
-
-    def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-        tell_exception(session, error)
-        session.reason = "exception"
-        shown(kind, error, trace)
-
-    sys.excepthook = hook
-
-
-def tell_exception(session: Session, error: BaseException) -> None:
-    """Record an exception with the frames it came through; a later call for the same one adds nothing."""
-    if getattr(error, "__lightlint_told__", False):
-        return
-    frames = [
-        [str(Path(frame.filename).absolute()), frame.lineno, frame.name]
-        for frame in traceback.extract_tb(error.__traceback__)
-    ]
-    session.record.emit(
-        "exception",
-        type=type(error).__name__,
-        message=_both_ends(str(error), 1000),
-        frames=frames[-40:],
-        causes=list(_causes(error)),
-    )
-    try:
-        error.__lightlint_told__ = True  # type: ignore[attr-defined]
-    except AttributeError:  # an exception with slots is told twice
-        return
-
-
-def _both_ends(text: str, length: int) -> str:
-    """The begin and the end of a text: what a child process raised stands at the end of what its parent does."""
-    return text if len(text) <= 2 * length else f"{text[:length]} ... {text[-length:]}"
-
-
-def _causes(error: BaseException) -> Iterator[str]:
-    """What the errors behind an error say, the nearest first: those it was raised from or while handling."""
-    seen = {id(error)}
-    behind = error.__cause__ or error.__context__
-    while behind is not None and id(behind) not in seen and len(seen) < 10:
-        seen.add(id(behind))
-        yield f"{type(behind).__name__}: {behind}"[:500]
-        behind = behind.__cause__ or behind.__context__
 
 
 def _answer_signals(plan: Plan) -> None:

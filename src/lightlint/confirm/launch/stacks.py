@@ -24,8 +24,11 @@ _OWN_PACKAGE = f"{Path(__file__).parents[2]}/"
 _MOST = 12  # frames of libraries that are shown
 
 
-def ask(records: Path) -> Mapping[str, str]:
-    """The main thread's stack of each rank (or process), the innermost frame first, as it stands now.
+Stacks = Mapping[Path, str]
+
+
+def ask(records: Path) -> Stacks:
+    """The main thread's stack of each rank (or process), the innermost frame first, as it stands now; by its file.
 
     Only processes that said where they write are asked: the signal would end others.
     """
@@ -38,18 +41,35 @@ def ask(records: Path) -> Mapping[str, str]:
     while time.monotonic() < until and any(_size(path) == size for path, size in asked.values()):
         time.sleep(0.05)
     time.sleep(0.05)  # the rest of a dump that has begun
-    found = {name: _main_thread(*asked[process]) for process in asked if (name := _name(asked[process][0], process))}
-    told = {name: stack for name, stack in found.items() if _says_something(name, stack)}
+    found = {path: _main_thread(path, size) for path, size in asked.values()}
+    return {path: stack for path, stack in found.items() if _says_something(_name(path), stack)}
+
+
+def named(standing: Stacks) -> dict[str, str]:
+    """The stacks as they are shown, by rank (or process)."""
+    told = {_name(path): shown(stack) for path, stack in standing.items()}
     return dict(sorted(told.items(), key=lambda item: (len(item[0]), item[0])))
+
+
+def places(standing: Stacks) -> dict[str, list[tuple[str, int, str]]]:
+    """The user's frames of each process, innermost first, by the name of its records."""
+    found = {path.stem: [frame for frame in _frames(stack) if _is_users(frame[0])] for path, stack in standing.items()}
+    return {name: [(file, int(row), function) for file, row, function in frames] for name, frames in found.items()}
+
+
+def _is_users(file: str) -> bool:
+    return not _INSTALLED.match(file)
 
 
 def _says_something(name: str, stack: str) -> bool:
     """Whether a stack is a rank's, or that of a worker which runs the user's code rather than waits for work."""
+    if not name:
+        return False
     if name.startswith("rank"):
         return bool(stack)
     child = [file for file, _, _ in _frames(stack)]
     at = next((number for number, file in enumerate(child) if _CHILD.search(file)), len(child))
-    return any(not _INSTALLED.match(file) for file in child[:at])
+    return any(map(_is_users, child[:at]))
 
 
 def _size(path: Path) -> int:
@@ -63,9 +83,9 @@ def _main_thread(path: Path, offset: int) -> str:
         return _THREAD.split(file.read())[-1]
 
 
-def _name(path: Path, process: int) -> str:
+def _name(path: Path) -> str:
     """`rank 0`, or `process 4711` for a worker and where there are no ranks; empty for a launcher's agent."""
-    name = f"process {process}"
+    name = f"process {path.stem.rpartition('-')[2]}"
     with contextlib.suppress(OSError), path.with_suffix(SUFFIX).open(encoding="utf-8") as lines:
         for line in lines:
             if '"kind": "rank"' not in line and '"kind": "start"' not in line:
@@ -82,8 +102,8 @@ def _name(path: Path, process: int) -> str:
 def shown(stack: str) -> str:
     """A stack as it is shown: the user's own frames first, then those of the libraries they stand in, innermost first."""
     frames = _frames(stack)
-    own = [f"{_short(file)}:{row} in {function}" for file, row, function in frames if not _INSTALLED.match(file)]
-    others = [f"  {_short(file)}:{row} in {function}" for file, row, function in frames if _INSTALLED.match(file)]
+    own = [f"{_short(file)}:{row} in {function}" for file, row, function in frames if _is_users(file)]
+    others = [f"  {_short(file)}:{row} in {function}" for file, row, function in frames if not _is_users(file)]
     return "\n".join([*own, *others[:_MOST]])
 
 

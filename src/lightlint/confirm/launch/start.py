@@ -11,9 +11,11 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from lightlint.confirm import records
 from lightlint.confirm.launch import stacks
+from lightlint.confirm.launch.deaths import Deaths
 from lightlint.confirm.launch.home import Home
 from lightlint.confirm.launch.processes import end_all
 from lightlint.confirm.launch.progress import Progress
@@ -59,6 +61,8 @@ class Ending:
     """How a run went, as `records.Run` spells it.
 
     Attributes:
+        standing: the user's frames in which each process stood, by the name of its records.
+        gone: when and how each process went, by the name of its records.
         incomplete: why records are missing, empty where none are.
         number: of the signal that told lightlint to end, 0 where none did.
     """
@@ -66,6 +70,8 @@ class Ending:
     ended: str
     status: int | None = None
     stacks: Mapping[str, str] = field(default_factory=dict)
+    standing: Mapping[str, Any] = field(default_factory=dict)
+    gone: Mapping[str, Any] = field(default_factory=dict)
     written: tuple[str, ...] = ()
     incomplete: str = ""
     number: int = 0
@@ -143,23 +149,25 @@ def run(start: Start, plan_file: Path, scratch: Path, home: Home) -> Ending:
 
 def _watched(process: subprocess.Popen[bytes], folder: Path, start: Start) -> Ending:
     began = looked = time.monotonic()
-    progress = Progress(folder, start.stall, began)
+    progress, deaths = Progress(folder, start.stall, began), Deaths(folder)
     while process.poll() is None:
         now = time.monotonic()
+        deaths.look(now)
         if now - began > start.timeout:
-            return Ending("timed out", stacks=_shown(stacks.ask(folder)))
+            return _stood("timed out", stacks.ask(folder), deaths)
         if now - looked >= _LOOK:
             looked = now
             if progress.stalled(now):
                 standing = _standing_still(folder)
                 if standing is not None and process.poll() is None:
-                    return Ending("stalled", stacks=_shown(standing))
+                    return _stood("stalled", standing, deaths)
                 progress.resume(time.monotonic())
         time.sleep(_POLL)
-    return _ended(process.returncode, folder)
+    deaths.look(time.monotonic())
+    return replace(_ended(process.returncode, folder), gone=deaths.found)
 
 
-def _standing_still(folder: Path) -> Mapping[str, str] | None:
+def _standing_still(folder: Path) -> stacks.Stacks | None:
     """The stacks of all processes if they are the same after a while, else None."""
     before = stacks.ask(folder)
     time.sleep(_AGAIN)
@@ -167,8 +175,8 @@ def _standing_still(folder: Path) -> Mapping[str, str] | None:
     return after if before == after else None
 
 
-def _shown(standing: Mapping[str, str]) -> dict[str, str]:
-    return {name: stacks.shown(stack) for name, stack in standing.items()}
+def _stood(ended: str, standing: stacks.Stacks, deaths: Deaths) -> Ending:
+    return Ending(ended, stacks=stacks.named(standing), standing=stacks.places(standing), gone=deaths.found)
 
 
 def _ended(status: int, folder: Path) -> Ending:

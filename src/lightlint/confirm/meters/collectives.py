@@ -1,6 +1,6 @@
 """Which collectives each rank calls, in order, and from which of the user's lines.
 
-What DDP's reducer and other C++ code exchange is not seen: the calls of `torch.distributed` are.
+What C++ code exchanges is not seen: the calls of `torch.distributed` are, and where DDP decides to exchange.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from lightlint.confirm.boot.guard import is_quiet
 from lightlint.confirm.meters.frames import places
+from lightlint.confirm.meters.numbers import Numbers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,8 +40,9 @@ _NAMES = (
     "all_to_all_single",
     "barrier",
     "monitored_barrier",
+    "new_group",
 )
-_MOST = 400
+_MOST = 20_000  # of each process; who looks for the first difference needs them all
 _thread = threading.local()
 
 
@@ -57,10 +59,11 @@ class _Collectives:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._number = 0
-        self._models: list[Any] = []
+        self._models = Numbers()
         self._guard = session.guard("collectives")
         self._tell = self._guard(self._told)
         self._tell_sync = self._guard(self._told_sync)
+        self._tell_made = self._guard(self._told_made)
 
     def watch(self, distributed: ModuleType) -> None:
         core = sys.modules.get("torch.distributed.distributed_c10d")
@@ -110,9 +113,19 @@ class _Collectives:
         )
 
     def watch_ddp(self, module: ModuleType) -> None:
-        """Whether gradients are to be exchanged, at each forward pass of DDP and at each backward pass."""
+        """Whether gradients are to be exchanged, at each forward pass of DDP and at each backward pass.
+
+        The constructor exchanges, too: it compares the ranks' parameters.
+        """
         ddp: Any = module.DistributedDataParallel
-        forward = ddp.forward
+        forward, construct = ddp.forward, ddp.__init__
+
+        @wraps(construct)
+        def __init__(model: Any, *args: Any, **kwargs: Any) -> None:
+            self._tell_made(construct, model, args, kwargs)
+            construct(model, *args, **kwargs)
+
+        ddp.__init__ = __init__
 
         @wraps(forward)
         def watched(model: Any, *args: Any, **kwargs: Any) -> Any:
@@ -124,23 +137,37 @@ class _Collectives:
         run = torch.autograd.backward
 
         def backward(*args: Any, **kwargs: Any) -> Any:
-            for model in self._models:
+            for _, model in self._models.living():
                 self._tell_sync("backward", model)
             return run(*args, **kwargs)
 
         torch.autograd.backward = backward
 
+    def _told_made(self, construct: Callable[..., Any], model: Any, args: Any, kwargs: Any) -> None:
+        given = inspect.signature(construct).bind_partial(model, *args, **kwargs).arguments
+        group = given.get("process_group")
+        self._session.record.emit(
+            "collective",
+            number=self._number,
+            name="DistributedDataParallel",
+            shape=None,
+            whole=given.get("device_mesh") is None and (group is None or _is_whole(group)),
+            items=0,
+            distinct=0,
+            places=places(sys._getframe(2)),
+        )
+
     def _told_sync(self, when: str, model: Any) -> None:
-        if not any(each is model for each in self._models):
-            self._models.append(model)
-        number = next(at for at, each in enumerate(self._models) if each is model)
         self._session.record.emit(
             "exchange",
             when=when,
-            model=number,
+            model=self._models.of(model),
             wanted=bool(model.require_backward_grad_sync),
             grad=sys.modules["torch"].is_grad_enabled(),
             buffers=bool(getattr(model, "will_sync_module_buffers", bool)()),
+            regroups=not model.find_unused_parameters or bool(getattr(model, "static_graph", False)),
+            whole=_is_whole(model.process_group),
+            joined=bool(getattr(getattr(model, "_join_config", None), "enable", False)),
             places=places(sys._getframe(2)),
         )
 

@@ -44,6 +44,7 @@ class _Loaders:
         self._note = guard(self._noted)
         self._tell_pass = guard(self._pass)
         self.tell_batch = guard(self._batch)
+        self.tell_left = guard(self._abandoned)
 
     def watch(self, module: ModuleType) -> None:
         loader_class = module.DataLoader
@@ -80,6 +81,21 @@ class _Loaders:
             self._trained[id(loader)] = self._trained.get(id(loader), 0) + 1
         self._session.record.emit(
             "pass-end", loader=self.number(loader), number=self.pass_of(loader), batches=batches, cut=was_cut
+        )
+
+    def _abandoned(self, loader: Any, number: int, batches: int, steps: int) -> None:
+        """The program left a pass. As long as one that is cut it counts as one: ranks that were cut there are as far."""
+        if lightning.fitting() or self._session.reason == "cut":  # Lightning's loops end by their own limits
+            return
+        if steps >= self._session.plan.limits.batches:
+            self._trained[id(loader)] = self._trained.get(id(loader), 0) + 1
+        self._session.record.emit(
+            "pass-left",
+            loader=self.number(loader),
+            number=number,
+            batches=batches,
+            steps=steps,
+            places=places(sys._getframe(2)),
         )
 
     def enough(self, drawn: int, steps: int, backwards: int) -> bool:
@@ -137,6 +153,7 @@ class _Drawing:
         self._drawn = 0
         self._told = 0.0  # seconds that telling of the batch before took
         self._open = True
+        self._number = loaders.pass_of(loader)
         clock = loaders.session.clock
         self._steps, self._backwards = clock.steps, clock.backwards
 
@@ -148,6 +165,13 @@ class _Drawing:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
+
+    def __del__(self) -> None:
+        """The loop that held it lets go: by `break`, `return` or an error, in the line that the program is in."""
+        if self._open and self._drawn:
+            self._open = False
+            steps = self._loaders.session.clock.steps - self._steps
+            self._loaders.tell_left(self._loader, self._number, self._drawn, steps)
 
     def __next__(self) -> Any:
         clock = self._loaders.session.clock

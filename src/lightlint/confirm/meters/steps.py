@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from lightlint.confirm.boot.cut import cut
+from lightlint.confirm.meters.frames import places
 from lightlint.confirm.meters.numbers import OPTIMIZERS
 
 if TYPE_CHECKING:
@@ -76,6 +78,7 @@ class _Steps:
             batches=clock.batches,
             closure=closure_runs,
             automatic=is_automatic(),
+            places=places(sys._getframe(2), most=1),
         )
 
     def _enough(self) -> bool:
@@ -120,12 +123,18 @@ def _watch_group(session: Session, distributed: ModuleType) -> None:
     join = distributed.init_process_group
 
     def init_process_group(*args: Any, **kwargs: Any) -> Any:
+        tell_joining()
         result = join(*args, **kwargs)
         tell()
         return result
 
     @session.guard("steps")
+    def tell_joining() -> None:
+        session.record.emit("joining", places=places(sys._getframe(2)))
+
+    @session.guard("steps")
     def tell() -> None:
+        session.is_rank = True
         session.record.emit(
             "rank",
             rank=distributed.get_rank(),

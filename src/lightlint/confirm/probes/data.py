@@ -11,6 +11,7 @@ from lightlint.confirm.probes.probe import (
     confirmed,
     hits,
     not_observable,
+    not_reached,
     refuted,
     still_open,
     through,
@@ -29,7 +30,7 @@ def sample_overlap(claim: Claim, run: Run) -> Verdict:
     if "workers" in claim.message.partition(":")[0]:
         return _worker_overlap(run)
     if run.world < 2:
-        return not_observable(run, "shows on 2 ranks only: add `--devices 2`")
+        return not_observable(run, "shows on 2 ranks only: add `--devices 2`") if run.is_whole else not_reached(run)
     drawn = {rank: _first_pass(process, claim) for rank, process in run.ranks.items()}
     if any(each is None for each in drawn.values()):
         return not_observable(run, "not every rank drew from this loader")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
+from lightlint.confirm.observed.observation import Observation
 from lightlint.confirm.reports.pictures import pictures
 from lightlint.confirm.reports.report import Judged, Report
 from lightlint.confirm.verdict import Number, Outcome
@@ -41,8 +42,9 @@ def render(report: Report) -> str:
 <body>
 <h1><code>{escape(report.command)}</code></h1>
 <p>{escape(run.ended)}, {escape(run.scope)}. {_counts(judged)}</p>
+{"".join(map(_observed, report.observed))}
 {notes}{_determinism(report)}
-{"".join(map(_article, judged)) or "<p>Nothing to confirm.</p>"}
+{"".join(map(_article, judged)) or "<p>No finding to confirm.</p>"}
 {pictures(run)}
 {stacks}
 {f"<h2>Files it wrote</h2><ul>{written}</ul>" if written else ""}
@@ -60,6 +62,17 @@ def _determinism(report: Report) -> str:
     operations = "".join(f"<li><code>{escape(each)}</code></li>" for each in report.determinism.operations)
     listed = f"<p>Not deterministic:</p><ul>{operations}</ul>" if operations else ""
     return f"<h2>Two runs with one seed</h2><p>{escape(report.determinism.sentence)}</p>{listed}"
+
+
+def _observed(observed: Observation) -> str:
+    """What the run itself showed."""
+    tone = _COLOURS[Outcome.CONFIRMED] if observed.is_fault else _COLOURS[Outcome.OPEN]
+    details = "".join(f"<p>{escape(each)}</p>" for each in observed.details)
+    return f"""<article style="--tone: {tone}">
+<p><span class="verdict">{"fault" if observed.is_fault else "seen"}</span> {escape(observed.message)}</p>
+{details}
+</article>
+"""
 
 
 def _counts(judged: list[Judged]) -> str:

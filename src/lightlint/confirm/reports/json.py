@@ -6,6 +6,7 @@ import json
 from dataclasses import asdict
 from typing import Any
 
+from lightlint.confirm.observed.observation import Observation
 from lightlint.confirm.reports.report import Judged, Report
 from lightlint.reports.json import as_dict
 
@@ -31,6 +32,7 @@ def render(report: Report) -> str:
                     "incomplete": run.incomplete,
                     "notes": list(run.notes),
                 },
+                "observations": [_observation(each) for each in report.observed],
                 "determinism": _determinism(report),
                 "verdicts": [_verdict(each) for each in report.judged],
             },
@@ -38,6 +40,17 @@ def render(report: Report) -> str:
         )
         + "\n"
     )
+
+
+def _observation(observed: Observation) -> dict[str, Any]:
+    return {
+        "kind": observed.kind,
+        "fault": observed.is_fault,
+        "message": observed.message,
+        "details": list(observed.details),
+        "ranks": list(observed.ranks),
+        "places": [{"filename": file, "row": row, "function": function} for file, row, function in observed.places],
+    }
 
 
 def _determinism(report: Report) -> dict[str, Any] | None:

@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lightlint.confirm.determinism import Determinism
+from lightlint.confirm.observed.observation import Observation
 from lightlint.confirm.records import Run
-from lightlint.confirm.verdict import Verdict
+from lightlint.confirm.verdict import Outcome, Verdict
 from lightlint.finding import Finding
 from lightlint.reports.place import place
 
@@ -31,11 +32,22 @@ class Judged:
 class Report:
     """Everything a run gave: `command` as the user wrote it, `reproduce` the line that does it again.
 
-    `determinism` is there where two seeded runs were compared.
+    `observed` is what the run showed beside what the findings say; `determinism` is there where two seeded runs were
+    compared.
     """
 
     command: str
     reproduce: str
     run: Run
     judged: tuple[Judged, ...]
+    observed: tuple[Observation, ...] = ()
     determinism: Determinism | None = None
+
+    @property
+    def failed(self) -> bool:
+        """Whether something is to be mended: a finding that is confirmed, a fault that the run showed, a run that failed."""
+        return (
+            any(each.verdict.outcome is Outcome.CONFIRMED for each in self.judged)
+            or any(each.is_fault for each in self.observed)
+            or not (self.run.is_whole or self.run.ended == "interrupted")
+        )

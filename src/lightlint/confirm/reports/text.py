@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 
+from lightlint.confirm.observed.observation import Observation
 from lightlint.confirm.reports.report import Judged, Report
 from lightlint.confirm.verdict import Number, Outcome
 from lightlint.reports.paint import TIER_STYLES, Span, draw, printable, wants_colour
@@ -27,6 +28,8 @@ def _spans(report: Report) -> Iterator[Span]:
     run = report.run
     yield "ran ", "bold"
     yield f"{report.command}: {run.ended}, {run.scope}\n\n", ""
+    for observed in report.observed:
+        yield from _observed(observed)
     order = list(Outcome)
     for judged in sorted(report.judged, key=lambda each: order.index(each.verdict.outcome)):
         yield from _judged(judged)
@@ -38,7 +41,7 @@ def _spans(report: Report) -> Iterator[Span]:
         yield "again: ", "bold"
         yield f"{report.reproduce}\n", ""
     else:
-        yield "nothing to confirm\n", ""
+        yield "no finding to confirm\n", ""
 
 
 def _told(report: Report) -> Iterator[Span]:
@@ -55,6 +58,14 @@ def _told(report: Report) -> Iterator[Span]:
         yield f"{printable(report.determinism.sentence)}\n", ""
         for operation in report.determinism.operations:
             yield f"    not deterministic: {printable(operation)}\n", ""
+
+
+def _observed(observed: Observation) -> Iterator[Span]:
+    yield f"{'fault' if observed.is_fault else 'seen':15}", "bold red" if observed.is_fault else "bold yellow"
+    yield f"{printable(observed.message)}\n", "bold" if observed.is_fault else ""
+    for detail in observed.details:
+        yield f"  {printable(detail)}\n", ""
+    yield "\n", ""
 
 
 def _judged(judged: Judged) -> Iterator[Span]:
