@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version as Reference
 
-from lightlint.facts.pins import parse_pip_command, pins_in
-from lightlint.facts.requirements import parse_requirement, requirement_files, script_install
+from lightlint.facts.pins import entries_of, pins_in
+from lightlint.facts.requirements import parse_pip_command, parse_requirement, requirement_files, script_install
 from lightlint.facts.targets import installed, target_of
 from lightlint.facts.versions import Range, Target, Version, parse_range, releases
 
@@ -117,7 +117,8 @@ def project(tmp_path: Path):
         for name, text in files.items():
             (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / name).write_text(text, "utf-8")
-        pins_in.cache_clear()
+        for once in (pins_in, entries_of):
+            once.cache_clear()
         return target_of(package, tmp_path / at, tmp_path, **options)
 
     return write
@@ -172,10 +173,10 @@ def test_every_kind_of_file(project, file: str, text: str, row: int):
         ("pyproject.toml", "project = 3\ntool = 'torch'"),
         ("setup.py", "setup(install_requires=['torch'"),
         ("Pipfile.lock", "[] torch"),
-        ("requirements.txt", "torch\ntorchvision==0.15\n-r missing.txt\n{{ torch }}"),
+        ("requirements.txt", "torch\ntorchmetrics==0.15\n-r missing.txt\n{{ torch }}"),
         ("requirements.txt", "-r requirements.txt\n"),
-        ("environment.yml", "- pytorch-cuda=11.8\n- torchvision=0.15"),
-        ("uv.lock", '[[package]]\nname = "torchvision"\nversion = "0.15"\n'),
+        ("environment.yml", "- pytorch-cuda=11.8\n- torchmetrics=0.15"),
+        ("uv.lock", '[[package]]\nname = "torchmetrics"\nversion = "0.15"\n'),
     ],
 )
 def test_files_that_pin_nothing(project, file: str, text: str):
@@ -208,9 +209,9 @@ def test_the_nearest_directory_decides(project):
     assert project({"src/requirements.txt": "torch"}, at="src/deep/er/train.py").source == "pin requirements.txt:1"
 
 
-def test_directories_above_the_root_do_not_count(tmp_path: Path):
+def test_directories_above_the_repository_do_not_count(tmp_path: Path):
     (tmp_path / "requirements.txt").write_text("torch==1.9")
-    (tmp_path / "project").mkdir()
+    (tmp_path / "project" / ".git").mkdir(parents=True)
     assert target_of("torch", tmp_path / "project" / "a.py", tmp_path / "project").source in {"installed", "newest"}
 
 

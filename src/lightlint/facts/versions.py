@@ -141,13 +141,15 @@ def _clause(operator: str, text: str, wild: bool) -> Range:
 class Target:
     """Versions of a package that a file must work with: from `lower` on, below `upper`; None is no bound.
 
-    `source` says how it is known: "setting", "pin pyproject.toml:12", "installed" or "newest".
+    `source` says how it is known: "setting", "pin pyproject.toml:12", "installed" or "newest". `allowed` are all versions
+    that the project's pins allow, where a lock or an image names one of them: None where these are the same.
     """
 
     package: str
     lower: Version | None
     upper: Version | None
     source: str
+    allowed: Range | None = None
 
     def surely_at_least(self, version: Version | str) -> bool:
         """Whether every version of the target is `version` or later."""
@@ -164,6 +166,11 @@ class Target:
     def may_be_below(self, version: Version | str) -> bool:
         """Whether the target holds a version older than `version`."""
         return not self.surely_at_least(version)
+
+    def always_has(self, since: Version | str) -> bool:
+        """Whether all versions that the project allows have what a release brought: what is written for one must run in all."""
+        lower = self.allowed.lower if self.allowed is not None else self.lower
+        return lower is not None and lower >= _version(since)
 
     @property
     def version(self) -> Version:

@@ -1,0 +1,81 @@
+"""In which folders a project says what it installs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from enum import Enum
+from functools import cache
+from itertools import islice
+from pathlib import Path
+
+from lightlint.looked import looked
+
+_SIDE = frozenset(
+    (
+        *("docker", ".docker", "dockers", "dockerfile", "dockerfiles", "docker-images", "docker_images", "container"),
+        *("containers", "singularity", "apptainer", ".devcontainer", "reqs", "deps", "dependencies", "env", "envs"),
+        *("environment", "environments", "conda", "conda_env", "conda_envs", "conda-env", "venv_requirements"),
+        *("tools", "tool", "scripts", "script", "bin", "build", "install", "installation", "setup", "deploy"),
+        *("deployment", "ci", ".ci", ".github", ".circleci", "devops", "infra", "ops", "k8s", "requirement"),
+        *("requirements_files", "constraints", "packaging", "misc", "etc", "utils", "docs", "doc"),
+    )
+)
+_LEFT_OUT = frozenset(("node_modules", "data", "datasets", "dataset", "logs", "outputs", "results", "venv", "wandb"))
+_MOST_FOLDERS, _MOST_ENTRIES = 30, 4000
+
+
+class Reach(Enum):
+    """Which files speak for a directory: its own, those in folders for that, those in any folder without code."""
+
+    OWN = "own"
+    SIDE = "side"
+    WIDE = "wide"
+
+
+def folders_for(directory: Path, reach: Reach) -> Iterator[Path]:
+    """The folders whose files speak for a directory."""
+    inner = entries_of(directory)[1]
+    if reach is Reach.OWN:
+        yield directory
+        yield from (each for each in inner if each.name.lower() == "requirements")
+        return
+    aside = [each for each in inner if each.name.lower() in _SIDE]
+    if reach is Reach.WIDE:
+        known = {*aside, *(each for each in inner if each.name.startswith(".") or each.name.lower() in _LEFT_OUT)}
+        aside = [each for each in inner[:_MOST_FOLDERS] if each not in known and not _is_project(each)]
+    for folder in aside[:_MOST_FOLDERS]:
+        yield folder
+        if reach is Reach.SIDE:
+            yield from (each for each in entries_of(folder)[1][:_MOST_FOLDERS] if not _has_code(each))
+
+
+def _is_project(folder: Path) -> bool:
+    """Whether a folder holds code, or folders with code, or what marks a project: it speaks for itself only."""
+    files, inner = entries_of(folder)
+    marked = any(file.name in {"setup.py", "setup.cfg", "pyproject.toml"} for file in files)
+    return marked or _has_code(folder) or any(_has_code(each) for each in inner[:_MOST_FOLDERS])
+
+
+def _has_code(folder: Path) -> bool:
+    """Whether a folder holds Python files besides setup.py: it is a project, or a part of one, for itself."""
+    names = {file.name for file in entries_of(folder)[0]}
+    return any(name.endswith((".py", ".ipynb")) and name not in {"setup.py", "noxfile.py"} for name in names)
+
+
+@cache
+def entries_of(folder: Path) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
+    """The files and the folders in a folder, by name; links to folders are left out."""
+    looked(folder)
+    files: list[Path] = []
+    folders: list[Path] = []
+    try:
+        with os.scandir(folder) as entries:
+            for entry in islice(entries, _MOST_ENTRIES):
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append(folder / entry.name)
+                else:
+                    files.append(folder / entry.name)
+    except OSError:
+        return (), ()
+    return tuple(sorted(files)), tuple(sorted(folders))

@@ -1,0 +1,55 @@
+"""A version constraint and how good a source it is from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import IntEnum
+from pathlib import Path
+
+from lightlint.facts.requirements import Requirement, normalise
+
+# Conda's names for what PyPI calls torch.
+_CONDA = {"pytorch": "torch", "pytorch-cpu": "torch", "pytorch-gpu": "torch"}
+PINNED = frozenset(
+    ("torch", "lightning", "pytorch-lightning", "lightning-fabric", "torchvision", "torchaudio", "torchtext")
+)
+
+
+class Kind(IntEnum):
+    """What a file that states versions is, the weakest first."""
+
+    README = 0
+    CI = 1
+    SCRIPT = 2
+    IMAGE = 3
+    DECLARED = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Pin:
+    """A version constraint: which distribution, in which file and row (from 1).
+
+    `locked` is the exact outcome of a resolver; `conditional` holds in some environments only.
+    """
+
+    name: str
+    specifier: str
+    file: Path
+    row: int
+    locked: bool = False
+    conditional: bool = False
+    kind: Kind = Kind.DECLARED
+
+
+def canonical(name: str) -> str:
+    """A distribution's name in the spelling of PyPI, whoever writes it."""
+    name = normalise(name)
+    return _CONDA.get(name, name)
+
+
+def pin_of(file: Path, row: int, requirement: Requirement | None, *, conditional: bool = False) -> Iterator[Pin]:
+    """The pin that a requirement is; none where it names something else, or no version."""
+    name = canonical(requirement.name) if requirement else ""
+    if requirement and name in PINNED and requirement.specifier:
+        yield Pin(name, requirement.specifier, file, row, conditional=conditional or bool(requirement.marker))
