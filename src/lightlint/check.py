@@ -16,11 +16,16 @@ from lightlint.pages import Page
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """A fix as a check states it: what it does, the edits, and whether they keep what the program means."""
+    """A fix as a check states it: what it does, the edits, and whether they keep what the program means.
+
+    `writes` says which release brought what the edits write, as in "torch>=1.13" or "lightning>=2.0": the fix is offered
+    only where every version that the project allows has it.
+    """
 
     message: str
     draft: Draft | None
     applicability: Applicability = Applicability.SAFE
+    writes: str = ""
 
 
 class Check:
@@ -69,11 +74,19 @@ class Check:
         if self.stands():
             self._report_span(start, end, message, repair, tier)
 
+    def _runs_everywhere(self, repair: Repair) -> bool:
+        """Whether all versions that the project allows have what a fix writes."""
+        if not repair.writes:
+            return True
+        package, _, since = repair.writes.partition(">=")
+        target = self.facts.torch if package == "torch" else self.facts.lightning
+        return target.always_has(since)
+
     def _report_span(self, start: int, end: int, message: str, repair: Repair | None, tier: Tier | None) -> None:
         source, page = self.facts.source, self.page
         cell = source.cell_at(start)
         fix: Fix | None = None
-        if repair is not None:
+        if repair is not None and self._runs_everywhere(repair):
             fix = as_fix(source, repair.message, repair.draft, repair.applicability)
         self._add(
             Finding(

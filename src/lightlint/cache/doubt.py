@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _SOURCES = (".py", ".ipynb")
 _OF_ONE_FILE = {"summary", "text"}
+_OF_VERSIONS = {"setup.py", "noxfile.py"}
 _OF_EVERY_FILE = {"mentioning", "importing"}
 
 
@@ -51,9 +52,9 @@ def changes(stamps: Mapping[str, Stamp], names: Callable[[], Mapping[str, str]])
 
 
 def _is_source(path: str, before: Stamp, now: Stamp) -> bool:
-    """Whether a path is a file of Python that was there before; `setup.py` says which versions a project is for."""
+    """Whether a path is a file of Python that was there before; some say which versions a project is for."""
     was_file = before is not None and (before == NEVER or len(before) == OF_FILE)
-    named = path.endswith(_SOURCES) and os.path.basename(path) != "setup.py"  # noqa: PTH119
+    named = path.endswith(_SOURCES) and os.path.basename(path) not in _OF_VERSIONS  # noqa: PTH119
     return named and was_file and now is not None and len(now) == OF_FILE
 
 

@@ -11,7 +11,7 @@ from lightlint.environment.packages import concerns, distributions, ill_matched
 from lightlint.environment.rows import BREAKS, CHANGES, FAILS, SLOWS, Row, ordered
 from lightlint.environment.side import Side
 from lightlint.environment.usage import Usage
-from lightlint.facts.pins import pins_in
+from lightlint.facts.pins import Kind, pins_in
 from lightlint.facts.roots import root_of
 from lightlint.facts.versions import Version, parse_range
 from lightlint.finding import Tier
@@ -72,7 +72,7 @@ def _pins(side: Side, paths: Sequence[str]) -> Iterator[Row]:
     ):
         for pin in pins_in(root):
             version = side.version(pin.name)
-            if version is None or not version[:1].isdigit() or pin.conditional:
+            if version is None or not version[:1].isdigit() or pin.conditional or pin.kind is not Kind.DECLARED:
                 continue
             if Version(version) not in parse_range(pin.specifier):
                 why = f"{pin.file.name} asks for {pin.name}{pin.specifier if not pin.specifier[:1].isdigit() else f'=={pin.specifier}'}"

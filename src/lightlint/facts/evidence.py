@@ -8,7 +8,7 @@ from functools import reduce
 from operator import and_, or_
 from pathlib import Path
 
-from lightlint.facts.pins import Kind, Pin, Reach, pins_in, top_of
+from lightlint.facts.pins import Kind, Pin, Reach, is_project, pins_in, top_of
 from lightlint.facts.requirements import parse_pip_command
 from lightlint.facts.roots import nearest_with
 from lightlint.facts.torch_api import torch_release
@@ -65,11 +65,12 @@ def _of_kind(kind: Kind, directory: Path, reach: Reach) -> Place:
 
 
 def _tops(root: Path, directories: list[Path]) -> list[Path]:
-    """The folders that a project may start in: where its files say so, and the top of the repository or the next above."""
+    """The folders that a project may start in: where its files say so, and the top of the repository or the next above if it is one."""
     inside = [each for each in directories if each == root or root in each.parents] or directories[:1]
     above = directories[len(inside) :]
-    is_repository = above and nearest_with((".git",), above[-1]) == above[-1]
-    return [inside[-1], *(above[-1:] if is_repository else above[:1])]
+    if above and nearest_with((".git",), above[-1]) == above[-1]:
+        return [inside[-1], above[-1]]
+    return [inside[-1], *(each for each in above[:1] if is_project(each))]
 
 
 def _upwards(path: Path, root: Path) -> list[Path]:

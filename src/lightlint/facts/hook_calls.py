@@ -104,6 +104,14 @@ def passed(owner: Owner, hook: str, version: Version) -> Passed | None:
     return Passed(tuple(sure), tuple(possible), frozenset(by_name), unlimited, gone)
 
 
+def passed_since(owner: Owner, hook: str, version: Version) -> Version:
+    """The first release that calls a hook as a later one does."""
+    if hook in STEPS:
+        return _TWO
+    since = [each.since for each in class_api(owner).signatures.get(hook, ()) if each.since <= version]
+    return max([*since, *[_TWO] * (version >= _TWO and hook in _BY_NAME)], default=version)
+
+
 def _gone(history: tuple[Signature, ...], now: tuple[Parameter, ...]) -> frozenset[str]:
     """The names that older releases have between or behind those of this one; a name that another replaced is none."""
     left = [each.name for each in now]

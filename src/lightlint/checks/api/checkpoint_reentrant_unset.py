@@ -19,9 +19,6 @@ class CheckpointReentrantUnset(Check):
             return
         if is_versioned(self.facts, call):
             return
-        repair = None
-        if self.facts.torch.surely_at_least("1.11"):
-            repair = Repair(
-                "write the default, `use_reentrant=True`", insert_argument(self.code, call, "use_reentrant=True")
-            )
+        draft = insert_argument(self.code, call, "use_reentrant=True")
+        repair = Repair("write the default, `use_reentrant=True`", draft, writes="torch>=1.11")
         self.report(call, f"`{name.rpartition('.')[2]}` without `use_reentrant`", repair=repair)

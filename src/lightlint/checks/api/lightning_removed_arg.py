@@ -51,7 +51,11 @@ class LightningRemovedArg(Check):
         if method == "manual_backward" and arg.keyword is None and not self._is_optimizer(arg.value):
             return
         message = f"`{method}` has no argument `{parameter}` since Lightning {since.minor}"
-        repair = Repair(f"drop `{parameter}`", remove_argument(self.code, call, arg)) if place else None
+        repair = (
+            Repair(f"drop `{parameter}`", remove_argument(self.code, call, arg), writes=f"lightning>={since}")
+            if place
+            else None
+        )
         self.report(arg, f"{message} (target: {self.facts.lightning.version.minor})", tier=tier, repair=repair)
 
     def _is_optimizer(self, value: cst.BaseExpression) -> bool:
@@ -80,7 +84,8 @@ class LightningRemovedArg(Check):
         safe = removed.autofix == "safe" or removed.name in {"period", "every_n_val_epochs"}
         if not safe or not removed.replacement.isidentifier():
             return None
-        return Repair(f"rename to `{removed.replacement}`", replace_argument_name(self.code, arg, removed.replacement))
+        draft = replace_argument_name(self.code, arg, removed.replacement)
+        return Repair(f"rename to `{removed.replacement}`", draft, writes="lightning>=1.4")  # which brought all of them
 
 
 def _lost(method: str, parameter: str) -> Version | None:

@@ -8,6 +8,7 @@ from lightlint.facts.bindings import Kind, dotted_name
 from lightlint.facts.compat import is_versioned, removal_tier
 from lightlint.fixes.edits import replace
 
+_WRITES = "lightning>=1.7"  # all modules below came with it in place of the old ones
 _OLD, _NEW = "pytorch_lightning", "lightning.pytorch"
 _KEPT = {  # names that the module in place of a removed one still has in 2.6
     "core.lightning": {"LightningModule"},
@@ -88,4 +89,4 @@ class LightningRemovedImport(Check):
         if not aliases or not all(dotted_name(each.name) in kept for each in aliases):
             return None
         new = entry.replacement.replace(_OLD, package, 1)
-        return Repair(f"import from `{new}`", replace(self.code, node, new))
+        return Repair(f"import from `{new}`", replace(self.code, node, new), writes=_WRITES)

@@ -29,4 +29,6 @@ class OptimizerIdxArg(Check):
         used = any(each.value == "optimizer_idx" for each in self.tree.within(function.body, cst.Name))
         if used or is_called(self.facts.project, self.facts.source, TRAINING_STEP):
             return None
-        return Repair("drop the parameter `optimizer_idx`", remove_parameter(self.code, function, found))
+        return Repair(
+            "drop the parameter `optimizer_idx`", remove_parameter(self.code, function, found), writes="lightning>=2.0"
+        )

@@ -50,6 +50,5 @@ class PrivateCollateFunction(Check):
     def _tell(self, node: cst.CSTNode, name: str, draft: Draft | None) -> None:
         if not self.facts.torch.may_be_at_least(_PUBLIC_SINCE) or is_for_older(self.facts, node):
             return
-        sure = self.facts.torch.surely_at_least(_PUBLIC_SINCE)
-        repair = Repair(f"take it from `{_PUBLIC}`", draft) if sure and draft else None
+        repair = Repair(f"take it from `{_PUBLIC}`", draft, writes=f"torch>={_PUBLIC_SINCE}")
         self.report(node, f"`{name}` is taken from a private module of torch", repair=repair)

@@ -22,7 +22,7 @@ class StftReturnComplexUnset(Check):
         tier = removal_tier(self.facts.torch, _RAISES_SINCE)
         if tier is not None:
             message = f"`stft` of real values raises without `return_complex` since torch {_RAISES_SINCE.minor}"
-            repair = Repair("keep the real layout of old", self._draft(call), Applicability.UNSAFE)
+            repair = Repair("keep the real layout of old", self._draft(call), Applicability.UNSAFE, "torch>=1.7")
             self.report(call, message, tier=tier, repair=repair)
 
     def _draft(self, call: cst.Call) -> Draft | None:

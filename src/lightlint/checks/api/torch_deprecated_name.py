@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace as replace_fields
+
 import libcst as cst
 
 from lightlint.check import Check, Repair
@@ -29,7 +31,9 @@ class TorchDeprecatedName(Check):
                 continue
             instead = f" in favour of `{entry.replacement}`" if entry.replacement else ""
             message = f"`{entry.name}` is deprecated since {entry.package} {entry.deprecated.minor}{instead}"
-            repair = self._repair(place, entry) if target.surely_at_least(since) else None
+            repair = self._repair(place, entry)
+            if repair is not None:
+                repair = replace_fields(repair, writes=f"torch>={since}")  # what is told to use was there by then
             self.report(place, message, tier=Tier.WARNING if entry.warns else Tier.NOTE, repair=repair)
 
     def _repair(self, place: Used, entry: OldName) -> Repair | None:

@@ -37,4 +37,7 @@ class TorchRemovedName(Check):
         if not entry.replacement or not entry.fix:
             return None
         draft = rename_to(self.facts, place, entry.name, entry.replacement)
-        return Repair(f"write `{entry.replacement}`", draft, Applicability(entry.fix))
+        since = (
+            f"torch>={entry.torch_deprecated}" if entry.torch_deprecated else ""
+        )  # what is told to use was there by then
+        return Repair(f"write `{entry.replacement}`", draft, Applicability(entry.fix), since)

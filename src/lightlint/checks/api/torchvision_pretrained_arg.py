@@ -22,9 +22,8 @@ class TorchvisionPretrainedArg(Check):
             if arg is None or is_versioned(self.facts, call):
                 continue
             weights = vision_weights(function, name)
-            repair = self._repair(arg, successor, weights) if self.facts.torch.surely_at_least(_SINCE) else None
             message = f"`{name}` of `{function.rpartition('.')[2]}` is deprecated since torchvision 0.13"
-            self.report(arg, message, repair=repair)
+            self.report(arg, message, repair=self._repair(arg, successor, weights))
 
     def _given(self, call: cst.Call, name: str) -> cst.Arg | None:
         """The argument by keyword, or `pretrained` as a plain bool in the first place, where `weights` stands now."""
@@ -38,7 +37,7 @@ class TorchvisionPretrainedArg(Check):
         if not isinstance(given, bool) or weights is None:
             return None
         text = f'"{weights}"' if given else "None"
-        return Repair(f"write `{successor}={text}`", self._draft(arg, successor, text))
+        return Repair(f"write `{successor}={text}`", self._draft(arg, successor, text), writes=f"torch>={_SINCE}")
 
     def _draft(self, arg: cst.Arg, successor: str, text: str) -> Draft | None:
         if arg.keyword is not None:

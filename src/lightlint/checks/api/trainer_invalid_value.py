@@ -50,7 +50,7 @@ class TrainerInvalidValue(Check):
             literal = isinstance(arg.value, (cst.Integer, cst.SimpleString))
             draft = replace(self.code, arg.value, f'"{newer}"') if literal else None
             message = f'`{self.code.text_of(arg)}` is an old name of `"{newer}"`'
-            self.report(arg, message, tier=Tier.NOTE, repair=Repair(f'write "{newer}"', draft))
+            self.report(arg, message, tier=Tier.NOTE, repair=Repair(f'write "{newer}"', draft, writes="lightning>=2.0"))
 
     def _value(self, expression: cst.BaseExpression) -> object:
         return dict if isinstance(expression, cst.Dict) else self.names.constant(expression)

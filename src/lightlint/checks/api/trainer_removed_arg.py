@@ -52,7 +52,8 @@ class TrainerRemovedArg(Check):
             draft: Draft | None = replace_argument_name(self.code, arg, removed.replacement)
             if name == "reload_dataloaders_every_epoch":
                 draft = join(draft, replace(self.code, arg.value, str(int(bool(value)))))
-            return Repair(f"rename to `{removed.replacement}`", draft)
+            added = lightning_api().trainer_current.get(removed.replacement)
+            return Repair(f"rename to `{removed.replacement}`", draft, writes=f"lightning>={added}" if added else "")
         return None
 
     def _gpus(self, call: cst.Call, arg: cst.Arg, value: object) -> Repair | None:
@@ -68,4 +69,4 @@ class TrainerRemovedArg(Check):
         draft = join(
             replace_argument_name(self.code, arg, "devices"), insert_argument(self.code, call, 'accelerator="gpu"')
         )
-        return Repair('replace by `accelerator="gpu", devices=...`', draft, Applicability.UNSAFE)
+        return Repair('replace by `accelerator="gpu", devices=...`', draft, Applicability.UNSAFE, "lightning>=1.5")

@@ -81,7 +81,7 @@ class DataloaderArgConflict(Check):
                 self.report(
                     self.names.argument(call, name) or call,
                     f"`{name}` has a value where `num_workers` is 0, too: the constructor raises ValueError then",
-                    repair=Repair("give it none there", join(*drafts)) if whole else None,
+                    repair=Repair("give it none there", join(*drafts), writes="torch>=2.0") if whole else None,
                 )
 
     def _default(self, value: cst.BaseExpression) -> object:
@@ -109,7 +109,9 @@ class DataloaderArgConflict(Check):
             drafts.append(
                 replace(self.code, arg.value, f"{key} > 0" if text == "True" else f"{text} if {key} > 0 else None")
             )
-        return Repair("ask for it only where there are workers", join(*drafts))
+        takes_none = any(arg.keyword and arg.keyword.value == "prefetch_factor" for arg in wrong)
+        writes = "torch>=2.0" if takes_none else ""
+        return Repair("ask for it only where there are workers", join(*drafts), writes=writes)
 
     def _given(self, call: cst.Call, name: str) -> cst.Arg | None:
         return self.names.argument(call, name, _POSITIONS[name])

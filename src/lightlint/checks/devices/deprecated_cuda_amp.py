@@ -4,10 +4,10 @@ import libcst as cst
 
 from lightlint.check import Check, Repair
 from lightlint.facts.compat import is_for_older
-from lightlint.finding import Applicability
 from lightlint.fixes.edits import Draft, add_import, join, replace
 
-_SINCE = "2.4"  # the first release that deprecates them; `torch.amp.GradScaler` exists since 2.3
+_SINCE = "2.4"  # the first release that deprecates them
+_WRITES = {"autocast": "torch>=1.10", "GradScaler": "torch>=2.3"}
 _PARAMETERS = {"autocast": ("enabled", "dtype", "cache_enabled"), "GradScaler": ()}
 
 
@@ -22,7 +22,7 @@ class DeprecatedCudaAmp(Check):
         self.report(
             call,
             f"`torch.cuda.amp.{last}` is deprecated since torch {_SINCE}: a FutureWarning",
-            repair=Repair(f'use `torch.amp.{last}("cuda")`', self._draft(call, last), Applicability.SAFE),
+            repair=Repair(f'use `torch.amp.{last}("cuda")`', self._draft(call, last), writes=_WRITES[last]),
         )
 
     def _is_imported_for_older(self, call: cst.Call) -> bool:

@@ -16,10 +16,8 @@ class GradientsZeroedInPlace(Check):
         arg = self.names.argument(call, "set_to_none")
         if arg is None or self.names.constant(arg.value) is not False or self._has_graphs():
             return
-        repair = None
-        if self.facts.torch.surely_at_least("2.0"):
-            draft = remove_argument(self.code, call, arg)
-            repair = Repair("drop `set_to_none=False`", draft, Applicability.UNSAFE)
+        draft = remove_argument(self.code, call, arg)
+        repair = Repair("drop `set_to_none=False`", draft, Applicability.UNSAFE, "torch>=2.0")
         self.report(call, "`set_to_none=False` keeps every gradient in memory", repair=repair)
 
     def _has_graphs(self) -> bool:

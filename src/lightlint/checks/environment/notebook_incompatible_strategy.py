@@ -72,9 +72,9 @@ class NotebookIncompatibleStrategy(Check):
         sources = self._sources(value)
         literals = [text for each in sources for text in self.tree.within(each, cst.SimpleString)]
         refused = [text for text in literals if text.evaluated_value == "ddp"]
-        if len(refused) != 1 or self.facts.lightning.surely_below("1.7"):
+        if len(refused) != 1:
             return None
         quote = refused[0].quote
         kept = written if refused[0] is value else Applicability.UNSAFE
         draft = replace(self.code, refused[0], f"{quote}ddp_notebook{quote}")
-        return Repair("fork the processes from the notebook", draft, kept)
+        return Repair("fork the processes from the notebook", draft, kept, "lightning>=1.7")

@@ -89,7 +89,5 @@ class LoadWeightsOnlyUnset(Check):
         return path is not UNKNOWN and path in [self.names.key(each) or self.names.constant(each) for each in given]
 
     def _repair(self, call: cst.Call, value: str) -> Repair | None:
-        if self.facts.torch.may_be_below(_ADDED):
-            return None
         draft = insert_argument(self.code, call, f"weights_only={value}")
-        return Repair(f"say `weights_only={value}`", draft, Applicability.UNSAFE)
+        return Repair(f"say `weights_only={value}`", draft, Applicability.UNSAFE, f"torch>={_ADDED}")

@@ -40,6 +40,7 @@ class SaveHyperparametersModule(Check):
                     f"leave {'modules' if 'module' in of_kind else 'them'} out of the hyperparameters",
                     self._draft(call, list(kinds)),
                     Applicability.UNSAFE,
+                    "lightning>=1.3",
                 ),
             )
 

@@ -24,7 +24,7 @@ class TensorAttributeNotBuffer(Check):
         sized = self.facts.tensors.is_made_here(assign.value)
         if any(self._mixes(each, name, sized=sized) for each in self._made_with(node, method)):
             registers = self.classes.is_a(node, NN_MODULE)
-            buffer = Repair("make it a buffer", as_buffer(self.code, assign, name), Applicability.UNSAFE)
+            buffer = Repair("make it a buffer", as_buffer(self.code, assign, name), Applicability.UNSAFE, "torch>=1.6")
             message = f"`self.{name}` is no buffer: it stays on the CPU when the module is moved"
             self.report(target, message, repair=buffer if registers else None)
 

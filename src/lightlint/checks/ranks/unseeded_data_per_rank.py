@@ -144,4 +144,4 @@ class UnseededDataPerRank(Check):
         if len(found) != 1 or found[0].kind is not Kind.IMPORT or found[0].dotted != "torch":
             return None
         text = "generator=torch.Generator().manual_seed(0)"
-        return Repair("split with a seeded generator", insert_argument(self.code, call, text))
+        return Repair("split with a seeded generator", insert_argument(self.code, call, text), writes="torch>=1.6")

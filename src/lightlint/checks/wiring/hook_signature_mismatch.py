@@ -4,8 +4,8 @@ import libcst as cst
 
 from lightlint.check import Check, Repair
 from lightlint.facts.compat import is_versioned
-from lightlint.facts.hook_calls import Passed, passed
-from lightlint.facts.hooks import STEPS
+from lightlint.facts.hook_calls import Passed, passed, passed_since
+from lightlint.facts.hooks import STEPS, Owner
 from lightlint.facts.mentions import is_called, is_called_with_arguments
 from lightlint.facts.overrides import Taken, owner_of, taken
 from lightlint.facts.versions import Version
@@ -41,7 +41,7 @@ class HookSignatureMismatch(Check):
             function.name,
             self._message(hook, missing, refused, self.facts.lightning.version),
             tier=None if sure else Tier.WARNING,
-            repair=self._repair(function, takes, call, missing, refused),
+            repair=self._repair(owner, function, takes, call, missing, refused),
         )
 
     def _report_shifted(self, function: cst.FunctionDef, shifted: tuple[str, str], *, is_sure: bool) -> None:
@@ -63,7 +63,13 @@ class HookSignatureMismatch(Check):
         return f"`{hook}` " + " and ".join(parts)
 
     def _repair(
-        self, function: cst.FunctionDef, takes: Taken, call: Passed, missing: list[str], refused: list[str]
+        self,
+        owner: Owner,
+        function: cst.FunctionDef,
+        takes: Taken,
+        call: Passed,
+        missing: list[str],
+        refused: list[str],
     ) -> Repair | None:
         """Drop the parameters that the body does not know; let `setup(self)` take its stage."""
         if is_called(self.facts.project, self.facts.source, function.name.value):
@@ -78,7 +84,8 @@ class HookSignatureMismatch(Check):
         if used.intersection(missing) or (not call.sure and any(each in dropped for each in takes.positional[:given])):
             return None
         drafts = [remove_parameter(self.code, function, each) for each in dropped]
-        return Repair(f"drop {_listed(missing)}", join(*drafts))
+        writes = f"lightning>={passed_since(owner, function.name.value, self.facts.lightning.version)}"
+        return Repair(f"drop {_listed(missing)}", join(*drafts), writes=writes)
 
 
 def _listed(names: list[str]) -> str:

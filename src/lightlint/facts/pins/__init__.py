@@ -5,12 +5,12 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-from lightlint.facts.pins.folders import Reach, entries_of, folders_for
+from lightlint.facts.pins.folders import Reach, entries_of, folders_for, is_project
 from lightlint.facts.pins.kinds import is_lock, reader_of
 from lightlint.facts.pins.pin import Kind, Pin
 from lightlint.facts.pins.reading import text_of, top_of
 
-__all__ = ["Kind", "Pin", "Reach", "entries_of", "pins_in", "top_of"]
+__all__ = ["Kind", "Pin", "Reach", "entries_of", "is_project", "pins_in", "top_of"]
 
 _MOST_FILES = 60
 _PROSE_ONLY = {"docs", "doc"}  # docs/requirements.txt is for building them

@@ -22,6 +22,7 @@ _SIDE = frozenset(
     )
 )
 _LEFT_OUT = frozenset(("node_modules", "data", "datasets", "dataset", "logs", "outputs", "results", "venv", "wandb"))
+_AT_THE_TOP = ("readme", "license", ".gitignore", "setup.", "pyproject.toml", "pipfile", "uv.lock", "poetry.lock")
 _MOST_FOLDERS, _MOST_ENTRIES = 30, 4000
 
 
@@ -43,18 +44,21 @@ def folders_for(directory: Path, reach: Reach) -> Iterator[Path]:
     aside = [each for each in inner if each.name.lower() in _SIDE]
     if reach is Reach.WIDE:
         known = {*aside, *(each for each in inner if each.name.startswith(".") or each.name.lower() in _LEFT_OUT)}
-        aside = [each for each in inner[:_MOST_FOLDERS] if each not in known and not _is_project(each)]
+        aside = [each for each in inner[:_MOST_FOLDERS] if each not in known and not _stands_alone(each)]
     for folder in aside[:_MOST_FOLDERS]:
         yield folder
         if reach is Reach.SIDE:
             yield from (each for each in entries_of(folder)[1][:_MOST_FOLDERS] if not _has_code(each))
 
 
-def _is_project(folder: Path) -> bool:
-    """Whether a folder holds code, or folders with code, or what marks a project: it speaks for itself only."""
-    files, inner = entries_of(folder)
-    marked = any(file.name in {"setup.py", "setup.cfg", "pyproject.toml"} for file in files)
-    return marked or _has_code(folder) or any(_has_code(each) for each in inner[:_MOST_FOLDERS])
+def is_project(folder: Path) -> bool:
+    """Whether a folder holds code, or what stands at the top of a project."""
+    return _has_code(folder) or any(file.name.lower().startswith(_AT_THE_TOP) for file in entries_of(folder)[0])
+
+
+def _stands_alone(folder: Path) -> bool:
+    """Whether a folder is a project of its own, or holds one: it speaks for itself only."""
+    return is_project(folder) or any(is_project(each) for each in entries_of(folder)[1][:_MOST_FOLDERS])
 
 
 def _has_code(folder: Path) -> bool:
