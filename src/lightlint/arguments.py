@@ -111,6 +111,11 @@ def _parser() -> Parser:
 
     group = parser.add_argument_group("settings")
     group.add_argument("--config", type=Path, metavar="FILE", help="a settings file to use for all paths")
+    group.add_argument(
+        "--show-settings",
+        action="store_true",
+        help="say for each file which settings and versions hold, and from where",
+    )
     group.add_argument("--isolated", action="store_true", help="read no settings file")
     group.add_argument("--no-cache", action="store_true", help="read and write no cache")
     group.add_argument(

@@ -78,8 +78,23 @@ def _dispatch(arguments: Sequence[str]) -> int:
 
     options = parse(arguments)
     settings = load_settings(as_settings(options), file=options.config, isolated=options.isolated)
+    if options.show_settings:
+        return _show_settings(options.paths, settings)
     with kept_code("command"):
         return _stdin(options, settings) if options.paths == ["-"] else _paths(arguments, options, settings)
+
+
+def _show_settings(paths: Sequence[str], settings: Settings) -> int:
+    """Print what decides how files are linted; of a folder the first that would be."""
+    from lightlint.reports import resolved
+    from lightlint.sources.discover import discover
+
+    for path in paths:
+        files, missing = discover([path], exclude=settings.exclude, respect_gitignore=settings.respect_gitignore)
+        if not files:
+            return _failed(f"{path}: {missing[0].message if missing else 'no Python file is found here'}")
+        _print([resolved.render(files[0], settings.for_path(files[0]))], sys.stdout)
+    return CLEAN
 
 
 def _paths(arguments: Sequence[str], options: Namespace, settings: Settings) -> int:

@@ -19,7 +19,7 @@ DISTRIBUTIONS = {
     "torch": ("torch",),
     "lightning": ("lightning", "pytorch-lightning", "lightning-fabric"),
 }
-_COMPANIONS = ("torchvision", "torchaudio", "torchtext")  # each release of which is made for one of torch
+COMPANIONS = ("torchvision", "torchaudio", "torchtext")  # each release of which is made for one of torch
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,20 +48,27 @@ def places(path: Path, root: Path, pip_lines: Sequence[str] = ()) -> Iterator[Pl
     own = [requirement for line in pip_lines for requirement in parse_pip_command(line)]
     lines = [each for each in own if each.specifier and not each.redirected]
     yield Place(Kind.DECLARED, tuple(Pin(each.name, each.specifier, path, 0) for each in lines))
-    directories = _upwards(path.absolute(), root.absolute())
+    root = root.absolute()
+    directories = _upwards(path.absolute(), root)
     strong = (Kind.DECLARED, Kind.IMAGE)
     for directory in directories:
-        yield from (_of_kind(kind, directory, reach) for kind in strong for reach in (Reach.OWN, Reach.SIDE))
-    tops = _tops(root.absolute(), directories)
+        yield from (_of_kind(kind, directory, reach) for kind in strong for reach in _near(directory, root))
+    tops = _tops(root, directories)
     yield from (_of_kind(kind, directory, Reach.WIDE) for directory in tops for kind in strong)
     for kind in (Kind.SCRIPT, Kind.CI, Kind.README):
         for directory in directories:
-            yield from (_of_kind(kind, directory, reach) for reach in (Reach.OWN, Reach.SIDE))
+            yield from (_of_kind(kind, directory, reach) for reach in _near(directory, root))
         yield from (_of_kind(kind, directory, Reach.WIDE) for directory in tops)
 
 
 def _of_kind(kind: Kind, directory: Path, reach: Reach) -> Place:
     return Place(kind, tuple(pin for pin in pins_in(directory, reach) if pin.kind is kind))
+
+
+def _near(directory: Path, root: Path) -> tuple[Reach, Reach]:
+    """A folder's own files and those in folders beside; above the project only of folders that are none themselves."""
+    is_above = directory in root.parents and nearest_with((".git",), directory) is None
+    return Reach.OWN, Reach.ABOVE if is_above else Reach.SIDE
 
 
 def _tops(root: Path, directories: list[Path]) -> list[Path]:
@@ -121,7 +128,7 @@ def _narrowed(found: Choice, place: Place) -> Choice:
 
 def _beside(place: Place) -> Choice | None:
     """The torch that the companions pinned in a place were made for."""
-    for name in _COMPANIONS:
+    for name in COMPANIONS:
         found = _of(name, place)
         made_for = found and _torch_for(name, found.range)
         if found and made_for and made_for != Range() and not made_for.empty:
@@ -134,7 +141,7 @@ def _torch_for(companion: str, versions: Range) -> Range:
     upper: Version | None = None
     if versions.upper is not None:
         last = torch_release(companion, versions.upper.minor)
-        is_first = versions.upper.release == Version(versions.upper.minor).release and not versions.upper[1][0]
+        is_first = versions.upper.release == Version(versions.upper.minor).release and not versions.upper.is_just_above
         upper = last.bumped(2) if last and not is_first else last
     return Range(lower or None, upper)
 

@@ -12,6 +12,7 @@ _VERSION = re.compile(
     r"v?(\d+(?:\.\d+)*)[-_.]?(?:(a|b|c|rc|alpha|beta|pre|preview|dev|post|rev|r)[-_.]?(\d*))?(?:[-_.]?(?:dev|post)\d*)?(?:\+.*)?"
 )
 _PHASES = {"dev": -4, "a": -3, "alpha": -3, "b": -2, "beta": -2, "": 0, "post": 1, "rev": 1, "r": 1}
+_JUST_ABOVE = (9, 0)
 _CLAUSE = re.compile(r"(===|==|~=|!=|<=|>=|<|>|\^|~|=)?\s*v?(\d[\w.+!-]*?(?:\.?\*)?)(?=[\s,|)]|$)")
 
 
@@ -49,9 +50,19 @@ class Version(tuple[tuple[int, ...], tuple[int, int]]):
         """Its first two numbers, as people speak of releases: `2.0` of 2.0.0."""
         return ".".join(map(str, (*self.release, 0)[:2]))
 
+    @property
+    def is_early(self) -> bool:
+        """Whether this comes before the release it is named for: `2.1.0a0`."""
+        return self[1] < (0, 0)
+
+    @property
+    def is_just_above(self) -> bool:
+        """Whether this is a bound that `just_above` made."""
+        return self[1] == _JUST_ABOVE
+
     def just_above(self) -> Version:
         """A bound behind this version and before every later release."""
-        return self._of(self.release, (9, 0), self.text)
+        return self._of(self.release, _JUST_ABOVE, self.text)
 
     def bumped(self, places: int) -> Version:
         """The next version that differs in the first `places` numbers: 1.9.3 is followed by 1.10 in two."""

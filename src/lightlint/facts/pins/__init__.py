@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from lightlint.facts.pins.reading import text_of, top_of
 __all__ = ["Kind", "Pin", "Reach", "entries_of", "is_project", "pins_in", "top_of"]
 
 _MOST_FILES = 60
+_OF_CI = frozenset((".circleci", ".github"))
 _PROSE_ONLY = {"docs", "doc"}  # docs/requirements.txt is for building them
 
 
@@ -33,7 +35,7 @@ def pins_in(directory: Path, reach: Reach = Reach.OWN) -> tuple[Pin, ...]:
 
 def _is_foreign(file: Path, folder: Path) -> bool:
     """Whether a file does not speak for the project: what builds its pages, or nothing that is read."""
-    if folder.name.lower() in _PROSE_ONLY and not file.name.lower().startswith(("install", "getting")):
+    if folder.name.lower() in _PROSE_ONLY and not file.name.lower().startswith(("install", "get")):
         return True
     return reader_of(file) is None
 
@@ -48,9 +50,12 @@ def _read(file: Path) -> list[Pin]:
     names_them = "torch" in text.lower() or "lightning" in text.lower() or "-r" in text or "-c" in text
     try:
         names_them = names_them or file.name == "setup.py" or ".txt" in text
-        return [pin for pin in reader(file, text) if pin.specifier] if names_them else []
+        pins = [pin for pin in reader(file, text) if pin.specifier] if names_them else []
     except (OSError, ValueError, RecursionError):  # TOML's and JSON's errors are ValueErrors
         return []
+    if _OF_CI.isdisjoint(file.parts):
+        return pins
+    return [replace(pin, kind=min(pin.kind, Kind.CI)) for pin in pins]
 
 
 def _stays(link: Path) -> bool:

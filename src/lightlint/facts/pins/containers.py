@@ -29,9 +29,15 @@ def dockerfile_pins(file: Path, text: str) -> Iterator[Pin]:
             continue
         installed: dict[str, list[Pin]] = {}
         for pin in line_pins(file, line, variables, Kind.IMAGE):
-            installed.setdefault(pin.name, []).append(pin)
+            if pin.name not in stage or _replaces(pin):
+                installed.setdefault(pin.name, []).append(pin)
         stage.update(installed)
     yield from (pin for pins in stage.values() for pin in pins)
+
+
+def _replaces(pin: Pin) -> bool:
+    """Whether an install puts another version in the place of what is there: `>=1.5` leaves it."""
+    return not pin.specifier.startswith((">", "!")) or "<" in pin.specifier
 
 
 def text_pins(file: Path, text: str, kind: Kind) -> Iterator[Pin]:

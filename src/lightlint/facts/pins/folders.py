@@ -22,15 +22,19 @@ _SIDE = frozenset(
     )
 )
 _LEFT_OUT = frozenset(("node_modules", "data", "datasets", "dataset", "logs", "outputs", "results", "venv", "wandb"))
-_AT_THE_TOP = ("readme", "license", ".gitignore", "setup.", "pyproject.toml", "pipfile", "uv.lock", "poetry.lock")
+_AT_THE_TOP = ("readme", "license", ".gitignore", "setup.py", "setup.cfg", "pyproject.toml", "pipfile", "uv.lock", "poetry.lock")
 _MOST_FOLDERS, _MOST_ENTRIES = 30, 4000
 
 
 class Reach(Enum):
-    """Which files speak for a directory: its own, those in folders for that, those in any folder without code."""
+    """Which files speak for a directory: its own, those in folders for that, those in any folder without code.
+
+    `ABOVE` is `SIDE` without folders that hold code, which may be projects themselves.
+    """
 
     OWN = "own"
     SIDE = "side"
+    ABOVE = "above"
     WIDE = "wide"
 
 
@@ -42,12 +46,14 @@ def folders_for(directory: Path, reach: Reach) -> Iterator[Path]:
         yield from (each for each in inner if each.name.lower() == "requirements")
         return
     aside = [each for each in inner if each.name.lower() in _SIDE]
-    if reach is Reach.WIDE:
+    if reach is Reach.ABOVE:
+        aside = [each for each in aside if not _stands_alone(each)]
+    elif reach is Reach.WIDE:
         known = {*aside, *(each for each in inner if each.name.startswith(".") or each.name.lower() in _LEFT_OUT)}
         aside = [each for each in inner[:_MOST_FOLDERS] if each not in known and not _stands_alone(each)]
     for folder in aside[:_MOST_FOLDERS]:
         yield folder
-        if reach is Reach.SIDE:
+        if reach is not Reach.WIDE:
             yield from (each for each in entries_of(folder)[1][:_MOST_FOLDERS] if not _has_code(each))
 
 

@@ -38,7 +38,7 @@ _IS_SCRIPT = re.compile(
 )
 _SCRIPTS = {".sh", ".bash", ".zsh", ".ps1", ".bat", ".cmd"}
 _IS_README = re.compile(
-    r"^(?:readme|install|installation|getting[-_]?started|requirements?|environment|setup)(?:[-_.]\w+)?(?:\.(?:md|rst|txt|markdown|adoc))?$"
+    r"^(?:readme|install|installation|get(?:ting)?[-_]?started|requirements?|environment|setup)(?:[-_.]\w+)?(?:\.(?:md|rst|txt|markdown|adoc))?$"
 )
 _PROSE = {".md", ".rst", ".markdown", ".adoc", ".txt", ""}
 _IS_COMPOSE = re.compile(r"^(?:docker-)?compose|^cog\.ya?ml$|^devcontainer\.json$")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum
@@ -11,6 +12,7 @@ from lightlint.facts.requirements import Requirement, normalise
 
 # Conda's names for what PyPI calls torch.
 _CONDA = {"pytorch": "torch", "pytorch-cpu": "torch", "pytorch-gpu": "torch"}
+_TAG = re.compile(r"\.git@v?(\d+\.\d+(?:\.\d+)?)(?=[#_-]|$)")  # a release of a repository
 PINNED = frozenset(
     ("torch", "lightning", "pytorch-lightning", "lightning-fabric", "torchvision", "torchaudio", "torchtext")
 )
@@ -51,5 +53,8 @@ def canonical(name: str) -> str:
 def pin_of(file: Path, row: int, requirement: Requirement | None, *, conditional: bool = False) -> Iterator[Pin]:
     """The pin that a requirement is; none where it names something else, or no version."""
     name = canonical(requirement.name) if requirement else ""
-    if requirement and name in PINNED and requirement.specifier:
-        yield Pin(name, requirement.specifier, file, row, conditional=conditional or bool(requirement.marker))
+    if requirement and name in PINNED:
+        tag = _TAG.search(requirement.url)
+        specifier = requirement.specifier or (f"=={tag[1]}" if tag else "")
+        if specifier:
+            yield Pin(name, specifier, file, row, conditional=conditional or bool(requirement.marker))

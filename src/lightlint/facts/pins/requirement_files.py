@@ -11,7 +11,7 @@ from lightlint.facts.pins.reading import inside, text_of
 from lightlint.facts.requirements import parse_requirement
 
 # Requirements files for work on the project, not for running it.
-_ASIDE = re.compile(r"(?:^|[-_.])(?:docs?|tests?|dev|develop|typing|types|lint|ci|build)(?:[-_.]|$)")
+_ASIDE = re.compile(r"(?:^|[-_.])(?:docs?|readthedocs|rtd|tests?|dev|develop|typing|types|lint|ci|build)(?:[-_.]|$)")
 _INCLUDE = re.compile(r"(?:-r|-c|--requirement|--constraint)[\s=]*(\S+)")
 _AS_CONDA = re.compile(r"^([\w.-]+)\s*=\s*(\d[^=\s]*)(?:=\S*)?$")  # pip refuses it, and it is clear
 _AS_TABLE = re.compile(r"^([A-Za-z][\w.-]*)\s+(\d[\w.+]*)(?:\s+\S+){0,2}$")  # what `pip list` and `conda list` print

@@ -1,0 +1,336 @@
+"""Where projects write which versions they are for: whole little projects for each form, and what wins where they disagree."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lightlint.cli import run_command
+from lightlint.facts.pins import Kind, entries_of, pins_in
+from lightlint.facts.pins.commands import command_pins, lines_of
+from lightlint.facts.pins.containers import dockerfile_pins
+from lightlint.facts.pins.images import image_pins
+from lightlint.facts.pins.listed import readme_pins
+from lightlint.facts.pins.requirement_files import requirement_pins
+from lightlint.facts.roots import nearest_with, root_of
+from lightlint.facts.targets import target_of
+from lightlint.facts.versions import Target, Version
+
+OLD = "torch==1.10.2\npytorch-lightning==1.5.10\n"
+PROGRAM = """\
+import pytorch_lightning as pl
+import torch
+from torch.cuda.amp import autocast
+
+
+class Model(pl.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.net = torch.nn.Linear(4, 2)
+
+    def training_step(self, batch, batch_idx):
+        x, y = batch
+        with autocast():
+            return torch.nn.functional.cross_entropy(self.net(x), y)
+
+    def validation_epoch_end(self, outputs):
+        self.log("n", float(len(outputs)))
+
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), lr=0.1)
+
+
+def main(loader):
+    pl.Trainer(gpus=1, max_epochs=3, progress_bar_refresh_rate=10).fit(Model(), loader)
+"""
+
+
+def forget() -> None:
+    for once in (pins_in, entries_of, root_of, nearest_with):
+        once.cache_clear()
+
+
+@pytest.fixture
+def project(tmp_path: Path):
+    """Write files below a repository's top, and ask what a file of it is written for."""
+    (tmp_path / ".git").mkdir()
+
+    def write(files: dict[str, str], at: str = "train.py", package: str = "torch") -> Target:
+        for name, text in files.items():
+            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / name).write_text(text, "utf-8")
+        file = tmp_path / at
+        file.parent.mkdir(parents=True, exist_ok=True)
+        forget()
+        return target_of(package, file, root_of(file.parent))
+
+    return write
+
+
+@pytest.mark.parametrize(
+    ("files", "at"),
+    [
+        pytest.param({'docker/Dockerfile.gpu': 'ARG TORCH=1.10.2\nFROM nvidia/cuda:11\nRUN pip install \\\n  # cuda\n  torch==${TORCH} \\\n  pytorch-lightning==1.5.10\n'}, 'src/a/train.py', id='dockerfile gpu'),
+        pytest.param({'Dockerfile': 'FROM continuumio/miniconda3\nRUN conda install -y -c pytorch pytorch=1.10.2 torchvision cudatoolkit=11.3 && conda install -c conda-forge pytorch-lightning=1.5.10\n'}, 'train.py', id='conda dockerfile'),
+        pytest.param({'containers/train.dockerfile': 'FROM mambaorg/micromamba\nRUN micromamba install -y -n base -c pytorch "pytorch==1.10.2=py3.8_cuda11.3_cudnn8.2.0_0" && \\\n    micromamba clean -a\nRUN python -m pip install \'pytorch-lightning~=1.5.0\'\n'}, 'code/train.py', id='mamba'),
+        pytest.param({'Dockerfile': 'FROM python:3.8\nRUN ["pip3", "install", "torch==1.10.2+cu113", "pytorch-lightning==1.5.10", "-f", "https://x/y.html"]\n'}, 'train.py', id='exec form'),
+        pytest.param({'Containerfile': 'FROM python:3.8\nENV TORCH_VERSION=1.10.2 PL_VERSION=1.5.10\nRUN uv pip install --system torch==$TORCH_VERSION "pytorch-lightning==${PL_VERSION}"\n'}, 'train.py', id='env var'),
+        pytest.param({'Dockerfile': 'FROM python:3.8\nENV TORCH_VERSION 1.10.2\nENV PL 1.5.10\nRUN pip install torch==$TORCH_VERSION pytorch-lightning==$PL\n'}, 'train.py', id='env space'),
+        pytest.param({'Dockerfile': 'ARG PYTORCH="1.10.2"\nARG CUDA="11.3"\nARG CUDNN="8"\nFROM pytorch/pytorch:${PYTORCH}-cuda${CUDA}-cudnn${CUDNN}-devel\nRUN pip install pytorch-lightning==1.5.10\n'}, 'train.py', id='ARG image'),
+        pytest.param({'docker/Dockerfile': 'FROM nvcr.io/nvidia/pytorch:21.10-py3\nRUN pip install pytorch-lightning==1.5.10'}, 'a/b.py', id='ngc'),
+        pytest.param({'Dockerfile': 'FROM pytorchlightning/pytorch_lightning:1.5.10-py3.8-torch1.10\n'}, 'train.py', id='pl image'),
+        pytest.param({'Dockerfile': 'FROM pytorchlightning/pytorch_lightning:base-cuda-py3.9-torch1.10-cuda11.3\nRUN pip install pytorch-lightning==1.5.10'}, 'train.py', id='pl image latest'),
+        pytest.param({'docker-compose.yml': 'services:\n  train:\n    image: pytorch/pytorch:1.10.2-cuda11.3-cudnn8-runtime\n', 'requirements.txt': 'pytorch-lightning==1.5.10'}, 'train.py', id='compose'),
+        pytest.param({'.devcontainer/devcontainer.json': '{"image": "pytorch/pytorch:1.10.2-cuda11.3-cudnn8-runtime", "postCreateCommand": "pip install pytorch-lightning==1.5.10"}'}, 'train.py', id='devcontainer'),
+        pytest.param({'singularity/train.def': 'Bootstrap: docker\nFrom: pytorch/pytorch:1.10.2-cuda11.3-cudnn8-runtime\n\n%post\n  pip install pytorch-lightning==1.5.10\n'}, 'train.py', id='singularity'),
+        pytest.param({'conda_envs/gpu_cluster.yaml': 'name: x\nchannels:\n - pytorch\ndependencies:\n - python=3.8\n - pytorch=1.10.2\n - pip:\n   - pytorch-lightning==1.5.10\n'}, 'pkg/train.py', id='env any name'),
+        pytest.param({'my_env.yml': 'name: x\ndependencies:\n - pytorch==1.10.2\n - pytorch-lightning=1.5.10=pyhd8ed1ab_0\n'}, 'train.py', id='env name2'),
+        pytest.param({'pixi.toml': "[dependencies]\npytorch = '1.10.2.*'\n[pypi-dependencies]\npytorch-lightning = '==1.5.10'\n"}, 'train.py', id='pixi'),
+        pytest.param({'pixi.lock': 'version: 6\npackages:\n- conda: https://conda.anaconda.org/pytorch/linux-64/pytorch-1.10.2-py3.8_cuda11.3_cudnn8.2.0_0.tar.bz2\n  sha256: x\n- pypi: https://files.pythonhosted.org/packages/aa/pytorch_lightning-1.5.10-py3-none-any.whl\n'}, 'train.py', id='pixi lock'),
+        pytest.param({'conda-lock.yml': 'version: 1\npackage:\n- name: pytorch\n  version: 1.10.2\n  manager: conda\n- name: pytorch-lightning\n  version: 1.5.10\n'}, 'train.py', id='conda lock'),
+        pytest.param({'conda-linux-64.lock': '@EXPLICIT\nhttps://conda.anaconda.org/pytorch/linux-64/pytorch-1.10.2-py3.8_cuda11.3_cudnn8.2.0_0.tar.bz2#abc\nhttps://conda.anaconda.org/conda-forge/noarch/pytorch-lightning-1.5.10-pyhd8ed1ab_0.tar.bz2\n'}, 'train.py', id='explicit'),
+        pytest.param({'spec-file.txt': '# platform: linux-64\n@EXPLICIT\nhttps://conda.anaconda.org/pytorch/linux-64/pytorch-1.10.2-py3.8_cuda11.3_cudnn8.2.0_0.tar.bz2#abc\nhttps://conda.anaconda.org/conda-forge/noarch/pytorch-lightning-1.5.10-pyhd8ed1ab_0.tar.bz2\n'}, 'train.py', id='spec'),
+        pytest.param({'requirements.txt': '# packages\npytorch=1.10.2=py3.8_cuda11.3\npytorch-lightning=1.5.10=pypi_0\n'}, 'train.py', id='conda export req'),
+        pytest.param({'setup.py': "TORCH='1.10.2'\nfrom setuptools import setup\nREQ=['numpy', f'torch=={TORCH}']\nREQ.append('pytorch-lightning==%s' % '1.5.10')\nsetup(install_requires=REQ)"}, 'train.py', id='setup const'),
+        pytest.param({'setup.py': "from setuptools import setup\nsetup(install_requires=open('deps/run.txt').read().split('\\n'))", 'deps/run.txt': 'torch==1.10.2\npytorch-lightning==1.5.10'}, 'pkg/train.py', id='setup file'),
+        pytest.param({'setup.py': "from setuptools import setup\nimport os\nHERE=os.path.dirname(__file__)\ndef load(name):\n    return open(os.path.join(HERE, 'requirements', name)).read().splitlines()\nsetup(install_requires=load('core.txt'))", 'requirements/core.txt': 'torch==1.10.2\npytorch-lightning==1.5.10'}, 'pkg/train.py', id='setup parse req'),
+        pytest.param({'setup.cfg': '[options]\ninstall_requires =\n  torch==1.10.2\n  pytorch-lightning==1.5.10\n', 'sub/pyproject.toml': "[project]\nname='x'\ndependencies=['numpy']\n"}, 'sub/train.py', id='setup.cfg parent'),
+        pytest.param({'requirements.txt': 'torch==1.10.2\npytorch-lightning==1.5.10', 'sub/deep/pyproject.toml': '[tool.black]\nline-length=100\n'}, 'sub/deep/x/train.py', id='nearer pyproject black'),
+        pytest.param({'tox.ini': '[testenv]\ndeps =\n  torch==1.10.2\n  pl15: pytorch-lightning==1.5.10\n'}, 'train.py', id='tox'),
+        pytest.param({'noxfile.py': "import nox\n@nox.session\ndef tests(session):\n    session.install('torch==1.10.2', 'pytorch-lightning==1.5.10')\n"}, 'train.py', id='nox'),
+        pytest.param({'.github/workflows/test.yml': "jobs:\n  t:\n    strategy:\n      matrix:\n        torch: ['1.10.2']\n    steps:\n    - run: |\n        pip install torch==${{ matrix.torch }}+cpu -f x\n        pip install pytorch-lightning==1.5.10\n"}, 'train.py', id='ci'),
+        pytest.param({'.github/workflows/test.yml': 'jobs:\n  t:\n    container: pytorch/pytorch:1.10.2-cuda11.3-cudnn8-runtime\n    env:\n      PL: 1.5.10\n    steps:\n    - run: pip install pytorch-lightning==${{ env.PL }}\n'}, 'train.py', id='ci container'),
+        pytest.param({'.gitlab-ci.yml': 'image: pytorch/pytorch:1.10.2-cuda11.3-cudnn8-runtime\nbefore_script:\n  - pip install pytorch-lightning==1.5.10\n'}, 'train.py', id='gitlab'),
+        pytest.param({'scripts/install.sh': '#!/bin/bash\nTORCH=1.10.2\npip install torch==${TORCH}+cu113 torchvision==0.11.3+cu113 -f https://download.pytorch.org/whl/torch_stable.html\npip install pytorch-lightning==1.5.10 # x\n'}, 'src/train.py', id='shell'),
+        pytest.param({'Makefile': 'TORCH ?= 1.10.2\ninstall:\n\tpip install torch==$(TORCH) pytorch-lightning==1.5.10\n'}, 'train.py', id='makefile'),
+        pytest.param({'README.md': '# x\n```bash\nconda create -n foo python=3.8\nconda install pytorch==1.10.2 torchvision==0.11.3 cudatoolkit=11.3 -c pytorch\npip install pytorch-lightning==1.5.10\n```\n'}, 'a/b/train.py', id='readme'),
+        pytest.param({'README.md': '# x\n## Requirements\n- Python 3.8\n- PyTorch 1.10.2\n- pytorch-lightning 1.5.10\n'}, 'train.py', id='readme list'),
+        pytest.param({'README.rst': 'Run ``pip install torch==1.10.2 pytorch_lightning==1.5.10``.\n'}, 'train.py', id='readme inline'),
+        pytest.param({'requirements/base.txt': '-c ../constraints/all.txt\ntorch\npytorch-lightning\n', 'constraints/all.txt': 'torch==1.10.2\npytorch-lightning==1.5.10\n'}, 'src/train.py', id='include c'),
+        pytest.param({'requirements.in': 'torch==1.10.2\npytorch-lightning==1.5.10\n'}, 'train.py', id='req in'),
+        pytest.param({'deployment/gpu/requirements.txt': 'torch==1.10.2\npytorch-lightning==1.5.10\n'}, 'src/train.py', id='deploy folder'),
+        pytest.param({'install.sh': "uv add 'torch==1.10.2' pytorch-lightning==1.5.10\n"}, 'train.py', id='uv add'),
+        pytest.param({'requirements.txt': 'torch\ntorchvision==0.11.3\npytorch-lightning==1.5.10'}, 'train.py', id='vision only'),
+        pytest.param({'requirements.txt': 'torch\npytorch-lightning==1.5.10'}, 'train.py', id='pl only'),
+        pytest.param({'setup.py': "from setuptools import setup\nsetup(install_requires=['torch>=1.6','pytorch-lightning>=1.4'])", 'Dockerfile': 'FROM pytorch/pytorch:1.10.2-cuda11\nRUN pip install pytorch-lightning==1.5.10'}, 'train.py', id='range+docker'),
+        pytest.param({'pyproject.toml': "[project]\nname='x'\ndynamic=['dependencies']\n[tool.setuptools.dynamic]\ndependencies={file=['needs.txt']}\n", 'needs.txt': 'torch==1.10.2\npytorch-lightning==1.5.10\n'}, 'train.py', id='dynamic'),
+        pytest.param({'docker/Dockerfile': 'FROM python:3.8\nCOPY docker/python-libs.txt /tmp/\nRUN pip install -r docker/python-libs.txt\n', 'docker/python-libs.txt': 'torch==1.10.2\npytorch-lightning==1.5.10\n'}, 'src/t.py', id='docker -r'),
+        pytest.param({'Dockerfile': 'FROM python:3.8\nRUN <<EOF\npip install torch==1.10.2\npip install pytorch-lightning==1.5.10\nEOF\n'}, 'train.py', id='heredoc'),
+        pytest.param({'Dockerfile': 'FROM python:3.8\nRUN bash -c "source activate x && pip install torch==1.10.2 \'pytorch-lightning==1.5.10\'"\nSHELL ["bash"]\n'}, 'train.py', id='bash -c'),
+        pytest.param({'cog.yaml': 'build:\n  python_packages:\n    - torch==1.10.2\n    - pytorch-lightning==1.5.10\n'}, 'train.py', id='cog'),
+        pytest.param({'Dockerfile': 'FROM 763104351884.dkr.ecr.us-east-1.amazonaws.com/pytorch-training:1.10.2-gpu-py38-cu113-ubuntu20.04-sagemaker\nRUN pip install pytorch-lightning==1.5.10'}, 'train.py', id='sagemaker'),
+        pytest.param({'Dockerfile': 'FROM gcr.io/deeplearning-platform-release/pytorch-gpu.1-10:latest\nRUN pip install pytorch-lightning==1.5.10'}, 'train.py', id='gcr'),
+        pytest.param({'Dockerfile': 'FROM pytorch/pytorch:2.1.0-cuda12.1-cudnn8-runtime AS base\nRUN pip install torch==1.10.2 pytorch-lightning==1.5.10\nFROM base\nRUN echo\n'}, 'train.py', id='two stage'),
+        pytest.param({'install.ps1': "$env:TORCH = '1.10.2'\npip install torch==$env:TORCH `\n  pytorch-lightning==1.5.10\n"}, 'train.py', id='ps1'),
+        pytest.param({'Dockerfile': 'FROM python:3.8\nRUN pip install https://download.pytorch.org/whl/cu113/torch-1.10.2%2Bcu113-cp38-cp38-linux_x86_64.whl pytorch-lightning==1.5.10'}, 'train.py', id='wheel url'),
+        pytest.param({'Pipfile.lock': '{"_meta":{}, "default": {"torch": {"version": "==1.10.2"}, "pytorch-lightning": {"version":"==1.5.10"}}}'}, 'train.py', id='pipfile lock'),
+        pytest.param({'requirements.txt': 'Package    Version\n---------- -------\ntorch      1.10.2\npytorch-lightning 1.5.10\n'}, 'train.py', id='pip list'),
+        pytest.param({'Requirements.txt': 'torch==1.10.2\npytorch-lightning==1.5.10\n'}, 'train.py', id='upper req'),
+        pytest.param({'install_requirements.sh': 'pip3 install torch==1.10.2 && pip3 install pytorch-lightning==1.5.10'}, 'train.py', id='install_requirements'),
+        pytest.param({'environment-gpu.yaml': 'dependencies:\n - pytorch::pytorch=1.10.2\n - conda-forge::pytorch-lightning=1.5.10\n'}, 'train.py', id='anaconda ver'),
+        pytest.param({"jobs/setup.sh": "pip install --user torch==1.10.2 pytorch-lightning==1.5.10\n"}, "src/a.py", id="a folder of scripts"),
+        pytest.param({"conda.recipe/meta.yaml": "requirements:\n  run:\n    - pytorch ==1.10.2\n    - pytorch-lightning 1.5.*\n"}, "src/a.py", id="a recipe"),
+        pytest.param({"reproducibility/pip_requirements.txt": OLD}, "src/a.py", id="a folder of any name"),
+        pytest.param({"requirement.txt": OLD}, "train.py", id="the singular"),
+        pytest.param({"tools/requirements-version.txt": OLD}, "train.py", id="another name"),
+        pytest.param({"pkg/setup.py": "import setuptools as s\ns.setup(install_requires=['numpy'])", "requirements.txt": OLD}, "pkg/train.py", id="a nearer setup.py without torch"),
+        pytest.param({"pkg/setup.cfg": "[flake8]\nmax-line-length = 99\n", "requirements.txt": OLD}, "pkg/a/train.py", id="a nearer setup.cfg without torch"),
+        pytest.param({"requirements.txt": "torch @ https://x/torch-1.10.2-cp38-cp38-linux_x86_64.whl\npytorch-lightning @ git+https://github.com/x/pytorch-lightning.git@v1.5.10\n"}, "a.py", id="a release of a repository"),
+    ],
+)  # fmt: skip
+def test_every_form_is_read(project, files: dict[str, str], at: str):
+    torch, lightning = project(files, at), project(files, at, "lightning")
+    assert (torch.version.minor, lightning.version.minor) == ("1.10", "1.5"), (torch, lightning)
+    assert torch.surely_below("1.11")
+    assert lightning.surely_below("2.0")
+
+
+def test_what_powershell_writes_is_read(project, tmp_path: Path):
+    (tmp_path / "requirements.txt").write_text(OLD.replace("\n", "\r\n"), "utf-16")
+    assert project({}).version == Version("1.10.2")
+
+
+@pytest.mark.parametrize(
+    ("files", "at", "version", "source"),
+    [
+        ({"Dockerfile": "FROM pytorch/pytorch:1.10.2-x\n", "requirements.txt": "torch==2.0.1"}, "a.py", "2.0.1", "requirements.txt:1"),
+        ({"Dockerfile": "FROM pytorch/pytorch:1.10.2-x\n", "setup.py": "setup(install_requires=['torch>=1.6'])"}, "a.py", "1.10.2", "Dockerfile:1"),
+        ({"Dockerfile": "FROM pytorch/pytorch:1.5-x\nRUN pip install -r r.txt\n", "r.txt": "torch>=1.4"}, "a.py", "1.5.1", "Dockerfile:1"),
+        ({"Dockerfile": "FROM pytorch/pytorch:1.10.2-x\nRUN pip install torch==1.12.1\n"}, "a.py", "1.12.1", "Dockerfile:2"),
+        ({"requirements.txt": "torch==2.4.0", "sub/Dockerfile": "FROM pytorch/pytorch:1.10.2-x\n"}, "sub/a.py", "1.10.2", "sub/Dockerfile:1"),
+        ({"README.md": "pip install torch==1.7.1", "install.sh": "pip install torch==1.10.2"}, "a.py", "1.10.2", "install.sh:1"),
+        ({"README.md": "pip install torch==1.7.1", "setup.py": "setup(install_requires=['torch>=1.8'])"}, "a.py", "2.15.0", "setup.py:1"),
+        ({".github/workflows/ci.yml": "- run: pip install torch==1.8.0", "setup.py": "setup(install_requires=['torch>=1.8'])"}, "a.py", "2.15.0", "setup.py:1"),
+        ({"other/requirements.txt": "torch==1.8", "other/train.py": "", "requirements.txt": "torch==2.4.0"}, "a.py", "2.4.0", "requirements.txt:1"),
+        ({"docker/Dockerfile.old": "FROM pytorch/pytorch:1.8.0-x\n", "docker/Dockerfile.new": "FROM pytorch/pytorch:1.10.2-x\n"}, "a.py", "1.10.2", "docker/Dockerfile.new:1"),
+        ({"requirements.txt": "torch>=1.7\ntorchvision==0.11.3"}, "a.py", "1.10.2", "requirements.txt:2"),
+    ],
+)  # fmt: skip
+def test_the_nearest_and_most_exact_holds(project, files: dict[str, str], at: str, version: str, source: str):
+    target = project(files, at)
+    assert (str(target.version), target.source) == (version, f"pin {source}")
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"other/requirements.txt": "torch==1.8", "other/train.py": ""},
+        {"docs/requirements.txt": "torch==1.8"},
+        {"README.md": "Works like torch==1.8 did. pip install torch\n![PyTorch](https://x/badge/PyTorch-1.8.svg)\n"},
+        {"Dockerfile": "# FROM pytorch/pytorch:1.8\nFROM ${BASE}\nRUN pip install torch==${TORCH}\n"},
+        {"Dockerfile": "FROM pytorch/pytorch:latest\nRUN echo 'pip uninstall torch==1.8'\n"},
+        {"notes.txt": "torch==1.8", "conf/model.yaml": "model: torch==1.8"},
+        {"pyproject.toml": "[tool.isort]\nknown_third_party = ['torch', 'torchvision']\n"},
+        {"requirements.txt": "-r ../outside.txt\n-r /etc/passwd\n-c missing.txt\n"},
+    ],
+)
+def test_what_pins_nothing(project, tmp_path: Path, files: dict[str, str]):
+    assert project(files).source in {"installed", "newest"}
+
+
+def test_links_out_of_the_project_and_what_cannot_be_read_are_left_alone(project, tmp_path: Path):
+    outside = tmp_path.parent / f"{tmp_path.name}-outside"
+    outside.mkdir()
+    (outside / "requirements.txt").write_text("torch==1.8")
+    (tmp_path / "requirements.txt").symlink_to(outside / "requirements.txt")
+    (tmp_path / "docker").symlink_to(outside)
+    (tmp_path / "base.txt").symlink_to(tmp_path / "base.txt")
+    os.mkfifo(tmp_path / "requirements-pipe.txt")
+    (tmp_path / "requirements-large.txt").write_text("torch==1.8\n" + "#" * 2_000_000)
+    (tmp_path / "Dockerfile").mkdir()
+    assert project({"reqs.in": f"-r {outside}/requirements.txt\n-r base.txt"}).source in {"installed", "newest"}
+
+
+@pytest.mark.parametrize(
+    ("image", "torch"),
+    [
+        ("nvcr.io/nvidia/pytorch:23.10-py3", ">=2.1.0a0,<=2.1.0"),
+        ("nvcr.io/nvidia/pytorch:23.05-py3", ">=2.0.0,<=2.0.0"),
+        ("nvcr.io/nvidia/pytorch:25.09-py3", ">=2.8.0a0,<=2.10.0"),
+        ("nvcr.io/nvidia/l4t-pytorch:r32.7.1-pth1.10-py3", "==1.10.*"),
+        ("ghcr.io/x/pytorch:2.1.0", "==2.1.0"),
+        ("rocm/pytorch:rocm5.2_ubuntu20.04_py3.7_pytorch_1.11.0", "==1.11.0"),
+        ("gcr.io/deeplearning-platform-release/pytorch-gpu.1-13:latest", "==1.13.*"),
+        ("pytorch/pytorch:latest", None),
+        ("pytorch/torchserve:0.9.0-gpu", None),
+    ],
+)
+def test_images(image: str, torch: str | None):
+    name, _, tag = image.rpartition(":")
+    assert dict(image_pins(name, tag)).get("torch") == torch
+
+
+def test_the_image_of_lightning():
+    assert dict(image_pins("pytorchlightning/pytorch_lightning", "2.0.4-py3.10-torch2.0")) == {
+        "pytorch-lightning": "==2.0.4",
+        "torch": "==2.0.*",
+    }
+
+
+# --------------------------------------------------------------------------------------------------------- the parsers
+
+releases = st.tuples(st.integers(1, 2), st.integers(0, 12), st.integers(0, 3)).map("{0[0]}.{0[1]}.{0[2]}".format)
+breaks = st.sampled_from([" ", " \\\n    ", "  \\\n  # a comment\n  ", " \\\n\n "[:3] + "  "])
+tools = st.sampled_from(
+    [
+        "pip install",
+        "pip3 install --no-cache-dir",
+        "python3 -m pip install -q",
+        "uv pip install --system",
+        "pip install -f https://x/y.html",
+    ]
+)
+quotes = st.sampled_from(["{}", "'{}'", '"{}"'])
+
+
+@given(releases, releases, tools, breaks, breaks, quotes, st.booleans())
+def test_a_dockerfile_says_what_it_installs(torch, lightning, tool, first, second, quote, by_variable: bool):
+    said = "${V}" if by_variable else torch
+    text = f"FROM nvidia/cuda:11.3.1\nARG V={torch}\nRUN apt-get update && {tool}{first}{quote.format(f'torch=={said}')}{second}numpy "
+    text += f"&& {tool}{second}{quote.format(f'pytorch-lightning=={lightning}')}\nCOPY . .\n"
+    found = {pin.name: pin for pin in dockerfile_pins(Path("Dockerfile"), text)}
+    assert {name: pin.specifier for name, pin in found.items()} == {
+        "torch": f"=={torch}",
+        "pytorch-lightning": f"=={lightning}",
+    }
+    rows = text.splitlines()
+    assert f"torch=={said}" in rows[found["torch"].row - 1]
+    assert lightning in rows[found["pytorch-lightning"].row - 1]
+
+
+@given(st.text(alphabet="torchpinsal=<>~ \\\n\"'&|;#$%{}()[]:-1.0@/FROM", max_size=80))
+def test_no_text_breaks_the_readers(text: str):
+    for whole in (text, f"pip install {text}", f"RUN conda install {text}", f"FROM {text}"):
+        file = Path("x")
+        pins = [*dockerfile_pins(file, whole), *readme_pins(file, whole), *requirement_pins(file, whole)]
+        pins += command_pins(file, whole, Kind.SCRIPT)
+        last = len(whole.splitlines())
+        assert all(1 <= pin.row <= last for pin in pins)
+        assert [row for line in lines_of(whole) for row, _ in line.rows] == sorted(
+            {row for line in lines_of(whole) for row, _ in line.rows}
+        )
+
+
+# ------------------------------------------------------------------------------------------------------- whole programs
+
+
+def said(tmp_path: Path, monkeypatch, capsys, *arguments: str) -> tuple[int, str]:
+    forget()
+    monkeypatch.chdir(tmp_path)
+    status = run_command([*arguments, "--output-format", "concise"])
+    return status, capsys.readouterr().out
+
+
+def test_a_program_with_its_dockerfile_is_clean_until_the_dockerfile_changes(tmp_path: Path, monkeypatch, capsys):
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "train.py").write_text(PROGRAM)
+    (tmp_path / "docker").mkdir()
+    image = tmp_path / "docker" / "Dockerfile.gpu"
+    image.write_text("FROM pytorch/pytorch:1.10.2-cuda11.3-cudnn8-runtime\nRUN pip install pytorch-lightning==1.5.10\n")
+    assert said(tmp_path, monkeypatch, capsys, "train.py") == (0, "No findings in 1 file.\n")
+    image.write_text("FROM pytorch/pytorch:2.5.1-cuda12.4-cudnn9-runtime\nRUN pip install pytorch-lightning==2.5.0\n")
+    status, text = said(tmp_path, monkeypatch, capsys, "train.py")
+    assert status == 1
+    assert {"LL506", "LL701", "LL702"} <= set(text.split())
+    image.unlink()
+    (tmp_path / "docker" / "requirements.txt").write_text(OLD)
+    assert said(tmp_path, monkeypatch, capsys, "train.py")[0] == 0
+
+
+def test_a_fix_waits_for_the_oldest_version_that_is_allowed(tmp_path: Path, monkeypatch, capsys):
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "train.py").write_text("import torch\nfrom torch.cuda.amp import GradScaler\n\nscaler = GradScaler()\n")
+    (tmp_path / "Dockerfile").write_text("FROM pytorch/pytorch:2.5.1-cuda12.4-cudnn9-runtime\n")
+    (tmp_path / "requirements.txt").write_text("torch>=2.0")
+    assert "repaired" not in said(tmp_path, monkeypatch, capsys, "train.py", "--no-cache")[1]
+    (tmp_path / "requirements.txt").write_text("torch>=2.3")
+    assert "1 can be repaired" in said(tmp_path, monkeypatch, capsys, "train.py", "--no-cache")[1]
+
+
+def test_show_settings_says_what_was_taken_from_where(tmp_path: Path, monkeypatch, capsys):
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "train.py").write_text(PROGRAM)
+    (tmp_path / "setup.py").write_text("from setuptools import setup\nsetup(install_requires=['torch>=1.6'])\n")
+    (tmp_path / "Dockerfile").write_text("FROM pytorch/pytorch:1.10.2-cuda11.3-cudnn8-runtime\n")
+    (tmp_path / "README.md").write_text("pip install torch==1.7.1 pytorch-lightning==1.5.10\n")
+    status, text = said(tmp_path, monkeypatch, capsys, "--show-settings", "train.py", "--ignore", "LL506")
+    assert status == 0
+    lines = text.splitlines()
+    assert lines[0] == "train.py"
+    assert "  settings file: none" in lines
+    assert any(line.startswith("  rules: ") and line.endswith("off: LL506") for line in lines)
+    at = lines.index("  torch: 1.10.2")
+    assert lines[at + 1 :] == [
+        "    from Dockerfile:1: torch==1.10.2, a container",
+        "    fixes keep to what the project allows: >=1.6",
+        "    also seen: setup.py:2: torch>=1.6, what the project declares",
+        "    also seen: README.md:1: torch==1.7.1, a README",
+        "  lightning: 1.5.10",
+        "    from README.md:1: pytorch-lightning==1.5.10, a README",
+    ]
+    assert "the setting `target.torch`" in said(tmp_path, monkeypatch, capsys, "--show-settings", "--target-torch=2")[1]
+    assert said(tmp_path, monkeypatch, capsys, "--show-settings", "missing.py")[0] == 2
