@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rulebook import examples
 
 from lightlint.cli import run_command
 from lightlint.facts.pins import Kind, entries_of, pins_in
@@ -16,9 +18,14 @@ from lightlint.facts.pins.containers import dockerfile_pins
 from lightlint.facts.pins.images import image_pins
 from lightlint.facts.pins.listed import readme_pins
 from lightlint.facts.pins.requirement_files import requirement_pins
+from lightlint.facts.project import Projects
 from lightlint.facts.roots import nearest_with, root_of
 from lightlint.facts.targets import target_of
 from lightlint.facts.versions import Target, Version
+from lightlint.lint import lint
+from lightlint.pages import all_pages
+from lightlint.settings import load
+from lightlint.sources.load import load as load_source
 
 OLD = "torch==1.10.2\npytorch-lightning==1.5.10\n"
 PROGRAM = """\
@@ -309,6 +316,30 @@ def test_a_fix_waits_for_the_oldest_version_that_is_allowed(tmp_path: Path, monk
     assert "repaired" not in said(tmp_path, monkeypatch, capsys, "train.py", "--no-cache")[1]
     (tmp_path / "requirements.txt").write_text("torch>=2.3")
     assert "1 can be repaired" in said(tmp_path, monkeypatch, capsys, "train.py", "--no-cache")[1]
+
+
+NEWER = re.compile(
+    r"weights_only=|torch\.amp\.|use_reentrant|return_complex|weights\w*=|torch\.func\.|linalg|ddp_notebook|-mixed"
+    r"|use_distributed_sampler|enable_\w+=|devices=|dataloaders=|persistent=|ignore=|profilers|core\.module"
+)
+
+
+def test_no_rule_s_fix_writes_what_an_allowed_version_lacks(tmp_path: Path):
+    settings = {"target": {"torch": ">=1.5", "lightning": ">=1.0"}}
+    cases = [(page, example) for page in all_pages().values() if page.fix for example in examples(page)]
+    wrong, offered = [], 0
+    for number, (page, example) in enumerate(cases):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        example.write(folder)
+        own = load({**example.settings, "select": [page.code], **settings}, isolated=True)
+        for path in sorted(folder.rglob("*.py")):
+            for finding in lint(load_source(path), own, Projects()).findings:
+                edits = finding.fix.edits if finding.fix else ()
+                offered += bool(edits)
+                wrong += [(page.code, edit.content) for edit in edits if NEWER.search(edit.content)]
+    assert wrong == []
+    assert offered > len(cases) / 4
 
 
 def test_show_settings_says_what_was_taken_from_where(tmp_path: Path, monkeypatch, capsys):

@@ -22,7 +22,17 @@ _SIDE = frozenset(
     )
 )
 _LEFT_OUT = frozenset(("node_modules", "data", "datasets", "dataset", "logs", "outputs", "results", "venv", "wandb"))
-_AT_THE_TOP = ("readme", "license", ".gitignore", "setup.py", "setup.cfg", "pyproject.toml", "pipfile", "uv.lock", "poetry.lock")
+_AT_THE_TOP = (
+    "readme",
+    "license",
+    ".gitignore",
+    "setup.py",
+    "setup.cfg",
+    "pyproject.toml",
+    "pipfile",
+    "uv.lock",
+    "poetry.lock",
+)
 _MOST_FOLDERS, _MOST_ENTRIES = 30, 4000
 
 
