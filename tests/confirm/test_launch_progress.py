@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import json
 import os
+import pty
+import re
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from launched import linux_only
+from launched import Place, linux_only, place
 
 from lightlint.confirm.launch.progress import Progress
 from lightlint.confirm.launch.stacks import shown
 
+__all__ = ["place"]
 pytestmark = linux_only
 
 
@@ -110,3 +113,37 @@ def test_a_stack_is_shown_with_the_users_frames_first(monkeypatch: pytest.Monkey
         "  torch/distributed/distributed_c10d.py:5356 in barrier",
         "  contextlib.py:81 in inner",
     ]
+
+
+def test_a_line_of_progress_on_a_terminal_only(place: Place) -> None:
+    place.write("train.py", "import time\ntime.sleep(3)\n")
+    theirs, ours = pty.openpty()
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "lightlint", "confirm", "--", "python", "train.py"],
+            cwd=place.project,
+            env={**os.environ, "TERM": "xterm"},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=ours,
+            check=False,
+        )
+        shown = os.read(theirs, 100_000).decode()
+    finally:
+        os.close(theirs)
+        os.close(ours)
+    assert done.returncode == 0
+    assert re.search(r"lightlint: starting, \d+ s\x1b\[K\r", shown)
+    assert shown.endswith("\x1b[K")
+    assert place.confirm("--", "python", "train.py").stderr == ""
+
+
+def test_progress_counts_ranks_and_steps(tmp_path: Path) -> None:
+    progress = Progress(tmp_path, stall=30, now=0)
+    for rank in range(2):
+        tell(tmp_path, rank + 1, {"kind": "rank", "rank": rank, "world": 2, "backend": "gloo"})
+    progress.stalled(1)
+    assert (progress.ranks, progress.step) == (2, 0)
+    tell(tmp_path, 1, {"kind": "step", "n": 3})
+    progress.stalled(2)
+    assert (progress.ranks, progress.step) == (2, 3)

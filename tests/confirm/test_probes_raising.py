@@ -112,6 +112,15 @@ def test_a_payload_that_cannot_be_loaded() -> None:
     assert judged(PAYLOAD, run([line()]))[0] == "open"
 
 
+def test_a_payload_is_told_by_the_save_behind_it() -> None:
+    came = Event({**line(), "function": "main"})
+    namespace, array = ("GLOBAL argparse.Namespace was not allowed", "GLOBAL numpy._core.multiarray.scalar was not")
+    files = [saved("", 4), saved(namespace, 14), saved("", 30)]
+    assert judged(PAYLOAD, run([came, *files]))[0] == "confirmed"
+    assert judged(PAYLOAD, run([came, saved("", 4), saved(array, 14)]))[0] == "open"  # refused before torch comes to it
+    assert judged(PAYLOAD, run([saved("", 4), event("end", reason="cut")]))[0] == "beyond cut"
+
+
 def test_keys_that_a_load_passes_over() -> None:
     loads = [event("loaded", missing=each, unexpected=[], places=at(10)) for each in (["bias"], [])]
     assert judged(KEYS, run([line(), loads[0]]))[0] == "confirmed"

@@ -145,3 +145,28 @@ def test_stepped_twice(events: list[Event], expected: str) -> None:
 def test_a_schedule_of_batches_stepped_once_an_epoch(interval: str, length: int, expected: str) -> None:
     config = {**CONFIG, "interval": interval}
     assert outcome("step-scheduler-on-epoch-interval", scheduler(length), held(config)) == expected
+
+
+@pytest.mark.parametrize(
+    ("length", "tier", "outcome"),
+    [
+        (8, "error", "confirmed"),
+        (40, "warning", "confirmed"),
+        (2, "error", "open"),
+        (None, "error", "confirmed"),
+        (None, "warning", "open"),
+    ],
+)
+def test_a_schedule_of_batches_in_a_run_that_is_cut(length: int | None, tier: str, outcome: str) -> None:
+    """The Trainer plans 8 batches of 32 in the cut run, and a schedule by its plan is as short."""
+    about = claim("step-scheduler-on-epoch-interval", "learning-rate-history", "`OneCycleLR` counts batches", tier=tier)
+    held = [{"scheduler": 1, "interval": "epoch", "frequency": 1, "monitor": None}]
+    events = [
+        event(
+            "scheduler", scheduler=1, type="OneCycleLR", optimizer=0, length=length, mode=None, rates=[0.1], findings=[]
+        ),
+        event("schedulers", held=held, automatic=True, batches=32, in_run=8),
+        *(event("step", n=number, rates=[0.1], time=float(number)) for number in range(1, 9)),
+        *(event("scheduler-step", scheduler=1, by_trainer=True, time=float(at)) for at in (4, 8)),
+    ]
+    assert judged(about, run(events))[0] == outcome

@@ -78,6 +78,7 @@ class _Rehearsal:
             self._sandbox(scratch),
             self.options.timeout,
             self.options.stall,
+            name.partition("-")[0],
         )
         ending = run(start, plans.write(plan), scratch, self.home)
         seen = records.read(folder)

@@ -37,7 +37,7 @@ Every event has `kind`, `time` (seconds of the host's monotonic clock) and `step
 | precision | gradients | precision, scaler, strategy of a Trainer or a Fabric |
 | scheduler | rates | scheduler, type, optimizer, length, mode, rates it starts with, findings |
 | scheduler-step | rates | scheduler, type, rates: [before, after], bad: its bad epochs before and after, given, by_trainer, batches, findings |
-| schedulers | rates | held: what the Trainer holds of each, automatic, batches of an epoch |
+| schedulers | rates | held: what the Trainer holds of each, automatic, batches of an epoch, in_run: batches that it plans for the whole run, None where that is not known |
 | epoch | rates | number: an epoch of Lightning's begins |
 | forward | modes | module, type, training, acting: [names in training mode, in eval mode] of dropout and batch norm, grad, trainable, stage (Lightning's), backwards, findings |
 | frozen | modes | when (hook, or end), off: parameters without gradients, count, total |

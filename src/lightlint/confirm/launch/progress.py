@@ -44,6 +44,16 @@ class Progress:
         self._looked = now
         return self._begun and now - self._moved > self._threshold
 
+    @property
+    def ranks(self) -> int:
+        """Processes that joined a process group, or that draw or step without one."""
+        return sum(file.is_rank for file in self._files.values()) or int(self._begun)
+
+    @property
+    def step(self) -> int:
+        """Optimizer steps of the rank that took most."""
+        return max((file.step for file in self._files.values()), default=0)
+
     def resume(self, now: float) -> None:
         """A closer look has shown that the run goes on."""
         self._moved = now
@@ -86,6 +96,8 @@ class _File:
         self._stepped: float | None = None
         self.process = int(path.name.removesuffix(SUFFIX).rpartition("-")[2])
         self.begun = False
+        self.is_rank = False
+        self.step = 0
         self.spins = False
         self.slowest = 0.0  # seconds from one step to the next
 
@@ -103,7 +115,9 @@ class _File:
         return bool(new)
 
     def _take(self, event: dict[str, Any]) -> None:
+        self.is_rank = self.is_rank or event["kind"] == "rank"
         if event["kind"] == "step":
+            self.step = max(self.step, event.get("n", 0))
             if self._stepped is not None:
                 self.slowest = max(self.slowest, event["time"] - self._stepped)
             self._stepped = event["time"]

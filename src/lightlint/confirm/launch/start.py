@@ -22,6 +22,7 @@ from lightlint.confirm.launch.progress import Progress
 from lightlint.confirm.launch.sandbox import NONE, Sandbox
 from lightlint.confirm.launch.signals import Interrupted
 from lightlint.confirm.launch.target import CommandError
+from lightlint.confirm.launch.ticker import Ticker
 from lightlint.confirm.plan import VARIABLE
 
 SITE = Path(__file__).parents[1] / "site"
@@ -45,6 +46,7 @@ class Start:
         sandbox: what keeps the user's files as they are.
         timeout: seconds after which it is ended.
         stall: seconds without progress that count as a stall.
+        name: which of several runs it is, empty for the first.
     """
 
     words: tuple[str, ...]
@@ -54,6 +56,7 @@ class Start:
     sandbox: Sandbox = NONE
     timeout: float = 600
     stall: float = 30
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,20 +152,25 @@ def run(start: Start, plan_file: Path, scratch: Path, home: Home) -> Ending:
 
 def _watched(process: subprocess.Popen[bytes], folder: Path, start: Start) -> Ending:
     began = looked = time.monotonic()
-    progress, deaths = Progress(folder, start.stall, began), Deaths(folder)
+    progress, deaths, ticker = Progress(folder, start.stall, began), Deaths(folder), Ticker(start.name, began)
     while process.poll() is None:
         now = time.monotonic()
         deaths.look(now)
         if now - began > start.timeout:
+            ticker.end()
             return _stood("timed out", stacks.ask(folder), deaths)
         if now - looked >= _LOOK:
             looked = now
-            if progress.stalled(now):
-                standing = _standing_still(folder)
-                if standing is not None and process.poll() is None:
-                    return _stood("stalled", standing, deaths)
+            is_still = progress.stalled(now)
+            ticker.tick(now, progress.ranks, progress.step)
+            standing = _standing_still(folder) if is_still else None
+            if standing is not None and process.poll() is None:
+                ticker.end()
+                return _stood("stalled", standing, deaths)
+            if is_still:
                 progress.resume(time.monotonic())
         time.sleep(_POLL)
+    ticker.end()
     deaths.look(time.monotonic())
     return replace(_ended(process.returncode, folder), gone=deaths.found)
 

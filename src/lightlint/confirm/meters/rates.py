@@ -136,6 +136,7 @@ class _Rates:
             held=configs,
             automatic=trainer.lightning_module.automatic_optimization,
             batches=_length(trainer.train_dataloader),
+            in_run=_whole(trainer.estimated_stepping_batches),
         )
 
 
@@ -148,6 +149,10 @@ def _length(loaders: Any) -> int | None:
         return len(loaders)
     except (TypeError, NotImplementedError):
         return None
+
+
+def _whole(number: float) -> int | None:
+    return int(number) if number not in {float("inf"), -1} else None
 
 
 def _by_trainer() -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from lightlint.confirm.probes.probe import (
@@ -226,17 +227,41 @@ def warning(claim: Claim, run: Run) -> Verdict:
 def checkpoint_loads(claim: Claim, run: Run) -> Verdict:
     """Whether what the finding's file saved can be loaded with torch's defaults."""
     saved = [event for _, event in run.each("saved") if any(place[0] == claim.file for place in event["places"])]
-    exact = [event for event in saved if through(event["places"], claim)]
-    if not exact and len({tuple(event["places"][0]) for event in saved}) == 1:  # the payload is made on other lines
-        exact = saved
+    exact = [event for event in saved if through(event["places"], claim)] or _behind(claim, run, saved)
     refusing = [event for event in exact if event["error"]]
     if refusing:
-        said = re.search(r"GLOBAL ([\w.]+)", refusing[0]["error"])
-        what = f": it holds `{said[1]}`" if said else ""
-        return confirmed(run, f"`torch.load` with `weights_only=True` refuses what was saved{what}")
+        said = {match[1] for event in refusing for match in re.finditer(r"GLOBAL ([\w.]+)", event["error"])}
+        what = f": it holds {', '.join(f'`{name}`' for name in sorted(said))}" if said else ""
+        reason = f"`torch.load` with `weights_only=True` refuses what was saved{what}"
+        return confirmed(run, reason) if _is_said(claim, said) else still_open(run, f"{reason} before it comes to this")
     if exact:
         return refuted(run, f"`torch.load` with `weights_only=True` took the {len(exact)} files that were saved")
-    return exception(claim, run) if any(run.each("exception")) else still_open(run, "nothing was saved in this run")
+    if any(run.each("exception")):
+        return exception(claim, run)
+    return (
+        still_open(run, "what was saved in this run does not come from this line")
+        if hits(claim, run)
+        else not_reached(run)
+    )
+
+
+def _behind(claim: Claim, run: Run, saved: Sequence[Event]) -> list[Event]:
+    """The saves of a payload that the finding's lines make: the next behind them in a function that they are in."""
+    if hits(claim, run) and len({tuple(event["places"][0]) for event in saved}) == 1:
+        return list(saved)
+    functions = {event.get("function") for _, event in hits(claim, run)}
+    rows: dict[int, list[Event]] = {}
+    for event in saved:
+        for file, row, function in event["places"]:
+            if file == claim.file and row > claim.last and function in functions:
+                rows.setdefault(row, []).append(event)
+    return rows[min(rows)] if rows else []
+
+
+def _is_said(claim: Claim, names: Collection[str]) -> bool:
+    """Whether torch refuses what the finding is about; it names the first class that it does not take."""
+    about = next((word for word in ("numpy", "SimpleNamespace", "Namespace") if word in claim.message), "")
+    return not names or any(about in name for name in names)
 
 
 def unmatched_keys(claim: Claim, run: Run) -> Verdict:

@@ -207,21 +207,41 @@ def _once_an_epoch(claim: Claim, run: Run) -> Verdict:
         started = next(iter(process.of("schedulers")), None)
         if started is None:
             continue
-        for held in started["held"]:
-            scheduler = made.get(held["scheduler"])
-            batches = started["batches"]
-            if scheduler is None or scheduler["length"] is None or not batches:
-                continue
-            length, kind = scheduler["length"], scheduler["type"]
-            numbers = [Number("length", length, "steps"), Number("batches in an epoch", batches), *_history(run)]
-            if held["interval"] == "step":
-                return refuted(run, f"the Trainer steps {kind} after every batch", numbers)
-            if length >= batches:
-                return confirmed(
-                    run, f"{kind} is {length} steps long, the Trainer takes one an epoch of {batches} batches", numbers
-                )
-            return still_open(run, f"{kind} is {length} steps long, an epoch has {batches} batches", numbers)
-    return not_observable(run, "no Trainer that holds a scheduler with a length was seen")
+        known = [(each, made[each["scheduler"]]) for each in started["held"] if each["scheduler"] in made]
+        named = [pair for pair in known if pair[1]["type"] in claim.details.values()]
+        for held, scheduler in (named or known)[:1]:
+            return _by_interval(claim, run, process, started, held, scheduler)
+    return not_observable(run, "no Trainer that holds a scheduler was seen")
+
+
+def _by_interval(
+    claim: Claim, run: Run, process: Process, started: Event, held: dict[str, object], scheduler: Event
+) -> Verdict:
+    """How often the Trainer steps a scheduler, against its length; a cut run plans fewer batches, as its schedule does."""
+    length, kind, batches, in_run = scheduler["length"], scheduler["type"], started["batches"], started.get("in_run")
+    taken = sum(event["scheduler"] == scheduler["scheduler"] for event in process.of("scheduler-step"))
+    numbers = [Number("steps of the scheduler", taken), Number("steps of the optimizer", process.steps), *_history(run)]
+    if length is not None:
+        numbers.insert(0, Number("length", length, "steps"))
+    if batches:
+        numbers.insert(0, Number("batches in an epoch", batches))
+    if held["interval"] == "step":
+        return refuted(run, f"the Trainer steps {kind} after every batch", numbers)
+    once = f"the Trainer took {taken} of them in {process.steps} batches"
+    if length is None:
+        said = f"the Trainer took {taken} steps of {kind} in {process.steps} batches"
+        return (
+            confirmed(run, said, numbers)
+            if claim.tier == "error" and 0 < taken < process.steps
+            else still_open(run, said, numbers)
+        )
+    if batches and length >= batches:
+        return confirmed(
+            run, f"{kind} is {length} steps long, the Trainer takes one an epoch of {batches} batches", numbers
+        )
+    if length == in_run and 0 < taken < process.steps:
+        return confirmed(run, f"{kind} is {length} steps long, a step for each batch of this run; {once}", numbers)
+    return still_open(run, f"{kind} is {length} steps long; {once}", numbers)
 
 
 _BY_RULE = {
