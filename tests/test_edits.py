@@ -17,6 +17,7 @@ from lightlint.fixes.edits import (
     RawEdit,
     add_import,
     as_fix,
+    decorate,
     drop_statement,
     insert_after,
     insert_argument,
@@ -25,10 +26,12 @@ from lightlint.fixes.edits import (
     remove_argument,
     rename,
     replace,
+    replace_argument,
     replace_argument_name,
     wrap,
     wrap_statements,
 )
+from lightlint.fixes.moves import move_after, move_before
 from lightlint.sources.source import Cell, Source
 
 SMALL = cst.BaseSmallStatement
@@ -301,6 +304,22 @@ def test_wrap(before: str, node: str, around: tuple[str, str], after: str) -> No
     ast.parse(after)
 
 
+@pytest.mark.parametrize(
+    ("before", "text", "after"),
+    [
+        ("f(1)\n", "k=2 if a else b", "f(k=2 if a else b)\n"),
+        ("f(\n    old = 1,  # why\n)\n", "k=2", "f(\n    k=2,  # why\n)\n"),
+        ("f(old=1, k=3)\n", "k=2", None),
+        ("f'{f(1)}'\n", "k=2", None),
+    ],
+)
+def test_replace_argument(before: str, text: str, after: str | None) -> None:
+    program = Program(before)
+    call = next(program.nodes(cst.Call))
+    assert isinstance(call, cst.Call)
+    assert applied(program, replace_argument(program.code, call.args[0], text)) == after
+
+
 def test_rename() -> None:
     program = Program("y = a . old(1)\n")
     assert applied(program, rename(program.code, program.node("a . old"), "new")) == "y = a . new(1)\n"
@@ -318,7 +337,14 @@ def test_rename() -> None:
         ("if x: f()\n", "if x: n(); f()\n"),
         ("a(); f()\n", "a(); n(); f()\n"),
         ("f(); a()\n", "n()\nf(); a()\n"),
-        ("if x:\n    # why\n    f()\n", "if x:\n    # why\n    n()\n    f()\n"),
+        ("if x:\n    # why\n    f()\n", "if x:\n    n()\n    # why\n    f()\n"),
+        ("a()\n# one\n# two\nf()\n", "a()\nn()\n# one\n# two\nf()\n"),
+        ("a()\n# a's\n\n# f's\nf()\n", "a()\n# a's\n\nn()\n# f's\nf()\n"),
+        ("if x:\n    a()\n  # deep\n    # f's\n    f()\n", "if x:\n    a()\n  # deep\n    n()\n    # f's\n    f()\n"),
+        ("a()\n# %%\nf()\n", "a()\n# %%\nn()\nf()\n"),
+        ("# licence\nf()\n", "# licence\nn()\nf()\n"),
+        ("# licence\n\n# f's\nf()\n", "# licence\n\nn()\n# f's\nf()\n"),
+        ('a("""\n# no comment """)\nf()\n', 'a("""\n# no comment """)\nn()\nf()\n'),
         ("f()", "n()\nf()"),
         ("if x:\n\f    f()\n", "if x:\n    n()\n\f    f()\n"),
     ],
@@ -344,6 +370,81 @@ def test_insert_before(before: str, after: str) -> None:
 def test_insert_after(before: str, after: str) -> None:
     program = Program(before)
     assert applied(program, insert_after(program.code, program.node("f()", SMALL), "n()")) == after
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("a()\nb()\nf()  # note\nc()\n", "a()\nf()  # note\nb()\nc()\n"),
+        (
+            "if x:\n\tb()\n\t# one\n\t# two\n\tf()  # note\n\tc()\n",
+            "if x:\n\t# one\n\t# two\n\tf()  # note\n\tb()\n\tc()\n",
+        ),
+        ("a()\n# b's\nb()\n\n# f's\nf()", "a()\n# f's\nf()\n# b's\nb()\n"),
+        ("if x:\r\n  b()  # b\r\n  f()  # f\r\n", "if x:\r\n  f()  # f\r\n  b()  # b\r\n"),
+        ("if x:\n    b()\n    f();  # f\n", "if x:\n    f();  # f\n    b()\n"),
+        ("b(); a()\nf()  # f\n", "f()  # f\nb(); a()\n"),
+        ("b()\na(); f()  # both\n", "f()\nb()\na()  # both\n"),
+        ("b(); f()\n", "f()\nb()\n"),
+        ("b()\nf() \\\n\nc()\n", "f() \\\n\nb()\nc()\n"),
+    ],
+)
+def test_move_before(before: str, after: str) -> None:
+    program = Program(before)
+    statement, target = program.node("f()", SMALL), program.node("b()", SMALL)
+    assert isinstance(statement, SMALL)
+    draft = move_before(program.code, statement, target)
+    assert draft is not None
+    assert not draft.drops_comment
+    assert program.apply(draft) == after
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("f()  # note\nb()\nc()\n", "b()\nf()  # note\nc()\n"),
+        (
+            "if x:\n    # f's\n    f()\n    # b's\n    b()  # b\n",
+            "if x:\n    # b's\n    b()  # b\n    # f's\n    f()\n",
+        ),
+        ("x = 1\nf(\n  1,  # one\n)  # f\nb()", "x = 1\nb()\nf(\n  1,  # one\n)  # f\n"),
+        ("f()  # f\nb(); a()\n", "b(); f(); a()\n"),
+        ("# head\nf()  # f\nb()\n", "# head\nb()\nf()  # f\n"),
+    ],
+)
+def test_move_after(before: str, after: str) -> None:
+    program = Program(before)
+    statement = next(program.nodes(cst.Expr))
+    assert isinstance(statement, SMALL)
+    draft = move_after(program.code, statement, program.node("b()", SMALL))
+    assert draft is not None
+    assert draft.drops_comment == (after.count("#") < before.count("#"))
+    assert program.apply(draft).rstrip() == after.rstrip()
+
+
+def test_statements_move_within_their_block_only() -> None:
+    program = Program("b()\nif x:\n    f()\n")
+    statement, target = program.node("f()", SMALL), program.node("b()", SMALL)
+    assert isinstance(statement, SMALL)
+    assert move_before(program.code, statement, target) is None
+    assert move_after(program.code, statement, target) is None
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("# why\ndef g():\n    a()\n", "# why\n@n\ndef g():\n    a()\n"),
+        (
+            "class A:\n\t# why\n\t@d\n\tdef g(self):\n\t\ta()\n",
+            "class A:\n\t# why\n\t@n\n\t@d\n\tdef g(self):\n\t\ta()\n",
+        ),
+    ],
+)
+def test_decorate(before: str, after: str) -> None:
+    program = Program(before)
+    function = next(program.nodes(cst.FunctionDef))
+    assert isinstance(function, cst.FunctionDef)
+    assert applied(program, decorate(program.code, function, "@n")) == after
 
 
 def test_insert_around_compound_statements() -> None:
@@ -537,7 +638,7 @@ def programs(draw: st.DrawFn) -> str:
 def change(program: Program, draw: st.DrawFn) -> Draft | None:
     """A random change of a random node."""
     code = program.code
-    pick = draw(st.integers(0, 8))
+    pick = draw(st.integers(0, 9))
     statements = list(program.nodes((cst.BaseSmallStatement, cst.BaseCompoundStatement, cst.SimpleStatementLine)))
     small = [node for node in statements if isinstance(node, cst.BaseSmallStatement)]
     calls = list(program.nodes(cst.Call))
@@ -554,6 +655,9 @@ def change(program: Program, draw: st.DrawFn) -> Draft | None:
         return wrap_statements(code, [draw(st.sampled_from(lines))], "if new:")
     if pick == 4:
         return add_import(code, program.module, "copy")
+    if pick == 9:
+        move = draw(st.sampled_from([move_before, move_after]))
+        return move(code, draw(st.sampled_from(small)), draw(st.sampled_from(statements)))
     assume(calls)
     if pick == 5:
         return insert_argument(code, draw(st.sampled_from(calls)), draw(st.sampled_from(["new=1", "new"])))

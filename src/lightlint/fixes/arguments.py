@@ -65,6 +65,22 @@ def remove_argument(code: Code, call: cst.Call, argument: cst.Arg) -> Draft | No
     return Draft(tuple(RawEdit(left, right, "") for left, right in edits), drops)
 
 
+def replace_argument(code: Code, argument: cst.Arg, text: str) -> Draft | None:
+    """Put another argument (`"name=value"` or `"value"`) in the place of one.
+
+    Returns:
+        None if the call stands in an f-string, or has the new keyword already.
+    """
+    call, keyword = code.spans.parent(argument), _KEYWORD.match(text)
+    if code.in_formatted_string(argument) or (
+        keyword and isinstance(call, cst.Call) and _has_keyword(call, keyword[1])
+    ):
+        return None
+    start, end = _start(code, argument), _end(code, argument)
+    between = code.source.text[start : code.spans.span(argument.value)[0]]
+    return Draft((RawEdit(start, end, text),), code.has_comment(argument.value) or "#" in between)
+
+
 def replace_argument_name(code: Code, argument: cst.Arg, name: str) -> Draft | None:
     """Rename a keyword argument.
 

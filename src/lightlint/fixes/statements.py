@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import libcst as cst
 
 from lightlint.fixes.code import Code, any_comment
+from lightlint.fixes.comments import comments_above
 from lightlint.fixes.draft import Draft, RawEdit
 
 Statement = cst.BaseStatement | cst.BaseSmallStatement
@@ -25,7 +26,7 @@ def drop_statement(code: Code, statement: cst.SimpleStatementLine | cst.BaseSmal
     Returns:
         None for a docstring, and where the line holds what cannot be told apart from the statement.
     """
-    line = _line_of(code, statement)
+    line = line_of(code, statement)
     if line is None or _is_docstring(code, line, statement):
         return None
     start, end = code.spans.span(statement)
@@ -46,7 +47,7 @@ def drop_statement(code: Code, statement: cst.SimpleStatementLine | cst.BaseSmal
     if tail is None or code.margin(start) is None:
         return None
     line_end, comment_beside = tail
-    return Draft((RawEdit(*_whole_lines(code, start, line_end), ""),), comment_inside or comment_beside)
+    return Draft((RawEdit(*whole_lines(code, start, line_end), ""),), comment_inside or comment_beside)
 
 
 def replace_statement(code: Code, statement: cst.BaseSmallStatement, text: str) -> Draft:
@@ -55,25 +56,45 @@ def replace_statement(code: Code, statement: cst.BaseSmallStatement, text: str) 
 
 
 def insert_before(code: Code, statement: Statement, text: str) -> Draft | None:
-    """Put a statement, or several lines of them, in front of another.
+    """Put a statement, or several lines of them, in front of another and of the comments that belong to it.
 
     Returns:
         None in front of a docstring, a `__future__` import or an `elif`, and where the new statement does not fit the line.
     """
-    line = _line_of(code, statement)
-    if line is not None and (_is_docstring(code, line, statement) or _is_future(line)):
-        return None
-    if line is not None and _shares_line(line, statement, first=True):
+    line = line_of(code, statement)
+    if line is not None and not _is_docstring(code, line, statement) and _shares_line(line, statement, first=True):
         start = code.spans.span(statement)[0]
-        return _only_if(_is_simple(text), Draft((RawEdit(start, start, f"{text}; "),)))
+        return _only_if(_is_simple(text) and not _is_future(line), Draft((RawEdit(start, start, f"{text}; "),)))
+    place = line_before(code, statement)
+    if place is None:
+        return None
+    start = _first_offset(code, line or statement)
+    rows = _indented(text, code.margin(start) or "")
+    return Draft((RawEdit(place, place, "".join(row + code.newline(start) for row in rows)),))
+
+
+def line_before(code: Code, statement: Statement) -> int | None:
+    """Where a line can go in front of a statement that has its line to itself or is the first there, and of its comments."""
+    line = line_of(code, statement)
+    if line is not None and (
+        _is_docstring(code, line, statement) or _is_future(line) or _shares_line(line, statement, first=True)
+    ):
+        return None
     whole = line or statement
     start = _first_offset(code, whole)
+    if code.margin(start) is None or not _in_block(code, whole) or any(at == start for at, _ in code.source.masked):
+        return None
+    return comments_above(code, whole, start)
+
+
+def decorate(code: Code, function: cst.FunctionDef | cst.ClassDef, text: str) -> Draft | None:
+    """Put a decorator above the others of a function or class; comments above them stay there."""
+    start = _first_offset(code, function)
     margin = code.margin(start)
-    if margin is None or not _in_block(code, whole) or any(masked == start for masked, _ in code.source.masked):
+    if margin is None:
         return None
     line_start = start - len(margin)
-    newline = code.newline(start)
-    return Draft((RawEdit(line_start, line_start, "".join(row + newline for row in _indented(text, margin))),))
+    return Draft((RawEdit(line_start, line_start, f"{_indent(margin)}{text}{code.newline(start)}"),))
 
 
 def insert_after(code: Code, statement: Statement, text: str) -> Draft | None:
@@ -82,17 +103,26 @@ def insert_after(code: Code, statement: Statement, text: str) -> Draft | None:
     Returns:
         None where the new statement does not fit the line.
     """
-    line = _line_of(code, statement)
+    line = line_of(code, statement)
     if line is not None and _shares_line(line, statement, first=False):
         behind = code.spans.span(statement)[1]
         return _only_if(_is_simple(text), Draft((RawEdit(behind, behind, f"; {text}"),)))
-    whole = line or statement
-    margin = code.margin(_first_offset(code, whole))
-    end = _last_line_end(code, whole)
-    if margin is None or end is None or not _in_block(code, whole):
+    end = line_behind(code, statement)
+    if end is None:
         return None
-    newline = code.newline(end)
-    return Draft((RawEdit(end, end, "".join(newline + row for row in _indented(text, margin))),))
+    margin = code.margin(_first_offset(code, line or statement)) or ""
+    return Draft((RawEdit(end, end, "".join(code.newline(end) + row for row in _indented(text, margin))),))
+
+
+def line_behind(code: Code, statement: Statement) -> int | None:
+    """Where a line end and a line can go behind a statement that has its line to itself or is the last there."""
+    line = line_of(code, statement)
+    if line is not None and _shares_line(line, statement, first=False):
+        return None
+    whole = line or statement
+    if code.margin(_first_offset(code, whole)) is None or not _in_block(code, whole):
+        return None
+    return _last_line_end(code, whole)
 
 
 def wrap_statements(code: Code, statements: Sequence[cst.BaseStatement], header: str) -> Draft | None:
@@ -117,7 +147,7 @@ def wrap_statements(code: Code, statements: Sequence[cst.BaseStatement], header:
     return Draft((RawEdit(start - len(margin), end, head + body),))
 
 
-def _line_of(code: Code, statement: Statement) -> cst.SimpleStatementLine | cst.SimpleStatementSuite | None:
+def line_of(code: Code, statement: Statement) -> cst.SimpleStatementLine | cst.SimpleStatementSuite | None:
     """The line of simple statements that a statement is, or is part of; None for a compound one."""
     line = code.spans.parent(statement) if isinstance(statement, cst.BaseSmallStatement) else statement
     return line if isinstance(line, cst.SimpleStatementLine | cst.SimpleStatementSuite) else None
@@ -147,7 +177,7 @@ def _share_of_line(
     return code.spans.span(line.body[index - 1])[1], end
 
 
-def _whole_lines(code: Code, start: int, line_end: int) -> tuple[int, int]:
+def whole_lines(code: Code, start: int, line_end: int) -> tuple[int, int]:
     """The range of the lines of a statement, with the newline behind; at the end of a text or cell, the one before."""
     line_start = code.line_start(start)
     newline = code.newline_at(line_end)

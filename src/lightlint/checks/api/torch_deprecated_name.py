@@ -6,6 +6,7 @@ import libcst as cst
 
 from lightlint.check import Check, Repair
 from lightlint.facts.compat import removal_tier
+from lightlint.facts.mentions import is_mentioned
 from lightlint.facts.old_uses import Used, old_uses
 from lightlint.facts.torch_api import OldName
 from lightlint.finding import Applicability, Tier
@@ -37,6 +38,8 @@ class TorchDeprecatedName(Check):
             self.report(place, message, tier=Tier.WARNING if entry.warns else Tier.NOTE, repair=repair)
 
     def _repair(self, place: Used, entry: OldName) -> Repair | None:
+        if any(is_mentioned(self.facts.project, self.facts.source, word) for word in entry.partners):
+            return None
         if entry.fix and entry.replacement:
             draft = rename_to(self.facts, place, entry.name, entry.replacement)
             return Repair(f"write `{entry.replacement}`", draft, Applicability(entry.fix))

@@ -6,7 +6,7 @@ from lightlint.check import Check, Repair
 from lightlint.facts.compat import is_versioned
 from lightlint.facts.torch_api import vision_weights
 from lightlint.fixes.draft import Draft
-from lightlint.fixes.edits import join, replace, replace_argument_name
+from lightlint.fixes.edits import replace_argument
 
 _SINCE = "1.12"  # the torch of torchvision 0.13, which brought `weights`
 _SUCCESSORS = {"pretrained": "weights", "pretrained_backbone": "weights_backbone"}
@@ -33,15 +33,25 @@ class TorchvisionPretrainedArg(Check):
         return arg if isinstance(self.names.constant(arg.value), bool) else None
 
     def _repair(self, arg: cst.Arg, successor: str, weights: str | None) -> Repair | None:
-        given = self.names.constant(arg.value)
-        if not isinstance(given, bool) or weights is None:
+        text = self._text(arg.value, weights)
+        if not text:
             return None
-        text = f'"{weights}"' if given else "None"
         return Repair(f"write `{successor}={text}`", self._draft(arg, successor, text), writes=f"torch>={_SINCE}")
 
+    def _text(self, given: cst.BaseExpression, weights: str | None) -> str:
+        """The weights that a truth value stands for, empty where it may be none: torchvision took any value for one."""
+        if weights is None or self.code.has_comment(given):
+            return ""
+        known = self.names.constant(given)
+        if isinstance(given, cst.Name) and isinstance(known, bool) and given.value in {"True", "False"}:
+            return f'"{weights}"' if known else "None"
+        if isinstance(known, str) or not isinstance(
+            given, (cst.Name, cst.Attribute, cst.UnaryOperation, cst.Comparison)
+        ):
+            return ""
+        return f'"{weights}" if {self.code.text_of(given)} else None'
+
     def _draft(self, arg: cst.Arg, successor: str, text: str) -> Draft | None:
-        if arg.keyword is not None:
-            return join(replace_argument_name(self.code, arg, successor), replace(self.code, arg.value, text))
         call = self.tree.parent(arg)
         alone = isinstance(call, cst.Call) and all(each is arg or each.keyword for each in call.args)
-        return replace(self.code, arg.value, text) if alone else None
+        return replace_argument(self.code, arg, f"{successor}={text}") if arg.keyword or alone else None

@@ -4,7 +4,8 @@ import libcst as cst
 
 from lightlint.check import Check, Repair
 from lightlint.finding import Applicability
-from lightlint.fixes.edits import Draft, drop_statement, join, replace, wrap_statements
+from lightlint.fixes.comments import comment_behind
+from lightlint.fixes.edits import Draft, drop_statement, replace, wrap_statements
 
 _AUTOCAST = {"torch.autocast", "torch.amp.autocast", "torch.cuda.amp.autocast", "torch.cpu.amp.autocast"}
 _MANAGERS = {"torch.no_grad", "torch.enable_grad", "torch.inference_mode", "torch.random.fork_rng", *_AUTOCAST}
@@ -53,5 +54,9 @@ class BareContextManager(Check):
         rest = list(block.body)[list(block.body).index(line) + 1 :]
         if not rest:
             return None
-        header = f"with {self.code.text_of(statement.value)}:"
-        return join(drop_statement(self.code, statement), wrap_statements(self.code, rest, header))
+        if len(line.body) > 1:
+            return None
+        comment = comment_behind(self.code, line)
+        header = f"with {self.code.text_of(statement.value)}:{comment and '  '}{comment}"
+        dropped, wrapped = drop_statement(self.code, statement), wrap_statements(self.code, rest, header)
+        return Draft(dropped.edits + wrapped.edits) if dropped and wrapped else None

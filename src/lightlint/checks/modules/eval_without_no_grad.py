@@ -8,7 +8,7 @@ from lightlint.check import Check, Repair
 from lightlint.facts.loops import LoopKind
 from lightlint.facts.phases import Phases
 from lightlint.finding import Applicability
-from lightlint.fixes.edits import insert_before
+from lightlint.fixes.edits import decorate
 
 _GRADIENTS = re.compile(r"grad|backward|attack|adversar|saliency|attribut|perturb|adapt", re.IGNORECASE)
 # words of every training step, which say nothing about an evaluation beside it
@@ -126,5 +126,5 @@ class EvalWithoutNoGrad(Check):
             return None
         if self.names.written_in("torch", self.tree.module) != "torch":
             return None
-        draft = insert_before(self.code, function, "@torch.no_grad()")
+        draft = decorate(self.code, function, "@torch.no_grad()")
         return Repair("record no gradients in the function", draft, Applicability.UNSAFE)

@@ -4,6 +4,7 @@ import libcst as cst
 
 from lightlint.check import Check, Repair
 from lightlint.facts.bindings import Kind
+from lightlint.finding import Applicability
 from lightlint.fixes.edits import rename
 
 _MISSPELLED = {
@@ -31,7 +32,7 @@ class RequiresGradTypo(Check):
         self.report(
             target,
             f"`{word}` is {what}: `requires_grad` stays as it is",
-            repair=Repair("write `requires_grad`", rename(self.code, target, "requires_grad")),
+            repair=Repair("write `requires_grad`", rename(self.code, target, "requires_grad"), Applicability.UNSAFE),
         )
 
     def visit_Call(self, call: cst.Call) -> None:

@@ -10,7 +10,8 @@ from lightlint.facts.mentions import is_called, is_called_with_arguments
 from lightlint.facts.overrides import Taken, owner_of, taken
 from lightlint.facts.versions import Version
 from lightlint.finding import Tier
-from lightlint.fixes.edits import insert_parameter, join, remove_parameter
+from lightlint.fixes.edits import insert_parameter
+from lightlint.fixes.hook_parameters import without_missing
 
 _ELSEWHERE = {"optimizer_idx", "dataloader_iter"}  # of steps: a rule of its own, a way of its own to get batches
 
@@ -76,16 +77,9 @@ class HookSignatureMismatch(Check):
             return None
         if refused == ["stage"] and not missing and not takes.positional:
             return Repair("take `stage`", insert_parameter(self.code, function, "stage=None"))
-        if refused or call.by_name or takes.keyword_only or not call.after(takes, missing):
-            return None
-        used = {each.value for each in self.tree.within(function.body, cst.Name)}
-        given = len(call.possible)
-        dropped = [each for each in takes.positional if each.name.value in missing]
-        if used.intersection(missing) or (not call.sure and any(each in dropped for each in takes.positional[:given])):
-            return None
-        drafts = [remove_parameter(self.code, function, each) for each in dropped]
+        draft = None if refused else without_missing(self.facts, function, takes, call, missing)
         writes = f"lightning>={passed_since(owner, function.name.value, self.facts.lightning.version)}"
-        return Repair(f"drop {_listed(missing)}", join(*drafts), writes=writes)
+        return Repair(f"drop {_listed(missing)}", draft, writes=writes)
 
 
 def _listed(names: list[str]) -> str:

@@ -3,12 +3,14 @@ from __future__ import annotations
 import libcst as cst
 
 from lightlint.check import Check, Repair
-from lightlint.facts.hooks import Owner
+from lightlint.facts.hook_calls import passed
+from lightlint.facts.hooks import STEPS, Owner
 from lightlint.facts.mentions import is_mentioned
-from lightlint.facts.overrides import class_api, is_stub
+from lightlint.facts.overrides import class_api, is_stub, taken
 from lightlint.facts.spelling import close_hook
 from lightlint.finding import Applicability
-from lightlint.fixes.edits import rename
+from lightlint.fixes.edits import Draft, join, rename
+from lightlint.fixes.hook_parameters import without_missing
 
 _OPTIONAL = {Owner.MODULE: {"forward", "state_dict", "load_state_dict"}}  # torch's own, not only Lightning's
 
@@ -29,8 +31,21 @@ class HookUnknownName(Check):
             return
         if is_mentioned(self.facts.project, self.facts.source, name) or self._picks_by_name(node):
             return
-        repair = Repair(f"rename to `{hook}`", rename(self.code, function.name, hook), Applicability.UNSAFE)
+        repair = Repair(f"rename to `{hook}`", self._renamed(function, owner, hook), Applicability.UNSAFE)
         self.report(function.name, f"nothing calls `{name}`, the hook is `{hook}`", repair=repair)
+
+    def _renamed(self, function: cst.FunctionDef, owner: Owner, hook: str) -> Draft | None:
+        """The hook's name, and no parameters that Lightning passes nothing for; None where the body needs them."""
+        takes = taken(self.facts, function)
+        call = passed(owner, hook, self.facts.lightning.version)
+        if takes is None:
+            return None
+        new_name = rename(self.code, function.name, hook)
+        if call is None:  # nothing is known of what is passed, which matters not to one that takes nothing
+            return new_name if hook in STEPS or not takes.positional else None
+        if call.refused(takes) or call.shifted(takes):
+            return None
+        return join(new_name, without_missing(self.facts, function, takes, call, call.missing(takes)))
 
     def _picks_by_name(self, node: cst.ClassDef) -> bool:
         """Whether the class looks methods up under names made at run time: `getattr(self, f"{stage}_step")`."""
