@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
 import libcst as cst
 
@@ -12,8 +11,8 @@ from lightlint.fixes.code import Code
 _CELL_MARK = re.compile(r"# ?(?:%%|In ?\[|\+|-\s*$)|#@")  # of an editor's cell, jupytext's and Colab's
 
 
-def comments_above(code: Code, statement: cst.CSTNode, start: int) -> int:
-    """Where the first line starts of the comments right above a statement that starts at an offset, as deep as it.
+def comments_above(code: Code, start: int) -> int:
+    """Where the first line starts of the comments right above a statement at an offset, as deep as it.
 
     The start of the statement's own line where there are none. Comments that open a file or a notebook's cell are its
     head, and belong to no statement.
@@ -27,15 +26,14 @@ def comments_above(code: Code, statement: cst.CSTNode, start: int) -> int:
     cell = source.cell_at(start)
     top = cell.start if cell else 0
     above = first
-    for _ in range(_comment_lines(code, statement)):
-        begin = source.row_starts[row - 2]
+    while above > top:
+        row -= 1
+        begin = source.row_starts[row - 1]
         line = source.text[begin:above]
-        if not line.startswith(f"{margin}#") or _CELL_MARK.match(line, len(margin)):
+        if not line.startswith(f"{margin}#") or _CELL_MARK.match(line, len(margin)) or _is_in_string(code, begin):
             return above
-        if begin <= top:
-            return first
-        above, row = begin, row - 1
-    return above
+        above = begin
+    return first
 
 
 def comment_behind(code: Code, line: cst.SimpleStatementLine) -> str:
@@ -48,15 +46,6 @@ def comment_behind(code: Code, line: cst.SimpleStatementLine) -> str:
     return text[text.index("#") :]
 
 
-def _comment_lines(code: Code, statement: cst.CSTNode) -> int:
-    """How many lines right above a statement are comments for the parser, not lines of a string."""
-    lines: Sequence[cst.EmptyLine] = getattr(statement, "leading_lines", ())
-    block = code.spans.parent(statement)
-    if isinstance(block, cst.Module) and block.body[0] is statement:
-        lines = (*block.header, *lines)
-    count = 0
-    for line in reversed(lines):
-        if line.comment is None:
-            break
-        count += 1
-    return count
+def _is_in_string(code: Code, line_start: int) -> bool:
+    """Whether a line goes on from the one above."""
+    return code.source.logical_line_at(line_start).start != line_start

@@ -58,4 +58,4 @@ def _own_lines(code: Code, statement: cst.BaseSmallStatement) -> tuple[int, int]
     tail = code.statement_line_end(end)
     if not isinstance(line, cst.SimpleStatementLine) or len(line.body) > 1 or tail is None:
         return None
-    return None if code.margin(start) is None else (comments_above(code, line, start), tail[0])
+    return None if code.margin(start) is None else (comments_above(code, start), tail[0])

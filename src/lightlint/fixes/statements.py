@@ -84,7 +84,7 @@ def line_before(code: Code, statement: Statement) -> int | None:
     start = _first_offset(code, whole)
     if code.margin(start) is None or not _in_block(code, whole) or any(at == start for at, _ in code.source.masked):
         return None
-    return comments_above(code, whole, start)
+    return comments_above(code, start)
 
 
 def decorate(code: Code, function: cst.FunctionDef | cst.ClassDef, text: str) -> Draft | None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import libcst as cst
 
 from lightlint.check import Check, Repair
-from lightlint.facts.hook_calls import passed
+from lightlint.facts.hook_calls import passed, passed_since
 from lightlint.facts.hooks import STEPS, Owner
 from lightlint.facts.mentions import is_mentioned
 from lightlint.facts.overrides import class_api, is_stub, taken
@@ -31,7 +31,9 @@ class HookUnknownName(Check):
             return
         if is_mentioned(self.facts.project, self.facts.source, name) or self._picks_by_name(node):
             return
-        repair = Repair(f"rename to `{hook}`", self._renamed(function, owner, hook), Applicability.UNSAFE)
+        draft = self._renamed(function, owner, hook)
+        writes = f"lightning>={passed_since(owner, hook, self.facts.lightning.version)}"
+        repair = Repair(f"rename to `{hook}`", draft, Applicability.UNSAFE, writes=writes)
         self.report(function.name, f"nothing calls `{name}`, the hook is `{hook}`", repair=repair)
 
     def _renamed(self, function: cst.FunctionDef, owner: Owner, hook: str) -> Draft | None:
