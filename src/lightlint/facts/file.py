@@ -24,6 +24,7 @@ from lightlint.facts.logged_keys import LoggedKeys
 from lightlint.facts.loss_dicts import LossDicts
 from lightlint.facts.modes import Modes
 from lightlint.facts.monitors import Monitors
+from lightlint.facts.numbers import Numbers
 from lightlint.facts.optimization import Optimization
 from lightlint.facts.pickling import Pickling
 from lightlint.facts.prefixes import Prefixes
@@ -130,6 +131,11 @@ class FileFacts(Linked):
     def graphless(self) -> Graphless:
         """Which values surely carry no graph."""
         return Graphless(self)
+
+    @cached_property
+    def numbers(self) -> Numbers:
+        """Which values surely are plain numbers."""
+        return Numbers(self)
 
     @cached_property
     def loss_dicts(self) -> LossDicts:

@@ -103,6 +103,8 @@ class Gradients:
         return []
 
     def _graph(self, node: cst.BaseExpression, depth: int) -> Graph | None:
+        if self._facts.numbers.is_number(node):  # a term of a loss may be one
+            return None
         if isinstance(node, cst.Call):
             return self._of_call(node, depth)
         backward = self._backward_over(node) if self._names.key(node) else None
