@@ -5,6 +5,7 @@ import libcst as cst
 from lightlint.check import Check, Repair
 from lightlint.facts.bindings import Kind
 from lightlint.facts.loops import LoopKind
+from lightlint.facts.outer_graphs import OuterGraphs
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import remove_argument
 
@@ -33,6 +34,7 @@ class RetainGraphForNothing(Check):
         if not isinstance(receiver, cst.Name):
             return False
         pending: list[cst.CSTNode] = [receiver]
+        parts = list[cst.CSTNode]()
         inside = {
             name.value
             for target in self.tree.own(loop, cst.AssignTarget)
@@ -40,7 +42,8 @@ class RetainGraphForNothing(Check):
         }
         seen: set[str] = set()
         while pending:
-            for name in self.tree.within(pending.pop(), cst.Name):
+            parts.append(part := pending.pop())
+            for name in self.tree.within(part, cst.Name):
                 if name.value in seen or name.value not in inside:
                     continue
                 seen.add(name.value)
@@ -50,7 +53,9 @@ class RetainGraphForNothing(Check):
                         return False  # carried over from before the iteration
                     if each.value is not None:
                         pending.append(each.value)
-        return receiver.value in seen and not self._writes_state(loop)
+        if receiver.value not in seen or self._writes_state(loop):
+            return False
+        return not OuterGraphs(self.facts, loop).may_be_used(parts)
 
     def _writes_state(self, loop: cst.CSTNode) -> bool:
         """Whether functions of this file keep something in attributes that may carry a graph into the next iteration."""
