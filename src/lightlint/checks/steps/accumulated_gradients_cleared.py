@@ -96,9 +96,17 @@ class AccumulatedGradientsCleared(Check):
             clears = [each for each in clears if self.tree.contains(loop, each)]
             if not flow.reaches_in_same_iteration(loop, backward, [step], avoiding=clears):
                 return None
+            if not flow.reaches_in_later_iteration(loop, backward, [step], avoiding=self._ends(loop)):
+                return None  # the loop is left before it comes round
             kept = flow.reaches_in_later_iteration(loop, backward, [step], avoiding=clears)
         else:
             if not flow.reaches(backward, [step], avoiding=clears):
                 return None
             kept = not flow.always_before(step, clears) and not flow.always_after(backward, clears)
         return clears[0] if clears and not kept else None
+
+    def _ends(self, loop: Loop) -> list[cst.Call]:
+        """The calls in a loop of functions of this file that never return."""
+        calls = [(each, self.hooks.callee(each)) for each in self.tree.own(loop.body, cst.Call)]
+        flows = [(call, self.facts.flow(callee)) for call, callee in calls if callee is not None]
+        return [call for call, flow in flows if not flow.reaches(flow.start, [flow.end])]

@@ -23,11 +23,17 @@ class AccumulationTailDropped(Check):
             manual = loop is None and function is not None and self._is_manual_step(function, window)
             dropped = manual and function is not None and self._accumulates(function.body)
         filled = isinstance(loop, cst.For) and dropped and is_filled(self.facts, loop, window)
+        if isinstance(loop, cst.For) and dropped and not self._comes_round(call, loop):
+            return
         if dropped and not filled and not is_rest_asked(self.facts, call, window):
             size = self.tree.module.code_for_node(window.size)
             self.report(
                 call, f"no step follows the last batches of an epoch where they do not fill a window of `{size}`"
             )
+
+    def _comes_round(self, step: cst.Call, loop: cst.For) -> bool:
+        """Whether a loop ever comes from one step to the next: one that tries a single batch does not."""
+        return self.facts.flow(self.tree.owner(step)).reaches_in_later_iteration(loop, step, [step])
 
     def _has_closure(self, call: cst.Call) -> bool:
         """Whether a step computes its gradient itself."""
