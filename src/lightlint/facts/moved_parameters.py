@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from lightlint.facts.bindings import dotted_name
+from lightlint.facts.tensor_types import changes_nothing
 
 if TYPE_CHECKING:
     from lightlint.facts.file import FileFacts
@@ -16,7 +16,6 @@ MOVING = frozenset({"to", "cuda", "half", "double", "bfloat16", "type"})
 VIEWING = frozenset(
     {"view", "reshape", "unsqueeze", "squeeze", "repeat", "expand", "transpose", "permute", "clone", "mul", "div"}
 )
-_NO_CHANGE = {"cpu", "torch.float", "torch.float32"}
 
 
 class MovedParameters:
@@ -31,14 +30,6 @@ class MovedParameters:
         """Whether an expression makes a parameter."""
         return isinstance(node, cst.Call) and self._names.call(node) == "torch.nn.Parameter"
 
-    def changes_nothing(self, call: cst.Call, method: str) -> bool:
-        """Whether a move surely, or most likely, gives the parameter back: to the CPU it lies on, to its own type."""
-        if method != "to":
-            return False
-        values = [self._names.constant(arg.value) for arg in call.args]
-        spelled = {str(value) for value in values if isinstance(value, str)} | {dotted_name(a.value) for a in call.args}
-        return not call.args or bool(spelled & _NO_CHANGE)
-
     def named(self, target: cst.Attribute, value: cst.BaseExpression) -> Iterator[tuple[cst.BaseExpression, str]]:
         """What `self.c = c` may set that was a parameter by a local name before, with the method that changed it.
 
@@ -48,7 +39,7 @@ class MovedParameters:
         for source in self._facts.reaching.sources(value):
             match source:
                 case cst.Call(func=cst.Attribute(value=cst.Name() as name, attr=cst.Name(value=method))):
-                    changed = method in MOVING | VIEWING and not self.changes_nothing(source, method)
+                    changed = method in MOVING | VIEWING and not changes_nothing(self._facts, source)
                     names = [name] if changed else []
                 case cst.BinaryOperation():
                     names, method = [each for each in (source.left, source.right) if isinstance(each, cst.Name)], ""
@@ -75,7 +66,7 @@ class MovedParameters:
                 case cst.Call(func=cst.Attribute(value=cst.Call() as inner, attr=cst.Name(value=method))) if (
                     method in MOVING | VIEWING and self._gives_parameter(inner)
                 ):
-                    if not self.changes_nothing(source, method):
+                    if not changes_nothing(self._facts, source):
                         yield source, method
                 case cst.Call():
                     yield from ((source, method) for method in self._changes(source))
@@ -93,7 +84,7 @@ class MovedParameters:
             for source in self._facts.reaching.sources(returned) if returned is not None else []:
                 match source:
                     case cst.Call(func=cst.Attribute(value=made, attr=cst.Name(value=method))):
-                        changed = method in MOVING | VIEWING and not self.changes_nothing(source, method)
+                        changed = method in MOVING | VIEWING and not changes_nothing(self._facts, source)
                         if changed and self._is_new(made):
                             yield method
                     case cst.BinaryOperation() if any(map(self._is_new, (source.left, source.right))):

@@ -5,6 +5,7 @@ import libcst as cst
 from lightlint.check import Check, Repair
 from lightlint.facts.classes import NN_MODULE, OPTIMIZER
 from lightlint.facts.moved_parameters import MOVING, VIEWING, MovedParameters
+from lightlint.facts.tensor_types import changes_nothing
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import replace
 
@@ -26,7 +27,7 @@ class ParameterLostByTo(Check):
                     or not self._is_of_module(target)
                 ):
                     return
-                if self._parameters.changes_nothing(call, method):
+                if changes_nothing(self.facts, call):
                     return
                 how = method
                 repair = self._repair(call, made)
@@ -62,11 +63,7 @@ class ParameterLostByTo(Check):
             for source in self.facts.reaching.sources(item.value):
                 match source:
                     case cst.Call(func=cst.Attribute(value=cst.Call() as made, attr=cst.Name(value=method))):
-                        if (
-                            method in MOVING
-                            and self._is_leaf(made)
-                            and not self._parameters.changes_nothing(source, method)
-                        ):
+                        if method in MOVING and self._is_leaf(made) and not changes_nothing(self.facts, source):
                             self.report(
                                 source,
                                 f"`.{method}()` returns another tensor, which is no leaf: the optimizer raises where it moves",
