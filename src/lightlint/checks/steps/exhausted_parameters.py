@@ -108,7 +108,8 @@ class ExhaustedParameters(Check):
         return local is None or self.classes.is_a(local, "torch.nn.Module")
 
     def _uses(self, name: cst.Name, owner: cst.CSTNode) -> list[cst.Name]:
-        found = [each for each in self.tree.own(owner, cst.Name) if each.value == name.value and each is not name]
+        spelled = [each for each in self.tree.own(owner, cst.Name) if each.value == name.value and each is not name]
+        found = [each for each in spelled if not self.names.is_word(each)]
         return [each for each in found if self.names.bindings.lookup(each)[:1] == self.names.bindings.lookup(name)]
 
     def _leaks(self, name: cst.Name, owner: cst.CSTNode) -> bool:
