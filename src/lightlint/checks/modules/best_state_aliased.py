@@ -8,6 +8,7 @@ from lightlint.check import Check, Repair
 from lightlint.facts.aliases import is_live_holder, live_parameters, live_state
 from lightlint.facts.bindings import unpacked
 from lightlint.facts.changed_weights import ChangedWeights
+from lightlint.facts.last_weights import are_kept_each_round, is_last_item
 from lightlint.facts.restores import restores
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import add_import, join, wrap
@@ -41,7 +42,9 @@ class BestStateAliased(Check):
         if not is_live_holder(self.values, self.classes, holder) or not self._is_used_late(assign, key, live):
             return
         model = self.code.text_of(holder)
-        if self._weights.moves_first_later(assign, self.names.key(holder)):
+        if self._weights.moves_first_later(assign, self.names.key(holder)) or are_kept_each_round(
+            self.facts, assign, key
+        ):
             return
         self.report(
             source,
@@ -51,9 +54,8 @@ class BestStateAliased(Check):
 
     def visit_Call(self, call: cst.Call) -> None:
         """`states.append(model.state_dict())` in a loop that trains: every item is the same weights."""
-        if self.names.method(call) != "append" or not isinstance(call.func, cst.Attribute) or len(call.args) != 1:
-            return
-        key = self.names.key(call.func.value)
+        appends = self.names.method(call) == "append" and len(call.args) == 1
+        key = self.names.key(call.func.value) if appends and isinstance(call.func, cst.Attribute) else ""
         live = live_state(self.tree, self.names, call.args[0].value) if key else None
         if live is None or not isinstance(live.func, cst.Attribute):
             return
@@ -77,15 +79,15 @@ class BestStateAliased(Check):
         inside = [each for each in named if self.tree.contains(loops[-1], each)]
         behind = [each for each in named if self.tree.order(each) > self.tree.order(inside[-1])]
         again = any(flow.reaches(each, [call], avoiding=kills) for each in between)
-        return again and len(inside) == 1 and bool(behind)
+        return again and len(inside) == 1 and any(not is_last_item(self.facts, each) for each in behind)
 
     def _is_used_late(self, assign: cst.Assign, key: str, live: cst.Call) -> bool:
         """Whether the model is trained on between the assignment and a use of what it saved."""
         owner = self.tree.owner(assign)
         flow, model = self.facts.flow(owner), self.names.key(getattr(live.func, "value", None))
         kills = self._weights.rebound(owner, key, model)
-        events = [call for call in self.tree.own(owner, cst.Call) if self._weights.changes(call, key, model)]
-        events = [event for event in events if flow.reaches(assign, [event], avoiding=kills)]
+        calls = [call for call in self.tree.own(owner, cst.Call) if self._weights.changes(call, key, model)]
+        events = [event for event in calls if flow.reaches(assign, [event], avoiding=kills)]
         back = [each for each in restores(self.tree, self.names) if (each.kept, each.model) == (key, model)]
         uses = [each.node for each in back if self.tree.owner(each.node) is owner]
         uses += [
