@@ -103,11 +103,11 @@ def _calls(facts: FileFacts, function: cst.FunctionDef, words: tuple[str, ...]) 
     for path in facts.project.users(facts.path, *words):
         other = facts.other(path) if word in facts.project.text(path) else None
         for call in other.tree.all(cst.Call) if other is not None else ():
-            if other is not None and other.names.method(call) == word and _runs(facts, function, other, call):
+            if other is not None and other.names.method(call) == word and runs(facts, function, other, call):
                 yield other, call
 
 
-def _runs(facts: FileFacts, function: cst.FunctionDef, other: FileFacts, call: cst.Call) -> bool:
+def runs(facts: FileFacts, function: cst.FunctionDef, other: FileFacts, call: cst.Call) -> bool:
     """Whether a call in another file surely runs a function of this one."""
     near = other.path.parent
     node = facts.tree.class_of(function)

@@ -8,6 +8,7 @@ from lightlint.check import Check, Repair
 from lightlint.facts import tracking
 from lightlint.facts.first_process import first_process_fills
 from lightlint.facts.hooks import ONCE_PER_NODE, Hook
+from lightlint.facts.outer_guards import guarded_by_others
 from lightlint.facts.processes import FULLY_SHARDED
 from lightlint.facts.rank_tests import leaves_many, says_two
 from lightlint.facts.world import FABRIC, Ranks
@@ -37,7 +38,7 @@ class FileWriteOnEveryRank(Check):
         processes = self.facts.processes
         if processes.may_differ(write.path) or processes.follows_data(write.path) or self._is_skipped(call, write):
             return
-        if first_process_fills(self.facts, call):
+        if first_process_fills(self.facts, call) or guarded_by_others(self.facts, call):
             return
         where = f" in `{hook.name}`" if hook is not None else ""
         done = "makes one directory" if write.what is What.DIRECTORY else "writes one file"

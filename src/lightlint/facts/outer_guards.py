@@ -1,0 +1,77 @@
+"""Rank tests in other files around the calls of a function: of a base class that calls what a subclass overrides, of a driver."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from lightlint.facts.across import OUTSIDE
+from lightlint.facts.callers import runs
+from lightlint.facts.glimpse import INDEXED
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from lightlint.facts.file import FileFacts
+
+_DEPTH = 3
+
+
+def guarded_by_others(facts: FileFacts, node: cst.CSTNode, depth: int = 0) -> bool:
+    """Whether every call in sight that leads to a node may stand on a subset of the ranks, calls in other files included.
+
+    Whole trees are read: ask when a finding hangs on it.
+    """
+    function = facts.tree.function(node)
+    if function is None or depth > _DEPTH:
+        return False
+    own = {*facts.hooks.calls_of.get(function, ()), *facts.instances.calls_of.get(function, ())}
+    calls = [(facts, each, True) for each in own] + [*_called(facts, function)]
+    found = [
+        (sure, room.guards.guarded(call) or guarded_by_others(room, call, depth + 1)) for room, call, sure in calls
+    ]
+    return any(guarded for _, guarded in found) and all(guarded for sure, guarded in found if sure)
+
+
+def _called(facts: FileFacts, function: cst.FunctionDef) -> Iterator[tuple[FileFacts, cst.Call, bool]]:
+    """The calls of other files that run a function, or, where the receiver is out of sight, may do so."""
+    node, word = facts.tree.class_of(function), function.name.value
+    rooms = dict.fromkeys(_bases(facts, node)) if node is not None else {}
+    for path in facts.project.users(facts.path, *INDEXED):
+        other = facts.other(path) if word in facts.project.text(path) else None
+        if other is not None:
+            rooms[other] = None
+    for room in rooms:
+        for call in room.tree.all(cst.Call):
+            if room.names.method(call) != word:
+                continue
+            if runs(facts, function, room, call) or _is_of_line(facts, node, room, call):
+                yield room, call, True
+            elif node is not None and _is_of_anything(room, call):
+                yield room, call, False
+
+
+def _is_of_anything(room: FileFacts, call: cst.Call) -> bool:
+    """Whether a call is a method's, of an object out of sight."""
+    if not isinstance(call.func, cst.Attribute) or room.names.of(call.func) or room.classes.is_self(call.func.value):
+        return False
+    return room.values.constructor(call.func.value) is None
+
+
+def _bases(facts: FileFacts, node: cst.ClassDef) -> Iterator[FileFacts]:
+    """The files in which the bases of a class stand."""
+    for name in facts.classes.ancestors(node):
+        found = facts.of_class(name) if name and not name.startswith(OUTSIDE) else None
+        if found is not None and found[0] is not facts:
+            yield found[0]
+
+
+def _is_of_line(facts: FileFacts, node: cst.ClassDef | None, room: FileFacts, call: cst.Call) -> bool:
+    """Whether a call is one through `self` in a class above or below the one whose method it may run."""
+    around = room.tree.enclosing_class(call)
+    if node is None or around is None or not isinstance(call.func, cst.Attribute):
+        return False
+    one, other = facts.names.defined(node), room.names.defined(around)
+    related = facts.classes.name_is_a(one, other) or room.classes.name_is_a(other, one)
+    return related and room.classes.is_self(call.func.value)
