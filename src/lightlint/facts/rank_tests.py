@@ -9,6 +9,7 @@ import libcst as cst
 
 from lightlint.facts.comparisons import RANKS, mirrored, outcomes
 from lightlint.facts.guards import Guards
+from lightlint.facts.lone_process import runs_alone
 from lightlint.facts.names import UNKNOWN, Names
 from lightlint.facts.tree import Tree
 
@@ -95,7 +96,7 @@ def on_some_ranks(facts: FileFacts, node: cst.CSTNode) -> bool:
     if on_rank_zero_only(facts, node):
         return True
     tests = [test for test, _ in facts.conditions(node) if splits(facts.tree, facts.names, facts.guards, test)]
-    return any(not _ends_run(facts, test, node) for test in tests)
+    return any(not _ends_run(facts, test, node) for test in tests) and not runs_alone(facts, node)
 
 
 def _ends_run(facts: FileFacts, test: cst.CSTNode, node: cst.CSTNode) -> bool:
