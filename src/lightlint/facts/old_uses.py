@@ -10,6 +10,7 @@ import libcst as cst
 from lightlint.facts.bindings import dotted_name
 from lightlint.facts.canonical import canonical
 from lightlint.facts.compat import is_versioned
+from lightlint.facts.fallbacks import is_fallback
 from lightlint.facts.torch_api import OldName, last_words, old_name_in, old_names
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ def old_uses(
     A name imported by `from` counts once, where it is imported. Code that runs for some versions only has none.
     """
     for place, entry in _uses(facts, node):
-        if not is_versioned(facts, place) and not _is_tabled(facts, place):
+        if not (is_versioned(facts, place) or is_fallback(facts, place) or _is_tabled(facts, place)):
             yield place, entry
 
 
