@@ -432,7 +432,8 @@ def _told(report: dict[str, Any]) -> dict[str, Any]:
         }
         for each in report["verdicts"]
     ]
-    return {"run": run, "determinism": report["determinism"], "verdicts": verdicts}
+    observed = [f"{each['kind']} on {each['ranks']}" for each in report["observations"]]
+    return {"run": run, "observations": observed, "determinism": report["determinism"], "verdicts": verdicts}
 
 
 if __name__ == "__main__":

@@ -9,8 +9,9 @@ import pytest
 from launched import Place, linux_only, place
 
 __all__ = ["place"]
-pytest.importorskip("torch")
+torch = pytest.importorskip("torch")
 pytestmark = linux_only
+two_gpus = pytest.mark.skipif(torch.cuda.device_count() < 2, reason="NCCL takes a GPU for each rank")
 
 PROGRAM = """
 import os, signal, sys, time
@@ -33,19 +34,20 @@ class Samples(TensorDataset):
 def main(rank=None):
     if rank is not None:
         os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=FREE_PORT)
-        dist.init_process_group("gloo", rank=rank, world_size=2)
+        dist.init_process_group("BACKEND", rank=rank, world_size=2)
     else:
-        dist.init_process_group("gloo")
+        dist.init_process_group("BACKEND")
+    device = torch.device(*(("cuda", dist.get_rank()) if "BACKEND" == "nccl" else ("cpu",)))
     torch.manual_seed(0)
     data = Samples(torch.randn(256, 8), torch.randn(256, 1))
     loader = DataLoader(data, batch_size=16, sampler=DistributedSampler(data), num_workers=WORKERS)
-    model = DistributedDataParallel(nn.Linear(8, 1))
+    model = DistributedDataParallel(nn.Linear(8, 1).to(device))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     for epoch in range(3):
         loader.sampler.set_epoch(epoch)
         for step, (x, y) in enumerate(loader):
             optimizer.zero_grad()
-            nn.functional.mse_loss(model(x), y).backward()
+            nn.functional.mse_loss(model(x.to(device)), y.to(device)).backward()
             optimizer.step()
             if dist.get_rank() == 1 and step == 2:
                 BODY
@@ -69,8 +71,14 @@ class Case:
     at: str = "BODY"
     after: str = "after step 3"
 
-    def text(self, port: int) -> str:
-        named = {"BODY": self.body, "LATER": self.later, "WORKERS": str(self.workers), "START": self.start}
+    def text(self, port: int, backend: str = "gloo") -> str:
+        named = {
+            "BACKEND": backend,
+            "BODY": self.body,
+            "LATER": self.later,
+            "WORKERS": str(self.workers),
+            "START": self.start,
+        }
         text = PROGRAM.replace("FREE_PORT", f'"{port}"')
         for name, value in named.items():
             text = text.replace(name, value)
@@ -116,8 +124,9 @@ CASES = (
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_the_rank_that_is_no_longer_there_is_named_first(place: Place, case: Case) -> None:
-    place.write("train.py", case.text(_free_port()))
+@pytest.mark.parametrize("backend", ["gloo", pytest.param("nccl", marks=two_gpus)])
+def test_the_rank_that_is_no_longer_there_is_named_first(place: Place, case: Case, backend: str) -> None:
+    place.write("train.py", case.text(_free_port(), backend))
     ran = place.confirm("--devices", "2", "--stall", "15", "--no-timing", "--", "python", "train.py")
     first, _, rest = ran.stdout.partition("\n\n")[2].partition("\n")
     assert ran.returncode == 1, ran.stdout + ran.stderr

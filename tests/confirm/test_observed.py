@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from recorded import FILE, at, claim, event, run
+from recorded import FILE, at, claim, event, line, run
 
 from lightlint.confirm.judge import judge, unnamed
 from lightlint.confirm.observed import observe
@@ -109,7 +109,27 @@ def test_a_rank_that_left_its_loop_and_came_to_its_end(ended: str) -> None:
 
 def test_a_rank_that_ended_is_told_with_where_it_was_seen_last() -> None:
     found = run(waits(3), [*steps(3), FINISHED], ended="stalled")
-    assert told(found)[1] == "rank 1 ended at train.py:22 in main, after step 3"
+    assert told(found)[1] == "rank 1 ended, last seen at train.py:22 in main, after step 3"
+
+
+def test_a_line_that_only_the_rank_that_ended_came_to_is_confirmed() -> None:
+    left = claim("rank-dependent-loop-exit", "steps-per-rank", rows=(25, 25))
+    here = Event({**line(), "time": 7.0})
+    found = run(waits(3), [*steps(3), here, FINISHED], ended="stalled")
+    both = run([*waits(3), here], [*steps(3), here, FINISHED], ended="stalled")
+    early = run(waits(3), [here, *steps(3, 7.5), FINISHED], ended="raised")
+    outcomes = [judge([left], each, observed=observe(each))[0].outcome for each in (found, both, early)]
+    assert outcomes == [Outcome.CONFIRMED, Outcome.OPEN, Outcome.OPEN]
+
+
+def test_our_own_cut_is_no_departure() -> None:
+    """Rank 0 has two batches a pass, so that its run is cut where rank 1 waits in its second pass."""
+    through = event("pass-end", loader=0, number=1, batches=2, cut=False, step=2, time=3.5)
+    cut = event("pass-end", loader=0, number=1, batches=4, cut=True, step=4, time=5.5)
+    lost = raised("RuntimeError", GLOO, 21, 12.0)
+    short = [loader(2), *steps(2), through, CUT]
+    found = run(short, [loader(4), *steps(4, 1.5), cut, lost], ended="raised")
+    assert told(found)[:2] == ("unequal batches", "rank 0 had no more batches after step 2, where rank 1 drew 2 more")
 
 
 def test_a_rank_that_called_its_end() -> None:

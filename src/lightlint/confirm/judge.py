@@ -52,9 +52,20 @@ def _names(claim: Claim, observation: Observation) -> bool:
     return claim.probe in observation.probes and through(observation.places, claim)
 
 
+def _came_last(claim: Claim, run: Run, observation: Observation) -> bool:
+    """Whether the ranks that left, and only they, came to a finding's lines, and took no step behind them."""
+    if observation.kind != "left" or claim.probe not in observation.probes or len(observation.ranks) == len(run.ranks):
+        return False
+    came = {rank: event.time for rank, event in hits(claim, run)}
+    return set(came) == set(observation.ranks) and all(
+        event.time <= time for rank, time in came.items() for event in run.ranks[rank].of("step", "batch")
+    )
+
+
 def _with_observed(claim: Claim, run: Run, found: Verdict, observed: Sequence[Observation]) -> Verdict:
     """What the run itself showed on a finding's line confirms it."""
-    shown = next((each for each in observed if each.is_fault and _names(claim, each)), None)
+    faults = [each for each in observed if each.is_fault]
+    shown = next((each for each in faults if _names(claim, each) or _came_last(claim, run, each)), None)
     if shown is None or found.outcome is Outcome.CONFIRMED:
         return found
     return confirmed(run, "; ".join((shown.message, *shown.details)), found.numbers)

@@ -14,6 +14,14 @@ __all__ = ["Observation", "observe"]
 
 def observe(run: Run) -> tuple[Observation, ...]:
     """What is to be told of a run, what ended it first."""
-    ending = departures.ending(run)
-    first = (ending,) if ending else (*data.loops_left(run), *data.unequal_loaders(run))
-    return (*first, *data.same_samples(run), *writes.shared_files(run))
+    return (*_first(run), *data.same_samples(run), *writes.shared_files(run))
+
+
+def _first(run: Run) -> tuple[Observation, ...]:
+    """Which ranks are no longer with the others; where nothing tells, how the run failed."""
+    explained = departures.explained(run)
+    if explained is not None:
+        return (explained,)
+    parted = (*data.loops_left(run), *data.unequal_loaders(run))
+    failed = departures.unexplained(run)
+    return parted or ((failed,) if failed is not None else ())

@@ -43,22 +43,13 @@ class _Departure:
     places: tuple[Place, ...]
 
 
-def ending(run: Run) -> Observation | None:
-    """What ended a run that did not come to its end; None where it did and all ranks came to the same points."""
+def explained(run: Run) -> Observation | None:
+    """Who was no longer with the others first; None where all ranks came to the same points and to their end."""
     syncs = syncs_of(run)
     index = parting(syncs)
-    found = _explained(run, syncs, index)
-    if found is not None or run.is_whole or run.ended == "interrupted":
-        return found
-    return _unexplained(run)
-
-
-def _explained(run: Run, syncs: Mapping[int, Sequence[Sync]], index: int | None) -> Observation | None:
     if index is not None and (apart := _different(syncs, index)):
         return apart
-    gone = list(_departures(run))
-    if not gone:
-        gone = list(_left(run, syncs, index)) or list(_standing(run, syncs, index))
+    gone = list(_departures(run)) or list(_left(run, syncs, index)) or list(_standing(run, syncs, index))
     return _told(run, syncs, gone) if gone else None
 
 
@@ -199,7 +190,8 @@ def _told(run: Run, syncs: Mapping[int, Sequence[Sync]], gone: Sequence[_Departu
     ]
     ranks = tuple(each.rank for each in alike if each.rank >= 0)
     seen = at(first.places)
-    where = f", last seen{seen}" if first.kind == "killed" and seen else seen
+    unsure = first.kind == "killed" or first.did == "ended"  # where it told something last is not where it went
+    where = f", last seen{seen}" if unsure and seen else seen
     said = f": {first.said}" if first.said else ""
     message = f"{_who(run, ranks)} {first.did}{where}, {after(first.step)}{said}"
     return Observation(
@@ -235,8 +227,10 @@ def _waiting(run: Run, syncs: Mapping[int, Sequence[Sync]], gone: Sequence[int])
             yield f"rank {rank} lost it{at(_places(lost))}"
 
 
-def _unexplained(run: Run) -> Observation | None:
+def unexplained(run: Run) -> Observation | None:
     """A run that failed for what no event explains."""
+    if run.is_whole or run.ended == "interrupted":
+        return None
     if run.ended in {"stalled", "timed out"}:
         stood = {rank: places_of(run.standing.get(process.name, ())) for rank, process in run.ranks.items()}
         said = [f"{_who(run, (rank,))} stood{at(places)}" for rank, places in stood.items() if places]
