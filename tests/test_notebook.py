@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
+from lightlint.cli import run_command
 from lightlint.finding import Edit, Location
 from lightlint.sources.load import load
 from lightlint.sources.magics import mask
@@ -317,6 +318,16 @@ def test_nothing_is_put_before_a_cell_magic_or_behind_a_magic_on_its_row() -> No
     assert replaced(source, "x", "longer").render() == notebook("%%time\nlonger\n!ls")
 
 
+@pytest.mark.parametrize("text", ["\n%%time\nx", "# why\n%%time\nx", "%%capture\n\n%%time\nx"])
+def test_no_code_is_put_above_a_cell_magic_behind_blank_lines_and_comments(text: str) -> None:
+    source = read_notebook("a.ipynb", notebook(text))
+    for start in source.row_starts[:-2]:
+        assert not source.editable([source.edit(start, start, "import a\n")])
+    assert source.editable([source.edit(source.text.index("x"), source.cells[0].end, "y")])
+    if text.startswith("#"):
+        assert source.editable([source.edit(0, 6, "")])
+
+
 def test_overlapping_edits_are_refused() -> None:
     source = read_notebook("a.ipynb", notebook("abcd"))
     with pytest.raises(ValueError, match="overlap"):
@@ -364,6 +375,26 @@ def test_a_notebook_goes_to_disk_and_back(tmp_path: Path) -> None:
     path.write_bytes(notebook("x = 1", "!ls"))
     write(path, replaced(load(path), "1", "2").render())
     assert path.read_bytes() == notebook("x = 2", "!ls")
+
+
+def test_a_diff_shows_the_text_rows_and_number_of_each_cell_that_changes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "a.ipynb"
+    magic = "%%time\nimport torch\n!ls data\n"
+    path.write_bytes(notebook("# nothing", magic + "for p in model.parameters():\n    p.require_grad = False", "x = 1"))
+    assert run_command(["--isolated", "--no-cache", "--unsafe-fixes", "--diff", "--select=LL207", str(path)]) == 1
+    shown = capsys.readouterr().out.splitlines()
+    assert shown == [
+        f"--- {path}:cell 2",
+        f"+++ {path}:cell 2",
+        "@@ -2,4 +2,4 @@",
+        " import torch",
+        " !ls data",
+        " for p in model.parameters():",
+        "-    p.require_grad = False",
+        "+    p.requires_grad = False",
+    ]
 
 
 def test_an_indent_behind_which_a_line_goes_on_is_none_that_a_newer_python_knows() -> None:

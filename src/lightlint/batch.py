@@ -14,10 +14,10 @@ from lightlint.finding import Finding
 from lightlint.fixes.apply import Fixed, fix_source
 from lightlint.lint import Crash, Linted, lint, unreadable
 from lightlint.parsing import no_collection, parses
-from lightlint.results import Changed, Problem, Result
+from lightlint.results import Changed, Problem, Result, Rewritten
 from lightlint.settings import Settings
 from lightlint.sources.load import bytes_of, read
-from lightlint.sources.source import ForeignError, Source, UnreadableError, UnwritableError
+from lightlint.sources.source import Cell, ForeignError, Source, UnreadableError, UnwritableError
 from lightlint.sources.write import write
 
 _WASTE = 32_000_000  # bytes of source whose facts may wait for the collector, as far as they lie in circles
@@ -106,10 +106,27 @@ def fixed_text(source: Source, settings: Settings, projects: Projects, *, unsafe
     changed: tuple[Changed, ...] = ()
     if fixed.source is not source:
         codes = tuple(finding.code for finding in fixed.applied)
-        changed = (Changed(source.filename, source.text, fixed.source.text, codes),)
+        changed = (Changed(source.filename, _rewritten(source, fixed.source), codes),)
     active = settings.rules_for(source.filename)
     failed = (finding for finding in fixed.problems if finding.name in active)
     return Result((*fixed.left, *failed), tuple(map(_crashed, dict.fromkeys(crashes))), changed, 1), fixed
+
+
+def _rewritten(before: Source, after: Source) -> tuple[Rewritten, ...]:
+    """What differs: the whole text, or cell by cell what the notebook has, magics included."""
+    if not before.is_notebook:
+        return (Rewritten(before.filename, before.text, after.text),)
+    cells = zip(before.cells, after.cells, strict=True)
+    texts = (
+        Rewritten(f"{before.filename}:cell {old.number}", _ended(before, old), _ended(after, new)) for old, new in cells
+    )
+    return tuple(each for each in texts if each.before != each.after)
+
+
+def _ended(source: Source, cell: Cell) -> str:
+    """A cell's text with a line end behind its last row, which notebooks leave out."""
+    text = source.shown[cell.start : cell.end]
+    return text if text.endswith("\n") or not text else f"{text}\n"
 
 
 def unread(filename: str, error: UnreadableError, settings: Settings) -> Result:

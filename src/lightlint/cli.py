@@ -222,7 +222,8 @@ def _diffs(result: Result, stream: TextIO) -> Iterator[str]:
     from lightlint.reports.paint import wants_colour
 
     for changed in result.changed:
-        yield diff.render(changed.filename, changed.before, changed.after, wants_colour(stream))
+        for text in changed.texts:
+            yield diff.render(text.place, text.before, text.after, wants_colour(stream))
 
 
 def _summary(result: Result, listed: Sequence[Finding], would: bool, stream: TextIO) -> Iterator[str]:

@@ -22,12 +22,20 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True)
-class Changed:
-    """A file that fixes changed, or would change: its text before and after and the codes of what was repaired."""
+class Rewritten:
+    """A text before and after its repair; `place` is the file, with the cell where it is a notebook's."""
 
-    filename: str
+    place: str
     before: str
     after: str
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """A file that fixes changed, or would change: its text, or the cells of a notebook that differ, and the codes repaired."""
+
+    filename: str
+    texts: tuple[Rewritten, ...]
     fixed: tuple[str, ...]
 
 

@@ -13,7 +13,7 @@ _STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
 
 def render(filename: str, before: str, after: str, colour: bool = False) -> str:
-    """The diff of one file."""
+    """The diff of one file, or of one cell of a notebook."""
     return draw(_spans(filename, before, after), colour)
 
 

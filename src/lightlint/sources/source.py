@@ -130,7 +130,14 @@ class Source:
             for start, end in self.masked
             if start <= edit.end and edit.start <= end and low <= start < high
         ]
+        if edit.content.strip() and self._has_cell_magic(edit.start, high):
+            return False
         return edit.end <= high and all(self._spares(edit, start, end) for start, end in near)
+
+    def _has_cell_magic(self, start: int, end: int) -> bool:
+        """Whether a cell magic stands in a range: above it IPython takes comments and blank lines only."""
+        spans = zip(self.masked, self.hidden, strict=False)
+        return any(start <= at < end and hidden.startswith("%%") for (at, _), hidden in spans)
 
     def _spares(self, edit: Edit, start: int, end: int) -> bool:
         """Whether an edit that touches a masked range leaves it its place: not inside, and its neighbours the same."""
