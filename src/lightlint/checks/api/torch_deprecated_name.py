@@ -14,6 +14,8 @@ from lightlint.fixes.draft import Draft
 from lightlint.fixes.edits import replace
 from lightlint.fixes.renames import rename_to
 
+_STAYING = {"torch.norm"}  # deprecated since 1.9 in the documentation alone, without a warning or a date: nothing to do
+
 
 class TorchDeprecatedName(Check):
     def visit_ImportFrom(self, statement: cst.ImportFrom) -> None:
@@ -26,7 +28,7 @@ class TorchDeprecatedName(Check):
         target = self.facts.torch
         for place, entry in old_uses(self.facts, node):
             since = entry.torch_deprecated
-            if since is None or entry.deprecated is None or not target.may_be_at_least(since):
+            if entry.name in _STAYING or since is None or entry.deprecated is None or not target.may_be_at_least(since):
                 continue
             if entry.torch_removed and removal_tier(target, entry.torch_removed):
                 continue

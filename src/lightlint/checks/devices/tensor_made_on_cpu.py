@@ -25,9 +25,11 @@ class TensorMadeOnCpu(Check):
         if device is None or any(self.names.argument(made, name) for name in _OTHERWISE) or self.names.has_star(made):
             return
         place = self.loops.per_batch(call)
+        if place is None:
+            return  # one copy costs nothing
         name = (self.names.call(made) or "").rpartition(".")[2]
-        where = f" in each `{place.name}`" if isinstance(place, Hook) else " in each batch" if place else ""
-        tier = None if place is not None and self.names.call(made) not in _RANDOM else Tier.NOTE
+        where = f" in each `{place.name}`" if isinstance(place, Hook) else " in each batch"
+        tier = Tier.NOTE if self.names.call(made) in _RANDOM else None
         message = f"`{name}` is made on the CPU and copied to the device{where}"
         self.report(call, message, tier=tier, repair=self._repair(call, made, device))
 

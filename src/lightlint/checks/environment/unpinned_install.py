@@ -19,7 +19,11 @@ class UnpinnedInstall(Check):
                 continue
             start, end = self._row(offset)
             sure = [each for each in found if not each.specifier or each.redirected or each.upgrade]
-            self.report_span(start, end, _message(sure or found), tier=None if sure else Tier.NOTE)
+            self.report_span(start, end, _message(sure or found), tier=self._tier(sure))
+
+    def _tier(self, sure: list[Requirement]) -> Tier:
+        """A version that the shell takes away is a fault today; a missing one is one some day, or never."""
+        return Tier.WARNING if any(each.redirected for each in sure) else Tier.NOTE
 
     def _open(self, requirements: tuple[Requirement, ...]) -> list[Requirement]:
         """The packages of which the newest version there is gets installed, or the one that is there already stays."""

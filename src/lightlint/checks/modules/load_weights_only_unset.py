@@ -36,18 +36,18 @@ class LoadWeightsOnlyUnset(Check):
                 tier=None if target.surely_at_least(_CHANGED) else Tier.WARNING,
                 repair=self._repair(call, "False"),
             )
-        elif target.may_be_below(_CHANGED) and not self._is_in_memory(call):
+        elif target.may_be_below(_CHANGED) and not self._is_in_memory(call) and self._can_be_told(call):
             self.report(
                 call,
-                "`torch.load` before torch 2.6 runs whatever code the file holds",
-                tier=Tier.WARNING if self._can_be_told(call) else Tier.NOTE,
+                "`torch.load` before torch 2.6 runs whatever code the file holds, which matters for files from others",
+                tier=Tier.NOTE,
                 repair=None if use else self._repair(call, "True"),
             )
 
     def _can_be_told(self, call: cst.Call) -> bool:
         """Whether the loading of a file from elsewhere surely needs `weights_only`, and torch may know it."""
         target = self.facts.torch
-        return target.surely_below(_CHANGED) and target.may_be_at_least(_ADDED) and not self._is_own(call)
+        return target.may_be_at_least(_ADDED) and not self._is_own(call)
 
     def _is_decided(self, call: cst.Call) -> bool:
         """Whether the call or the file says what may be loaded, or is ready for a refusal."""

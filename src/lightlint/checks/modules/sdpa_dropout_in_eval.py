@@ -9,6 +9,7 @@ from lightlint.facts.bindings import Kind
 from lightlint.facts.classes import NN_MODULE
 from lightlint.facts.keywords import keywords
 from lightlint.facts.names import UNKNOWN
+from lightlint.facts.sources import sources as reached
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import replace
 
@@ -64,9 +65,9 @@ class SdpaDropoutInEval(Check):
         makers = {
             owner.name.value for source in sources if isinstance(owner := self.tree.owner(source), cst.FunctionDef)
         }
-        constants = [self.names.constant(source) for source in sources]
         asks = any(_MODE.search(word.value) for source in sources for word in self.tree.within(source, cst.Name))
-        never = all(isinstance(value, (int, float)) and value == 0 for value in constants)
+        given = [each for source in sources for each in reached(self.facts, source)]
+        never = all(room.names.constant(value) == 0 for room, value in given)
         return (
             bool(sources)
             and makers == {"__init__"}

@@ -7,6 +7,8 @@ from lightlint.facts.accumulation import Window
 from lightlint.facts.bindings import Kind
 from lightlint.facts.classes import MODULE
 from lightlint.facts.hooks import TRAINING_STEP
+from lightlint.facts.options import project_default
+from lightlint.facts.sources import sources
 from lightlint.facts.tails import is_filled, is_rest_asked
 
 
@@ -14,7 +16,7 @@ class AccumulationTailDropped(Check):
     def visit_Call(self, call: cst.Call) -> None:
         accumulation = self.facts.accumulation
         window = accumulation.window(call) if accumulation.is_step(call) else None
-        if window is None or self.names.constant(window.size) == 1 or self._has_closure(call):
+        if window is None or self._has_closure(call) or self._is_one(window.size):
             return
         loop, function = self.loops.batch_loop(call), self.tree.function(call)
         if isinstance(loop, cst.For):
@@ -34,6 +36,12 @@ class AccumulationTailDropped(Check):
     def _comes_round(self, step: cst.Call, loop: cst.For) -> bool:
         """Whether a loop ever comes from one step to the next: one that tries a single batch does not."""
         return self.facts.flow(self.tree.owner(step)).reaches_in_later_iteration(loop, step, [step])
+
+    def _is_one(self, size: cst.BaseExpression) -> bool:
+        """Whether a window holds one batch where nobody asks for more."""
+        options = (project_default(room, value) for room, value in sources(self.facts, size) if value is not None)
+        constants = [room.names.constant(value) for room, value in sources(self.facts, size)]
+        return 1 in constants or 1 in options
 
     def _has_closure(self, call: cst.Call) -> bool:
         """Whether a step computes its gradient itself."""

@@ -9,6 +9,7 @@ from lightlint.fixes.dimensions import dimensions_before, dimensions_of, picked
 from lightlint.fixes.edits import insert_argument
 
 _FUNCTIONS = {f"torch.nn.functional.{name}" for name in ("softmax", "log_softmax", "softmin")}
+_RIGHT = {1, 2}  # of so many dimensions it picks the last, which is meant
 _MODULES = {f"torch.nn.{name}" for name in ("Softmax", "LogSoftmax", "Softmin")}
 
 
@@ -23,23 +24,23 @@ class SoftmaxWithoutDim(Check):
             return
         if is_expected(self.tree, self.names, call):
             return
-        short = name.rpartition(".")[2]
+        short, known = name.rpartition(".")[2], self._dimensions(call, is_module=name in _MODULES)
         self.report(
             call,
             f"`{short}` without `dim` picks one by the number of dimensions: 0 for 1 and 3 of them, else 1",
-            repair=self._repair(call, is_module=name in _MODULES) if given is None else None,
-            tier=Tier.WARNING,
+            repair=self._repair(call, known) if given is None and known is not None else None,
+            tier=Tier.NOTE if known in _RIGHT else Tier.WARNING,
         )
 
-    def _repair(self, call: cst.Call, *, is_module: bool) -> Repair | None:
-        """Write what torch picks, where the dimensions of what comes in are known."""
+    def _dimensions(self, call: cst.Call, *, is_module: bool) -> int | None:
+        """How many dimensions what comes in surely has."""
         if is_module:
-            dimensions = dimensions_before(self.facts, call)
-        else:
-            values = self.names.argument(call, "input", 0)
-            dimensions = dimensions_of(self.facts, values.value) if values is not None else None
-        if dimensions is None:
-            return None
+            return dimensions_before(self.facts, call)
+        values = self.names.argument(call, "input", 0)
+        return dimensions_of(self.facts, values.value) if values is not None else None
+
+    def _repair(self, call: cst.Call, dimensions: int) -> Repair:
+        """Write what torch picks."""
         text = f"dim={picked(dimensions)}"
         return Repair(
             f"write `{text}`, which torch picks here", insert_argument(self.code, call, text), Applicability.UNSAFE
