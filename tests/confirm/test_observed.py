@@ -264,6 +264,12 @@ def test_equal_batches_are_told_where_no_finding_names_them() -> None:
     assert unnamed([same], [], []) == (same,)
 
 
+def test_the_loader_that_is_evaluated_on_may_give_all_ranks_the_same() -> None:
+    held = [event("batch", loader=1, number=n, digest=f"{n}", time=20.0 + n, **{"pass": 1}) for n in range(1, 9)]
+    ranks = [[loader(8), *steps(4, begin), *held, CUT] for begin in (1.0, 1.5)]
+    assert observe(run(*ranks, ended="cut")) == ()
+
+
 def writing(path: str, time: float, **fields: Any) -> Event:
     return event("write", **{"path": path, "what": "file", "mode": "w", "places": at(33), "time": time, **fields})
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -121,7 +122,7 @@ def _exchanges(event: Event) -> bool:
 
 
 def _training_passes(process: Process) -> Iterator[_Pass]:
-    loader = process.busiest_loader
+    loader = _training_loader(process)
     length = next((event["length"] for event in process.of("loader") if event["loader"] == loader), None)
     before = 0
     for event in process.of("pass-end", "pass-left"):
@@ -136,8 +137,9 @@ def _training_passes(process: Process) -> Iterator[_Pass]:
 
 def _made(run: Run, rank: int) -> tuple[Place, ...]:
     process = run.ranks[rank]
-    loaders = (event for event in process.of("loader") if event["loader"] == process.busiest_loader)
-    return places_of(next((event["places"] for event in loaders), ()))
+    loader = _training_loader(process)
+    made = (event["places"] for event in process.of("loader") if event["loader"] == loader)
+    return places_of(next(made, ()))
 
 
 def same_samples(run: Run) -> Iterator[Observation]:
@@ -160,4 +162,17 @@ def same_samples(run: Run) -> Iterator[Observation]:
 
 def _digests(process: Process) -> list[str]:
     """Of the training batches, in order."""
-    return [event["digest"] for event in process.of("batch") if event["loader"] == process.busiest_loader]
+    loader = _training_loader(process)
+    return [event["digest"] for event in process.of("batch") if event["loader"] == loader]
+
+
+def _training_loader(process: Process) -> int | None:
+    """The loader that most steps took their batch from; the one that is evaluated on may give more batches."""
+    steps: Counter[int] = Counter()
+    last = None
+    for event in process.of("batch", "step"):
+        if event.kind == "batch":
+            last = event["loader"]
+        elif last is not None:
+            steps[last] += 1
+    return max(steps, key=lambda loader: steps[loader], default=None)
