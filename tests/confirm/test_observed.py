@@ -259,6 +259,10 @@ def test_equal_batches_are_told_where_no_finding_names_them() -> None:
     (same,) = observe(found)
     assert same.kind == "same samples"
     assert same.message == "ranks 0 and 1 trained on the same samples: 4 of 4 batches are equal"
+    for rank, events in enumerate(ranks):  # each takes its own part of the batches
+        for each in events:
+            each.update({"inputs": f"part {rank}"} if each.kind == "exchange" else {})
+    assert observe(run(*ranks, ended="cut")) == ()
     named = claim("loader-without-distributed-sampler", "sample-overlap", rows=(15, 15))
     assert unnamed([same], [named], judge([named], found, observed=[same])) == ()
     assert unnamed([same], [], []) == (same,)

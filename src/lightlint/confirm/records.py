@@ -54,7 +54,7 @@ Every event has `kind`, `time` (seconds of the host's monotonic clock) and `step
 | worker | rng | when: begin or end of a loader's worker, worker, group: its pass, initialised, generators and states: {name: checksum}, source: where its data set's class stands |
 | loss | losses | number, value, graph (checksum of the operations behind it), nodes, rise: {device: MiB since the pass before}, device, anomaly |
 | collective | collectives | number, name, shape, whole: of all ranks, items and distinct tensors of a list, places |
-| exchange | collectives | when: forward or backward, model, wanted: whether DDP is to exchange gradients, grad, buffers: whether it broadcasts some, regroups: whether its second forward pass agrees on an order of gradients, whole: of all ranks, joined: inside `join`, places |
+| exchange | collectives | when: forward or backward, model, wanted: whether DDP is to exchange gradients, grad, buffers: whether it broadcasts some, regroups: whether its second forward pass agrees on an order of gradients, whole: of all ranks, joined: inside `join`, inputs: a checksum of what a forward pass is given on the CPU, None elsewhere, places |
 | attributes | holders | module, data_module: names of their attributes when training starts |
 | warning | warnings | category, message, places |
 | saved | checkpoints | path, error: why `weights_only=True` refuses it, places |

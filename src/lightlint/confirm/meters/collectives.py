@@ -13,8 +13,9 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from lightlint.confirm.boot.guard import is_quiet
+from lightlint.confirm.meters.digest import digest
 from lightlint.confirm.meters.frames import places
-from lightlint.confirm.meters.numbers import Numbers
+from lightlint.confirm.meters.numbers import Numbers, is_tensor
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -129,7 +130,7 @@ class _Collectives:
 
         @wraps(forward)
         def watched(model: Any, *args: Any, **kwargs: Any) -> Any:
-            self._tell_sync("forward", model)
+            self._tell_sync("forward", model, (*args, *kwargs.values()))
             return forward(model, *args, **kwargs)
 
         ddp.forward = watched
@@ -157,7 +158,7 @@ class _Collectives:
             places=places(sys._getframe(2)),
         )
 
-    def _told_sync(self, when: str, model: Any) -> None:
+    def _told_sync(self, when: str, model: Any, given: tuple[Any, ...] = ()) -> None:
         self._session.record.emit(
             "exchange",
             when=when,
@@ -167,9 +168,15 @@ class _Collectives:
             buffers=bool(getattr(model, "will_sync_module_buffers", bool)()),
             regroups=not model.find_unused_parameters or bool(getattr(model, "static_graph", False)),
             whole=_is_whole(model.process_group),
+            inputs=digest(given) if given and all(map(_is_on_cpu, given)) else None,
             joined=bool(getattr(getattr(model, "_join_config", None), "enable", False)),
             places=places(sys._getframe(2)),
         )
+
+
+def _is_on_cpu(thing: Any) -> bool:
+    """Whether a checksum of it waits for no GPU, which may itself wait for another rank."""
+    return is_tensor(thing) and str(thing.device) == "cpu"
 
 
 def _is_whole(group: Any) -> bool:

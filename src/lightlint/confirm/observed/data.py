@@ -149,6 +149,8 @@ def same_samples(run: Run) -> Iterator[Observation]:
     drawn = [_digests(process) for process in run.ranks.values()]
     count = min(map(len, drawn))
     same = [first for first, *others in zip(*drawn, strict=False) if all(each == first for each in others)]
+    if _inputs_differ(run):  # each rank takes its own part of the same batches
+        return
     if count >= _FEWEST and len(same) == count and len(set(same)) >= _FEWEST:
         yield Observation(
             "same samples",
@@ -158,6 +160,13 @@ def same_samples(run: Run) -> Iterator[Observation]:
             places=_made(run, next(iter(run.ranks))),
             probes=frozenset({"sample-overlap"}),
         )
+
+
+def _inputs_differ(run: Run) -> bool:
+    given = [
+        [event.get("inputs") for event in process.of("exchange") if _exchanges(event)] for process in run.ranks.values()
+    ]
+    return any(None not in each and len(set(each)) > 1 for each in zip(*given, strict=False))
 
 
 def _digests(process: Process) -> list[str]:
