@@ -18,7 +18,7 @@ def lightlint(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_bad_notebook_is_told_by_cell_and_row() -> None:
-    result = lightlint("--output-format", "json", "bad.ipynb")
+    result = lightlint("--notes", "--output-format", "json", "bad.ipynb")
     assert result.returncode == 1
     found = [
         (each["code"], each["cell"], each["location"]["row"], each["message"]) for each in json.loads(result.stdout)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 import libcst as cst
 
@@ -24,11 +25,17 @@ class ManualSchedulerNeverStepped(Check):
             return
         returned = next((each for each in self.facts.configured.of(function) if each.schedulers), None)
         calls = [call for each in family for call in self.tree.within(each, cst.Call)]
+        calls = [call for call in calls if not self._is_own(call, family)]
         if returned is not None and facts.backwards(node) and not any(map(self._may_step, calls)):
             self.report(
                 returned.statement,
                 f"nothing steps this scheduler: `{node.name.value}` optimizes by hand, so the learning rate never changes",
             )
+
+    def _is_own(self, call: cst.Call, family: Sequence[cst.ClassDef]) -> bool:
+        """Whether a call runs a method of the classes that are looked through: its body tells, not its name."""
+        callee = self.hooks.callee(call)
+        return callee is not None and any(self.tree.contains(each, callee) for each in family)
 
     def _may_step(self, call: cst.Call) -> bool:
         """Whether a call may step a scheduler: `step` of anything but an optimizer."""
