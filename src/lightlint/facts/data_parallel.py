@@ -32,6 +32,7 @@ class DataParallel:
         self._facts = facts
         self._tree = facts.tree
         self._names = facts.names
+        self._taken: dict[tuple[int, str, int], bool] = {}
 
     def is_wrapped(self, value: cst.CSTNode | None, depth: int = 0) -> bool:
         """Whether a value is, on some way that leads to it, what `DistributedDataParallel(...)` gives."""
@@ -51,7 +52,12 @@ class DataParallel:
 
     def _binds_wrapped(self, binding: Binding, name: cst.Name, depth: int) -> bool:
         if binding.kind is Kind.PARAMETER:
-            return any(self.is_wrapped(each, depth) for each in self._given(binding) if each is not None)
+            key = id(binding.scope), binding.name, depth
+            if key not in self._taken:
+                self._taken[key] = any(
+                    self.is_wrapped(each, depth) for each in self._given(binding) if each is not None
+                )
+            return self._taken[key]
         if binding.kind is not Kind.ASSIGN:
             return False
         if binding.path:

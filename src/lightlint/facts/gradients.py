@@ -36,6 +36,7 @@ class Gradients:
         self._tree = facts.tree
         self._names = facts.names
         self._known_off: dict[int, bool] = {}
+        self._run_off: dict[tuple[int, int], bool] = {}
 
     def may_be_off(self, node: cst.CSTNode, depth: int = 0) -> bool:
         """Whether autograd may not record at a node: by a context manager, a decorator, a hook, or at some call of it.
@@ -67,14 +68,21 @@ class Gradients:
             ):
                 return True
             if kind is cst.FunctionDef and isinstance(above, cst.FunctionDef):
-                if any(self._switches(each.decorator) for each in above.decorators):
-                    return True
-                if any(hook.name.startswith(_WITHOUT_GRAD) for hook in self._facts.hooks.reached(above)):
-                    return True
-                calls = self._facts.steps.calls_of.get(above, ())
-                if depth < _DEPTH and any(self.may_be_off(call, depth + 1) for call in calls):
+                key = id(above), depth
+                if key not in self._run_off:
+                    self._run_off[key] = self._is_run_off(above, depth)
+                if self._run_off[key]:
                     return True
         return self._is_switched_for_good
+
+    def _is_run_off(self, function: cst.FunctionDef, depth: int) -> bool:
+        """Whether a function may be run with autograd off: by its decorators, by a hook, or by a call of it."""
+        if any(self._switches(each.decorator) for each in function.decorators):
+            return True
+        if any(hook.name.startswith(_WITHOUT_GRAD) for hook in self._facts.hooks.reached(function)):
+            return True
+        calls = self._facts.steps.calls_of.get(function, ())
+        return depth < _DEPTH and any(self.may_be_off(call, depth + 1) for call in calls)
 
     @cached_property
     def _is_switched_for_good(self) -> bool:

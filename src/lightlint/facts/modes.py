@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from lightlint.facts.file import FileFacts
 
+    Wanted = Callable[[cst.Call], bool]
+
 _DEPTH = 4
 _BY_MODE = re.compile(
     r"torch\.nn\.(?:(?:Lazy|Sync)?BatchNorm\w*|(?:Feature)?(?:Alpha)?Dropout[123]?d?|Transformer\w*)$"
@@ -46,6 +48,9 @@ class Modes:
     def __init__(self, facts: FileFacts) -> None:
         self._facts = facts
         self._names = facts.names
+        self._left_inside: dict[tuple[int, int], set[str]] = {}
+        self._forwarded: dict[tuple[Wanted, int, int], set[str]] = {}
+        self._training: dict[int, bool] = {}  # by helper
 
     @cached_property
     def setting(self) -> ModeSetting:
@@ -128,7 +133,16 @@ class Modes:
         if self.is_eval(call):
             return {self._receiver(call)}
         callee = self._facts.steps.callee(call) if depth < _DEPTH else None
-        if callee is None or self._facts.tree.own(callee.body, cst.Yield):
+        if callee is None:
+            return set()
+        key = id(callee), depth
+        if key not in self._left_inside:
+            self._left_inside[key] = self._left_by(callee, depth)
+        return {self._outside(callee, call, each) for each in self._left_inside[key]}
+
+    def _left_by(self, callee: cst.FunctionDef, depth: int) -> set[str]:
+        """The modules that a helper leaves in eval mode, by its own keys."""
+        if self._facts.tree.own(callee.body, cst.Yield):
             return set()
         flow, inner = self._facts.flow(callee), self._facts.tree.own(callee.body, cst.Call)
         back = [each for each in inner if self.may_train(each)]
@@ -138,9 +152,7 @@ class Modes:
             if each not in back and not self._is_fenced(each)
             for key in self.left_in_eval(each, depth + 1)
         ]
-        return {
-            self._outside(callee, call, key) for each, key in found if flow.reaches(each, [flow.end], avoiding=back)
-        }
+        return {key for each, key in found if flow.reaches(each, [flow.end], avoiding=back)}
 
     def is_eval(self, call: cst.Call) -> bool:
         """`net.eval()` or `net.train(False)`."""
@@ -175,18 +187,33 @@ class Modes:
                 return self._facts.steps.callee(each) is None
             return False
 
-        return self._facts.steps.leads(call, switches)
+        callee = self._facts.steps.callee(call)
+        if callee is None:
+            return switches(call)
+        if id(callee) not in self._training:
+            self._training[id(callee)] = self._facts.steps.leads(call, switches)
+        return self._training[id(callee)]
 
-    def forwards(self, call: cst.Call, wanted: Callable[[cst.Call], bool], depth: int = 0) -> set[str]:
+    def records(self, call: cst.Call) -> bool:
+        """Whether autograd surely records at a call."""
+        return not self._facts.gradients.may_be_off(call)
+
+    def anywhere(self, _call: cst.Call) -> bool:
+        """True of all calls."""
+        return True
+
+    def forwards(self, call: cst.Call, wanted: Wanted, depth: int = 0) -> set[str]:
         """The keys of what a call calls that is `wanted`, directly or in helpers: `model` for `model(x)`."""
         key = self._names.key(call.func).removesuffix(".forward")
         found = {key} if key and wanted(call) else set[str]()
         callee = self._facts.steps.callee(call) if depth < _DEPTH else None
         if callee is None:
             return found
-        inner = self._facts.tree.own(callee.body, cst.Call)
-        keys = {key for each in inner for key in self.forwards(each, wanted, depth + 1)}
-        return found | {self._outside(callee, call, key) for key in keys} - {""}
+        known = wanted, id(callee), depth
+        if known not in self._forwarded:
+            inner = self._facts.tree.own(callee.body, cst.Call)
+            self._forwarded[known] = {key for each in inner for key in self.forwards(each, wanted, depth + 1)}
+        return found | {self._outside(callee, call, key) for key in self._forwarded[known]} - {""}
 
     def _outside(self, callee: cst.FunctionDef, call: cst.Call, key: str) -> str:
         """The key that the caller has for what a helper knows under a key of its own; empty for what stays inside."""

@@ -21,9 +21,15 @@ class Reaching:
         self._tree = tree
         self._names = names
         self._flow = flow
+        self._known: dict[int, list[Binding]] = {}
 
     def bindings(self, name: cst.Name) -> list[Binding]:
         """The bindings that a use of a name can see: all of them for a name of another scope."""
+        if id(name) not in self._known:
+            self._known[id(name)] = self._bindings(name)
+        return self._known[id(name)]
+
+    def _bindings(self, name: cst.Name) -> list[Binding]:
         found = self._names.bindings.lookup(name)
         owner = self._tree.owner(name)
         if len(found) < 2 or any(each.scope is not owner for each in found):

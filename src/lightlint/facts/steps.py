@@ -47,16 +47,29 @@ class Steps:
 
     def runs(self, body: cst.CSTNode, wanted: Callable[[cst.Call], bool]) -> list[cst.Call]:
         """The calls in a body, not in functions nested in it, that are, or through helpers lead to, a wanted call."""
-        return [call for call in self._tree.own(body, cst.Call) if self.leads(call, wanted, 0)]
+        known: dict[int, bool] = {}  # of helpers
+
+        def leads(call: cst.Call) -> bool:
+            callee = self.callee(call)
+            if callee is None or wanted(call):
+                return wanted(call)
+            if id(callee) not in known:
+                known[id(callee)] = self.leads(call, wanted)
+            return known[id(callee)]
+
+        return [call for call in self._tree.own(body, cst.Call) if leads(call)]
 
     def leads(self, call: cst.Call, wanted: Callable[[cst.Call], bool], depth: int = 0) -> bool:
-        """Whether a call is, or through helpers of this file leads to, a wanted one."""
-        if wanted(call):
-            return True
-        callee = self.callee(call) if depth < _DEPTH else None
-        return callee is not None and any(
-            self.leads(inner, wanted, depth + 1) for inner in self._tree.own(callee.body, cst.Call)
-        )
+        """Whether a call is, or through helpers of this file leads to, a wanted one; each helper is looked into once."""
+        calls, seen = [call], set[int]()
+        for _ in range(depth, _DEPTH + 1):
+            if any(map(wanted, calls)):
+                return True
+            callees = {id(callee): callee for each in calls if (callee := self.callee(each)) is not None}
+            new = [callee for key, callee in callees.items() if key not in seen]
+            seen.update(callees)
+            calls = [inner for callee in new for inner in self._tree.own(callee.body, cst.Call)]
+        return False
 
     def bodies(self, body: cst.CSTNode, overrides: Overrides | None = None) -> list[cst.CSTNode]:
         """A body and those of the functions of this file it calls, directly or not, as a class runs it that overrides some."""

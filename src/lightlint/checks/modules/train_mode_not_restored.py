@@ -40,13 +40,11 @@ class TrainModeNotRestored(Check):
 
     def _trained_again(self, call: cst.Call, key: str, loop: Loop) -> cst.Call | None:
         """A call by which a later iteration trains a module that `call` has left in eval mode for an evaluation."""
-        flow, modes, gradients = self.facts.flow(self.tree.owner(call)), self.facts.modes, self.facts.gradients
+        flow, modes = self.facts.flow(self.tree.owner(call)), self.facts.modes
         calls = self.tree.own(loop.body, cst.Call)
         back = [each for each in calls if modes.may_train(each) or self._may_train_out_of_sight(each, key)]
         back += [each for each in calls if each is not call and key in modes.left_in_eval(each)]
-        recorded = [
-            each for each in calls if key in modes.forwards(each, lambda inner: not gradients.may_be_off(inner))
-        ]
+        recorded = [each for each in calls if key in modes.forwards(each, modes.records)]
         backwards = self.facts.steps.runs(loop.body, self.loops.is_backward)
         trained = [
             each
@@ -62,10 +60,10 @@ class TrainModeNotRestored(Check):
         """Whether the module is run in the mode that `call` puts it in, before it is trained on."""
         modes = self.facts.modes
         if not modes.is_eval(call):
-            return call not in trained and key in modes.forwards(call, lambda _: True)
+            return call not in trained and key in modes.forwards(call, modes.anywhere)
         flow = self.facts.flow(self.tree.owner(call))
         others = [each for each in self.tree.own(loop.body, cst.Call) if each not in trained]
-        used = [each for each in others if key in modes.forwards(each, lambda _: True)]
+        used = [each for each in others if key in modes.forwards(each, modes.anywhere)]
         return flow.reaches_in_same_iteration(loop, call, used, avoiding=trained)
 
     def _is_meant_to_train(self, key: str, call: cst.Call) -> bool:
