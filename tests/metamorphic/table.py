@@ -45,15 +45,31 @@ def _joined(digests_: Sequence[str]) -> str:
 def entries(outcome: Outcome) -> Iterable[str]:
     """How a record names the losses of an outcome: rule, row in the example, and `*` where all statements changed."""
     mark = {AT_FINDING: "", EVERYWHERE: "*", GOOD: "!"}[outcome.where]
+    rule = " ".join(outcome.case.rules) or outcome.case.name
     if outcome.fired:
-        yield f"{outcome.case.name}:{outcome.case.digest}!"
+        yield f"{rule}:{outcome.case.digest}!"
     for row in outcome.lost:
-        yield f"{outcome.case.name}:{row}{mark}"
+        yield f"{rule}:{row}{mark}"
 
 
 def read_record(path: Path = LOSSES) -> Record:
     read = tomllib.loads(path.read_text())
-    return Record(read["pages"], {name: set(lost.split()) for name, lost in read["lost"].items()})
+    return Record(read["pages"], {name: set(_ungrouped(lost)) for name, lost in read["lost"].items()})
+
+
+def _ungrouped(lost: str) -> Iterable[str]:
+    for line in lost.split("\n"):
+        rule, _, marks = line.partition(": ")
+        yield from (f"{rule}:{mark}" for mark in marks.split())
+
+
+def _grouped(lost: Iterable[str]) -> list[str]:
+    """One line a rule."""
+    marks: dict[str, list[str]] = defaultdict(list)
+    for entry in sorted(lost):
+        rule, _, mark = entry.partition(":")
+        marks[rule].append(mark)
+    return [f"{rule}: {' '.join(each)}" for rule, each in marks.items()]
 
 
 def record_of(cases: Iterable[Case], outcomes: Iterable[Outcome]) -> Record:
@@ -72,7 +88,7 @@ def write_record(record: Record, path: Path = LOSSES) -> None:
     lines += [f'{name} = "{digest}"' for name, digest in sorted(record.pages.items())]
     lines += ["", "[lost]"]
     for name, lost in sorted(record.lost.items()):
-        lines += [f'{name} = """', *sorted(lost), '"""']
+        lines += [f'{name} = """', *_grouped(lost), '"""']
     path.write_text("\n".join(lines) + "\n")
 
 
