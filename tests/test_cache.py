@@ -20,7 +20,7 @@ from lightlint.cache.folder import clean, prepare
 from lightlint.cache.store import Cache
 from lightlint.facts.pins import entries_of, pins_in
 from lightlint.facts.roots import nearest_with, root_of
-from lightlint.facts.targets import installed
+from lightlint.facts.targets import installed, target_in
 from lightlint.looked import LOOKED
 from lightlint.results import Result
 from lightlint.settings import Settings, load
@@ -95,7 +95,14 @@ def age(folder: Path) -> None:
 
 def lint(folder: Path, monkeypatch: pytest.MonkeyPatch, **options: object) -> tuple[Result, list[str]]:
     """Lint with the cache beside the project; the second value is the names of the files that were linted anew."""
-    for once in (pins_in, entries_of, root_of, nearest_with, installed):  # a command is a process, and reads them anew
+    for once in (
+        pins_in,
+        entries_of,
+        target_in,
+        root_of,
+        nearest_with,
+        installed,
+    ):  # a command is a process, and reads them anew
         once.cache_clear()
     linted: list[str] = []
     whole = batch.lint
@@ -179,7 +186,7 @@ def test_whatever_changes_the_next_run_says_what_is_so(project, monkeypatch, nam
             os.utime(project, (1_000_000_000 + step, 1_000_000_000 + step))
         time.sleep(0.03)  # what did not change is trusted then
         paths = [str(project)] if chance.random() < 0.6 else [str(chance.choice(sorted(project.glob("*.py"))))]
-        for once in (pins_in, entries_of, root_of, nearest_with, installed):
+        for once in (pins_in, entries_of, target_in, root_of, nearest_with, installed):
             once.cache_clear()
         LOOKED.clear()
         cached = run.check(paths, settings, cache=opened(project, settings))

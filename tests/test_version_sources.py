@@ -13,14 +13,14 @@ from rulebook import examples
 
 from lightlint.cli import run_command
 from lightlint.facts.pins import Kind, entries_of, pins_in
-from lightlint.facts.pins.commands import command_pins, lines_of
-from lightlint.facts.pins.containers import dockerfile_pins
+from lightlint.facts.pins.commands import lines_of
+from lightlint.facts.pins.containers import dockerfile_pins, text_pins
 from lightlint.facts.pins.images import image_pins
 from lightlint.facts.pins.listed import readme_pins
 from lightlint.facts.pins.requirement_files import requirement_pins
 from lightlint.facts.project import Projects
 from lightlint.facts.roots import nearest_with, root_of
-from lightlint.facts.targets import target_of
+from lightlint.facts.targets import target_in, target_of
 from lightlint.facts.versions import Target, Version
 from lightlint.lint import lint
 from lightlint.pages import all_pages
@@ -57,7 +57,7 @@ def main(loader):
 
 
 def forget() -> None:
-    for once in (pins_in, entries_of, root_of, nearest_with):
+    for once in (pins_in, entries_of, target_in, root_of, nearest_with):
         once.cache_clear()
 
 
@@ -274,7 +274,7 @@ def test_no_text_breaks_the_readers(text: str):
     for whole in (text, f"pip install {text}", f"RUN conda install {text}", f"FROM {text}"):
         file = Path("x")
         pins = [*dockerfile_pins(file, whole), *readme_pins(file, whole), *requirement_pins(file, whole)]
-        pins += command_pins(file, whole, Kind.SCRIPT)
+        pins += text_pins(file, whole, Kind.SCRIPT)
         last = len(whole.splitlines())
         assert all(1 <= pin.row <= last for pin in pins)
         assert [row for line in lines_of(whole) for row, _ in line.rows] == sorted(

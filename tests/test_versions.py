@@ -13,7 +13,7 @@ from packaging.version import Version as Reference
 
 from lightlint.facts.pins import entries_of, pins_in
 from lightlint.facts.requirements import parse_pip_command, parse_requirement, requirement_files, script_install
-from lightlint.facts.targets import installed, target_of
+from lightlint.facts.targets import installed, target_in, target_of
 from lightlint.facts.versions import Range, Target, Version, parse_range, releases
 
 numbers = st.lists(st.integers(0, 12), min_size=1, max_size=3).map(lambda parts: ".".join(map(str, parts)))
@@ -117,7 +117,7 @@ def project(tmp_path: Path):
         for name, text in files.items():
             (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / name).write_text(text, "utf-8")
-        for once in (pins_in, entries_of):
+        for once in (pins_in, entries_of, target_in):
             once.cache_clear()
         return target_of(package, tmp_path / at, tmp_path, **options)
 

@@ -37,9 +37,23 @@ def target_of(
         if asked == Range() or asked.empty:
             raise ValueError(f"target {package} = {setting!r} is no version; write it like 2.1 or >=1.8,<2")
         return Target(package, asked.lower, asked.upper, "setting")
+    if not pip_lines:
+        return target_in(package, path.absolute().parent, root)
+    return _read(package, path, root, tuple(pip_lines))
 
+
+@cache
+def target_in(package: str, directory: Path, root: Path) -> Target:
+    """The target version for the files of a directory that say nothing of versions themselves.
+
+    Cached; `target_in.cache_clear()` forgets it.
+    """
+    return _read(package, directory / "_.py", root, ())
+
+
+def _read(package: str, path: Path, root: Path, pip_lines: tuple[str, ...]) -> Target:
     def around() -> Iterable[Place]:
-        return places(path, root, tuple(pip_lines))
+        return places(path, root, pip_lines)
 
     return _pinned(package, around, root) or _unpinned(package, around, root)
 

@@ -13,6 +13,7 @@ from lightlint.facts.pins.variables import Variables
 from lightlint.facts.requirements import parse_requirement
 
 _TOOL = re.compile(r"(?:.*/)?(?:pip[\d.]*|conda|mamba|micromamba|uv|poetry|pdm|pipenv|pixi|pipx)(?:\.exe)?$")
+_INSTALLS = re.compile(r"(?:pip|conda|mamba|uv|poetry|pdm|pixi).*(?:install|add|create|update|download|wheel|inject)")
 _VERBS = {"install", "add", "create", "update", "download", "wheel", "inject"}
 _FILES = {"-r", "--requirement", "-c", "--constraint", "--file", "-f"}
 _VALUED = re.compile(
@@ -55,16 +56,9 @@ def lines_of(text: str) -> Iterator[Line]:
         yield Line(" ".join(part for _, part in rows), tuple(rows))
 
 
-def command_pins(file: Path, text: str, kind: Kind) -> Iterator[Pin]:
-    """The pins of all install commands in a text."""
-    variables = Variables(text)
-    for line in lines_of(text):
-        yield from line_pins(file, line, variables, kind)
-
-
 def line_pins(file: Path, line: Line, variables: Variables, kind: Kind) -> Iterator[Pin]:
     """The pins of the install commands in one line."""
-    if not any(verb in line.text for verb in ("install", " add ", "create", "update", "download", "wheel")):
+    if not _INSTALLS.search(line.text):
         return
     for words in _commands(line.text):
         tool = next((place for place, word in enumerate(words) if _TOOL.match(word)), None)

@@ -6,11 +6,12 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from lightlint.facts.pins.commands import Line, command_pins, line_pins, lines_of
+from lightlint.facts.pins.commands import Line, line_pins, lines_of
 from lightlint.facts.pins.images import IMAGE, image_pins
 from lightlint.facts.pins.pin import Kind, Pin
 from lightlint.facts.pins.variables import Variables
 
+_MAY_NAME_IMAGE = re.compile(r"(?:torch|lightning)\S*:|(?i:image\b|from:|docker|singularity).*\$")
 _FROM = re.compile(r"\s*FROM\s", re.IGNORECASE)
 
 
@@ -42,10 +43,10 @@ def _replaces(pin: Pin) -> bool:
 
 def text_pins(file: Path, text: str, kind: Kind) -> Iterator[Pin]:
     """The pins of install commands and of images that are named anywhere in a text."""
-    yield from command_pins(file, text, kind)
     variables = Variables(text)
     for line in lines_of(text):
-        if "torch" in line.text or "lightning" in line.text or "$" in line.text:
+        yield from line_pins(file, line, variables, kind)
+        if _MAY_NAME_IMAGE.search(line.text):
             yield from _image_pins(file, line, variables, kind)
 
 

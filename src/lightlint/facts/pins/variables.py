@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from functools import cached_property
 from itertools import islice, product
 
 _SET = re.compile(
@@ -26,21 +27,27 @@ class Variables:
     """
 
     def __init__(self, text: str) -> None:
-        self._values: dict[str, list[str]] = defaultdict(list)
+        self._text = text
+
+    @cached_property
+    def _values(self) -> dict[str, list[str]]:
+        """What each name is set to; most texts ask for none."""
+        values: dict[str, list[str]] = defaultdict(list)
         opened = ""
-        for line in text.splitlines() if "$" in text or "%" in text else ():
+        for line in self._text.splitlines():
             if found := _SET.match(line) or _SET_WITH_SPACE.match(line):
-                self._values[found[1]].append(found[2])
+                values[found[1]].append(found[2])
             elif re.match(r"\s*(?:ARG|ENV|export)\s", line):
                 for name, value in _MORE.findall(line):
-                    self._values[name].append(value)
+                    values[name].append(value)
             elif found := _LIST.match(line):
-                self._values[found[1]] += [each.strip().strip("\"'") for each in found[2].split(",")]
+                values[found[1]] += [each.strip().strip("\"'") for each in found[2].split(",")]
             if opened and (item := _ITEM.match(line)):
-                self._values[opened].append(item[1])
+                values[opened].append(item[1])
             else:
                 start = _OPENED.match(line)
                 opened = start[1] if start else ""
+        return values
 
     def meanings(self, text: str, depth: int = 0) -> set[str]:
         """What a text with variables in it may be; what is not known stays as it is written."""
