@@ -8,7 +8,7 @@ from functools import reduce
 from operator import and_, or_
 from pathlib import Path
 
-from lightlint.facts.pins import Kind, Pin, Reach, is_project, pins_in, top_of
+from lightlint.facts.pins import Kind, Pin, Reach, Weight, is_project, pins_in, top_of
 from lightlint.facts.requirements import parse_pip_command
 from lightlint.facts.roots import nearest_with
 from lightlint.facts.torch_api import torch_release
@@ -19,6 +19,7 @@ DISTRIBUTIONS = {
     "torch": ("torch",),
     "lightning": ("lightning", "pytorch-lightning", "lightning-fabric"),
 }
+_STRONG = (Kind.DECLARED, Kind.IMAGE)
 COMPANIONS = ("torchvision", "torchaudio", "torchtext")  # each release of which is made for one of torch
 
 
@@ -50,11 +51,10 @@ def places(path: Path, root: Path, pip_lines: Sequence[str] = ()) -> Iterator[Pl
     yield Place(Kind.DECLARED, tuple(Pin(each.name, each.specifier, path, 0) for each in lines))
     root = root.absolute()
     directories = _upwards(path.absolute(), root)
-    strong = (Kind.DECLARED, Kind.IMAGE)
     for directory in directories:
-        yield from (_of_kind(kind, directory, reach) for kind in strong for reach in _near(directory, root))
+        yield from (_of_kind(kind, directory, reach) for kind in _STRONG for reach in _near(directory, root))
     tops = _tops(root, directories)
-    yield from (_of_kind(kind, directory, Reach.WIDE) for directory in tops for kind in strong)
+    yield from (_of_kind(kind, directory, Reach.WIDE) for directory in tops for kind in _STRONG)
     for kind in (Kind.SCRIPT, Kind.CI, Kind.README):
         for directory in directories:
             yield from (_of_kind(kind, directory, reach) for reach in _near(directory, root))
@@ -62,7 +62,8 @@ def places(path: Path, root: Path, pip_lines: Sequence[str] = ()) -> Iterator[Pl
 
 
 def _of_kind(kind: Kind, directory: Path, reach: Reach) -> Place:
-    return Place(kind, tuple(pin for pin in pins_in(directory, reach) if pin.kind is kind))
+    weight = Weight.STRONG if kind in _STRONG else Weight.WEAK
+    return Place(kind, tuple(pin for pin in pins_in(directory, reach, weight) if pin.kind is kind))
 
 
 def _near(directory: Path, root: Path) -> tuple[Reach, Reach]:

@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from enum import Enum
 from functools import cache
 from pathlib import Path
 
 from lightlint.facts.pins.folders import Reach, entries_of, folders_for, is_project
-from lightlint.facts.pins.kinds import is_lock, reader_of
+from lightlint.facts.pins.kinds import is_lock, is_of_ci, is_weak, reader_of
 from lightlint.facts.pins.pin import Kind, Pin
 from lightlint.facts.pins.reading import text_of, top_of
 
-__all__ = ["Kind", "Pin", "Reach", "entries_of", "is_project", "pins_in", "top_of"]
+__all__ = ["Kind", "Pin", "Reach", "Weight", "entries_of", "is_project", "pins_in", "top_of"]
 
 _MOST_FILES = 60
-_OF_CI = frozenset((".circleci", ".github"))
 _PROSE_ONLY = {"docs", "doc"}  # docs/requirements.txt is for building them
 
 
+class Weight(Enum):
+    """Whether files decide, or are read only where those that do leave something open."""
+
+    STRONG = "strong"
+    WEAK = "weak"
+
+
 @cache
-def pins_in(directory: Path, reach: Reach = Reach.OWN) -> tuple[Pin, ...]:
+def pins_in(directory: Path, reach: Reach = Reach.OWN, weight: Weight = Weight.STRONG) -> tuple[Pin, ...]:
     """The constraints that files of a directory state, or those of the folders beside them.
 
     Files that cannot be read or parsed state none, nor do links that lead out of the project. Cached;
@@ -27,7 +34,8 @@ def pins_in(directory: Path, reach: Reach = Reach.OWN) -> tuple[Pin, ...]:
     """
     pins: list[Pin] = []
     for folder in folders_for(directory, reach):
-        files = [file for file in entries_of(folder)[0] if not _is_foreign(file, folder)]
+        files = [file for file in entries_of(folder)[0] if is_weak(file) is (weight is Weight.WEAK)]
+        files = [file for file in files if not _is_foreign(file, folder)]
         for file in files[:_MOST_FILES]:
             pins += _read(file)
     return tuple(dict.fromkeys(pins))
@@ -53,9 +61,7 @@ def _read(file: Path) -> list[Pin]:
         pins = [pin for pin in reader(file, text) if pin.specifier] if names_them else []
     except (OSError, ValueError, RecursionError):  # TOML's and JSON's errors are ValueErrors
         return []
-    if _OF_CI.isdisjoint(file.parts):
-        return pins
-    return [replace(pin, kind=min(pin.kind, Kind.CI)) for pin in pins]
+    return [replace(pin, kind=min(pin.kind, Kind.CI)) for pin in pins] if is_of_ci(file) else pins
 
 
 def _stays(link: Path) -> bool:

@@ -44,6 +44,9 @@ _PROSE = {".md", ".rst", ".markdown", ".adoc", ".txt", ""}
 _IS_COMPOSE = re.compile(r"^(?:docker-)?compose|^cog\.ya?ml$|^devcontainer\.json$")
 _CI = re.compile(r"^\.?(?:gitlab-ci|travis|azure-pipelines|appveyor|cirrus|drone|circleci)|^jenkinsfile")
 _FOLDERS_OF_CI = {"workflows", ".circleci", "actions", ".azure-pipelines", "ci", ".ci"}
+_OF_CI = frozenset((".circleci", ".github"))
+_TESTS = {"tox.ini", "noxfile.py"}
+_WEAK = {"makefile", "justfile"}
 _LOCKED = re.compile(r"^pylock.*\.toml$|conda-lock.*\.ya?ml$|conda.*\.lock$")
 
 
@@ -70,6 +73,20 @@ def reader_of(file: Path) -> Reader | None:
     if (suffix in _SCRIPTS and _IS_SCRIPT.search(name)) or name in {"makefile", "justfile"}:
         return _texts(Kind.SCRIPT)
     return None
+
+
+def is_weak(file: Path) -> bool:
+    """Whether a file tells of one way to install among others: a script, CI, a README."""
+    name, suffix = file.name.lower(), file.suffix.lower()
+    is_prose = suffix in _PROSE and name.startswith(("readme", "install", "get"))
+    return is_prose or name in _WEAK or suffix in _SCRIPTS or suffix in _PROSE - _LISTS or is_of_ci(file)
+
+
+def is_of_ci(file: Path) -> bool:
+    """Whether a file says what continuous integration installs, often at both ends of what is supported."""
+    name = file.name.lower()
+    in_folder = file.suffix in {".yml", ".yaml"} and file.parent.name.lower() in _FOLDERS_OF_CI
+    return name in _TESTS or in_folder or bool(_CI.search(name)) or not _OF_CI.isdisjoint(file.parts)
 
 
 def is_lock(file: Path) -> bool:
