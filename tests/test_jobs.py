@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 from faulty import FAULT
 
-from lightlint import batch, jobs
+from lightlint import batch, jobs, run
 from lightlint.facts.project import Projects
 from lightlint.results import Result
 from lightlint.settings import Settings, load
+from lightlint.sources.load import load as read_file
 from lightlint.sources.source import Source
 
 
@@ -47,6 +48,40 @@ def test_processes_say_what_one_says(files: list[Path], start: str) -> None:
     alone = [each.result for each in batch.outcomes(files, settings, batch.checked, Projects())]
     assert all(result.findings for result in alone)
     assert shared(files, start, batch.checked) == dict(enumerate(alone))
+
+
+@pytest.mark.parametrize("start", ["fork", "spawn"])
+def test_processes_repair_as_one_does(files: list[Path], start: str) -> None:
+    settings = load({"notes": True}, isolated=True)
+    found = {str(file): batch.checked(read_file(file), settings, Projects()).findings for file in files}
+    alone = [each.result for each in batch.outcomes(files, settings, batch.Fixer(True, found), Projects())]
+    assert all(result.changed for result in alone)
+    assert shared(files, start, batch.Fixer(True, found)) == dict(enumerate(alone))
+    assert shared(files, start, batch.Fixer(True, {})) == dict(enumerate(alone))
+
+
+def test_a_run_with_jobs_repairs_as_one_without(files: list[Path]) -> None:
+    settings = load({"notes": True}, isolated=True)
+    before = [file.read_bytes() for file in files]
+    results, texts = [], []
+    for count in (1, 2):
+        for file, data in zip(files, before, strict=True):
+            file.write_bytes(data)
+        results.append(run.fix([str(files[0].parent)], settings, unsafe=True, write_files=True, jobs=count))
+        texts.append([file.read_bytes() for file in files])
+    assert results[0] == results[1]
+    assert texts[0] == texts[1]
+    assert all(text == each.data for text, each in zip(texts[0], results[0].changed, strict=True))
+    assert texts[0] != before
+
+
+def test_findings_of_another_text_are_not_repaired_by(files: list[Path]) -> None:
+    settings = load({"notes": True}, isolated=True)
+    found = batch.checked(read_file(files[0]), settings, Projects()).findings
+    files[0].write_text("import os\n\n\n\n" + files[0].read_text())
+    source = read_file(files[0])
+    stale = batch.Fixer(True, {source.filename: found})(source, settings, Projects())
+    assert stale == batch.Fixer(True, {})(source, settings, Projects())
 
 
 @pytest.mark.parametrize("start", ["fork", "spawn"])

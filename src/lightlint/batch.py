@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -11,14 +11,13 @@ from lightlint.clock import Clock
 from lightlint.digest import digest
 from lightlint.facts.project import Projects, Question
 from lightlint.finding import Finding
-from lightlint.fixes.apply import Fixed, fix_source
+from lightlint.fixes.apply import fix_source
 from lightlint.lint import Crash, Linted, lint, unreadable
 from lightlint.parsing import no_collection, parses
 from lightlint.results import Changed, Problem, Result, Rewritten
 from lightlint.settings import Settings
 from lightlint.sources.load import bytes_of, read
 from lightlint.sources.source import Cell, ForeignError, Source, UnreadableError, UnwritableError
-from lightlint.sources.write import write
 
 _WASTE = 32_000_000  # bytes of source whose facts may wait for the collector, as far as they lie in circles
 
@@ -77,39 +76,66 @@ def timed(source: Source, settings: Settings, projects: Projects) -> Result:
     return Result(linted.findings, tuple(map(_crashed, linted.crashes)), files=1, spent=clock.spent)
 
 
-def fixer(*, unsafe: bool, write_files: bool) -> One:
-    """What repairs a source, and its file; `write_files` False only says what would change."""
+@dataclass(frozen=True, slots=True)
+class Fixer:
+    """Repairs sources and writes no file, so that each is repaired beside the others as they were, in any order.
 
-    def one(source: Source, settings: Settings, projects: Projects) -> Result:
-        result, fixed = fixed_text(source, settings, projects, unsafe=unsafe)
-        if write_files and fixed.source is not source:
-            try:
-                write(source.filename, fixed.source.render())
-            except UnwritableError as error:
-                before = checked(source, settings, projects)
-                return Result(before.findings, (*result.problems, Problem(source.filename, str(error))), (), 1)
-        return result
+    Args:
+        unsafe: also apply fixes that may change what the program means.
+        found: what linting finds in the files, by their paths.
+    """
 
-    return one
+    unsafe: bool
+    found: Mapping[str, tuple[Finding, ...]]
+
+    def __call__(self, source: Source, settings: Settings, projects: Projects) -> Result:
+        found = self.found.get(source.filename)
+        if found is not None and not all(_stands(each, source) for each in found):
+            found = None  # somebody wrote the file since
+        return fixed_text(source, settings, projects, unsafe=self.unsafe, found=found)
 
 
-def fixed_text(source: Source, settings: Settings, projects: Projects, *, unsafe: bool) -> tuple[Result, Fixed]:
-    """Lint and repair a source."""
+def fixed_text(
+    source: Source,
+    settings: Settings,
+    projects: Projects,
+    *,
+    unsafe: bool,
+    found: Sequence[Finding] | None = None,
+) -> Result:
+    """Repair a source, and say what is left to find in it; `found` is what linting it finds, where that is known."""
     crashes: list[Crash] = []
 
     def once(text: Source) -> Sequence[Finding]:
         linted: Linted = lint(text, settings, projects)
         crashes.extend(linted.crashes)
-        return [finding if settings.shows(finding) else replace(finding, fix=None) for finding in linted.findings]
+        return _offered(linted.findings, settings)
 
-    fixed = fix_source(source, once, unsafe=unsafe, parses=parses)
+    known = _offered(found, settings) if found is not None else None
+    fixed = fix_source(source, once, unsafe=unsafe, parses=parses, found=known)
+    problems = tuple(map(_crashed, dict.fromkeys(crashes)))
     changed: tuple[Changed, ...] = ()
     if fixed.source is not source:
         codes = tuple(finding.code for finding in fixed.applied)
-        changed = (Changed(source.filename, _rewritten(source, fixed.source), codes),)
+        try:
+            data = fixed.source.render()
+        except UnwritableError as error:
+            before = checked(source, settings, projects)
+            return Result(before.findings, (*problems, Problem(source.filename, str(error))), (), 1)
+        changed = (Changed(source.filename, _rewritten(source, fixed.source), codes, data),)
     active = settings.rules_for(source.filename)
     failed = (finding for finding in fixed.problems if finding.name in active)
-    return Result((*fixed.left, *failed), tuple(map(_crashed, dict.fromkeys(crashes))), changed, 1), fixed
+    return Result((*fixed.left, *failed), problems, changed, 1)
+
+
+def _offered(findings: Sequence[Finding], settings: Settings) -> list[Finding]:
+    """Findings, without the fixes of those that are not shown."""
+    return [finding if settings.shows(finding) else replace(finding, fix=None) for finding in findings]
+
+
+def _stands(finding: Finding, source: Source) -> bool:
+    """Whether a finding fits a source: the lines around it are what they were."""
+    return finding.end <= len(source.text) and source.excerpt(finding.start, finding.end) == finding.excerpt
 
 
 def _rewritten(before: Source, after: Source) -> tuple[Rewritten, ...]:

@@ -32,11 +32,13 @@ class Rewritten:
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """A file that fixes changed, or would change: its text, or the cells of a notebook that differ, and the codes repaired."""
+    """A file that fixes changed, or would change: its text, or the cells of a notebook that differ, the codes of what was
+    repaired, and the whole file as it is then."""
 
     filename: str
     texts: tuple[Rewritten, ...]
     fixed: tuple[str, ...]
+    data: bytes
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ Nothing that lints is imported before a file has to be linted.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -119,14 +119,33 @@ def fix(
         number for number, path in enumerate(files) if _is_due(results[number], settings.for_path(path), unsafe=unsafe)
     ]
     if due:
-        from lightlint.batch import fixer, outcomes
+        from lightlint.batch import Fixer
+        from lightlint.jobs import lint_files
 
-        repaired = outcomes(
-            [files[number] for number in due], settings, fixer(unsafe=unsafe, write_files=write_files), _projects()
-        )
-        for number, outcome in zip(due, repaired, strict=True):
-            results[number] = outcome.result
+        fixer = Fixer(unsafe, {str(files[number]): results[number].findings for number in due})
+        repaired = lint_files([files[number] for number in due], settings, None, jobs, lambda *_: None, fixer)
+        for number, result in zip(due, repaired, strict=True):
+            results[number] = _written(results[number], result) if write_files else _told(results[number], result)
     return merged([missing, *results])
+
+
+def _told(before: Result, after: Result) -> Result:
+    """What a repair gave, with the problems that were met before it."""
+    return replace(after, problems=tuple(dict.fromkeys((*before.problems, *after.problems))))
+
+
+def _written(before: Result, after: Result) -> Result:
+    """Write the file that a repair changed; where that fails, what was found before stands."""
+    from lightlint.sources.source import UnwritableError
+    from lightlint.sources.write import write
+
+    try:
+        for changed in after.changed:
+            write(changed.filename, changed.data)
+    except UnwritableError as error:
+        problem = Problem(after.changed[0].filename, str(error))
+        return replace(before, problems=tuple(dict.fromkeys((*before.problems, *after.problems, problem))))
+    return _told(before, after)
 
 
 def _is_due(result: Result, settings: Settings, *, unsafe: bool) -> bool:
@@ -160,8 +179,8 @@ def fix_text(data: bytes, filename: str, settings: Settings, *, unsafe: bool) ->
         source = read(filename, data)
     except UnreadableError as error:
         return unread(filename, error, own), data
-    result, fixed = fixed_text(source, own, _projects(), unsafe=unsafe)
-    return result, fixed.source.render() if fixed.source is not source else data
+    result = fixed_text(source, own, _projects(), unsafe=unsafe)
+    return result, result.changed[0].data if result.changed else data
 
 
 def _discover(paths: Sequence[str], settings: Settings, shard: Shard) -> tuple[list[Path], Result]:

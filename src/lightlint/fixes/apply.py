@@ -68,7 +68,9 @@ class _State:
         return _State(source, findings, (*self.applied, *applied), failures)
 
 
-def fix_source(source: Source, lint: Lint, *, unsafe: bool, parses: Parses) -> Fixed:
+def fix_source(
+    source: Source, lint: Lint, *, unsafe: bool, parses: Parses, found: Sequence[Finding] | None = None
+) -> Fixed:
     """Repair a source round by round, at most ten.
 
     Args:
@@ -76,8 +78,9 @@ def fix_source(source: Source, lint: Lint, *, unsafe: bool, parses: Parses) -> F
         lint: finds what is wrong in a source; called again after each round.
         unsafe: also apply fixes that may change what the program means.
         parses: whether a text is valid; no round that makes it invalid is kept.
+        found: what linting finds in the source as it is, where that is known.
     """
-    state = _State(source, tuple(lint(source)))
+    state = _State(source, tuple(lint(source) if found is None else found))
     seen = {source.text: state}
     for _ in range(ROUNDS):
         state, following = _round(state, lint, unsafe=unsafe, parses=parses)
