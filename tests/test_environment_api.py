@@ -12,7 +12,7 @@ import pytest
 from checkout import run_module
 
 from lightlint.environment import api, memory
-from lightlint.environment.packages import ill_matched
+from lightlint.environment.packages import distributions, ill_matched
 from lightlint.environment.probe import describe
 from lightlint.environment.rows import BREAKS, CHANGES, DIFFERS, FAILS
 from lightlint.environment.side import Side, SideError
@@ -177,3 +177,24 @@ def test_requirements_tell_nothing_of_gpus(tmp_path: Path) -> None:
 def test_code_that_does_not_exist_is_one_clear_line(tmp_path: Path) -> None:
     ran = run_module("lightlint", "env", "check", "train.py", cwd=tmp_path)
     assert (ran.returncode, ran.stdout, ran.stderr) == (2, "", "lightlint: train.py: no such file or directory\n")
+
+
+@pytest.mark.parametrize(("version", "gone"), [("4.49.0", []), ("4.50.0", ["transformers.AdamW"])])
+def test_what_transformers_gave_up_is_told_by_its_version(version: str, gone: list[str]) -> None:
+    assert lacking("from transformers import AdamW\n", side(transformers=version)) == gone
+
+
+@pytest.mark.parametrize(
+    "line", ["from google.colab import drive", "import google.colab.drive", "from google import colab"]
+)
+def test_a_module_that_only_colab_has_is_told_apart_with_its_cell(line: str) -> None:
+    cells = [
+        {"cell_type": "code", "metadata": {}, "execution_count": None, "outputs": [], "source": source}
+        for source in ("from google.cloud import storage", f"import os\n{line}")
+    ]
+    book = {"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": cells}
+    code = Usage((read("train.ipynb", json.dumps(book).encode()),))
+    assert str(code.imports["google.colab"]) == "train.ipynb:cell 2:2"
+    assert code.required >= {"google", "google.colab"}
+    assert distributions("google", side()) == ()
+    assert distributions("google.colab", side()) == ("google-colab",)

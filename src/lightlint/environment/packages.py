@@ -23,6 +23,7 @@ _DISTRIBUTIONS: Mapping[str, tuple[str, ...]] = {
     "bs4": ("beautifulsoup4",),
     "dateutil": ("python-dateutil",),
     "google": (),
+    "google.colab": ("google-colab",),
     "mpl_toolkits": ("matplotlib",),
     "attr": ("attrs",),
     "umap": ("umap-learn",),

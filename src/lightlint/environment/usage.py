@@ -21,18 +21,21 @@ from lightlint.sources.source import Source, UnreadableError
 _GPU = re.compile(r"""\.cuda\(\s*\)|device\s*=\s*["']cuda|\.to\(\s*["']cuda|accelerator\s*=\s*["'](?:gpu|cuda)""")
 _BF16 = re.compile(r"bfloat16|bf16")
 _WORKERS = re.compile(r"num_workers\s*=\s*(\d+)")
+_COLAB = "google.colab"
 _DEVICES = re.compile(r"\bdevices\s*=\s*(\d+)")
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A row of a file."""
+    """A row of a file, or of a cell of a notebook."""
 
     filename: str
     row: int
+    cell: int | None = None
 
     def __str__(self) -> str:
-        return f"{self.filename}:{self.row}"
+        cell = f"cell {self.cell}:" if self.cell is not None else ""
+        return f"{self.filename}:{cell}{self.row}"
 
 
 @dataclass(frozen=True)
@@ -49,9 +52,9 @@ class Usage:
         }
         found: dict[str, Place] = {}
         for source in self.sources:
-            for name, row in _imported(source):
+            for name, place in _imported(source):
                 if name not in own and name not in sys.stdlib_module_names:
-                    found.setdefault(name, Place(source.filename, row))
+                    found.setdefault(name, place)
         return found
 
     @cached_property
@@ -63,7 +66,7 @@ class Usage:
     def uses(self) -> tuple[tuple[Use, Place], ...]:
         """The names that the code uses of what it imports, where nothing asks first whether they are there."""
         return tuple(
-            (use, Place(source.filename, source.locate(source.row_starts[use.row - 1]).row))
+            (use, _place(source, source.row_starts[use.row - 1]))
             for source in self.sources
             if (tree := _parse(source.text))
             for use in uses(tree)
@@ -111,7 +114,7 @@ class Usage:
             if without and without in source.text:
                 continue
             for found in pattern.finditer(source.text):
-                yield Place(source.filename, source.locate(found.start()).row), found
+                yield _place(source, found.start()), found
 
 
 def usage_of(paths: Sequence[str], settings: Settings) -> Usage:
@@ -132,14 +135,27 @@ def usage_of(paths: Sequence[str], settings: Settings) -> Usage:
     return Usage(tuple(sources))
 
 
-def _imported(source: Source) -> Iterator[tuple[str, int]]:
+def _place(source: Source, offset: int) -> Place:
+    cell = source.cell_at(offset)
+    return Place(source.filename, source.locate(offset).row, cell.number if cell else None)
+
+
+def _tops(node: ast.Import | ast.ImportFrom) -> Iterator[str]:
+    """The top-level modules that a statement imports; of the `google` namespace, which many share, Colab's is told apart."""
+    if isinstance(node, ast.Import):
+        names = [alias.name for alias in node.names]
+    else:
+        names = [f"{node.module}.{alias.name}" for alias in node.names] if node.module and not node.level else []
+    for name in names:
+        yield _COLAB if f"{name}.".startswith(f"{_COLAB}.") else name.partition(".")[0]
+
+
+def _imported(source: Source) -> Iterator[tuple[str, Place]]:
     tree = _parse(source.text)
     for node in ast.walk(tree) if tree else ():
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                yield alias.name.partition(".")[0], source.locate(source.row_starts[node.lineno - 1]).row
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            yield node.module.partition(".")[0], source.locate(source.row_starts[node.lineno - 1]).row
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            place = _place(source, source.row_starts[node.lineno - 1])
+            yield from ((name, place) for name in _tops(node))
 
 
 def _required(source: Source) -> Iterator[str]:
@@ -150,10 +166,8 @@ def _required(source: Source) -> Iterator[str]:
     for node in ast.walk(tree) if tree else ():
         if node in tried:
             continue
-        if isinstance(node, ast.Import):
-            yield from (alias.name.partition(".")[0] for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            yield node.module.partition(".")[0]
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            yield from _tops(node)
 
 
 @lru_cache(maxsize=256)
