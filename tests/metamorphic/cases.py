@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import re
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -12,6 +13,9 @@ from pathlib import Path
 from rulebook import Example, examples
 
 from lightlint.pages import Page, all_pages
+
+# Cells and suppressions are in comments, which no rewritten program has.
+_COMMENT = re.compile(r"^# %%|# *(?:noqa|lightlint:|type:|pragma)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -40,7 +44,7 @@ def page_cases(page: Page) -> list[Case]:
     """The first bad example of a page that is no notebook, and all its good ones."""
     found: list[Case] = []
     for example in examples(page):
-        if any(name.endswith(".ipynb") for name in example.files):
+        if any(name.endswith(".ipynb") or _COMMENT.search(text) for name, text in example.files.items()):
             continue
         bad = example.kind == "bad"
         if bad and any(not case.good for case in found):

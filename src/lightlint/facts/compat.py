@@ -44,7 +44,8 @@ def is_versioned(facts: FileFacts, node: cst.CSTNode) -> bool:
     """Whether code runs for some versions only: `is_for_older`, or its failure is expected."""
     above = list(facts.tree.ancestors(node))
     tries = [each for each in above if isinstance(each, cst.Try) and facts.tree.contains(each.body, node)]
-    if any(not _raised(facts, handler) <= _UNRELATED for each in tries for handler in each.handlers):
+    rescues = [handler for each in tries for handler in each.handlers if not _only_raises_again(handler)]
+    if any(not _raised(facts, handler) <= _UNRELATED for handler in rescues):
         return True
     handlers = [each for each in above if isinstance(each, cst.ExceptHandler)]
     if handlers or is_expected(facts.tree, facts.names, node):
@@ -77,6 +78,15 @@ def _raised(facts: FileFacts, handler: cst.ExceptHandler) -> set[str]:
         return {"BaseException"}
     kinds = [each.value for each in handler.type.elements] if isinstance(handler.type, cst.Tuple) else [handler.type]
     return {(facts.names.of(each) or "").rpartition(".")[2] for each in kinds}
+
+
+def _only_raises_again(handler: cst.ExceptHandler) -> bool:
+    """Whether a handler lets the error on its way, whatever it prints or cleans up before: it rescues nothing."""
+    lines = handler.body.body
+    if not all(isinstance(each, cst.SimpleStatementLine) for each in lines):
+        return False
+    last = lines[-1].body[-1] if isinstance(lines[-1], cst.SimpleStatementLine) else None
+    return isinstance(last, cst.Raise) and last.exc is None
 
 
 def _is_skipped(facts: FileFacts, tests: VersionTests, node: cst.FunctionDef | cst.ClassDef) -> bool:
