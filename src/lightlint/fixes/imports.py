@@ -9,7 +9,7 @@ from libcst.helpers import get_full_name_for_node
 
 from lightlint.fixes.code import Code
 from lightlint.fixes.draft import Draft, RawEdit
-from lightlint.fixes.statements import insert_after, insert_before
+from lightlint.fixes.statements import drop_statement, insert_after, insert_before
 
 
 def add_import(code: Code, module: cst.Module, wanted: str) -> Draft | None:
@@ -33,6 +33,40 @@ def add_import(code: Code, module: cst.Module, wanted: str) -> Draft | None:
         if shadowed or not all(other.startswith("import ") and meaning.startswith("import ") for other in others):
             return None
     return _insert(code, module, statement)
+
+
+def drop_import(code: Code, module: cst.Module, name: str, besides: int) -> Draft:
+    """Remove the one `from` import at the top of a file that binds a name, if its text has the name nowhere else.
+
+    Args:
+        besides: how many uses of the name the fix takes out itself.
+
+    Returns:
+        A draft without edits where the name may still be needed, or a comment would be lost.
+    """
+    lines = [line for line in module.body if _is_import(line) and name in {bound for bound, _ in _bindings(line)}]
+    used = re.findall(rf"(?<![\w.]){name}\b", code.source.text)
+    statement = cst.ensure_type(lines[0], cst.SimpleStatementLine).body[0] if len(lines) == 1 else None
+    if (
+        not isinstance(statement, cst.ImportFrom)
+        or len(used) != besides + 1
+        or isinstance(statement.names, cst.ImportStar)
+    ):
+        return Draft()
+    names = list(statement.names)
+    index = next((i for i, each in enumerate(names) if each.asname is None and each.evaluated_name == name), None)
+    if index is None:
+        return Draft()
+    if len(names) == 1:
+        draft = drop_statement(code, statement) or Draft()
+    elif index + 1 < len(names):
+        draft = Draft((RawEdit(code.spans.span(names[index].name)[0], code.spans.span(names[index + 1].name)[0], ""),))
+    else:
+        draft = Draft(
+            (RawEdit(code.spans.span(names[-2].asname or names[-2].name)[1], code.spans.span(names[-1].name)[1], ""),)
+        )
+    lost = draft.drops_comment or any("#" in code.source.text[each.start : each.end] for each in draft.edits)
+    return Draft() if lost else draft
 
 
 def _insert(code: Code, module: cst.Module, statement: str) -> Draft | None:

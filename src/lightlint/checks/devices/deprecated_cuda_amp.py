@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import libcst as cst
 
 from lightlint.check import Check, Repair
 from lightlint.facts.compat import is_for_older
+from lightlint.facts.mentions import occurs
 from lightlint.fixes.edits import Draft, add_import, join, replace
+from lightlint.fixes.imports import drop_import
 
 _SINCE = "2.4"  # the first release that deprecates them
 _WRITES = {"autocast": "torch>=1.10", "GradScaler": "torch>=2.3"}
@@ -46,4 +50,15 @@ class DeprecatedCudaAmp(Check):
             else:
                 given.append(f"{parameters[index]}={text}" if parameters else text)
         torch = add_import(self.code, self.tree.module, "torch")
-        return join(torch, replace(self.code, call, f"torch.amp.{last}({', '.join(given)})"))
+        replaced = replace(self.code, call, f"torch.amp.{last}({', '.join(given)})")
+        return join(torch, replaced, self._unused(call.func))
+
+    def _unused(self, func: cst.BaseExpression) -> Draft:
+        """The import of the old name, where its last use goes and no other file can have it from here."""
+        path = Path(self.facts.source.filename)
+        if not isinstance(func, cst.Name) or path.name == "__init__.py":
+            return Draft()
+        word = rf"\b{path.stem}\s+import\b[^#]*\b{func.value}\b"
+        if occurs(self.facts.project, func.value, word, path.absolute()):
+            return Draft()
+        return drop_import(self.code, self.tree.module, func.value, 1)
