@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import libcst as cst
@@ -26,7 +27,7 @@ class DeprecatedCudaAmp(Check):
         self.report(
             call,
             f"`torch.cuda.amp.{last}` is deprecated since torch {_SINCE}: a FutureWarning",
-            repair=Repair(f'use `torch.amp.{last}("cuda")`', self._draft(call, last), writes=_WRITES[last]),
+            repair=Repair(f'use `torch.amp.{last}("cuda")`', self._with_import(call, last), writes=_WRITES[last]),
         )
 
     def _is_imported_for_older(self, call: cst.Call) -> bool:
@@ -51,14 +52,28 @@ class DeprecatedCudaAmp(Check):
                 given.append(f"{parameters[index]}={text}" if parameters else text)
         torch = add_import(self.code, self.tree.module, "torch")
         replaced = replace(self.code, call, f"torch.amp.{last}({', '.join(given)})")
-        return join(torch, replaced, self._unused(call.func))
+        return join(torch, replaced)
 
-    def _unused(self, func: cst.BaseExpression) -> Draft:
-        """The import of the old name, where its last use goes and no other file can have it from here."""
+    def _with_import(self, call: cst.Call, last: str) -> Draft | None:
+        """The draft, together with those of all other uses of an imported name where the import can go with them."""
+        same = [each for each in self.tree.all(cst.Call) if self._is_same(each.func, call.func)]
+        unused = self._unused(call.func, len(same))
+        imported = add_import(self.code, self.tree.module, "torch")
+        apart = imported is None or imported.edits or any(is_for_older(self.facts, each) for each in same)
+        if apart or not unused.edits or re.search(r"#\s*(?:noqa|lightlint)", self.facts.source.text):
+            return self._draft(call, last)
+        return join(*(self._draft(each, last) for each in same), unused) or self._draft(call, last)
+
+    def _is_same(self, func: cst.BaseExpression, other: cst.BaseExpression) -> bool:
+        """Whether two calls are of one imported name."""
+        return isinstance(func, cst.Name) and isinstance(other, cst.Name) and func.value == other.value
+
+    def _unused(self, func: cst.BaseExpression, uses: int) -> Draft:
+        """The import of the old name, where its last uses go and no other file can have it from here."""
         path = Path(self.facts.source.filename)
         if not isinstance(func, cst.Name) or path.name == "__init__.py":
             return Draft()
         word = rf"\b{path.stem}\s+import\b[^#]*\b{func.value}\b"
         if occurs(self.facts.project, func.value, word, path.absolute()):
             return Draft()
-        return drop_import(self.code, self.tree.module, func.value, 1)
+        return drop_import(self.code, self.tree.module, func.value, uses)
