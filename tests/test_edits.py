@@ -31,6 +31,7 @@ from lightlint.fixes.edits import (
     wrap,
     wrap_statements,
 )
+from lightlint.fixes.imports import drop_import
 from lightlint.fixes.moves import move_after, move_before
 from lightlint.sources.source import Cell, Source
 
@@ -544,6 +545,24 @@ def test_add_import(before: str, after: str) -> None:
     draft = add_import(program.code, program.module, "copy")
     assert applied(program, draft) == after
     ast.parse(after)
+
+
+@pytest.mark.parametrize(
+    ("before", "uses", "after"),
+    [
+        ("from a import f\nf()\n", 1, "f()\n"),
+        ("from a import f, g\nf()\n", 1, "from a import g\nf()\n"),
+        ("from a import g, f\nf(); f()\n", 2, "from a import g\nf(); f()\n"),
+        ("from a import (\n    g,\n    f,\n)\nf()\n", 1, "from a import (\n    g,\n)\nf()\n"),
+        ("from a import f\nf(); f()\n", 1, None),
+        ("from a import f  # why\nf()\n", 1, None),
+        ("from a import f\n__all__ = ['f']\nf()\n", 1, None),
+        ("try:\n    from a import f\nexcept ImportError:\n    pass\nf()\n", 1, None),
+    ],
+)
+def test_drop_import(before: str, uses: int, after: str | None) -> None:
+    program = Program(before)
+    assert applied(program, drop_import(program.code, program.module, "f", uses)) == (after or before)
 
 
 @pytest.mark.parametrize(

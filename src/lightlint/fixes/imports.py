@@ -117,5 +117,8 @@ def _uses(node: cst.CSTNode, name: str) -> bool:
     if isinstance(node, cst.Attribute):
         return _uses(node.value, name)
     return any(
-        _uses(child, name) for child in node.children if not (isinstance(node, cst.Arg) and child is node.keyword)
+        _uses(child, name)
+        for child in node.children
+        if not (isinstance(node, cst.Arg) and child is node.keyword)
+        and not (isinstance(node, cst.ImportFrom) and child is node.module)
     )
