@@ -39,17 +39,22 @@ def copy_checkout(target: Path) -> Path:
 
 
 def run(command: Sequence[str | Path], cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run a command with its output captured, colours off, and no settings of an outer tool."""
-    kept = {key: value for key, value in os.environ.items() if not key.startswith(("GIT_", "PYTEST_", "FORCE_COLOR"))}
+    """Run a command with its output captured."""
     return subprocess.run(
         [str(word) for word in command],
         cwd=cwd,
-        env={**kept, "NO_COLOR": "1", **environment},
+        env=environment_of(**environment),
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
         check=False,
     )
+
+
+def environment_of(**more: str) -> dict[str, str]:
+    """This environment with colours off and no settings of an outer tool."""
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(("GIT_", "PYTEST_", "FORCE_COLOR"))}
+    return {**kept, "NO_COLOR": "1", **more}
 
 
 def run_module(module: str, *arguments: str | Path, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:

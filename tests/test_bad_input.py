@@ -12,6 +12,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from forked import forked
 
 LOOP = """\
 import torch
@@ -30,8 +31,8 @@ DEEPER = 20_000
 
 def lightlint(*arguments: str | bytes, cwd: Path, data: bytes = b"") -> tuple[int, bytes, bytes]:
     """Status, standard output and error of `lightlint --select LL501`; a crash of the process fails the test."""
-    command = [sys.executable, "-m", "lightlint", "--isolated", "--select", "LL501", "--output-format", "concise"]
-    ran = subprocess.run([*command, *arguments], cwd=cwd, input=data, capture_output=True, timeout=120)
+    options = ("--isolated", "--select", "LL501", "--output-format", "concise")
+    ran = forked("lightlint", *options, *arguments, cwd=cwd, environment=os.environ, data=data)
     assert ran.returncode in {0, 1, 2}, (ran.returncode, ran.stderr)
     assert b"Traceback" not in ran.stderr
     return ran.returncode, ran.stdout, ran.stderr
@@ -59,13 +60,17 @@ LINTED = {
     "template strings of 3.14": (LOOP + "query = t'{table}'\n").encode(),
     "except without brackets of 3.14": (LOOP + "try:\n    pass\nexcept OSError, ValueError:\n    pass\n").encode(),
     "type parameters of 3.12": (LOOP + "def first[T](items: list[T]) -> T: ...\ntype Row = list[int]\n").encode(),
-    "30,000 lines": ("".join(f"x{row} = {row}\n" for row in range(30_000)) + LOOP).encode(),
-    "a line of 200,000 characters": (LOOP + f"numbers = [{'1.5, ' * 40_000}]\n").encode(),
+    "3,000 lines": ("".join(f"x{row} = {row}\n" for row in range(3_000)) + LOOP).encode(),
+    "a line of 20,000 characters": (LOOP + f"numbers = [{'1.5, ' * 4_000}]\n").encode(),
     "2,000 opening brackets in strings": (LOOP + "vocabulary = [\n" + "    '(', '[',\n" * 1_000 + "]\n").encode(),
     "300 brackets": (LOOP + "x = " + "(" * 300 + "1" + ")" * 300 + "\n").encode(),
     "900 terms": (LOOP + "x = " + " + ".join(["a"] * 900) + "\n").encode(),
     "900 alternatives": (LOOP + "x = " + " or ".join(["a"] * 900) + "\n").encode(),
     "900 branches": (LOOP + "if a:\n    pass\n" + "elif b:\n    pass\n" * 900).encode(),
+}
+LONG = {
+    "30,000 lines": ("".join(f"x{row} = {row}\n" for row in range(30_000)) + LOOP).encode(),
+    "a line of 200,000 characters": (LOOP + f"numbers = [{'1.5, ' * 40_000}]\n").encode(),
 }
 REFUSED = {
     "binary": (bytes(range(256)) * 8, "holds NUL bytes"),
@@ -107,7 +112,13 @@ def test_nothing_to_find(data: bytes, tmp_path: Path) -> None:
     assert lightlint("-", cwd=tmp_path, data=data) == (0, b"No findings in 1 file.\n", b"")
 
 
-@pytest.mark.parametrize("data", LINTED.values(), ids=LINTED)
+@pytest.mark.parametrize(
+    "data",
+    [
+        *(pytest.param(data, id=name) for name, data in LINTED.items()),
+        *(pytest.param(data, id=name, marks=pytest.mark.slow) for name, data in LONG.items()),
+    ],
+)
 def test_linted_and_repaired_to_the_byte(data: bytes, tmp_path: Path) -> None:
     """The fix takes the call's row out and leaves every other byte where it was."""
     file = tmp_path / "file.py"

@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from forked import run_forked
 
 from lightlint import batch, run
 from lightlint.cache import store
@@ -393,8 +394,7 @@ def test_old_files_of_a_cache_go(project, monkeypatch):
 
 
 def command(project: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    whole = [sys.executable, "-m", "lightlint", "--isolated", "--notes", "--output-format", "json", *arguments]
-    return subprocess.run(whole, cwd=project, capture_output=True, text=True, check=False)
+    return run_forked("lightlint", "--isolated", "--notes", "--output-format", "json", *arguments, cwd=project)
 
 
 def test_a_hit_imports_none_of_what_lints(project):
@@ -440,8 +440,5 @@ def test_cache_options(project, tmp_path):
     assert not (project / ".lightlint_cache").exists()
     assert command(project, "--jobs", "0", ".").returncode == 2
     command(project, ".")
-    cleaned = subprocess.run(
-        [sys.executable, "-m", "lightlint", "clean"], cwd=project, capture_output=True, text=True, check=True
-    )
-    assert "removed" in cleaned.stdout
+    assert "removed" in run_forked("lightlint", "clean", cwd=project).stdout
     assert not (project / ".lightlint_cache").exists()

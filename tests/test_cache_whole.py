@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from checkout import run_module
 from faulty import FAULT
+from forked import run_forked
 
 PROJECT = '[project]\nname = "x"\n[tool.lightlint]\n'
 
@@ -45,12 +46,12 @@ def kept(folder: Path) -> list[Path]:
 
 
 def lightlint(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    return run_module("lightlint", *arguments, cwd=folder, **environment)
+    return run_forked("lightlint", *arguments, cwd=folder, **environment)
 
 
 def imported(folder: Path, *arguments: str) -> str:
     """The modules that a run imports."""
-    return lightlint(folder, *arguments, PYTHONPROFILEIMPORTTIME="1").stderr
+    return run_module("lightlint", *arguments, cwd=folder, PYTHONPROFILEIMPORTTIME="1").stderr
 
 
 def test_the_next_run_reads_neither_rules_nor_settings(project: Path) -> None:

@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from forked import forked
 
 from lightlint import __version__
 from lightlint.pages import all_pages
@@ -35,9 +36,7 @@ CODE = all_pages()["empty-cache-in-loop"].code
 
 def lightlint(*arguments: str | bytes, cwd: Path, data: bytes = b"", **env: str) -> subprocess.CompletedProcess[str]:
     """A run of the command in a clean environment."""
-    result = subprocess.run(
-        [sys.executable, "-m", "lightlint", *arguments], cwd=cwd, input=data, capture_output=True, env=clean(**env)
-    )
+    result = forked("lightlint", *arguments, cwd=cwd, environment=clean(**env), data=data)
     assert b"Traceback" not in result.stderr
     out, err = (stream.decode("utf-8", "surrogateescape") for stream in (result.stdout, result.stderr))
     return subprocess.CompletedProcess(result.args, result.returncode, out, err)

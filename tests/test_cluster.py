@@ -13,7 +13,10 @@ from pathlib import Path
 import pytest
 from checkout import run_module
 
-pytestmark = pytest.mark.skipif(find_spec("distributed") is None, reason="Dask is not installed")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(find_spec("distributed") is None, reason="Dask is not installed"),
+]
 SEEDS = Path(__file__).parents[1] / "fixtures" / "seeds"
 
 

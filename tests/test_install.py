@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from checkout import ROOT, copy_checkout, run, skip_without_index
 
+pytestmark = pytest.mark.slow
+
 FAULTY = """\
 import torch
 

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
+from forked import run_forked
 from rulebook import notebook
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "unpinned_install"
 
 
 def lightlint(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "lightlint", "--isolated", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=FIXTURES)
+    return run_forked("lightlint", "--isolated", *arguments, cwd=FIXTURES)
 
 
 def test_bad_notebook_is_told_by_cell_and_row() -> None:

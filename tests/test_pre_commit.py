@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from checkout import copy_checkout, run, run_module, skip_without_index
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("pre_commit")
 
 FAULTY = """\

@@ -24,7 +24,15 @@ def scaffold(root: Path, *arguments: str) -> tuple[int, str, str]:
 
 def pytest_of(root: Path) -> tuple[int, str]:
     done = run_module(
-        "pytest", "-p", "no:cacheprovider", "tests/test_pages.py", "-k", NAME, cwd=root, PYTHONPATH=str(root / "src")
+        "pytest",
+        "-n0",
+        "-p",
+        "no:cacheprovider",
+        "tests/test_pages.py",
+        "-k",
+        NAME,
+        cwd=root,
+        PYTHONPATH=str(root / "src"),
     )
     return done.returncode, done.stdout
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from checkout import ROOT, run
+from checkout import ROOT
+from forked import run_forked
 
 SEEDS = ROOT / "fixtures" / "seeds"
 
@@ -86,7 +86,7 @@ SAID: dict[str, list[Said]] = {
 
 
 def lightlint(folder: Path, *arguments: str) -> str:
-    ran = run([sys.executable, "-m", "lightlint", "--isolated", "--notes", *arguments, "."], folder)
+    ran = run_forked("lightlint", "--isolated", "--notes", *arguments, ".", cwd=folder)
     assert (ran.returncode in {0, 1}, ran.stderr) == (True, "")
     return ran.stdout
 

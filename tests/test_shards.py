@@ -7,12 +7,12 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from checkout import run_module
 from faulty import FAULT
+from forked import run_forked
 
 
 def lightlint(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return run_module("lightlint", *arguments, cwd=cwd)
+    return run_forked("lightlint", *arguments, cwd=cwd)
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from launched import Place, linux_only, place
 from lightlint.confirm.launch import reaper
 
 __all__ = ["place"]
-pytestmark = linux_only
+pytestmark = [linux_only, pytest.mark.slow]
 
 FAMILY = """
     import os, subprocess, sys, time

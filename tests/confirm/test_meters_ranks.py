@@ -7,7 +7,7 @@ from launched import Place, linux_only, place
 
 __all__ = ["place"]
 pytest.importorskip("torch")
-pytestmark = linux_only
+pytestmark = [linux_only, pytest.mark.slow]
 
 TWO_RANKS = """
     import torch

@@ -6,7 +6,7 @@ import pytest
 from launched import Place, linux_only, place
 
 pytest.importorskip("torch")
-pytestmark = linux_only
+pytestmark = [linux_only, pytest.mark.slow]
 __all__ = ["place"]
 
 RAW = """

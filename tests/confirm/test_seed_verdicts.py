@@ -11,7 +11,7 @@ from seed_programs import PROGRAMS, SEEDS, Program, broken, report_of
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("lightning")
-pytestmark = linux_only
+pytestmark = [linux_only, pytest.mark.slow]
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
