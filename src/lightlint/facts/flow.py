@@ -80,7 +80,7 @@ class Flow:
         `within` leaves out the ways that leave a loop, and keeps those around it.
         """
         inside = self.loop_points(within) if within else None
-        return self._search(self._find(start), goals, avoiding, inside, closed=frozenset())
+        return self._search(self.places(start), goals, avoiding, inside, closed=frozenset())
 
     def reaches_in_same_iteration(
         self,
@@ -90,7 +90,7 @@ class Flow:
         avoiding: Iterable[cst.CSTNode | Point] = (),
     ) -> bool:
         """As `reaches`, by ways that neither leave the loop nor come to its head again."""
-        return self._search(self._find(start), goals, avoiding, self.loop_points(loop), closed=self._heads(loop))
+        return self._search(self.places(start), goals, avoiding, self.loop_points(loop), closed=self._heads(loop))
 
     def reaches_in_later_iteration(
         self,
@@ -101,7 +101,7 @@ class Flow:
     ) -> bool:
         """As `reaches`, by ways that stay in the loop and pass its head at least once."""
         inside, heads, avoiding = self.loop_points(loop), self._heads(loop), list(avoiding)
-        if not self._search(self._find(start), heads, avoiding, inside, closed=frozenset()):
+        if not self._search(self.places(start), heads, avoiding, inside, closed=frozenset()):
             return False
         return self._search([(head, -2) for head in heads], goals, avoiding, inside, closed=frozenset())
 
@@ -136,8 +136,13 @@ class Flow:
     def _heads(self, loop: Loop) -> frozenset[Point]:
         return frozenset(head for head, _ in self._loops.get(loop, []))
 
-    def _find(self, place: cst.CSTNode | Point) -> list[tuple[Point, int]]:
+    def places(self, place: cst.CSTNode | Point) -> list[tuple[Point, int]]:
+        """The points that evaluate a node, each with its position there; behind all of a point's, for a point."""
         return [(place, len(place.nodes))] if isinstance(place, Point) else self._places.get(id(place), [])
+
+    def following(self, point: Point) -> tuple[Point, ...]:
+        """The points that control can come to from a point."""
+        return self._next[point]
 
     def _search(
         self,

@@ -8,6 +8,7 @@ import libcst as cst
 
 from lightlint.facts.bindings import Binding, Kind
 from lightlint.facts.flow import Flow
+from lightlint.facts.last_events import LastEvents
 from lightlint.facts.names import Names
 from lightlint.facts.tree import Tree
 
@@ -22,6 +23,7 @@ class Reaching:
         self._names = names
         self._flow = flow
         self._known: dict[int, list[Binding]] = {}
+        self._last: dict[tuple[int, str], LastEvents] = {}  # by body and name
 
     def bindings(self, name: cst.Name) -> list[Binding]:
         """The bindings that a use of a name can see: all of them for a name of another scope."""
@@ -37,15 +39,10 @@ class Reaching:
         flow = self._flow(owner)
         if flow.point_of(name) is None:
             return found
-        reaching = [
-            each
-            for each in found
-            if flow.reaches(
-                flow.start if each.kind is Kind.PARAMETER else each.site,
-                [name],
-                avoiding=[other.site for other in found if other is not each and other.kind is not Kind.PARAMETER],
-            )
-        ]
+        key = id(owner), name.value
+        if key not in self._last:
+            self._last[key] = LastEvents(flow, [flow.start if b.kind is Kind.PARAMETER else b.site for b in found])
+        reaching = [found[number] for number in self._last[key].before(name)]
         return reaching or found
 
     def sources(self, expression: cst.BaseExpression, depth: int = 0) -> list[cst.BaseExpression]:
