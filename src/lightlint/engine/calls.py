@@ -1,0 +1,152 @@
+"""Calls: functions of the program are run, the rest is asked of the models."""
+
+from __future__ import annotations
+
+import ast
+
+from lightlint.engine.arguments import Arguments, bind
+from lightlint.engine.events import CalledUnknown
+from lightlint.engine.frames import Call
+from lightlint.engine.generators import generator_of
+from lightlint.engine.machine import Machine
+from lightlint.values.core import (
+    NONE,
+    Bound,
+    Class,
+    Constant,
+    Function,
+    Library,
+    Method,
+    Partial,
+    Scope,
+    Unknown,
+    Value,
+)
+from lightlint.values.training import Instance, Tensor
+
+_DEEPEST = 28  # calls open at once
+_RECURSION = 2  # of one function
+
+
+def call(machine: Machine, function: Value, given: Arguments, node: ast.AST, scope: Scope | None = None) -> Value:
+    """What a call gives."""
+    machine.tick()
+    if isinstance(function, Function):
+        return call_function(machine, function, given, node)
+    if isinstance(function, Bound):
+        return call_function(machine, function.function, given.with_first(function.receiver), node)
+    if isinstance(function, Partial):
+        full = given.with_first(*function.args)
+        full.keywords = {**function.keywords, **full.keywords}
+        return call(machine, function.function, full, node, scope)
+    if isinstance(function, Library):
+        return machine.models.call_library(machine, function, given, node)
+    if isinstance(function, Method):
+        return machine.models.call_method(machine, function, given, node)
+    if isinstance(function, Class):
+        machine.made.add(id(function.node))
+        return machine.models.make(machine, function, given, node)
+    if isinstance(function, (Instance, Tensor)):
+        return machine.models.call_object(machine, function, given, node)
+    return call_unknown(machine, function, given, node)
+
+
+def call_unknown(machine: Machine, function: Value, given: Arguments, node: ast.AST) -> Value:
+    """A call of something out of sight: whatever it is given escapes."""
+    machine.unknown_calls += 1
+    values = given.values()
+    for value in values:
+        machine.escape(value)
+    holder = getattr(function, "holder", None)
+    if isinstance(holder, Value):
+        machine.escape(holder)
+    machine.emit(CalledUnknown(machine.where(node), function, values))
+    traits = frozenset(each for value in values for each in value.traits if each == "rank")
+    key = None
+    if isinstance(function, Unknown) and function.key is not None and not values:
+        key = ("called", function.key)
+    return Unknown(key, traits, hint=getattr(function, "hint", ""))
+
+
+def call_function(machine: Machine, function: Function, given: Arguments, node: ast.AST) -> Value:
+    """Run a function of the program."""
+    from lightlint.engine.expressions import evaluate
+    from lightlint.engine.statements import Returned, run
+
+    definition = function.node
+    machine.called.add(id(definition))
+    if "rank_zero_only" in function.flags:
+        machine.uses_rank = True
+        if machine.rank:
+            return NONE
+    if len(machine.calls) >= _DEEPEST or machine.entered[id(definition)] >= _RECURSION:
+        for value in given.values():
+            machine.escape(value)
+        return Unknown()
+    scope = Scope(function.file, function.scope, function)
+    if function.owner is not None and given.positional and "staticmethod" not in function.flags:
+        scope.receiver = given.positional[0]
+    bind(machine, function, given, scope)
+    _annotate(machine, function, scope)
+    if isinstance(definition, (ast.FunctionDef, ast.AsyncFunctionDef)) and machine.sources.is_generator(definition):
+        return generator_of(machine, function, scope, node)
+    state = _enter(machine, function, node)
+    try:
+        if isinstance(definition, ast.Lambda):
+            return evaluate(machine, definition.body, scope)
+        run(machine, definition.body, scope)
+    except Returned as returned:
+        return returned.value
+    finally:
+        _leave(machine, function, state)
+    return NONE
+
+
+def _annotate(machine: Machine, function: Function, scope: Scope) -> None:
+    """What annotations say of arguments of which nothing is known."""
+    from lightlint.engine.statements import annotation_of
+
+    parameters = function.node.args
+    for each in (*parameters.posonlyargs, *parameters.args, *parameters.kwonlyargs):
+        value = scope.names[each.arg]
+        if each.annotation is not None and isinstance(value, Unknown) and not value.plain:
+            annotation = annotation_of(machine, each.annotation, function.scope)
+            scope.names[each.arg] = machine.models.annotated(machine, value, annotation, each.arg, each)
+
+
+_State = tuple[str, int, int, int]
+
+
+def _enter(machine: Machine, function: Function, node: ast.AST) -> _State:
+    machine.calls.append(Call(function, machine.site(node), len(machine.loops)))
+    machine.entered[id(function.node)] += 1
+    state = (machine.file, len(machine.loops), len(machine.conditions), len(machine.grad))
+    machine.file = function.file
+    if "no_grad" in function.flags:
+        machine.grad.append(False)
+    elif "enable_grad" in function.flags:
+        machine.grad.append(True)
+    return state
+
+
+def _leave(machine: Machine, function: Function, state: _State) -> None:
+    machine.file, loops, conditions, grad = state
+    del machine.loops[loops:], machine.conditions[conditions:], machine.grad[grad:]
+    machine.entered[id(function.node)] -= 1
+    machine.calls.pop()
+
+
+def run_frame(machine: Machine, function: Function, node: ast.AST) -> _State:
+    """Open the frame of a function that is run in pieces."""
+    return _enter(machine, function, node)
+
+
+def leave_frame(machine: Machine, function: Function, state: _State) -> None:
+    """Close it."""
+    _leave(machine, function, state)
+
+
+def call_flag(given: Arguments, name: str) -> bool:
+    """Whether a keyword is given as True."""
+    value = given.keywords.get(name)
+    return isinstance(value, Constant) and value.value is True

@@ -1,0 +1,412 @@
+"""What a rehearsal writes down, in the words of the runtime companion's meters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from lightlint.engine.frames import Call, Condition, Loop, Turn
+from lightlint.values.core import Function, Mapping, Sequence, Site, Value
+from lightlint.values.training import Graph, Instance, Loader, Module, Optimizer, Schedule, Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """Where and when: place, clock, open loops, tests that let it happen, calls, phase, grad mode, inside a DDP forward."""
+
+    site: Site
+    time: int
+    turns: tuple[Turn, ...]
+    conditions: tuple[Condition, ...]
+    calls: tuple[Call, ...]
+    phase: str
+    grad: bool
+    inside_ddp: bool
+
+    def within(self, kind: str) -> bool:
+        """Whether a loop of a kind is open."""
+        return any(turn.loop.kind == kind for turn in self.turns)
+
+    def same_turn(self, other: Where) -> bool:
+        """Whether the same turns of the same loops are open."""
+        return self.turns == other.turns
+
+    def depends_on(self, trait: str) -> bool:
+        """Whether a test on such a number let it happen."""
+        return any(trait in condition.traits for condition in self.conditions)
+
+
+@dataclass(eq=False)
+class Event:
+    """Base of all events."""
+
+    where: Where
+
+    @property
+    def site(self) -> Site:
+        """The place."""
+        return self.where.site
+
+    @property
+    def time(self) -> int:
+        """The clock."""
+        return self.where.time
+
+
+E = TypeVar("E", bound=Event)
+
+
+@dataclass(eq=False)
+class Backward(Event):
+    """Gradients were added to `.grad` of parameters; `via`: backward, manual_backward, fabric, accelerate, lightning, autograd."""
+
+    parameters: list[Tensor]
+    loss: Tensor | None
+    via: str
+    twice: bool = False  # through a graph that an earlier pass has freed
+
+
+@dataclass(eq=False)
+class Differentiated(Event):
+    """`torch.autograd.grad`: gradients were given back, none added."""
+
+    parameters: list[Tensor]
+
+
+@dataclass(eq=False)
+class Cleared(Event):
+    """Gradients were set to nothing."""
+
+    parameters: list[Tensor]
+    by: Value | None
+    implicit: bool = False
+
+
+@dataclass(eq=False)
+class Stepped(Event):
+    """An optimizer changed its parameters; `via`: direct, scaler, lightning, accelerate."""
+
+    optimizer: Instance
+    parameters: list[Tensor]
+    via: str
+    scaler: Instance | None = None
+    closure: bool = False
+
+
+@dataclass(eq=False)
+class Clipped(Event):
+    """Gradients were clipped."""
+
+    parameters: list[Tensor]
+    more: bool
+    limit: Value | None = None
+
+
+@dataclass(eq=False)
+class Unscaled(Event):
+    """A GradScaler unscaled an optimizer's gradients."""
+
+    optimizer: Value
+
+
+@dataclass(eq=False)
+class Forward(Event):
+    """A module was called, from outside any other module's forward."""
+
+    module: Module
+    result: Value
+    grad: bool
+    training: bool
+    graph: frozenset[Graph]
+    parameters: list[Tensor]
+    by_mode: bool
+
+
+@dataclass(eq=False)
+class Layer(Event):
+    """A module was called, anywhere."""
+
+    module: Module
+
+
+@dataclass(eq=False)
+class ModeSet(Event):
+    """`train()` or `eval()`."""
+
+    module: Module
+    training: bool
+
+
+@dataclass(eq=False)
+class LossComputed(Event):
+    """A loss function was called; `wants`: logits, log-probabilities, probabilities, any."""
+
+    function: str
+    wants: str
+    input: Value | None
+    target: Value | None
+    reduction: str | None
+
+
+@dataclass(eq=False)
+class OptimizerMade(Event):
+    """An optimizer was made."""
+
+    optimizer: Optimizer
+
+
+@dataclass(eq=False)
+class ScheduleMade(Event):
+    """A schedule was made."""
+
+    schedule: Schedule
+
+
+@dataclass(eq=False)
+class ScheduleStepped(Event):
+    """A schedule was stepped."""
+
+    schedule: Schedule
+    args: list[Value]
+    implicit: bool = False
+
+
+@dataclass(eq=False)
+class LoaderMade(Event):
+    """A DataLoader was made."""
+
+    loader: Loader
+
+
+@dataclass(eq=False)
+class BatchDrawn(Event):
+    """A batch came out of a loader."""
+
+    loader: Loader
+
+
+@dataclass(eq=False)
+class EpochSet(Event):
+    """`sampler.set_epoch`."""
+
+    sampler: Instance
+
+
+@dataclass(eq=False)
+class Collective(Event):
+    """Something all ranks of a group must call together."""
+
+    name: str
+    args: list[Value]
+
+
+@dataclass(eq=False)
+class GroupStarted(Event):
+    """Code that runs in several ranks has begun: `init_process_group`, DDP, a Trainer or Fabric of several devices."""
+
+    by: str
+
+
+@dataclass(eq=False)
+class Written(Event):
+    """A file was written."""
+
+    name: str
+    path: Value | None
+
+
+@dataclass(eq=False)
+class Appended(Event):
+    """A value went into a container."""
+
+    container: Sequence
+    value: Value
+    consumed_before: bool
+
+
+@dataclass(eq=False)
+class Emptied(Event):
+    """A container was emptied."""
+
+    container: Sequence | Mapping
+
+
+@dataclass(eq=False)
+class Summed(Event):
+    """A tensor with a graph was added to the sum that it came from in an earlier turn."""
+
+    result: Tensor
+    before: Tensor
+    consumed_before: bool
+
+
+@dataclass(eq=False)
+class Divided(Event):
+    """A division."""
+
+    left: Value
+    right: Value
+
+
+@dataclass(eq=False)
+class Looped(Event):
+    """A loop was entered."""
+
+    loop: Loop
+
+
+@dataclass(eq=False)
+class Left(Event):
+    """A loop or function was left early: `break`, `continue`, `return` behind a test."""
+
+    word: str
+
+    @property
+    def leaves_loop(self) -> bool:
+        """Whether a loop of the function itself is left for good."""
+        around = self.where.calls[-1].turns if self.where.calls else 0
+        return self.word in ("break", "return") and len(self.where.turns) > around
+
+
+@dataclass(eq=False)
+class Discarded(Event):
+    """A call's result was thrown away."""
+
+    value: Value
+    callee: Value | None
+
+
+@dataclass(eq=False)
+class AttributeSet(Event):
+    """An attribute was set."""
+
+    object: Value
+    name: str
+    value: Value
+    before: Value | None
+
+
+@dataclass(eq=False)
+class PartReplaced(Event):
+    """A module's part was replaced by another."""
+
+    module: Module
+    before: Value
+    after: Value
+
+
+@dataclass(eq=False)
+class DevicesMixed(Event):
+    """Tensors on the CPU and on the GPU met in one operation."""
+
+    on_cpu: Tensor
+    on_gpu: Tensor
+    operation: str
+
+
+@dataclass(eq=False)
+class DataTouched(Event):
+    """`.data` of a tensor was taken."""
+
+    tensor: Tensor
+
+
+@dataclass(eq=False)
+class MetricUsed(Event):
+    """A metric was updated, called, computed, reset or logged."""
+
+    metric: Instance
+    operation: str
+
+
+@dataclass(eq=False)
+class Logged(Event):
+    """`self.log` or `self.log_dict`."""
+
+    module: Module
+    name: Value | None
+    value: Value | None
+    keywords: dict[str, Value] = field(default_factory=dict)
+
+
+@dataclass(eq=False)
+class FitStarted(Event):
+    """`Trainer.fit`."""
+
+    module: Module
+    trainer: Instance
+    training: bool
+    by_mode: bool
+
+
+@dataclass(eq=False)
+class Configured(Event):
+    """What Lightning trains a module with: optimizers, schedules (with interval), automatic or manual optimisation."""
+
+    module: Module
+    trainer: Instance
+    optimizers: list[Optimizer]
+    schedules: list[tuple[Schedule, str | None]]
+    automatic: bool
+
+
+@dataclass(eq=False)
+class StepReturned(Event):
+    """`training_step` gave something back."""
+
+    module: Module
+    result: Value
+
+
+@dataclass(eq=False)
+class ClosureDone(Event):
+    """`optimizer_step` of the program, or `step` of its optimizer, has returned."""
+
+    closure: Instance
+    function: Function
+    called: bool
+
+
+@dataclass(eq=False)
+class StateTaken(Event):
+    """`state_dict()`."""
+
+    object: Value
+    state: Mapping
+
+
+@dataclass(eq=False)
+class StateLoaded(Event):
+    """`load_state_dict(...)`."""
+
+    object: Value
+    state: Value
+
+
+@dataclass(eq=False)
+class Unwrapped(Event):
+    """`.module` of a DDP wrapper."""
+
+    wrapper: Module
+    module: Module
+
+
+@dataclass(eq=False)
+class Halved(Event):
+    """A module's parameters were made 16-bit."""
+
+    module: Module
+    parameters: list[Tensor]
+
+
+@dataclass(eq=False)
+class WorkerAsked(Event):
+    """`get_worker_info()`."""
+
+
+@dataclass(eq=False)
+class CalledUnknown(Event):
+    """A call into code out of sight took values along."""
+
+    callee: Value
+    values: list[Value]

@@ -1,0 +1,70 @@
+"""Scopes, loops and calls: where a rehearsal stands."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+
+from lightlint.values.core import Function, Site, Traits, Value
+
+
+@dataclass(eq=False, slots=True)
+class Loop:
+    """A loop being rehearsed.
+
+    `kind`: "batch" (over a loader), "count" (a range or a bounded while), "elements" (of something unknown), "known" (of a
+    known container), "while". `bound`: how many turns it takes, None for unknown. `known`: every turn is rehearsed as it is.
+    """
+
+    node: ast.AST | None
+    site: Site
+    kind: str
+    bound: Value | None
+    over: Value | None
+    known: bool
+    turn: int = 0
+    driven: bool = False  # a framework's loop, not the program's
+    made: int = 0  # when it was entered
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """In which turn of a loop something happened."""
+
+    loop: Loop
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A test that came out one way before something happened."""
+
+    key: Hashable | None
+    outcome: bool
+    site: Site
+    traits: Traits
+    known: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A function of the program being run, and the place that called it."""
+
+    function: Function
+    site: Site
+    turns: int  # how many loops were open at the call
+
+
+@dataclass(eq=False, slots=True)
+class Iteration:
+    """How something is gone over: `pull(n)` gives its n-th element, None where there is none."""
+
+    pull: Callable[[int], Value | None]
+    kind: str
+    turns: int
+    known: bool = False
+    bound: Value | None = None
+    over: Value | None = None
+    close: Callable[[], None] = field(default=lambda: None)
+    everything: list[Value] | None = None  # all elements, where they are few: a comprehension takes each

@@ -1,0 +1,310 @@
+"""The state of one rehearsal: heap, clock, open loops and calls, tests already answered, events."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Callable, Hashable
+from collections.abc import Mapping as Flips
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from lightlint.engine.events import Event, Where
+from lightlint.engine.frames import Call, Condition, Iteration, Loop, Turn
+from lightlint.values.core import (
+    Bound,
+    Class,
+    Constant,
+    Function,
+    Library,
+    Mapping,
+    Method,
+    Namespace,
+    Partial,
+    Sequence,
+    Site,
+    Traits,
+    Unknown,
+    Value,
+)
+from lightlint.values.training import Instance, Tensor, tensors_in
+
+if TYPE_CHECKING:
+    from lightlint.engine.arguments import Arguments
+
+Test = tuple[str, int, int]
+"""A test by file, row and column."""
+
+
+class BudgetSpentError(Exception):
+    """The rehearsal has taken all the steps it may."""
+
+
+class Sources(Protocol):
+    """Where a rehearsal finds the project's modules."""
+
+    def find(self, dotted: str, importer: str) -> str | None:
+        """The file of a module as `importer` imports it (leading dots for relative ones), None for a library's."""
+
+    def tree(self, file: str) -> ast.Module | None:
+        """What `ast` makes of a file, None for one that cannot be read."""
+
+    def is_generator(self, node: ast.AST) -> bool:
+        """Whether a function yields."""
+
+
+class Models(Protocol):
+    """What libraries and the values of training do."""
+
+    def attribute(self, machine: Machine, value: Value, name: str, node: ast.AST) -> Value: ...
+    def set_attribute(self, machine: Machine, value: Value, name: str, new: Value, node: ast.AST) -> None: ...
+    def item(self, machine: Machine, value: Value, index: Value, node: ast.AST) -> Value: ...
+    def set_item(self, machine: Machine, value: Value, index: Value, new: Value, node: ast.AST) -> None: ...
+    def iterate(self, machine: Machine, value: Value, node: ast.AST) -> Iteration: ...
+    def part(self, machine: Machine, value: Value, index: int | str, node: ast.AST) -> Value: ...
+    def enter(self, machine: Machine, value: Value, node: ast.AST) -> tuple[Value, object]: ...
+    def leave(self, machine: Machine, value: Value, token: object, node: ast.AST) -> None: ...
+    def binary(self, machine: Machine, operator: str, left: Value, right: Value, node: ast.AST) -> Value | None: ...
+    def call_library(self, machine: Machine, function: Library, given: Arguments, node: ast.AST) -> Value: ...
+    def call_method(self, machine: Machine, method: Method, given: Arguments, node: ast.AST) -> Value: ...
+    def call_object(self, machine: Machine, value: Value, given: Arguments, node: ast.AST) -> Value: ...
+    def make(self, machine: Machine, cls: Class, given: Arguments, node: ast.AST) -> Instance: ...
+    def annotated(self, machine: Machine, value: Value, annotation: Value, name: str, node: ast.AST) -> Value: ...
+    def names_builtin(self, name: str) -> bool: ...
+
+
+E = TypeVar("E", bound=Event)
+I_ = TypeVar("I_", bound=Instance)
+
+
+class Machine:
+    """One path through a program.
+
+    Args:
+        sources: the project.
+        models: what libraries do.
+        flips: tests that are to come out another way than by default.
+        rank: as which rank the program runs.
+        budget: how many statements and calls may be rehearsed.
+    """
+
+    def __init__(
+        self,
+        sources: Sources,
+        models: Models,
+        *,
+        flips: Flips[Test, bool] | None = None,
+        rank: int = 0,
+        budget: int = 40_000,
+    ) -> None:
+        self.sources, self.models, self.flips, self.rank, self.budget = sources, models, flips or {}, rank, budget
+        self.steps = 0
+        self.clock = 0
+        self.file = ""
+        self.events: list[Event] = []
+        self.loops: list[Loop] = []
+        self.conditions: list[Condition] = []
+        self.calls: list[Call] = []
+        self.grad: list[bool] = [True]
+        self.phases: list[str] = [""]
+        self.inside_ddp = 0
+        self.forwards: list[Instance] = []
+        self.answers: dict[Hashable, bool] = {}
+        self.asked: dict[Test, bool] = {}  # tests that nothing known decides, as they came out
+        self.modules: dict[str, Namespace] = {}
+        self.made_before = 0  # how many objects other rehearsals put into the modules that this one goes on with
+        self.objects: list[Instance] = []
+        self.entered: Counter[int] = Counter()  # how often each function of the program is open
+        self.called: set[int] = set()  # functions of the program that ran, by the id of their node
+        self.made: set[int] = set()  # classes of the program that were instantiated
+        self.uses_rank = False
+        self.distributed = False
+        self.unknown_calls = 0
+        self.default_device: str | None = "cpu"
+        self._serials: Counter[Site | None] = Counter()
+
+    def tick(self) -> None:
+        """Count a step.
+
+        Raises:
+            BudgetSpentError: all are taken.
+        """
+        self.steps += 1
+        if self.steps > self.budget:
+            raise BudgetSpentError
+
+    def site(self, node: ast.AST | None) -> Site:
+        """The place of a node in the file being run."""
+        row = getattr(node, "lineno", 0)
+        column = getattr(node, "col_offset", 0)
+        return (
+            self.file,
+            row,
+            column,
+            getattr(node, "end_lineno", row) or row,
+            getattr(node, "end_col_offset", column),
+        )
+
+    def where(self, node: ast.AST | None) -> Where:
+        """The place and the time."""
+        self.clock += 1
+        return Where(
+            self.site(node),
+            self.clock,
+            tuple(Turn(loop, loop.turn) for loop in self.loops),
+            tuple(self.conditions),
+            tuple(self.calls),
+            self.phases[-1],
+            self.grad[-1],
+            self.inside_ddp > 0,
+        )
+
+    def emit(self, event: E) -> E:
+        """Write an event down."""
+        self.events.append(event)
+        return event
+
+    def new(self, kind: type[I_], cls: Class | Library, node: ast.AST | None, *rest: object) -> I_:
+        """Put an object on the heap; `rest` is what its class takes between its own class and place."""
+        self.clock += 1
+        site = self.site(node)
+        make: Callable[..., I_] = kind
+        made = make(cls, *rest, site, self.number())
+        made.made = self.clock
+        made.serial = self.serial(site)
+        self.objects.append(made)
+        return made
+
+    def number(self) -> int:
+        """The number of the next object."""
+        return self.made_before + len(self.objects) + 1
+
+    def go_on_from(self, other: Machine, modules: Flips[str, Namespace]) -> None:
+        """Start with modules that another rehearsal has run, and count on from where it stopped."""
+        self.modules = dict(modules)
+        self.clock, self.made_before = other.clock, other.number()
+
+    def instance(self, cls: Class | Library, kind: str, node: ast.AST | None) -> Instance:
+        """Put an object of no class of its own on the heap."""
+        return self.new(Instance, cls, node, kind)
+
+    def tensor(self, node: ast.AST | None) -> Tensor:
+        """A new tensor of which nothing is known."""
+        self.clock += 1
+        return Tensor(self.site(node), self.clock)
+
+    def serial(self, site: Site | None) -> int:
+        """How many things were made at a place, this one counted."""
+        self._serials[site] += 1
+        return self._serials[site]
+
+    def escape(self, value: object, depth: int = 0) -> None:
+        """Code out of sight may do anything to a value from now on, and to all it holds."""
+        if not isinstance(value, Value) or isinstance(value, (Constant, Library, Unknown)) or depth > 4:
+            return
+        if value.escaped and depth:
+            return
+        value.escaped = True
+        held: list[Value] = []
+        if isinstance(value, Tensor):
+            for graph in value.graph:
+                graph.escaped = True
+        elif isinstance(value, Instance):
+            held = [*value.attributes.values(), *value.arguments.values()]
+            held += [item for name in ("own", "parameters") for item in _listed(getattr(value, name, None))]
+            items = getattr(value, "items", None)
+            held += [*items.values()] if isinstance(items, dict) else _listed(items)
+            held += [
+                each for name in ("wraps", "optimizer", "data") if (each := getattr(value, name, None)) is not None
+            ]
+        elif isinstance(value, Sequence):
+            held = value.items
+        elif isinstance(value, Mapping):
+            held = [*value.items.values()]
+        elif isinstance(value, (Bound, Method)):
+            held = [value.receiver]
+        elif isinstance(value, Partial):
+            held = [value.function, *value.args, *value.keywords.values()]
+        elif isinstance(value, Function) and depth < 2:
+            held = [*value.scope.names.values()][:20] if value.scope.function is not None else []
+            depth += 1
+        for each in held:
+            self.escape(each, depth + 1)
+
+    def truth(self, value: Value) -> bool | None:
+        """Whether a value counts as true, None for unknown."""
+        if isinstance(value, Constant):
+            return bool(value.value)
+        if isinstance(value, (Sequence, Mapping)):
+            return True if value.items else (None if value.more else False)
+        if isinstance(value, (Function, Bound, Class, Library, Method, Partial, Namespace)):
+            return True
+        if isinstance(value, Instance) and value.kind not in (
+            "namespace",
+            "unknown",
+            "data set",
+            "object",
+            "loader",
+            "iterator",
+        ):
+            return True
+        if isinstance(value, Unknown) and value.key is not None:
+            key, negated = plain_key(value.key)
+            known = self.answers.get(key)
+            return None if known is None else known != negated
+        return None
+
+    def decide(self, value: Value, node: ast.AST, *, default: bool = True, leaves: bool = False) -> bool:
+        """How a test comes out: as known, as it did before, as flipped, else as by default.
+
+        A test on a multiple of a counter is false in the first turn of its loop and true in the second, unless it leaves
+        the loop.
+        """
+        known = self.truth(value)
+        if known is not None:
+            return known
+        key, negated = plain_key(value.key)
+        test = (self.file, getattr(node, "lineno", 0), getattr(node, "col_offset", 0))
+        if test in self.flips:
+            outcome = self.flips[test]
+        elif "periodic" in value.traits and not leaves:
+            outcome = (not self.loops or self.loops[-1].turn > 1) != negated
+        else:
+            outcome = default
+        self.asked.setdefault(test, outcome)
+        if key is not None:
+            self.answers[key] = outcome != negated
+        return outcome
+
+    def condition(self, value: Value, outcome: bool, node: ast.AST) -> Condition:
+        """A test that came out, as events remember it."""
+        return Condition(value.key, outcome, self.site(node), value.traits, self.truth(value) is not None)
+
+    def unknown(
+        self, *values: Value, key: Hashable | None = None, hint: str = "", drop: Traits = frozenset()
+    ) -> Unknown:
+        """Something unknown that some values went into."""
+        found: set[str] = set()
+        for value in values:
+            found |= value.traits
+        return Unknown(key, frozenset(found) - drop, hint=hint)
+
+
+_NEGATED = {"!=": "==", "not in": "in", "is not": "is", ">=": "<", ">": "<="}
+
+
+def plain_key(key: Hashable | None) -> tuple[Hashable | None, bool]:
+    """A test's key without negations, and whether it was negated."""
+    negated = False
+    while isinstance(key, tuple) and key and (key[0] == "not" or key[0] in _NEGATED):
+        key = key[1] if key[0] == "not" else (_NEGATED[key[0]], *key[1:])
+        negated = not negated
+    return key, negated
+
+
+def _listed(value: object) -> list[Value]:
+    return value if isinstance(value, list) else []
+
+
+def mentions_tensor(*values: Value) -> bool:
+    """Whether any value is or holds a tensor."""
+    return any(tensors_in(value) for value in values)

@@ -1,0 +1,245 @@
+"""Operators on values that are no tensors; the models are asked first for those that are."""
+
+from __future__ import annotations
+
+import ast
+import operator as op
+from collections import Counter
+from collections.abc import Callable, Hashable
+from typing import Any
+
+from lightlint.engine.machine import Machine
+from lightlint.values.core import (
+    NO_TRAITS,
+    Bound,
+    Class,
+    Constant,
+    Function,
+    Library,
+    Mapping,
+    Method,
+    Namespace,
+    Partial,
+    Sequence,
+    Traits,
+    Unknown,
+    Value,
+    traits_of,
+)
+from lightlint.values.training import Instance, Tensor
+
+SYMBOLS: dict[type[ast.operator], str] = {
+    ast.Add: "+",
+    ast.Sub: "-",
+    ast.Mult: "*",
+    ast.Div: "/",
+    ast.FloorDiv: "//",
+    ast.Mod: "%",
+    ast.Pow: "**",
+    ast.MatMult: "@",
+    ast.BitAnd: "&",
+    ast.BitOr: "|",
+    ast.BitXor: "^",
+    ast.LShift: "<<",
+    ast.RShift: ">>",
+}
+COMPARISONS: dict[type[ast.cmpop], str] = {
+    ast.Eq: "==",
+    ast.NotEq: "!=",
+    ast.Lt: "<",
+    ast.LtE: "<=",
+    ast.Gt: ">",
+    ast.GtE: ">=",
+    ast.Is: "is",
+    ast.IsNot: "is not",
+    ast.In: "in",
+    ast.NotIn: "not in",
+}
+_PYTHON: dict[str, Callable[[Any, Any], Any]] = {
+    "+": op.add,
+    "-": op.sub,
+    "*": op.mul,
+    "/": op.truediv,
+    "//": op.floordiv,
+    "%": op.mod,
+    "**": op.pow,
+    "&": op.and_,
+    "|": op.or_,
+    "^": op.xor,
+    "<<": op.lshift,
+    ">>": op.rshift,
+    "==": op.eq,
+    "!=": op.ne,
+    "<": op.lt,
+    "<=": op.le,
+    ">": op.gt,
+    ">=": op.ge,
+    "is": op.is_,
+    "is not": op.is_not,
+    "in": lambda a, b: a in b,
+    "not in": lambda a, b: a not in b,
+}
+_SMALL = 1 << 40  # numbers and texts beyond this are not worked out
+_OBJECTS = (Function, Bound, Class, Library, Method, Partial, Namespace, Sequence, Mapping, Tensor)
+_COUNTED = {"index", "count"}
+
+
+def unary(machine: Machine, operator: ast.unaryop, value: Value, node: ast.AST) -> Value:
+    """`not`, `-`, `+`, `~`."""
+    if isinstance(operator, ast.Not):
+        known = machine.truth(value)
+        if known is not None:
+            return Constant(not known, value.traits)
+        return Unknown(("not", value.key) if value.key is not None else None, value.traits, plain=True)
+    if isinstance(value, Constant) and isinstance(value.value, (int, float)):
+        if isinstance(operator, ast.USub):
+            return Constant(-value.value, value.traits)
+        if isinstance(operator, ast.UAdd):
+            return Constant(+value.value, value.traits)
+    if isinstance(value, Tensor):
+        found = machine.models.binary(machine, "-", Constant(0), value, node)
+        return found if found is not None else Unknown()
+    name = type(operator).__name__
+    return Unknown((name, value.key) if value.key is not None else None, value.traits, plain=True)
+
+
+def binary(machine: Machine, symbol: str, left: Value, right: Value, node: ast.AST) -> Value:
+    """An arithmetic operator."""
+    found = machine.models.binary(machine, symbol, left, right, node)
+    if found is not None:
+        return found
+    if isinstance(left, Constant) and isinstance(right, Constant):
+        worked_out = _worked_out(symbol, left, right)
+        if worked_out is not None:
+            return worked_out
+    if symbol == "+" and isinstance(left, Sequence) and isinstance(right, Sequence):
+        return Sequence([*left.items, *right.items], left.kind, more=left.more or right.more)
+    if symbol == "*" and isinstance(left, Sequence) and left.kind != "slice":
+        times = right.value if isinstance(right, Constant) and isinstance(right.value, int) else None
+        if times is not None and 0 <= times * len(left.items) <= 64:
+            return Sequence(left.items * times, left.kind, more=left.more)
+        return Sequence(left.items, left.kind, more=bool(left.items) or left.more)
+    if symbol == "|" and isinstance(left, Mapping) and isinstance(right, Mapping):
+        return Mapping({**left.items, **right.items}, more=left.more or right.more)
+    return _symbolic(symbol, left, right)
+
+
+def _worked_out(symbol: str, left: Constant, right: Constant) -> Value | None:
+    numbers = [each.value for each in (left, right) if isinstance(each.value, (int, float))]
+    if symbol in ("**", "<<") and (len(numbers) < 2 or abs(numbers[0]) > 1e4 or abs(numbers[1]) > 100):
+        return None
+    if any(abs(number) > _SMALL for number in numbers if isinstance(number, int)) and symbol in ("*", "<<"):
+        return None
+    if symbol == "*" and len(numbers) == 1 and abs(numbers[0]) > 10_000:
+        return None
+    try:
+        result = _PYTHON[symbol](left.value, right.value)
+    except Exception:
+        return None
+    return Constant(result, _traits(symbol, left, right))
+
+
+def _symbolic(symbol: str, left: Value, right: Value) -> Value:
+    traits = _traits(symbol, left, right)
+    if symbol in ("*", "/", "//"):
+        factors = _product(symbol, left, right)
+        if factors is not None:
+            return Unknown(("product", factors), traits, plain=True, factors=factors)
+    if left.key is None or right.key is None:
+        return Unknown(None, traits, plain=symbol != "|")
+    return Unknown((symbol, left.key, right.key), traits, plain=symbol != "|")
+
+
+def _traits(symbol: str, left: Value, right: Value) -> Traits:
+    traits = traits_of(left, right)
+    if symbol in ("*", "/") and isinstance(left, Constant) and isinstance(right, Constant):
+        return traits | {"scaled"}
+    if not traits:
+        return NO_TRAITS
+    if symbol == "%":
+        return traits | {"periodic"} if traits & _COUNTED else traits
+    if symbol == "*" and {"batch-mean", "batch-size"} <= traits:
+        return traits - {"batch-mean", "batch-size"} | {"batch-sum"}
+    if symbol in ("/", "//", "*"):
+        traits -= {"samples", "batches", "batch-size"}
+    elif symbol == "-":
+        traits -= {"batch-size"}
+    return traits
+
+
+def factors_of(value: Value) -> tuple[tuple[Hashable, int], ...] | None:
+    """A number as a product: keys with powers, sorted; None where it is none."""
+    if isinstance(value, Constant):
+        if isinstance(value.value, (int, float)) and not isinstance(value.value, bool):
+            return () if value.value == 1 else ((("number", value.value), 1),)
+        return None
+    if isinstance(value, Unknown):
+        return value.factors if value.factors is not None else (((value.key, 1),) if value.key is not None else None)
+    return None
+
+
+def _product(symbol: str, left: Value, right: Value) -> tuple[tuple[Hashable, int], ...] | None:
+    first, second = factors_of(left), factors_of(right)
+    if first is None or second is None:
+        return None
+    powers: Counter[Hashable] = Counter(dict(first))
+    for key, power in second:
+        powers[key] += power if symbol == "*" else -power
+    return tuple(sorted(((key, power) for key, power in powers.items() if power), key=repr))
+
+
+def compare(machine: Machine, symbol: str, left: Value, right: Value, node: ast.AST) -> Value:
+    """A comparison."""
+    traits = traits_of(left, right)
+    if symbol in ("is", "is not") and isinstance(right, Constant) and right.value is None:
+        return _is_none(symbol == "is", left, right, traits)
+    if isinstance(left, Constant) and isinstance(right, Constant):
+        found = _worked_out(symbol, left, right) if symbol not in ("is", "is not") else _same(symbol, left, right)
+        if found is not None:
+            return Constant(found.value, traits) if isinstance(found, Constant) else found
+    if symbol in ("is", "is not", "==", "!=") and isinstance(left, Instance) and isinstance(right, Instance):
+        return Constant((left is right) == (symbol in ("is", "==")), traits)
+    if symbol in ("is", "is not") and (isinstance(left, _OBJECTS) or isinstance(right, _OBJECTS)):
+        if isinstance(left, (Library, Class)) and isinstance(right, (Library, Class)):
+            return Constant((left.key == right.key) == (symbol == "is"), traits)
+        if not isinstance(left, Unknown) and not isinstance(right, Unknown):
+            return Constant((left is right) == (symbol == "is"), traits)
+    if symbol in ("in", "not in") and isinstance(left, Constant):
+        found_in = _contains(left, right)
+        if found_in is not None:
+            return Constant(found_in == (symbol == "in"), traits)
+    if isinstance(left, Tensor) or isinstance(right, Tensor):
+        found_tensor = machine.models.binary(machine, symbol, left, right, node)
+        if found_tensor is not None:
+            return found_tensor
+    if symbol == "==" and "count" in traits and "periodic" not in traits and not isinstance(right, Unknown):
+        traits = traits | {"periodic"}
+    key = (symbol, left.key, right.key) if left.key is not None and right.key is not None else None
+    return Unknown(key, traits, plain=True)
+
+
+def _is_none(positive: bool, left: Value, right: Value, traits: Traits) -> Value:
+    if isinstance(left, Constant):
+        return Constant((left.value is None) == positive, traits)
+    surely_something = isinstance(left, _OBJECTS) or (isinstance(left, Instance) and left.kind != "unknown")
+    if surely_something or (isinstance(left, Unknown) and left.plain):
+        return Constant(not positive, traits)
+    key = ("is" if positive else "is not", left.key, right.key) if left.key is not None else None
+    return Unknown(key, traits, plain=True)
+
+
+def _same(symbol: str, left: Constant, right: Constant) -> Constant:
+    same = left.value is right.value or (type(left.value) is type(right.value) and left.value == right.value)
+    return Constant(same == (symbol == "is"))
+
+
+def _contains(item: Constant, container: Value) -> bool | None:
+    try:
+        if isinstance(container, Mapping):
+            return True if item.value in container.items else (None if container.more else False)
+        if isinstance(container, Sequence) and all(isinstance(each, Constant) for each in container.items):
+            found = item.value in [each.value for each in container.items if isinstance(each, Constant)]
+            return True if found else (None if container.more else False)
+    except TypeError:
+        return None
+    return None

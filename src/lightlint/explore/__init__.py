@@ -1,0 +1,1 @@
+"""Which programs of a file to rehearse, and along which paths."""

@@ -1,0 +1,54 @@
+"""What rules ask of events again and again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator
+
+from lightlint.engine.events import E, Where
+from lightlint.explore.rehearsals import Entry
+from lightlint.values.core import Site, Value
+from lightlint.values.training import Graph, Instance, Tensor
+
+
+def identity(parameter: Tensor) -> Hashable:
+    """What a parameter is in every rehearsal of an entry: where and as which it was made, and so its owner."""
+    owner = parameter.owner
+    return (parameter.site, parameter.serial, (owner.site, owner.serial) if owner is not None else None)
+
+
+def in_sight(values: Iterable[Value]) -> bool:
+    """Whether some values were made in the program, and no code out of sight has had any of them."""
+    return not any(value.escaped or getattr(value, "assumed", False) or _is_managed(value) for value in values)
+
+
+def _is_managed(value: Value) -> bool:
+    """Whether a framework that was given the object may do more with it than the program says."""
+    return isinstance(value, Instance) and "#managed" in value.arguments
+
+
+def in_batch(where: Where) -> bool:
+    """Whether a loop over a loader's batches is open."""
+    return where.within("batch")
+
+
+def turns_apart(first: Where, second: Where) -> bool:
+    """Whether the second is in a later turn of a loop that the first is in, too."""
+    loops = {turn.loop: turn.number for turn in first.turns}
+    return any(turn.loop in loops and loops[turn.loop] < turn.number for turn in second.turns)
+
+
+def sure(entry: Entry, kind: type[E], is_fault: Callable[[E], bool]) -> Iterator[E]:
+    """The faulty events of a kind at places where, on each path that gets there, one is faulty."""
+    faulty: dict[Site, E] = {}
+    spared: set[Site] = set()
+    for path in entry.paths:
+        found = {event.site: event for event in path.of(kind) if is_fault(event)}
+        if path.finished or not path.flips:
+            spared |= {event.site for event in path.of(kind)} - found.keys()
+        faulty.update(found)
+    yield from (event for site, event in faulty.items() if site not in spared)
+
+
+def goes_nowhere(graphs: Iterable[Graph]) -> bool:
+    """Whether nothing has gone backward through graphs, and nothing out of sight has them."""
+    return not any(graph.used or graph.escaped for graph in graphs)

@@ -1,0 +1,295 @@
+"""The rehearsals of a file: each of its entries, along the default path and those that flip one test."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from lightlint.engine.arguments import Arguments
+from lightlint.engine.calls import call
+from lightlint.engine.events import E, Event, FitStarted
+from lightlint.engine.imports import module_of
+from lightlint.engine.machine import BudgetSpentError, Machine, Test
+from lightlint.engine.statements import LeaveLoop, NextTurn, Raised, Returned, annotation_of
+from lightlint.explore.sources import ProjectSources, idle_tests, trains
+from lightlint.frameworks import fabric, lightning  # noqa: F401 - their methods register themselves
+from lightlint.frameworks.fit import fit, hook
+from lightlint.models.annotations import by_name
+from lightlint.models.kinds import kind_of_class
+from lightlint.models.library import LibraryModels
+from lightlint.values.core import Bound, Class, Function, Library, Unknown, Value
+from lightlint.values.training import Instance, Module, Optimizer
+
+_MOST_PATHS = 10
+_STEPS_PER_PATH = 4_000
+_STEPS_PER_FILE = 10_000  # some 25 microseconds each (Python 3.11, AMD EPYC)
+_MOST_FUNCTIONS, _MOST_METHODS = 10, 4
+_CALLBACK_HOOKS = [
+    "setup",
+    "on_fit_start",
+    "on_train_start",
+    "on_train_epoch_start",
+    "on_train_batch_start",
+    "on_train_batch_end",
+    "on_validation_epoch_start",
+    "on_validation_batch_end",
+    "on_validation_epoch_end",
+    "on_train_epoch_end",
+    "on_train_end",
+    "on_fit_end",
+]
+
+Start = Callable[[Machine], None]
+
+
+@dataclass(eq=False)
+class Path:
+    """One rehearsal: the events of one path as one rank."""
+
+    events: list[Event]
+    flips: Mapping[Test, bool]
+    rank: int
+    machine: Machine
+    finished: bool
+
+    def of(self, kind: type[E]) -> list[E]:
+        """The events of a kind, in order."""
+        return [event for event in self.events if isinstance(event, kind)]
+
+
+@dataclass(eq=False)
+class Entry:
+    """All rehearsals of one entry of a file, the default path first."""
+
+    name: str
+    paths: list[Path] = field(default_factory=list)
+
+    def pairs(self) -> Iterator[tuple[Path, Path]]:
+        """The rehearsals as rank 0 and as rank 1 that differ in nothing else, and whose tests agree."""
+        first = {frozenset(path.flips.items()): path for path in self.paths if path.rank == 0}
+        for path in self.paths:
+            if path.rank == 1 and path.finished and first[frozenset(path.flips.items())].finished:
+                yield first[frozenset(path.flips.items())], path
+
+    @property
+    def sure_of_ranks(self) -> bool:
+        """Whether the program itself starts several ranks on the default path."""
+        return bool(self.paths) and self.paths[0].machine.distributed
+
+    def of(self, kind: type[E]) -> Iterator[E]:
+        """The events of a kind in all rehearsals."""
+        for path in self.paths:
+            yield from path.of(kind)
+
+
+class Rehearsals:
+    """All rehearsals of a file.
+
+    Args:
+        sources: its project.
+        file: the file.
+    """
+
+    def __init__(self, sources: ProjectSources, file: str) -> None:
+        self.file = file
+        self._sources = sources
+        self._steps = 0
+        self.entries: list[Entry] = []
+        self._called: set[int] = set()
+        self._made: set[int] = set()
+        self._fitted: set[int] = set()
+        self.failures: list[str] = []
+        self._first: Machine | None = None  # of the default path of the file as the main program
+        tree = sources.tree(file)
+        if tree is not None:
+            self._idle = {file: idle_tests(tree)}
+            self._explore(tree)
+
+    def _explore(self, tree: ast.Module) -> None:
+        def main(machine: Machine) -> None:
+            module_of(machine, self.file, "__main__", main=True)
+
+        self._rehearse("main", main, whole=True)
+        classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
+        for node in classes:
+            self._rehearse_class(node)
+        functions = [node for node in tree.body if isinstance(node, ast.FunctionDef) and id(node) not in self._called]
+        for function in functions[:_MOST_FUNCTIONS]:
+            if id(function) not in self._called and not function.name.startswith("test_") and trains(function):
+                self._rehearse(function.name, self._function_start(function.name))
+        for node in classes:
+            self._rehearse_methods(node)
+
+    def _rehearse(self, name: str, start: Start, *, whole: bool = False) -> None:
+        entry = Entry(name)
+        queue: list[dict[Test, bool]] = [{}]
+        seen: set[frozenset[tuple[Test, bool]]] = set()
+        while queue and self._steps < _STEPS_PER_FILE and len(seen) < _MOST_PATHS:
+            flips = queue.pop(0)
+            if frozenset(flips.items()) in seen:
+                continue
+            seen.add(frozenset(flips.items()))
+            for rank in (0, 1):
+                path = self._path(start, flips, rank, whole=whole)
+                entry.paths.append(path)
+                machine = path.machine
+                if rank == 0 and len(flips) < 2:
+                    queue += [
+                        {**flips, test: not outcome}
+                        for test, outcome in machine.asked.items()
+                        if self._matters(test, flips)
+                    ]
+                if not (machine.uses_rank or machine.distributed):
+                    break
+        self.entries.append(entry)
+
+    def _machine(self, flips: Mapping[Test, bool], rank: int, *, whole: bool) -> Machine:
+        machine = Machine(self._sources, LibraryModels(), flips=flips, rank=rank, budget=_STEPS_PER_PATH)
+        machine.file = self.file
+        if self._first is not None:
+            kept = {file: each for file, each in self._first.modules.items() if not whole or file != self.file}
+            machine.go_on_from(self._first, kept)
+        return machine
+
+    def _matters(self, test: Test, flips: Mapping[Test, bool]) -> bool:
+        if test[0] not in self._idle:
+            tree = self._sources.tree(test[0])
+            self._idle[test[0]] = idle_tests(tree) if tree is not None else set()
+        return test not in flips and test[1:] not in self._idle[test[0]]
+
+    def _path(self, start: Start, flips: Mapping[Test, bool], rank: int, *, whole: bool) -> Path:
+        """One path; `whole` runs the file itself anew, else what it defines is at hand. Its imports are run once for all."""
+        machine = self._machine(flips, rank, whole=whole)
+        finished = True
+        try:
+            start(machine)
+        except (BudgetSpentError, RecursionError):
+            finished = False
+        except (Raised, Returned, LeaveLoop, NextTurn):
+            pass
+        except Exception as error:  # a hole in the models must not cost the other rules their findings
+            finished = False
+            self.failures.append(f"{type(error).__name__}: {error}")
+        self._first = self._first or machine
+        self._steps += machine.steps
+        self._called |= machine.called
+        self._made |= machine.made
+        self._fitted |= {
+            id(e.module.cls.node)
+            for e in machine.events
+            if isinstance(e, FitStarted) and isinstance(e.module.cls, Class)
+        }
+        return Path(machine.events, flips, rank, machine, finished)
+
+    def _named(self, machine: Machine, name: str) -> Value | None:
+        return module_of(machine, self.file, self.file).scope.names.get(name)
+
+    def _function_start(self, name: str) -> Start:
+        def start(machine: Machine) -> None:
+            function = self._named(machine, name)
+            if isinstance(function, Function):
+                call_with_assumed(machine, function, None)
+
+        return start
+
+    def _rehearse_class(self, node: ast.ClassDef) -> None:
+        """A LightningModule that nothing fits is fitted by a Trainer of its own; a callback's hooks are called."""
+        machine = self._machine({}, 0, whole=False)
+        try:
+            cls = self._named(machine, node.name)
+        except Exception:
+            return
+        if not isinstance(cls, Class):
+            return
+        if (
+            any(path.rpartition(".")[2] == "LightningModule" for path in cls.libraries())
+            and id(node) not in self._fitted
+        ):
+            self._rehearse(node.name, self._fit_start(node.name))
+        elif kind_of_class(cls) == "callback" and not any(id(each) in self._called for each in node.body):
+            self._rehearse(node.name, self._callback_start(node.name))
+
+    def _fit_start(self, name: str) -> Start:
+        def start(machine: Machine) -> None:
+            cls = self._named(machine, name)
+            if isinstance(cls, Class):
+                module = make_with_assumed(machine, cls)
+                trainer = machine.instance(Library("pl.Trainer"), "trainer", cls.node)
+                trainer.open_arguments = True
+                if isinstance(module, Module):
+                    fit(machine, module, trainer, [], cls.node)
+
+        return start
+
+    def _callback_start(self, name: str) -> Start:
+        def start(machine: Machine) -> None:
+            cls = self._named(machine, name)
+            if not isinstance(cls, Class):
+                return
+            callback = make_with_assumed(machine, cls)
+            trainer = machine.instance(Library("pl.Trainer"), "trainer", cls.node)
+            module = by_name(machine, "model", cls.node)
+            for each in _CALLBACK_HOOKS:
+                hook(machine, callback, each, [trainer, module, Unknown(), Unknown(), Unknown()], cls.node)
+
+        return start
+
+    def _rehearse_methods(self, node: ast.ClassDef) -> None:
+        left = [
+            each
+            for each in node.body
+            if isinstance(each, ast.FunctionDef)
+            and id(each) not in self._called
+            and not each.name.startswith(("__", "on_", "test_"))
+        ]
+        for method in left[:_MOST_METHODS]:
+            if id(method) not in self._called and trains(method):
+                self._rehearse(f"{node.name}.{method.name}", self._method_start(node.name, method.name))
+
+    def _method_start(self, class_name: str, name: str) -> Start:
+        def start(machine: Machine) -> None:
+            cls = self._named(machine, class_name)
+            found = cls.find(name) if isinstance(cls, Class) else None
+            if isinstance(cls, Class) and isinstance(found, Function) and "setter" not in found.flags:
+                call_with_assumed(machine, found, make_with_assumed(machine, cls))
+
+        return start
+
+
+def make_with_assumed(machine: Machine, cls: Class) -> Instance:
+    """An instance of a class of the program, with assumed arguments."""
+    init = cls.find("__init__")
+    given = assumed_arguments(machine, init, skip=1) if isinstance(init, Function) else Arguments()
+    return machine.models.make(machine, cls, given, cls.node)
+
+
+def call_with_assumed(machine: Machine, function: Function, receiver: Instance | None) -> None:
+    """Call a function that nobody calls."""
+    bound = receiver is not None and "staticmethod" not in function.flags
+    given = assumed_arguments(machine, function, skip=1 if bound else 0)
+    call(machine, Bound(receiver, function) if bound and receiver is not None else function, given, function.node)
+
+
+def assumed_arguments(machine: Machine, function: Function, skip: int) -> Arguments:
+    """Arguments for the parameters that have no default: by annotation, else by name; an optimizer gets the one module's parameters."""
+    node = function.node
+    positional = [*node.args.posonlyargs, *node.args.args]
+    required = positional[skip : len(positional) - len(node.args.defaults)]
+    keyword = [
+        each for each, default in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True) if default is None
+    ]
+    values: dict[str, Value] = {}
+    for each in (*required, *keyword):
+        value: Value = Unknown(("parameter", each.arg), hint=each.arg)
+        if each.annotation is not None:
+            annotation = annotation_of(machine, each.annotation, function.scope)
+            value = machine.models.annotated(machine, value, annotation, each.arg, each)
+        if isinstance(value, Unknown) and not value.plain:
+            value = by_name(machine, each.arg, each)
+        values[each.arg] = value
+    modules = [value for value in values.values() if isinstance(value, Module) and value.own]
+    for value in values.values():
+        if isinstance(value, Optimizer) and len(modules) == 1:
+            value.parameters, value.more = modules[0].parameters(), True
+    return Arguments([values[each.arg] for each in required], {each.arg: values[each.arg] for each in keyword})

@@ -1,0 +1,1 @@
+"""Frameworks as drivers: small programs in the models' terms that call hooks in their order."""

@@ -1,0 +1,136 @@
+"""Fabric and Accelerator: what they set up, and their methods."""
+
+from __future__ import annotations
+
+import ast
+
+from lightlint.engine.arguments import Arguments
+from lightlint.engine.calls import call
+from lightlint.engine.events import Clipped, Collective, GroupStarted
+from lightlint.engine.machine import Machine
+from lightlint.models import modules, tensors
+from lightlint.models.parallel import FIRST_NAMES, RANK_NAMES, rank_value, world_size
+from lightlint.models.registry import attributes, methods
+from lightlint.values.core import NONE, Bound, Constant, Function, Library, Sequence, Unknown, Value
+from lightlint.values.training import Instance, Loader, Module, Optimizer, Tensor, tensors_in
+
+_COLLECTIVES = frozenset(
+    [
+        "barrier",
+        "broadcast",
+        "all_reduce",
+        "all_gather",
+        "wait_for_everyone",
+        "gather",
+        "gather_for_metrics",
+        "reduce",
+        "save_state",
+        "save_model",
+        "pad_across_processes",
+    ]
+)
+_CONTEXTS = frozenset(
+    [
+        "rank_zero_first",
+        "no_backward_sync",
+        "autocast",
+        "init_module",
+        "init_tensor",
+        "accumulate",
+        "main_process_first",
+        "local_main_process_first",
+        "no_sync",
+        "profile",
+        "split_between_processes",
+    ]
+)
+
+
+@attributes("fabric", "accelerator")
+def attribute(machine: Machine, value: Value, name: str, node: ast.AST) -> Value | None:
+    """An attribute of a Fabric or an Accelerator; None for a method."""
+    if name in RANK_NAMES or name in FIRST_NAMES:
+        return rank_value(machine, name)
+    if name == "device":
+        return Constant("cuda")
+    if name in ("world_size", "num_processes"):
+        return world_size()
+    if name == "sync_gradients":
+        turns = tuple(loop.turn for loop in machine.loops)
+        return Unknown(("sync gradients", turns), frozenset({"periodic"}), plain=True)
+    if name in ("state", "logger", "loggers", "strategy", "trackers", "distributed_type", "mixed_precision"):
+        return Unknown(("of", value.key, name), hint=name)
+    return None
+
+
+@methods("fabric", "accelerator")
+def call_method(machine: Machine, value: Value, name: str, given: Arguments, node: ast.AST) -> Value:
+    """A method of a Fabric or an Accelerator."""
+    assert isinstance(value, Instance)
+    if name in (
+        "setup",
+        "setup_module",
+        "setup_optimizers",
+        "setup_dataloaders",
+        "prepare",
+        "prepare_model",
+        "prepare_data_loader",
+        "prepare_optimizer",
+        "prepare_scheduler",
+    ):
+        done = [_set_up(machine, value, each, node) for each in given.positional]
+        return done[0] if len(done) == 1 else Sequence(done, "tuple")
+    if name == "backward":
+        tensors.backward(machine, given.get(0, "loss") or NONE, node, value.kind)
+        return NONE
+    if name in _COLLECTIVES:
+        machine.emit(Collective(machine.where(node), f"{value.kind}.{name}", given.values()))
+        first = given.positional[0] if given.positional else NONE
+        return tensors.derive(machine, node, first) if isinstance(first, Tensor) else first
+    if name in ("clip_grad_norm_", "clip_grad_value_", "clip_gradients"):
+        clipped = given.positional[0] if given.positional else None
+        held = clipped.parameters() if isinstance(clipped, Module) else tensors_in(clipped)
+        machine.emit(Clipped(machine.where(node), held, not held))
+        return Unknown()
+    if name in ("unwrap_model", "to_device"):
+        first = given.positional[-1] if given.positional else NONE
+        if name == "unwrap_model":
+            return first.wraps if isinstance(first, Module) and isinstance(first.wraps, Module) else first
+        for tensor in tensors_in(first):
+            tensor.device = "cuda"
+        return first
+    if name in _CONTEXTS:
+        return machine.instance(Library(f"{value.kind}.{name}"), "context", node)
+    if name == "launch":
+        machine.distributed = True
+        machine.emit(GroupStarted(machine.where(node), "launch"))
+        target = given.positional[0] if given.positional else None
+        if isinstance(target, (Function, Bound)):
+            return call(machine, target, given.behind(1).with_first(value), node)
+        return NONE
+    return (
+        NONE
+        if name in ("print", "seed_everything", "log", "log_dict", "init_trackers", "end_training", "save", "call")
+        else Unknown()
+    )
+
+
+def _set_up(machine: Machine, by: Instance, value: Value, node: ast.AST) -> Value:
+    """What is set up: modules are moved and wrapped, loaders bring their batches to the device."""
+    if isinstance(value, Module):
+        modules.move(value, "cuda")
+        wrapper = machine.new(Module, Library(f"{by.kind}.Module"), node)
+        wrapper.wraps, wrapper.wrapper, wrapper.device = (
+            value,
+            "fabric" if by.kind == "fabric" else "accelerate",
+            "cuda",
+        )
+        wrapper.managed_by, wrapper.training = by, value.training
+        for each in value.modules():
+            each.managed_by = by
+        return wrapper
+    if isinstance(value, Loader):
+        value.device = "cuda"
+    elif isinstance(value, Optimizer):
+        value.arguments["#managed"] = by
+    return value

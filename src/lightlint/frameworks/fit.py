@@ -1,0 +1,323 @@
+"""`Trainer.fit` as a program: two epochs of two batches, each hook in the order in which Lightning calls it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from lightlint.engine.arguments import Arguments
+from lightlint.engine.calls import call
+from lightlint.engine.events import Cleared, ClosureDone, Configured, FitStarted, ScheduleStepped, StepReturned, Where
+from lightlint.engine.frames import Loop
+from lightlint.engine.machine import Machine
+from lightlint.frameworks.lightning import batch_of
+from lightlint.models import modules, optim, tensors
+from lightlint.models.objects import Closure
+from lightlint.values.core import (
+    NONE,
+    Bound,
+    Class,
+    Constant,
+    Function,
+    Library,
+    Mapping,
+    Sequence,
+    Unknown,
+    Value,
+    is_constant,
+    text_of,
+)
+from lightlint.values.training import Instance, Loader, Module, Optimizer, Schedule, Tensor
+
+_INDEX = frozenset({"index", "count"})
+
+
+def hook(machine: Machine, holder: Instance, name: str, args: list[Value], node: ast.AST) -> Value | None:
+    """Call a hook with as many arguments as it takes; None where no class of the program has it."""
+    from lightlint.engine.statements import LeaveLoop, NextTurn, Raised
+
+    found = holder.cls.find(name) if isinstance(holder.cls, Class) else None
+    if not isinstance(found, Function):
+        return None
+    parameters = found.node.args
+    most = len(args) if parameters.vararg else max(0, len(parameters.posonlyargs) + len(parameters.args) - 1)
+    try:
+        return call(machine, Bound(holder, found), Arguments(args[:most]), node)
+    except (Raised, LeaveLoop, NextTurn):
+        return NONE
+
+
+class Fit:
+    """One training of one module by one Trainer."""
+
+    def __init__(self, machine: Machine, module: Module, trainer: Instance, node: ast.AST) -> None:
+        self.machine, self.module, self.trainer, self.node = machine, module, trainer, node
+        accelerator = text_of(trainer.arguments.get("accelerator"))
+        self.device = "cpu" if accelerator == "cpu" else "cuda"
+        self.callbacks = [each for each in _items(trainer.arguments.get("callbacks")) if isinstance(each, Instance)]
+
+    def has(self, name: str) -> bool:
+        """Whether the program's module overrides a hook."""
+        return isinstance(self.module.cls, Class) and isinstance(self.module.cls.find(name), Function)
+
+    def own(self, name: str, *args: Value) -> Value | None:
+        """A hook of the module."""
+        return hook(self.machine, self.module, name, list(args), self.node)
+
+    def all(self, name: str, *args: Value) -> None:
+        """A hook of the callbacks, then of the module."""
+        for callback in self.callbacks:
+            hook(self.machine, callback, name, [self.trainer, self.module, *args], self.node)
+        self.own(name, *args)
+
+    @contextmanager
+    def loop(self, kind: str, bound: Value | None) -> Iterator[Loop]:
+        """A loop of Lightning's own."""
+        made = Loop(self.node, self.machine.site(self.node), kind, bound, None, False, driven=True)
+        self.machine.loops.append(made)
+        try:
+            yield made
+        finally:
+            self.machine.loops.remove(made)
+
+    def index(self) -> Unknown:
+        """`batch_idx`."""
+        return Unknown(
+            ("batch_idx", tuple(loop.turn for loop in self.machine.loops)), _INDEX, plain=True, hint="batch_idx"
+        )
+
+
+def fit(machine: Machine, module: Module, trainer: Instance, sources: list[Value], node: ast.AST) -> None:
+    """`trainer.fit(module, ...)`."""
+    if not isinstance(module.cls, Class):
+        machine.escape(module)
+        return
+    machine.made.add(id(module.cls.node))
+    run = Fit(machine, module, trainer, node)
+    module.trainer = trainer
+    trainer.attributes["#module"] = module
+    where = machine.where(node)
+    machine.emit(FitStarted(where, module, trainer, module.training, modules.by_mode(module)))
+    modules.move(module, run.device)
+    machine.phases.append("setup")
+    try:
+        sources = _prepare(run, sources)
+        optimizers, schedules = configured(run.own("configure_optimizers"))
+        module.optimizers = list(optimizers) or None
+        module.schedules = [schedule for schedule, _ in schedules]
+        automatic = not is_constant(module.attributes.get("automatic_optimization"), False)
+        if isinstance(module.cls, Class) and isinstance(module.cls.find("automatic_optimization"), Function):
+            found = module.cls.find("automatic_optimization")
+            assert isinstance(found, Function)
+            automatic = machine.truth(call(machine, found, Arguments([module]), node)) is not False
+        machine.emit(Configured(machine.where(node), module, trainer, optimizers, schedules, automatic))
+        machine.phases[-1] = "train"
+        _train(run, sources, optimizers, schedules, automatic)
+    finally:
+        machine.phases.pop()
+    modules.move(module, "cpu")  # where `fit` leaves it (Strategy.teardown)
+
+
+def _prepare(run: Fit, sources: list[Value]) -> list[Value]:
+    for each in sources:
+        if isinstance(each, Instance) and each.kind == "data module":
+            hook(run.machine, each, "prepare_data", [], run.node)
+            hook(run.machine, each, "setup", [Constant("fit")], run.node)
+            drawn = hook(run.machine, each, "train_dataloader", [], run.node)
+            sources = [drawn] if drawn is not None else []
+    run.own("prepare_data")
+    run.all("setup", Constant("fit"))
+    run.own("configure_model")
+    modules.move(run.module, run.device)
+    if not any(isinstance(each, (Loader, Sequence, Mapping)) for each in sources):
+        drawn = run.own("train_dataloader")
+        sources = [drawn] if drawn is not None else sources
+    return sources
+
+
+def configured(value: Value | None) -> tuple[list[Optimizer], list[tuple[Schedule, str | None]]]:
+    """What `configure_optimizers` gives back: optimizers, and schedules with the interval they are stepped in."""
+    optimizers: list[Optimizer] = []
+    schedules: list[tuple[Schedule, str | None]] = []
+
+    def add_schedule(each: Value | None) -> None:
+        if isinstance(each, Schedule):
+            schedules.append((each, "epoch"))
+        elif isinstance(each, Mapping) and isinstance(each.items.get("scheduler"), Schedule):
+            interval = each.items.get("interval")
+            schedule = each.items["scheduler"]
+            assert isinstance(schedule, Schedule)
+            schedules.append((schedule, text_of(interval) if interval is not None else None if each.more else "epoch"))
+        elif isinstance(each, Sequence):
+            for item in each.items:
+                add_schedule(item)
+
+    def add(each: Value) -> None:
+        if isinstance(each, Optimizer):
+            optimizers.append(each)
+        elif isinstance(each, Mapping):
+            held = each.items.get("optimizer")
+            if isinstance(held, Optimizer):
+                optimizers.append(held)
+            add_schedule(each.items.get("lr_scheduler"))
+
+    if isinstance(value, Sequence):
+        if len(value.items) == 2 and all(isinstance(each, Sequence) for each in value.items):
+            for each in _items(value.items[0]):
+                add(each)
+            add_schedule(value.items[1])
+        else:
+            for each in value.items:
+                add(each)
+    elif value is not None:
+        add(value)
+    return optimizers, schedules
+
+
+def _train(
+    run: Fit,
+    sources: list[Value],
+    optimizers: list[Optimizer],
+    schedules: list[tuple[Schedule, str | None]],
+    automatic: bool,
+) -> None:
+    epochs = run.trainer.arguments.get("max_epochs") or Unknown(("trainer", "max_epochs"), plain=True)
+    batches = Unknown(("trainer", "batches"), frozenset({"batches"}), plain=True)
+    run.all("on_fit_start")
+    run.all("on_train_start")
+    with run.loop("epoch", epochs) as epoch:
+        for epoch.turn in (1, 2):
+            run.all("on_train_epoch_start")
+            with run.loop("batch", batches) as inner:
+                for inner.turn in (1, 2):
+                    _step(run, sources, optimizers, schedules, automatic)
+            _validate(run)
+            run.all("on_train_epoch_end")
+            _step_schedules(run, schedules, "epoch", automatic)
+    run.all("on_train_end")
+    run.all("on_fit_end")
+
+
+def _step(
+    run: Fit,
+    sources: list[Value],
+    optimizers: list[Optimizer],
+    schedules: list[tuple[Schedule, str | None]],
+    automatic: bool,
+) -> None:
+    machine, node = run.machine, run.node
+    batch, index = batch_of(machine, sources, run.device, node), run.index()
+    run.all("on_train_batch_start", batch, index)
+    if automatic and optimizers:
+        _optimize(run, batch, index, optimizers)
+        _step_schedules(run, schedules, "step", automatic)
+    else:
+        result = run.own("training_step", batch, index, Constant(0)) or NONE
+        machine.emit(StepReturned(machine.where(node), run.module, result))
+        if automatic:
+            _backward(run, result)
+    run.all("on_train_batch_end", NONE, batch, index)
+
+
+def _backward(run: Fit, result: Value) -> None:
+    loss = result.items.get("loss") if isinstance(result, Mapping) else result
+    if isinstance(loss, Tensor):
+        tensors.backward(run.machine, loss, run.node, "lightning")
+
+
+def _optimize(run: Fit, batch: Value, index: Value, optimizers: list[Optimizer]) -> None:
+    machine, node, optimizer = run.machine, run.node, optimizers[0]
+
+    def act() -> Value:
+        result = run.own("training_step", batch, index, Constant(0)) or NONE
+        machine.emit(StepReturned(machine.where(node), run.module, result))
+        machine.emit(Cleared(machine.where(node), list(optimizer.parameters), optimizer, implicit=True))
+        _backward(run, result)
+        run.all("on_before_optimizer_step", optimizer)
+        return result
+
+    closure = machine.instance(Library("pl.loops.Closure"), "closure", node)
+    once = Closure(act)
+    closure.attributes["run"] = once
+    own = run.module.cls.find("optimizer_step") if isinstance(run.module.cls, Class) else None
+    custom = optim.lookup_step(optimizer)
+    if isinstance(own, Function):
+        epoch = Unknown(("counter", "epoch", machine.loops[0].turn if machine.loops else 0), _INDEX, plain=True)
+        hook(machine, run.module, "optimizer_step", [epoch, index, optimizer, closure], node)
+        machine.emit(ClosureDone(_at(machine, own), closure, own, once.called))
+    elif custom is not None:
+        call(machine, Bound(optimizer, custom), Arguments([closure]), node)
+        machine.emit(ClosureDone(_at(machine, custom), closure, custom, once.called))
+    else:
+        optim.step(machine, optimizer, closure, node, "lightning")
+    once.run(machine)
+
+
+def _at(machine: Machine, function: Function) -> Where:
+    """The place of a function of the program."""
+    outside, machine.file = machine.file, function.file
+    try:
+        return machine.where(function.node)
+    finally:
+        machine.file = outside
+
+
+def _step_schedules(run: Fit, schedules: list[tuple[Schedule, str | None]], interval: str, automatic: bool) -> None:
+    for schedule, every in schedules if automatic else []:
+        if every != interval:
+            continue
+        if run.has("lr_scheduler_step"):
+            run.own("lr_scheduler_step", schedule, Unknown(("metric",)))
+        else:
+            schedule.steps += 1
+            run.machine.emit(ScheduleStepped(run.machine.where(run.node), schedule, [], implicit=True))
+
+
+def _validate(run: Fit) -> None:
+    if run.has("validation_step"):
+        _evaluate(run, "validation", "val")
+
+
+def _evaluate(run: Fit, stage: str, phase: str) -> None:
+    machine = run.machine
+    machine.phases.append(phase)
+    machine.grad.append(False)
+    modes = [(each, each.training) for each in run.module.modules()]
+    for each, _ in modes:
+        each.training = False
+    try:
+        run.all(f"on_{stage}_start")
+        run.all(f"on_{stage}_epoch_start")
+        with run.loop("batch", Unknown(("trainer", stage, "batches"), frozenset({"batches"}), plain=True)) as loop:
+            for loop.turn in (1, 2):
+                batch, index = batch_of(machine, [], run.device, run.node), run.index()
+                run.all(f"on_{stage}_batch_start", batch, index)
+                result = run.own(f"{stage}_step", batch, index, Constant(0)) or NONE
+                run.all(f"on_{stage}_batch_end", result, batch, index)
+        run.all(f"on_{stage}_epoch_end")
+        run.all(f"on_{stage}_end")
+    finally:
+        for each, training in modes:
+            each.training = training
+        machine.grad.pop()
+        machine.phases.pop()
+
+
+def evaluate(machine: Machine, module: Module, trainer: Instance, _: list[Value], node: ast.AST) -> None:
+    """`trainer.validate`, `test` and `predict`."""
+    if not isinstance(module.cls, Class):
+        return
+    run = Fit(machine, module, trainer, node)
+    module.trainer = trainer
+    modules.move(module, run.device)
+    for stage, phase in (("validation", "val"), ("test", "test"), ("predict", "predict")):
+        if run.has(f"{stage}_step"):
+            name = node.func.attr if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else "test"
+            if name.startswith(phase[:3]):
+                _evaluate(run, stage, phase)
+    modules.move(module, "cpu")
+
+
+def _items(value: Value | None) -> list[Value]:
+    return value.items if isinstance(value, Sequence) else [value] if value is not None else []

@@ -1,0 +1,250 @@
+"""What Lightning gives a LightningModule and a Trainer: attributes and methods."""
+
+from __future__ import annotations
+
+import ast
+
+from lightlint.engine.arguments import Arguments
+from lightlint.engine.events import Clipped, Collective, Logged, MetricUsed
+from lightlint.engine.machine import Machine
+from lightlint.models import data, modules, objects, optim, tensors
+from lightlint.models.parallel import FIRST_NAMES, RANK_NAMES, rank_value, world_size
+from lightlint.models.registry import LIGHTNING, attributes, methods
+from lightlint.values.core import (
+    NONE,
+    Constant,
+    Library,
+    Mapping,
+    Sequence,
+    Unknown,
+    Value,
+    is_constant,
+)
+from lightlint.values.training import Instance, Loader, Module, Optimizer, tensors_in
+
+COLLECTIVE_METHODS = frozenset(
+    ["barrier", "broadcast", "reduce", "all_reduce", "all_gather", "reduce_boolean_decision"]
+)
+_HOOKS = frozenset(
+    [
+        "setup",
+        "teardown",
+        "configure_optimizers",
+        "training_step",
+        "validation_step",
+        "test_step",
+        "predict_step",
+        "configure_callbacks",
+        "lr_scheduler_step",
+        "configure_model",
+        "configure_sharded_model",
+        "prepare_data",
+        "train_dataloader",
+        "val_dataloader",
+        "test_dataloader",
+        "predict_dataloader",
+        "training_step_end",
+        "validation_step_end",
+        "test_step_end",
+        "training_epoch_end",
+        "validation_epoch_end",
+    ]
+)
+
+
+def _counter(machine: Machine, name: str) -> Unknown:
+    turns = tuple(loop.turn for loop in machine.loops)
+    return Unknown(("counter", name, turns), frozenset({"index", "count"}), plain=True)
+
+
+@attributes(LIGHTNING)
+def module_attribute(machine: Machine, module: Value, name: str, node: ast.AST) -> Value | None:
+    """An attribute that LightningModule gives."""
+    assert isinstance(module, Module)
+    if name == "trainer":
+        if module.trainer is None:
+            module.trainer = machine.instance(Library("pl.Trainer"), "trainer", node)
+            module.trainer.open_arguments = True
+        return module.trainer
+    if name == "hparams":
+        found = objects.namespace(machine, node, {})
+        module.attributes["hparams"] = found
+        return found
+    if name in ("current_epoch", "global_step"):
+        return _counter(machine, name)
+    if name in RANK_NAMES:
+        return rank_value(machine, name)
+    if name == "automatic_optimization":
+        return Constant(True)
+    if name in ("logger", "loggers", "fabric", "dtype", "example_input_array", "strict_loading"):
+        return Unknown(("of module", module.number, name), hint=name)
+    return None
+
+
+@methods(LIGHTNING)
+def module_method(machine: Machine, module: Value, name: str, given: Arguments, node: ast.AST) -> Value:
+    """A method of a LightningModule."""
+    assert isinstance(module, Module)
+    found = _own_method(machine, module, name, given, node)
+    return found if found is not None else modules.call_method(machine, module, name, given, node)
+
+
+def _own_method(machine: Machine, module: Module, name: str, given: Arguments, node: ast.AST) -> Value | None:
+    """A method that LightningModule gives; None for one that it does not."""
+    if name in ("log", "log_dict"):
+        return _log(machine, module, name, given, node)
+    if name == "save_hyperparameters":
+        return _save_hyperparameters(machine, module, node)
+    if name == "optimizers":
+        held = module.optimizers
+        if held is None:
+            return Unknown(hint="optimizers")
+        return held[0] if len(held) == 1 else Sequence(held)
+    if name == "lr_schedulers":
+        return (
+            module.schedules[0]
+            if len(module.schedules) == 1
+            else Sequence(module.schedules)
+            if module.schedules
+            else NONE
+        )
+    if name == "manual_backward":
+        tensors.backward(machine, given.get(0, "loss") or NONE, node, "manual_backward")
+        return NONE
+    if name == "all_gather":
+        machine.emit(Collective(machine.where(node), "self.all_gather", given.values()))
+        return tensors.derive(machine, node, *given.values())
+    if name in ("clip_gradients", "configure_gradient_clipping"):
+        optimizer = given.get(0, "optimizer")
+        held_parameters = optimizer.parameters if isinstance(optimizer, Optimizer) else []
+        machine.emit(Clipped(machine.where(node), held_parameters, not held_parameters))
+        return NONE
+    if name == "optimizer_step":
+        for value in given.values():
+            if isinstance(value, Instance) and value.kind == "closure":
+                optimizer = next((each for each in given.values() if isinstance(each, Optimizer)), None)
+                if optimizer is not None:
+                    optim.step(machine, optimizer, value, node, "lightning")
+                else:
+                    objects.call_object(machine, value, Arguments(), node)
+        return NONE
+    if name == "optimizer_zero_grad":
+        for value in given.values():
+            if isinstance(value, Optimizer):
+                optim.optimizer_method(machine, value, "zero_grad", Arguments(), node)
+        return NONE
+    if name in ("toggle_optimizer", "untoggle_optimizer", "print") or name in _HOOKS or name.startswith("on_"):
+        return NONE
+    return None
+
+
+def _log(machine: Machine, module: Module, name: str, given: Arguments, node: ast.AST) -> Value:
+    value = given.get(1, "value") if name == "log" else given.get(0, "dictionary")
+    for each in value.items.values() if isinstance(value, Mapping) else [value]:
+        if isinstance(each, Instance) and each.kind == "metric":
+            machine.emit(MetricUsed(machine.where(node), each, "log"))
+    key = given.get(0, "name") if name == "log" else None
+    machine.emit(Logged(machine.where(node), module, key, value, dict(given.keywords)))
+    if is_constant(given.keywords.get("sync_dist"), True):
+        machine.emit(Collective(machine.where(node), "self.log(sync_dist=True)", []))
+    return NONE
+
+
+def _save_hyperparameters(machine: Machine, module: Module, node: ast.AST) -> Value:
+    """The arguments of the `__init__` that runs, as names: a run may be given other numbers."""
+    frame = next((each for each in reversed(machine.calls) if each.function.name == "__init__"), None)
+    names: dict[str, Value] = {}
+    if frame is not None:
+        arguments = frame.function.node.args
+        for each in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)[1:]:
+            names[each.arg] = Unknown(("hyperparameter", module.number, each.arg), hint=each.arg)
+    module.attributes["hparams"] = objects.namespace(machine, node, names)
+    return NONE
+
+
+@attributes("trainer")
+def trainer_attribute(machine: Machine, trainer: Value, name: str, node: ast.AST) -> Value | None:
+    """An attribute of a Trainer; None for a method."""
+    assert isinstance(trainer, Instance)
+    if name in RANK_NAMES or name in FIRST_NAMES:
+        return rank_value(machine, name)
+    if name == "max_epochs":
+        return trainer.arguments.get("max_epochs") or Unknown(("trainer", "max_epochs"), plain=True)
+    if name == "estimated_stepping_batches":
+        factors = ((("trainer", "batches"), 1), (("trainer", "max_epochs"), 1))
+        return Unknown(("product", factors), plain=True, factors=factors)
+    if name == "num_training_batches":
+        return Unknown(("trainer", "batches"), frozenset({"batches"}), plain=True)
+    if name == "world_size":
+        return world_size()
+    if name == "log_dir":
+        machine.emit(Collective(machine.where(node), "trainer.log_dir", []))
+        return Unknown(("log_dir",), plain=True)
+    if name == "strategy":
+        return machine.instance(Library("pl.strategies.Strategy"), "strategy", node)
+    if name in ("lightning_module", "model"):
+        return trainer.attributes.get("#module") or Unknown()
+    if name == "is_last_batch":
+        turns = tuple(loop.turn for loop in machine.loops)
+        return Unknown(("last batch", turns), frozenset({"periodic"}), plain=True)
+    if name in ("current_epoch", "global_step"):
+        return _counter(machine, name)
+    if name == "sanity_checking":
+        return Constant(False)
+    if name in ("training", "validating", "testing", "predicting"):
+        return Constant((machine.phases[-1] or "train")[:4] == name[:4])
+    if name in (
+        "datamodule",
+        "logger",
+        "loggers",
+        "callback_metrics",
+        "checkpoint_callback",
+        "train_dataloader",
+        "val_dataloaders",
+        "callbacks",
+        "logged_metrics",
+    ):
+        return Unknown(("trainer", name), hint=name)
+    return None
+
+
+@methods("trainer")
+def trainer_method(machine: Machine, trainer: Value, name: str, given: Arguments, node: ast.AST) -> Value:
+    """A method of a Trainer."""
+    from lightlint.frameworks.fit import evaluate, fit
+
+    assert isinstance(trainer, Instance)
+    if name in ("fit", "validate", "test", "predict"):
+        module = given.get(0, "model")
+        if not isinstance(module, Module):
+            machine.escape(module)
+            return NONE
+        sources = [value for value in given.behind(1 if given.positional else 0).values() if value is not module]
+        (fit if name == "fit" else evaluate)(machine, module, trainer, sources, node)
+        return NONE
+    if name == "save_checkpoint" or name in COLLECTIVE_METHODS:
+        machine.emit(Collective(machine.where(node), f"trainer.{name}", given.values()))
+        return NONE
+    return Unknown()
+
+
+@methods("strategy")
+def strategy_method(machine: Machine, _: Value, name: str, given: Arguments, node: ast.AST) -> Value:
+    """A method of a strategy."""
+    if name in COLLECTIVE_METHODS:
+        machine.emit(Collective(machine.where(node), f"strategy.{name}", given.values()))
+        return given.positional[0] if given.positional else NONE
+    return Unknown()
+
+
+def batch_of(machine: Machine, sources: list[Value], device: str | None, node: ast.AST) -> Value:
+    """The batch that a Trainer hands to a step: on the device it trains on."""
+    loader = next((each for each in sources if isinstance(each, Loader)), None)
+    if loader is not None:
+        drawn = data.batch(machine, loader, node)
+        for tensor in tensors_in(drawn):
+            tensor.device = device
+        return drawn
+    made = machine.tensor(node)
+    made.role, made.device, made.leaf = "batch", device, False
+    return made

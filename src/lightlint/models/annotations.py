@@ -1,0 +1,111 @@
+"""What annotations say of values of which nothing else is known."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from lightlint.engine.machine import Machine
+from lightlint.models import modules
+from lightlint.models.kinds import kind_of, kind_of_class
+from lightlint.values.core import Class, Library, Unknown, Value
+from lightlint.values.training import Instance, Loader, Optimizer, Schedule, Tensor
+
+_PLAIN = ("builtins.int", "builtins.float", "builtins.str", "builtins.bool")
+
+
+def annotated(machine: Machine, value: Value, annotation: Value, name: str, node: ast.AST) -> Value:
+    """A value of which only its annotation is known; itself where that says nothing."""
+    if not isinstance(value, Unknown):
+        return value
+    if isinstance(annotation, Library):
+        if annotation.path in _PLAIN:
+            return Unknown(value.key, value.traits, hint=value.hint or name, plain=True)
+        found = of_library(machine, annotation.path, node)
+        return found if found is not None else value
+    if isinstance(annotation, Class):
+        return assumed(machine, annotation, node) or value
+    return value
+
+
+def of_library(machine: Machine, path: str, node: ast.AST) -> Value | None:
+    """Some object of a library's class, made out of sight."""
+    if path in ("torch.Tensor", "torch.FloatTensor", "torch.LongTensor"):
+        tensor = machine.tensor(node)
+        tensor.role, tensor.leaf = "batch", False
+        return tensor
+    kind = kind_of(path)
+    if kind == "module":
+        module = modules.opaque(machine, node, path)
+        module.assumed = True
+        modules.move(module, None)
+        return module
+    if kind == "optimizer":
+        optimizer = machine.new(Optimizer, Library(path), node)
+        optimizer.more = optimizer.assumed = True
+        return optimizer
+    if kind == "schedule":
+        schedule = machine.new(Schedule, Library(path), node)
+        schedule.assumed = True
+        return schedule
+    if kind == "loader":
+        loader = machine.new(Loader, Library(path), node)
+        loader.assumed = loader.open_arguments = True
+        return loader
+    if kind in ("trainer", "fabric", "accelerator", "scaler", "path", "data set", "sampler"):
+        found = machine.instance(Library(path), kind, node)
+        found.open_arguments = True
+        return found
+    return None
+
+
+def assumed(machine: Machine, cls: Class, node: ast.AST) -> Instance | None:
+    """Some instance of a class of the program: it is made with arguments of which nothing is known."""
+    from lightlint.engine.arguments import Arguments
+    from lightlint.engine.statements import Raised
+
+    if machine.entered[id(cls.node)] or kind_of_class(cls) == "unknown":
+        return None
+    machine.entered[id(cls.node)] += 1
+    before = len(machine.events)
+    try:
+        return machine.models.make(machine, cls, Arguments(), node)
+    except Raised:
+        return None
+    finally:
+        machine.entered[id(cls.node)] -= 1
+        del machine.events[before:]  # it was made somewhere else, before
+
+
+_BY_NAME: tuple[tuple[str, str], ...] = (
+    (r"optim|^opt(_\w)?$|_opt$", "torch.optim.Optimizer"),
+    (r"sched", "torch.optim.lr_scheduler.LRScheduler"),
+    (r"loader|^dl$|_dl$", "torch.utils.data.DataLoader"),
+    (r"crit|loss_f|loss_func|objective", "torch.nn.L1Loss"),
+    (
+        r"^(model|net|network|policy|module|encoder|decoder|generator|discriminator|backbone|teacher|student)$"
+        r"|_(model|net)$|^net_?[a-z]$|^model_",
+        "torch.nn.Module",
+    ),
+    (r"scaler", "torch.amp.GradScaler"),
+    (r"^(x|y|batch|inputs?|targets?|labels?|images?|data|xb|yb|src|tgt)$", "torch.Tensor"),
+    (r"^trainer$", "pl.Trainer"),
+    (r"^fabric$", "fabric.Fabric"),
+    (r"^accelerator$", "accelerate.Accelerator"),
+)
+
+
+def by_name(machine: Machine, name: str, node: ast.AST) -> Value:
+    """A value for a parameter that nobody gives one, by the parameter's name."""
+    from lightlint.models.parallel import FIRST_NAMES, RANK_NAMES, rank_value
+
+    if name in RANK_NAMES or name in FIRST_NAMES:
+        return rank_value(machine, name)
+    for pattern, path in _BY_NAME:
+        if re.search(pattern, name):
+            found = of_library(machine, path, node)
+            if found is not None:
+                if isinstance(found, Tensor):
+                    found.device = None
+                return found
+    return Unknown(("parameter", name), hint=name)

@@ -1,0 +1,413 @@
+"""Python's own functions."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Callable
+
+from lightlint.engine import operators
+from lightlint.engine.arguments import Arguments
+from lightlint.engine.calls import call
+from lightlint.engine.events import Written
+from lightlint.engine.expressions import key_of, listed, made
+from lightlint.engine.machine import Machine
+from lightlint.models import data, iterables, tensors
+from lightlint.values.core import (
+    NONE,
+    Bound,
+    Class,
+    Constant,
+    Function,
+    Library,
+    Mapping,
+    Sequence,
+    Unknown,
+    Value,
+    is_constant,
+    text_of,
+    traits_of,
+)
+from lightlint.values.training import Instance, Iterator, Loader, Module, Optimizer, Tensor
+
+Builtin = Callable[[Machine, Arguments, ast.AST], Value]
+
+
+def call_builtin(machine: Machine, name: str, given: Arguments, node: ast.AST) -> Value:
+    """A call of a built-in function."""
+    model = _BUILTINS.get(name)
+    if model is not None:
+        return model(machine, given, node)
+    if isinstance(getattr(builtins, name, None), type) and issubclass(getattr(builtins, name), BaseException):
+        return machine.instance(Library(f"builtins.{name}"), "exception", node)
+    if name in ("eval", "exec", "globals", "__import__"):
+        machine.unknown_calls += 1
+    return Unknown(None, traits_of(*given.values()))
+
+
+def _len(machine: Machine, given: Arguments, node: ast.AST) -> Value:
+    value = given.get(0, "")
+    if isinstance(value, (Sequence, Mapping)):
+        return Constant(len(value.items)) if not value.more else Unknown(("length", id(value)), plain=True)
+    if isinstance(value, Loader):
+        return data.length(value)
+    if isinstance(value, Iterator):
+        source = value.source
+        bound = getattr(source, "bound", None)
+        return bound if isinstance(bound, Value) else Unknown()
+    if isinstance(value, Module) and value.items is not None:
+        return Constant(len(value.items)) if not value.more_items else Unknown()
+    if isinstance(value, Instance):
+        own = value.cls.find("__len__") if isinstance(value.cls, Class) else None
+        if isinstance(own, Function) and value.kind not in ("data set", "sampler", "loader"):
+            return call(machine, Bound(value, own), Arguments(), node)
+        if value.kind in ("data set", "sampler"):
+            return data.sample_count(value)
+        if value.kind == "shape":
+            return Unknown()
+    if isinstance(value, Tensor):
+        return tensors.size(value, 0)
+    if isinstance(value, Constant) and isinstance(value.value, (str, bytes, tuple)):
+        return Constant(len(value.value))
+    if isinstance(value, Unknown) and value.key is not None:
+        hint = value.hint.lower()
+        trait = (
+            "batches"
+            if iterables.looks_like_loader(value)
+            else "samples"
+            if hint.endswith(("dataset", "_set", "_ds", "trainset", "testset"))
+            else ""
+        )
+        return Unknown(("length", value.key), frozenset({trait} if trait else ()), plain=True)
+    return Unknown(plain=True)
+
+
+def _iter(machine: Machine, given: Arguments, node: ast.AST) -> Value:
+    value = given.get(0, "") or NONE
+    if isinstance(value, Iterator) or len(given.positional) > 1:
+        return value
+    return iterables.iterator(machine, iterables.iterate(machine, value, node), node, "iterator")
+
+
+def _next(machine: Machine, given: Arguments, node: ast.AST) -> Value:
+    return iterables.following(machine, given.get(0, "") or NONE, given.get(1, ""), node)
+
+
+def _range(machine: Machine, given: Arguments, node: ast.AST) -> Value:
+    return iterables.range_of(machine, given.positional, node)
+
+
+def _enumerate(machine: Machine, given: Arguments, node: ast.AST) -> Value:
+    return iterables.enumerate_of(machine, given.get(0, "iterable") or NONE, node)
+
+
+def _zip(machine: Machine, given: Arguments, node: ast.AST) -> Value:
+    if given.star is not None:
+        machine.escape(given.star)
+        return Sequence([], more=True)
+    return iterables.zip_of(machine, given.positional, node)
+
+
+def _container(kind: str) -> Builtin:
+    def container(machine: Machine, given: Arguments, node: ast.AST) -> Value:
+        value = given.get(0, "")
+        if value is None:
+            return made(machine, Sequence([], kind), node)
+        items, known = listed(machine, value, node)
+        found = made(machine, Sequence(items, kind, more=not known), node)
+        if isinstance(value, Sequence) and value.kind == "parameters":
+            found.more = value.more
+        return found
+
+    return container
+
+
+def _reordered(machine: Machine, given: Arguments, node: ast.AST) -> Value:
+    value = given.get(0, "") or NONE
+    if isinstance(value, Sequence):
+        return made(machine, Sequence(value.items, "list", more=value.more), node)
+    items, known = listed(machine, value, node)
+    return made(machine, Sequence(items, "list", more=not known), node)
+
+
+def _dict(machine: Machine, given: Arguments, node: ast.AST) -> Value:
+    found = Mapping(dict(given.keywords.items()), more=given.double_star is not None)
+    value = given.get(0, "")
+    if isinstance(value, Mapping):
+        found = Mapping({**value.items, **found.items}, more=value.more or found.more, source=value.source)
+    elif value is not None:
+        rows, known = listed(machine, value, node)
+        found.more |= not known
+        for number, row in enumerate(rows):
+            if isinstance(row, Sequence) and len(row.items) == 2:
+                found.items[key_of(row.items[0], ("?", number))] = row.items[1]
+            else:
+                found.more = True
+    machine.clock += 1
+    found.made, found.depth = machine.clock, len(machine.loops)
+    return found
+
+
+def _number(name: str) -> Builtin:
+    python: Callable[..., object] = getattr(builtins, name)
+
+    def number(machine: Machine, given: Arguments, node: ast.AST) -> Value:
+        value = given.get(0, "")
+        if value is None:
+            return Constant(python()) if given.exact else Unknown(plain=True)
+        if isinstance(value, Tensor):
+            return tensors.number_in(value) if name != "str" else Unknown(plain=True)
+        if isinstance(value, Constant) and len(given.positional) == 1:
+            try:
+                return Constant(python(value.value), value.traits)
+            except Exception:
+                return Unknown(None, value.traits, plain=True)
+        if isinstance(value, Unknown) and name != "str" and name != "bool":
+            return Unknown(value.key, value.traits, hint=value.hint, plain=True, factors=value.factors)
+        if name == "bool":
+            known = machine.truth(value)
+            return Constant(known) if known is not None else Unknown(value.key, value.traits, plain=True)
+        return Unknown((name, value.key) if value.key is not None else None, value.traits, plain=True)
+
+    return number
+
+
+def _extreme(name: str) -> Builtin:
+    def extreme(machine: Machine, given: Arguments, node: ast.AST) -> Value:
+        values = given.positional
+        if len(values) > 1 and all(isinstance(each, Constant) for each in values):
+            try:
+                return Constant(getattr(builtins, name)(each.value for each in values if isinstance(each, Constant)))
+            except TypeError:
+                return Unknown()
+        if len(values) == 2:
+            for one, other in (values, values[::-1]):
+                if name == "max" and is_constant(one, 1, 0):
+                    return other
+        keys = tuple(each.key for each in values)
+        key = (name, *keys) if None not in keys else None
+        return Unknown(key, traits_of(*values) - {"index", "batch-mean", "summed"}, plain=True)
+
+    return extreme
+
+
+def _sum(machine: Machine, given: Arguments, node: ast.AST) -> Value:
+    value = given.get(0, "iterable")
+    if value is None:
+        return Unknown()
+    items, known = listed(machine, value, node)
+    total: Value | None = None
+    for item in items:
+        total = item if total is None else operators.binary(machine, "+", total, item, node)
+    if total is None:
+        return Constant(0) if known else Unknown(plain=True)
+    if isinstance(total, Constant) and not known:
+        return Unknown(None, total.traits, plain=True)
+    if isinstance(total, Unknown):
+        traits = total.traits | {"summed"}
+        if "batch-size" in traits and not known:
+            traits = traits - {"batch-size"} | {"samples"}
+        return Unknown(total.key if known else None, traits, plain=True)
+    return total
+
+
+def _any_all(name: str) -> Builtin:
+    def any_all(machine: Machine, given: Arguments, node: ast.AST) -> Value:
+        value = given.get(0, "iterable")
+        if isinstance(value, Sequence) and not value.more:
+            truths = [machine.truth(item) for item in value.items]
+            if None not in truths:
+                return Constant(getattr(builtins, name)(truths), traits_of(*value.items))
+        return Unknown(None, traits_of(*(value.items if isinstance(value, Sequence) else [])), plain=True)
+
+    return any_all
+
+
+def _isinstance(machine: Machine, given: Arguments, _: ast.AST) -> Value:
+    value, wanted = given.get(0, ""), given.get(1, "")
+    kinds = wanted.items if isinstance(wanted, Sequence) else [wanted] if wanted is not None else []
+    found = _is_instance(value, kinds)
+    if found is not None:
+        return Constant(found)
+    key = None if value is None or value.key is None else ("is instance", value.key, tuple(each.key for each in kinds))
+    return Unknown(key, plain=True)
+
+
+def _is_instance(value: Value | None, kinds: list[Value]) -> bool | None:
+    paths = [each.path for each in kinds if isinstance(each, Library)]
+    if isinstance(value, Instance):
+        lineage = value.cls.lineage() if isinstance(value.cls, Class) else [value.cls]
+        names = {each.last for each in lineage if isinstance(each, Library)}
+        if any(each in lineage for each in kinds) or any(path.rpartition(".")[2] in names for path in paths):
+            return True
+        if isinstance(value, Module) and "torch.nn.Module" in paths:
+            return True
+        if isinstance(value, Optimizer) and any(path.endswith("Optimizer") for path in paths):
+            return True
+        vague = value.kind in ("unknown", "namespace", "path", "iterator", "context") or getattr(value, "opaque", False)
+        if (
+            vague
+            or isinstance(value.cls, Library)
+            or not value.cls.sees_all()
+            or any(isinstance(k, Unknown) for k in kinds)
+        ):
+            return None
+        return False if not paths or all(path.startswith("builtins.") for path in paths) else None
+    if isinstance(value, Tensor):
+        if value.role == "batch" or len(paths) < len(kinds):
+            return None
+        return any(
+            path.rpartition(".")[2] in ("Tensor", "Parameter" if value.parameter else "Tensor") for path in paths
+        )
+    if len(paths) < len(kinds):
+        return None
+    if isinstance(value, Constant):
+        types = [getattr(builtins, path.rpartition(".")[2], None) for path in paths if path.startswith("builtins.")]
+        return any(isinstance(each, type) and isinstance(value.value, each) for each in types)
+    if isinstance(value, Sequence):
+        return f"builtins.{value.kind}" in paths or any("Sequence" in path or "Iterable" in path for path in paths)
+    if isinstance(value, Mapping):
+        return any(
+            path.rpartition(".")[2] in ("dict", "Mapping", "MutableMapping", "OrderedDict", "defaultdict")
+            for path in paths
+        )
+    return None
+
+
+def _getattr(machine: Machine, given: Arguments, node: ast.AST) -> Value:
+    value, name, default = given.get(0, ""), text_of(given.get(1, "")), given.get(2, "")
+    if value is None or name is None:
+        if value is not None and isinstance(value, Library):
+            return Unknown(None, hint=value.last)
+        machine.escape(value)
+        return Unknown()
+    if default is not None and isinstance(value, Instance) and isinstance(value.cls, Class) and value.cls.sees_all():
+        present = _has(value, name)
+        if present is False:
+            return default
+    return machine.models.attribute(machine, value, name, node)
+
+
+def _has(value: Instance, name: str) -> bool | None:
+    if name in value.attributes or (isinstance(value.cls, Class) and value.cls.find(name) is not None):
+        return True
+    if isinstance(value, Module) and name == "module" and not value.opaque:
+        return value.wraps is not None
+    if value.kind == "object" and isinstance(value.cls, Class) and value.cls.sees_all() and not value.escaped:
+        return False
+    return None
+
+
+def _hasattr(_: Machine, given: Arguments, __: ast.AST) -> Value:
+    value, name = given.get(0, ""), text_of(given.get(1, ""))
+    present = _has(value, name) if isinstance(value, Instance) and name is not None else None
+    if present is not None:
+        return Constant(present)
+    return Unknown(("has", value.key, name) if value is not None and value.key is not None else None, plain=True)
+
+
+def _setattr(machine: Machine, given: Arguments, node: ast.AST) -> Value:
+    value, name, new = given.get(0, ""), text_of(given.get(1, "")), given.get(2, "")
+    if value is not None and name is not None and new is not None:
+        machine.models.set_attribute(machine, value, name, new, node)
+    else:
+        machine.escape(value)
+        machine.escape(new)
+    return NONE
+
+
+def _map(machine: Machine, given: Arguments, node: ast.AST) -> Value:
+    if not given.positional:
+        return Unknown()
+    return iterables.mapped(machine, given.positional[0], given.positional[1:], node)
+
+
+def _filter(machine: Machine, given: Arguments, node: ast.AST) -> Value:
+    if len(given.positional) < 2:
+        return Unknown()
+    test, value = given.positional[:2]
+    items, known = listed(machine, value, node)
+    kept: list[Value] = []
+    for item in items:
+        verdict = item if is_constant(test, None) else call(machine, test, Arguments([item]), node)
+        outcome = machine.truth(verdict)
+        known &= outcome is not None
+        if outcome is not False:
+            kept.append(item)
+    return Sequence(kept, "generator", more=not known)
+
+
+def _open(machine: Machine, given: Arguments, node: ast.AST) -> Value:
+    mode = given.get(1, "mode")
+    if writes(mode):
+        machine.emit(Written(machine.where(node), "open", given.get(0, "file")))
+    return machine.instance(Library("io.File"), "file", node)
+
+
+def writes(mode: Value | None) -> bool:
+    """Whether a file opened in a mode is surely written anew or appended to."""
+    text = text_of(mode)
+    return text is not None and text[:1] in ("w", "a", "x")
+
+
+def _type(_: Machine, given: Arguments, __: ast.AST) -> Value:
+    value = given.get(0, "")
+    return value.cls if isinstance(value, Instance) else Unknown()
+
+
+def _vars(machine: Machine, given: Arguments, _: ast.AST) -> Value:
+    value = given.get(0, "")
+    if isinstance(value, Instance) and value.kind == "namespace":
+        return value
+    machine.escape(value)
+    return Mapping(more=True)
+
+
+def _exit(machine: Machine, _: Arguments, __: ast.AST) -> Value:
+    from lightlint.engine.statements import Raised
+
+    raise Raised(Library("builtins.SystemExit"))
+
+
+def _nothing(_: Machine, __: Arguments, ___: ast.AST) -> Value:
+    return NONE
+
+
+_BUILTINS: dict[str, Builtin] = {
+    "len": _len,
+    "iter": _iter,
+    "next": _next,
+    "range": _range,
+    "enumerate": _enumerate,
+    "zip": _zip,
+    "list": _container("list"),
+    "tuple": _container("tuple"),
+    "set": _container("set"),
+    "frozenset": _container("set"),
+    "sorted": _reordered,
+    "reversed": _reordered,
+    "dict": _dict,
+    "int": _number("int"),
+    "float": _number("float"),
+    "round": _number("round"),
+    "abs": _number("abs"),
+    "bool": _number("bool"),
+    "str": _number("str"),
+    "max": _extreme("max"),
+    "min": _extreme("min"),
+    "sum": _sum,
+    "any": _any_all("any"),
+    "all": _any_all("all"),
+    "isinstance": _isinstance,
+    "getattr": _getattr,
+    "hasattr": _hasattr,
+    "setattr": _setattr,
+    "map": _map,
+    "filter": _filter,
+    "open": _open,
+    "type": _type,
+    "vars": _vars,
+    "print": _nothing,
+    "exit": _exit,
+    "quit": _exit,
+}

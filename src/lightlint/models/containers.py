@@ -1,0 +1,170 @@
+"""Methods of lists, dicts and texts."""
+
+from __future__ import annotations
+
+import ast
+
+from lightlint.engine.arguments import Arguments
+from lightlint.engine.events import Appended, Emptied
+from lightlint.engine.expressions import listed
+from lightlint.engine.machine import Machine
+from lightlint.values.core import (
+    NONE,
+    Constant,
+    Mapping,
+    Sequence,
+    Unknown,
+    Value,
+    number_of,
+    traits_of,
+)
+from lightlint.values.training import tensors_in
+
+_MOST_ITEMS = 40
+
+
+def sequence_method(machine: Machine, value: Sequence, name: str, given: Arguments, node: ast.AST) -> Value:
+    """A method of a list, set or deque."""
+    first = given.positional[0] if given.positional else None
+    if name in ("append", "appendleft", "add") and first is not None:
+        consumed = any(graph.consumed for item in value.items[-3:] for t in tensors_in(item) for graph in t.graph)
+        machine.emit(Appended(machine.where(node), value, first, consumed))
+        if len(value.items) < _MOST_ITEMS:
+            value.items.append(first)
+        else:
+            value.more = True
+        return NONE
+    if name in ("extend", "update") and first is not None:
+        items, known = listed(machine, first, node)
+        value.items += items[: max(0, _MOST_ITEMS - len(value.items))]
+        value.more |= not known
+        return NONE
+    if name == "clear":
+        value.items.clear()
+        value.more = False
+        machine.emit(Emptied(machine.where(node), value))
+        return NONE
+    if name in ("pop", "popleft"):
+        if not value.items or value.more:
+            return value.items[-1] if value.items else Unknown()
+        index = number_of(first) if first is not None else (-1 if name == "pop" else 0)
+        if index is None or not -len(value.items) <= index < len(value.items):
+            return Unknown()
+        return value.items.pop(int(index))
+    if name == "insert" and len(given.positional) > 1:
+        index = number_of(first)
+        value.items.insert(int(index) if index is not None else 0, given.positional[1])
+        return NONE
+    if name == "copy":
+        return Sequence(value.items, value.kind, more=value.more)
+    if name == "remove":
+        value.more = True
+        return NONE
+    if name in ("sort", "reverse"):
+        return NONE
+    if name in ("index", "count"):
+        return Unknown(plain=True)
+    return Unknown()
+
+
+def mapping_method(machine: Machine, value: Mapping, name: str, given: Arguments, node: ast.AST) -> Value:
+    """A method of a dict."""
+    if name in ("items", "values", "keys"):
+        return _view(value, name)
+    if name in ("get", "pop", "setdefault"):
+        return _entry(value, name, given)
+    if name == "update":
+        change = given.get(0, "")
+        if isinstance(change, Mapping):
+            value.items.update(change.items)
+            value.more |= change.more
+        elif change is not None:
+            value.more = True
+        value.items.update(given.keywords)
+        return NONE
+    if name == "copy":
+        copied = Mapping(value.items, more=value.more, source=value.source)
+        copied.made, copied.depth = value.made, value.depth
+        return copied
+    if name == "clear":
+        value.items.clear()
+        value.more = False
+        machine.emit(Emptied(machine.where(node), value))
+        return NONE
+    return Unknown()
+
+
+def _view(value: Mapping, name: str) -> Sequence:
+    keys: list[Value] = [
+        Constant(key) if isinstance(key, (str, int, float, bool)) else Unknown(key, plain=True) for key in value.items
+    ]
+    if name == "keys":
+        return Sequence(keys, more=value.more)
+    if name == "values":
+        return Sequence(value.items.values(), more=value.more)
+    rows = [Sequence([key, item], "tuple") for key, item in zip(keys, value.items.values(), strict=True)]
+    return Sequence(rows, more=value.more)
+
+
+def _entry(value: Mapping, name: str, given: Arguments) -> Value:
+    key, default = given.get(0, "key"), given.get(1, "default") or NONE
+    if not isinstance(key, Constant):
+        return Unknown()
+    try:
+        found = value.items.get(key.value)
+    except TypeError:
+        return Unknown()
+    if found is not None:
+        if name == "pop":
+            del value.items[key.value]
+        return found
+    if value.more:
+        return Unknown(("entry", key.value) if isinstance(key.value, str) else None)
+    if name == "setdefault":
+        value.items[key.value] = default
+    return default
+
+
+_TEXT = frozenset(
+    [
+        "startswith",
+        "endswith",
+        "lower",
+        "upper",
+        "strip",
+        "lstrip",
+        "rstrip",
+        "split",
+        "replace",
+        "format",
+        "join",
+        "title",
+        "capitalize",
+    ]
+)
+
+
+def constant_method(machine: Machine, value: Constant, name: str, given: Arguments, node: ast.AST) -> Value:
+    """A method of a text or number."""
+    if not isinstance(value.value, str):
+        return Unknown(None, value.traits, plain=True)
+    if name == "join" and given.positional and isinstance(given.positional[0], Sequence):
+        parts = given.positional[0]
+        if not parts.more and all(isinstance(each, Constant) and isinstance(each.value, str) for each in parts.items):
+            return Constant(value.value.join(each.value for each in parts.items if isinstance(each, Constant)))
+        return Unknown(None, traits_of(*parts.items), plain=True)
+    values = [*given.positional, *given.keywords.values()]
+    if name in _TEXT and given.exact and all(isinstance(each, Constant) for each in values):
+        try:
+            result = getattr(value.value, name)(
+                *[each.value for each in given.positional if isinstance(each, Constant)],
+                **{key: each.value for key, each in given.keywords.items() if isinstance(each, Constant)},
+            )
+        except Exception:
+            return Unknown()
+        if isinstance(result, list):
+            return Sequence([Constant(each) for each in result])
+        return Constant(result, traits_of(value, *values)) if len(str(result)) < 10_000 else Unknown(plain=True)
+    keys = tuple(each.key for each in values)
+    key = ("text", value.value, name, *keys) if None not in keys else None
+    return Unknown(key, traits_of(value, *values), plain=name in _TEXT)

@@ -1,0 +1,172 @@
+"""Data: loaders, data sets, samplers and what they draw; metrics."""
+
+from __future__ import annotations
+
+import ast
+
+from lightlint.engine.arguments import Arguments
+from lightlint.engine.calls import call
+from lightlint.engine.events import BatchDrawn, EpochSet, LoaderMade, MetricUsed, WorkerAsked
+from lightlint.engine.machine import Machine
+from lightlint.models import tensors
+from lightlint.models.registry import function, methods
+from lightlint.values.core import (
+    NONE,
+    Bound,
+    Class,
+    Function,
+    Library,
+    Sequence,
+    Unknown,
+    Value,
+    is_constant,
+)
+from lightlint.values.training import Instance, Loader, Tensor
+
+LOADER_PARAMETERS = [
+    "dataset",
+    "batch_size",
+    "shuffle",
+    "sampler",
+    "batch_sampler",
+    "num_workers",
+    "collate_fn",
+    "pin_memory",
+    "drop_last",
+    "timeout",
+    "worker_init_fn",
+    "multiprocessing_context",
+    "generator",
+    "prefetch_factor",
+    "persistent_workers",
+    "pin_memory_device",
+]
+
+
+def set_up_loader(machine: Machine, loader: Loader, given: Arguments, node: ast.AST) -> None:
+    """What `DataLoader(...)` does."""
+    loader.arguments = dict(zip(LOADER_PARAMETERS, given.positional, strict=False)) | given.keywords
+    loader.open_arguments = not given.exact
+    loader.data = loader.arguments.get("dataset")
+    sampler = loader.arguments.get("sampler")
+    loader.sampler = None if is_constant(sampler, None) else sampler
+    machine.emit(LoaderMade(machine.where(node), loader))
+
+
+def length(loader: Instance) -> Unknown:
+    """`len(loader)`: how many batches."""
+    return Unknown(("length", loader.number), frozenset({"batches"}), plain=True)
+
+
+def sample_count(data: Instance) -> Unknown:
+    """`len(data set)`."""
+    base = data.arguments.get("dataset")
+    key = ("length", data.number)
+    if data.name in ("DistributedSampler", "RandomSampler", "SequentialSampler") and isinstance(base, Instance):
+        key = ("sampled", base.number)
+    return Unknown(key, frozenset({"samples"}), plain=True)
+
+
+def batch(machine: Machine, loader: Loader, node: ast.AST) -> Value:
+    """One batch: a tuple of tensors where the data set is a TensorDataset, else a tensor that stands for what comes."""
+    machine.emit(BatchDrawn(machine.where(node), loader))
+    data = loader.data
+    held = data.arguments.get("tensors") if isinstance(data, Instance) else None
+    plain = isinstance(held, Sequence) and "collate_fn" not in loader.arguments and not held.more
+    if plain and isinstance(held, Sequence):
+        rows: list[Value] = []
+        for index in range(len(held.items)):
+            tensor = _batch_tensor(machine, loader.device or "cpu", node)
+            tensor.part = index
+            rows.append(tensor)
+        return Sequence(rows, "tuple")
+    return _batch_tensor(machine, loader.device, node)
+
+
+def _batch_tensor(machine: Machine, device: str | None, node: ast.AST) -> Tensor:
+    made = machine.tensor(node)
+    made.role, made.device, made.leaf = "batch", device, False
+    return made
+
+
+def set_up_data(data: Instance, last: str, given: Arguments) -> None:
+    """What the `__init__` of a data set of a library does."""
+    if last == "TensorDataset":
+        data.arguments["tensors"] = Sequence(given.positional, "tuple", more=given.star is not None)
+    elif given.positional or given.keywords:
+        base = given.get(0, "dataset")
+        if base is not None:
+            data.arguments["dataset"] = base
+        if isinstance(base, Instance) and "tensors" in base.arguments:
+            data.arguments["tensors"] = base.arguments["tensors"]
+
+
+def set_up_sampler(sampler: Instance, given: Arguments) -> None:
+    """What the `__init__` of a sampler does."""
+    names = ["dataset", "num_replicas", "rank", "shuffle", "seed", "drop_last"]
+    sampler.arguments = dict(zip(names, given.positional, strict=False)) | given.keywords
+    sampler.open_arguments = not given.exact
+
+
+@function("torch.utils.data.random_split")
+def random_split(machine: Machine, given: Arguments, node: ast.AST) -> Value:
+    """Subsets of a data set: as many as lengths are known, two where they are not."""
+    lengths = given.get(1, "lengths")
+    known = isinstance(lengths, Sequence) and not lengths.more
+    count = len(lengths.items) if isinstance(lengths, Sequence) and known else 2
+    base = given.get(0, "dataset")
+    subsets: list[Value] = []
+    for _ in range(count):
+        subset = machine.instance(Library("torch.utils.data.Subset"), "data set", node)
+        set_up_data(subset, "Subset", Arguments([base] if base is not None else []))
+        subsets.append(subset)
+    return Sequence(subsets, more=not known)
+
+
+@function("torch.utils.data.get_worker_info", "torch.get_worker_info", "torch.utils.data._utils.worker.get_worker_info")
+def worker_info(machine: Machine, _: Arguments, node: ast.AST) -> Value:
+    """`get_worker_info()`."""
+    machine.emit(WorkerAsked(machine.where(node)))
+    return Unknown(("worker",), hint="worker_info")
+
+
+@methods("loader", "data set", "sampler", "data module")
+def data_method(machine: Machine, value: Value, name: str, given: Arguments, node: ast.AST) -> Value:
+    """A method of a loader, data set or sampler of a library."""
+    assert isinstance(value, Instance)
+    if name == "set_epoch":
+        machine.emit(EpochSet(machine.where(node), value))
+        return NONE
+    if name == "__len__":
+        return length(value) if value.kind == "loader" else sample_count(value)
+    if name == "__iter__":
+        return value
+    if name == "__getitem__":
+        return sample(machine, value, node)
+    return NONE if value.kind == "data module" else Unknown()
+
+
+def sample(machine: Machine, data: Instance, node: ast.AST) -> Value:
+    """One sample, as training sees it outside of a loader."""
+    own = data.cls.find("__getitem__") if isinstance(data.cls, Class) else None
+    if isinstance(own, Function) and not machine.entered[id(own.node)]:
+        return call(machine, Bound(data, own), Arguments([Unknown(("index",), plain=True)]), node)
+    return Unknown()
+
+
+@methods("metric")
+def metric_method(machine: Machine, metric: Value, name: str, _: Arguments, node: ast.AST) -> Value:
+    """A method of a torchmetrics metric."""
+    assert isinstance(metric, Instance)
+    if name in ("to", "cuda", "cpu"):
+        return metric
+    if name == "clone":
+        return machine.instance(metric.cls, "metric", node)
+    if name in ("update", "forward", "__call__", "compute", "reset"):
+        operation = "forward" if name == "__call__" else name
+        machine.emit(MetricUsed(machine.where(node), metric, operation))
+        if name in ("compute", "forward", "__call__"):
+            value = tensors.derive(machine, node)
+            value.metric = metric
+            return value
+    return NONE

@@ -1,0 +1,272 @@
+"""Functions of torch and of the libraries around it."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from lightlint.engine.arguments import Arguments
+from lightlint.engine.calls import call_flag, call_unknown
+from lightlint.engine.events import Differentiated, Written
+from lightlint.engine.machine import Machine
+from lightlint.models import modules, objects, tensors
+from lightlint.models.kinds import kind_of
+from lightlint.models.registry import FUNCTIONS, function
+from lightlint.models.tables import ACTIVATIONS, DTYPES, FACTORIES, HARMLESS, LOSSES
+from lightlint.values.core import (
+    FALSE,
+    NONE,
+    TRUE,
+    Constant,
+    Function,
+    Library,
+    Mapping,
+    Sequence,
+    Unknown,
+    Value,
+    is_constant,
+    traits_of,
+)
+from lightlint.values.training import Module, Tensor, tensors_in
+
+_PRETRAINED = re.compile(
+    r"^(torchvision\.models\.|timm\.create_model|torch\.hub\.load$|segmentation_models_pytorch\.|monai\.networks\.)"
+)
+_TRANSFORMER = re.compile(r"Model|Bert|GPT|ViT|T5|Llama|Whisper|Wav2Vec|CLIP|Swin|DistilBert|Roberta")
+_GRAD_MODES = frozenset(["no_grad", "inference_mode", "enable_grad", "set_grad_enabled"])
+
+
+def call_library(machine: Machine, library: Library, given: Arguments, node: ast.AST) -> Value:
+    """A call of a library's function or class."""
+    path = library.path
+    model = FUNCTIONS.get(path)
+    if model is not None:
+        return model(machine, given, node)
+    root, last = path.partition(".")[0], path.rpartition(".")[2]
+    if root == "builtins":
+        from lightlint.models.builtins import call_builtin
+
+        return call_builtin(machine, last, given, node)
+    owner = path.rpartition(".")[0]
+    if given.positional and kind_of(owner) and owner.rpartition(".")[2][:1].isupper():  # Base.method(self, ...)
+        return objects.call_library_method(machine, given.positional[0], last, given.behind(1), node)
+    if kind_of(path) is not None:
+        return objects.make_library(machine, library, given, node)
+    if root == "torch":
+        return _torch(machine, path, last, given, node)
+    if _PRETRAINED.match(path) or (
+        root == "transformers" and last in ("from_pretrained", "from_config") and _TRANSFORMER.search(path)
+    ):
+        return _pretrained(machine, path, last, node)
+    if root not in HARMLESS:
+        return call_unknown(machine, library, given, node)
+    kept = traits_of(*given.values())
+    return Unknown(None, frozenset(kept & {"rank"}) if root == "numpy" else kept, hint=last)
+
+
+def _pretrained(machine: Machine, path: str, last: str, node: ast.AST) -> Module:
+    made = modules.opaque(machine, node, path)
+    if last == "from_pretrained":
+        made.training = False
+    return made
+
+
+def _torch(machine: Machine, path: str, last: str, given: Arguments, node: ast.AST) -> Value:
+    if last in _GRAD_MODES:
+        return _grad_mode(machine, path, last, given, node)
+    if last in ACTIVATIONS:
+        return tensors.activated(machine, last, given.get(0, "input"), node)
+    if last in LOSSES and path.startswith("torch.nn.functional."):
+        return tensors.loss(machine, last, given, node)
+    if path.startswith(
+        ("torch.nn.init.", "torch.backends.", "torch.cuda.", "torch.mps.", "torch.random.", "torch.optim.swa_utils")
+    ):
+        return given.positional[0] if path.startswith("torch.nn.init.") and given.positional else Unknown()
+    if path.startswith(("torch.distributed.", "torch.multiprocessing.", "torch.ao.", "torch.quantization.")):
+        for value in given.values():
+            machine.escape(value)
+        return Unknown()
+    if last in FACTORIES and path.count(".") <= 2:
+        return _factory(machine, last, given, node)
+    if last.endswith("_like"):
+        made = machine.tensor(node)
+        first = given.get(0, "input")
+        made.device = (
+            tensors.device_of(given.keywords["device"])
+            if "device" in given.keywords
+            else getattr(first, "device", None)
+        )
+        return made
+    if path.count(".") == 1 or path.startswith(
+        ("torch.nn.functional.", "torch.special.", "torch.linalg.", "torch.fft.", "torch.nn.utils.rnn.")
+    ):
+        return tensors.computed(machine, last, given, node)
+    if path.startswith(("torch.func.", "torch.autograd.", "torch.utils.checkpoint")):
+        return tensors.derive(machine, node, *given.values())
+    return Unknown(hint=last)
+
+
+def _grad_mode(machine: Machine, path: str, last: str, given: Arguments, node: ast.AST) -> Value:
+    first = given.get(0, "mode")
+    if isinstance(first, Function):
+        first.flags.add("enable_grad" if last == "enable_grad" else "no_grad")
+        return first
+    context = machine.instance(Library(path), "grad mode", node)
+    if last == "inference_mode" and is_constant(first, False):
+        context.cls = Library("torch.enable_grad")
+    if last == "set_grad_enabled":
+        context.attributes["before"] = Constant(machine.grad[-1])
+        machine.grad[-1] = machine.decide(first or Unknown(), node)
+    return context
+
+
+def _factory(machine: Machine, last: str, given: Arguments, node: ast.AST) -> Tensor:
+    device = machine.default_device
+    written = given.keywords.get("device")
+    if written is not None:
+        device = "cpu" if is_constant(written, None) else tensors.device_of(written)
+    first = given.get(0, "data")
+    made = machine.tensor(node)
+    made.device, made.origin, made.sure_device = device, made.site, True
+    made.requires_grad = call_flag(given, "requires_grad")
+    if made.requires_grad:
+        made.parameters = frozenset([made])
+    if last in ("tensor", "as_tensor", "scalar_tensor", "Tensor"):
+        plain = isinstance(first, (Constant, Unknown)) and (isinstance(first, Constant) or first.plain)
+        made.scalar = plain and last != "Tensor"
+        if written is None and not plain and not isinstance(first, Sequence):
+            made.device = first.device if isinstance(first, Tensor) else None
+    if tensors_in(first) and written is None and last not in ("from_numpy", "randperm"):
+        made.device = None
+    if (
+        last in ("zeros", "ones", "rand", "randn", "empty")
+        and isinstance(first, Sequence)
+        and not first.items
+        and not first.more
+    ):
+        made.scalar = True
+    if "out" in given.keywords or not given.exact:
+        made.device = None
+    return made
+
+
+@function("torch.nn.Parameter", "torch.nn.parameter.Parameter")
+def _parameter(machine: Machine, given: Arguments, node: ast.AST) -> Value:
+    made = modules.parameter(machine, None, node)
+    first = given.get(0, "data")
+    made.device = first.device if isinstance(first, Tensor) else "cpu"
+    made.requires_grad = not is_constant(given.get(1, "requires_grad"), False)
+    return made
+
+
+@function("torch.autograd.grad")
+def _autograd_grad(machine: Machine, given: Arguments, node: ast.AST) -> Value:
+    outputs = given.get(0, "outputs")
+    keep = call_flag(given, "create_graph") or call_flag(given, "retain_graph")
+    reached: dict[int, Tensor] = {}
+    for tensor in tensors_in(outputs):
+        for graph in tensor.graph:
+            graph.used = True
+            graph.consumed += 0 if keep else 1
+        reached.update({each.made: each for each in tensor.parameters})
+    machine.emit(Differentiated(machine.where(node), [*reached.values()]))
+    return Sequence([tensors.derive(machine, node, outputs)], "tuple", more=True)
+
+
+@function("torch.autograd.backward")
+def _autograd_backward(machine: Machine, given: Arguments, node: ast.AST) -> Value:
+    keep = call_flag(given, "create_graph") or call_flag(given, "retain_graph")
+    tensors.backward(machine, given.get(0, "tensors") or NONE, node, "backward", keep=keep)
+    return NONE
+
+
+@function("torch.cuda.is_available", "torch.accelerator.is_available")
+def _cuda(_: Machine, __: Arguments, ___: ast.AST) -> Value:
+    return TRUE
+
+
+@function(
+    "torch.backends.mps.is_available",
+    "torch.xpu.is_available",
+    "torch.jit.is_scripting",
+    "torch.jit.is_tracing",
+    "torch.compiler.is_compiling",
+)
+def _never(_: Machine, __: Arguments, ___: ast.AST) -> Value:
+    return FALSE
+
+
+@function("torch.cuda.device_count")
+def _device_count(_: Machine, __: Arguments, ___: ast.AST) -> Value:
+    return Unknown(("device count",), plain=True)
+
+
+@function("torch.device")
+def _device(_: Machine, given: Arguments, __: ast.AST) -> Value:
+    first = given.get(0, "type") or given.get(0, "device")
+    if isinstance(first, Constant):
+        return first
+    return Unknown(first.key, first.traits, hint="device", plain=True) if first is not None else Unknown(hint="device")
+
+
+@function("torch.set_default_device", "torch.set_default_tensor_type")
+def _default_device(machine: Machine, given: Arguments, node: ast.AST) -> Value:
+    machine.default_device = tensors.device_of(given.get(0, "device"))
+    return NONE
+
+
+@function("torch.load")
+def _load(_: Machine, __: Arguments, ___: ast.AST) -> Value:
+    return Mapping(more=True)
+
+
+@function("torch.save")
+def _save(machine: Machine, given: Arguments, node: ast.AST) -> Value:
+    machine.emit(Written(machine.where(node), "torch.save", given.get(1, "f")))
+    return NONE
+
+
+@function("numpy.save", "numpy.savez", "numpy.savetxt", "torch.jit.save", "cv2.imwrite", "torchvision.utils.save_image")
+def _save_elsewhere(machine: Machine, given: Arguments, node: ast.AST) -> Value:
+    position = 1 if isinstance(given.get(0, ""), (Tensor, Module)) else 0
+    path = given.get(position, "fp") or given.get(position, "f")
+    machine.emit(Written(machine.where(node), "save", path))
+    return NONE
+
+
+@function(
+    "torch.compile",
+    "torch.jit.script",
+    "torch.jit.trace",
+    "torch.nn.SyncBatchNorm.convert_sync_batchnorm",
+    "torch.jit.optimize_for_inference",
+)
+def _same(_: Machine, given: Arguments, __: ast.AST) -> Value:
+    return given.positional[0] if given.positional else given.keywords.get("model") or Unknown()
+
+
+@function(
+    "torch.manual_seed",
+    "torch.set_float32_matmul_precision",
+    "torch.use_deterministic_algorithms",
+    "torch.set_default_dtype",
+)
+def _nothing(_: Machine, __: Arguments, ___: ast.AST) -> Value:
+    return NONE
+
+
+def library_attribute(machine: Machine, library: Library, name: str) -> Value:
+    """An attribute of a library's module, class or constant."""
+    from lightlint.engine.imports import canonical
+    from lightlint.models.parallel import rank_value
+
+    path = canonical(f"{library.path}.{name}")
+    if DTYPES.match(path):
+        return Constant(path)
+    if name == "rank" and library.path.endswith("rank_zero_only"):
+        return rank_value(machine, "rank")
+    if path in ("sys.argv", "sys.platform", "sys.version_info", "os.name"):
+        return Unknown(("of", path), hint=name)
+    if path in ("math.pi", "math.inf", "math.e", "numpy.inf", "numpy.pi", "math.nan", "numpy.nan"):
+        return Unknown(("constant", path), plain=True)
+    return Library(path)

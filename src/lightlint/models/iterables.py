@@ -1,0 +1,280 @@
+"""How values are gone over."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from collections.abc import Sequence as Items
+
+from lightlint.engine.arguments import Arguments
+from lightlint.engine.calls import call
+from lightlint.engine.frames import Iteration
+from lightlint.engine.generators import Frame, iteration_of
+from lightlint.engine.machine import Machine
+from lightlint.models import data, tensors
+from lightlint.models.tables import ROUND_ROBIN
+from lightlint.values.core import (
+    NONE,
+    Bound,
+    Class,
+    Constant,
+    Function,
+    Library,
+    Mapping,
+    Sequence,
+    Unknown,
+    Value,
+    number_of,
+)
+from lightlint.values.training import Instance, Iterator, Loader, Module, Tensor
+
+_MOST_KNOWN = 20
+INDEX, COUNT = frozenset({"index"}), frozenset({"index", "count"})
+
+
+def known(items: Items[Value], over: Value | None = None) -> Iteration:
+    """Each of some items in turn, and no others."""
+    rows = list(items)
+    return Iteration(
+        lambda turn: rows[turn] if turn < len(rows) else None, "known", len(rows), True, Constant(len(rows)), over
+    )
+
+
+def unknown_turns(
+    pull: Callable[[int], Value], kind: str, bound: Value | None = None, over: Value | None = None
+) -> Iteration:
+    """An unknown number of turns."""
+    return Iteration(lambda turn: pull(turn) if turn < ROUND_ROBIN else None, kind, ROUND_ROBIN, False, bound, over)
+
+
+def iterate(machine: Machine, value: Value, node: ast.AST) -> Iteration:
+    """How a value is gone over."""
+    if isinstance(value, Sequence):
+        return _sequence(value)
+    if isinstance(value, Mapping):
+        keys = [_key(key) for key in value.items]
+        return known(keys, value) if not value.more else _open(keys, value)
+    if isinstance(value, Iterator):
+        source = value.source
+        return iteration_of(machine, source) if isinstance(source, Frame) else source
+    if isinstance(value, Loader):
+        return unknown_turns(lambda _: data.batch(machine, value, node), "batch", data.length(value), value)
+    if isinstance(value, Module) and value.items is not None:
+        items = [*value.items.values()] if isinstance(value.items, dict) else value.items
+        return known(items, value) if not value.more_items else _open(items, value)
+    if isinstance(value, Instance):
+        return _object(machine, value, node)
+    if isinstance(value, Tensor):
+        return unknown_turns(
+            lambda turn: tensors.part(machine, value, turn, node), "elements", tensors.size(value, 0), value
+        )
+    if isinstance(value, Constant) and isinstance(value.value, str) and len(value.value) <= _MOST_KNOWN:
+        return known([Constant(each) for each in value.value], value)
+    if isinstance(value, Bound):
+        return known([])
+    return _unknown(machine, value)
+
+
+def _key(key: object) -> Value:
+    return Constant(key) if isinstance(key, (str, int, float, bool, bytes, type(None))) else Unknown(key, plain=True)
+
+
+def _sequence(value: Sequence) -> Iteration:
+    if not value.more and len(value.items) <= _MOST_KNOWN:
+        return known(value.items, value)
+    return _open(value.items, value)
+
+
+def _open(items: Items[Value], over: Value) -> Iteration:
+    """Something that may hold more than is known of it: the turns of what is known."""
+    rows = list(items)[:_MOST_KNOWN] or [Unknown()]
+    bound = Unknown(("length", over.key) if over.key is not None else None, plain=True)
+    return Iteration(lambda turn: rows[turn] if turn < len(rows) else None, "elements", len(rows), False, bound, over)
+
+
+def _object(machine: Machine, value: Instance, node: ast.AST) -> Iteration:
+    if value.kind == "shape":
+        tensor = value.attributes["tensor"]
+        assert isinstance(tensor, Tensor)
+        return unknown_turns(lambda turn: tensors.size(tensor, turn), "elements")
+    own = value.cls.find("__iter__") if isinstance(value.cls, Class) else None
+    if isinstance(own, Function):
+        result = call(machine, Bound(value, own), Arguments(), node)
+        if result is not value:
+            return iterate(machine, result, node)
+        following = value.cls.find("__next__") if isinstance(value.cls, Class) else None
+        if isinstance(following, Function):
+            return unknown_turns(
+                lambda _: call(machine, Bound(value, following), Arguments(), node), "elements", None, value
+            )
+    if value.kind == "data set":
+        return unknown_turns(lambda _: data.sample(machine, value, node), "elements", data.sample_count(value), value)
+    machine.escape(value)
+    return unknown_turns(lambda _: Unknown(), "elements", None, value)
+
+
+_LOADER_WORDS = (
+    "loader",
+    "batches",
+    "train_dl",
+    "val_dl",
+    "test_dl",
+    "valid_dl",
+    "trainloader",
+    "testloader",
+    "train_iter",
+    "data_iter",
+)
+
+
+def looks_like_loader(value: Value) -> bool:
+    """Whether something unknown is called as loaders are."""
+    hint = getattr(value, "hint", "").lower()
+    return any(word in hint for word in _LOADER_WORDS) or hint == "dl"
+
+
+def _unknown(machine: Machine, value: Value) -> Iteration:
+    if isinstance(value, Unknown) and looks_like_loader(value):
+        bound = Unknown(("length", value.key) if value.key is not None else None, frozenset({"batches"}), plain=True)
+        return unknown_turns(lambda _: _assumed_batch(machine), "batch", bound, value)
+    machine.escape(value)
+    key = value.key
+    traits = frozenset(value.traits & {"rank"})
+
+    def pull(turn: int) -> Value:
+        return Unknown(("element", key, turn) if key is not None else None, traits)
+
+    return unknown_turns(pull, "elements", Unknown(("length", key), plain=True) if key is not None else None, value)
+
+
+def _assumed_batch(machine: Machine) -> Tensor:
+    made = machine.tensor(None)
+    made.role, made.leaf = "batch", False
+    return made
+
+
+def iterator(machine: Machine, iteration: Iteration, node: ast.AST, name: str) -> Iterator:
+    """An iterator as a value."""
+    made = Iterator(Library(f"builtins.{name}"), machine.site(node), machine.number(), iteration)
+    machine.objects.append(made)
+    made.over = iteration.over
+    return made
+
+
+def range_of(machine: Machine, args: list[Value], node: ast.AST, *, endless: bool = False) -> Iterator:
+    """`range(...)`, and `itertools.count` as an endless one."""
+    start: Value = args[0] if len(args) > 1 else Constant(0)
+    stop = None if endless else args[1] if len(args) > 1 else args[0] if args else None
+    first, last = number_of(start), number_of(stop)
+    everything: list[Value] | None = None
+    step = number_of(args[2]) if len(args) > 2 else 1
+    if first is not None and last is not None and step and stop is not None:
+        values = range(int(first), int(last), int(step))
+        if len(values) <= ROUND_ROBIN:
+            return iterator(machine, known([Constant(each) for each in values]), node, "range")
+        if len(values) <= _MOST_KNOWN:
+            everything = [*map(Constant, values)]
+    bound = _bound(start, stop)
+
+    def pull(turn: int) -> Value:
+        turns = tuple(loop.turn for loop in machine.loops)
+        return Unknown(("index", getattr(node, "lineno", 0), turns, turn), INDEX, plain=True)
+
+    turns = unknown_turns(pull, "count", bound)
+    turns.everything = everything
+    return iterator(machine, turns, node, "range")
+
+
+def _bound(start: Value, stop: Value | None) -> Value | None:
+    """How many turns from `start` to `stop`: `range(1, n + 1)` has n, a resumed `range(first, n)` is counted as n."""
+    first = number_of(start)
+    if stop is None or first == 0:
+        return stop
+    if first is None:
+        return stop
+    last = number_of(stop)
+    if last is not None:
+        return Constant(max(0, int(last - first)))
+    key = stop.key
+    if isinstance(key, tuple) and len(key) == 3 and key[0] == "+" and ("constant", "int", int(first)) in key:
+        inner = key[1] if key[2] == ("constant", "int", int(first)) else key[2]
+        return Unknown(inner, stop.traits, plain=True)
+    return None
+
+
+def enumerate_of(machine: Machine, value: Value, node: ast.AST) -> Iterator:
+    """`enumerate(...)`."""
+    inner = iterate(machine, value, node)
+
+    def pull(turn: int) -> Value | None:
+        item = inner.pull(turn)
+        if item is None:
+            return None
+        outer.kind, outer.over, outer.bound = inner.kind, inner.over, inner.bound
+        index: Value = Constant(turn)
+        if not inner.known:
+            turns = tuple(loop.turn for loop in machine.loops)
+            index = Unknown(("index", getattr(node, "lineno", 0), turns, turn), COUNT, plain=True)
+        return Sequence([index, item], "tuple")
+
+    outer = Iteration(pull, inner.kind, inner.turns, inner.known, inner.bound, inner.over, inner.close)
+    return iterator(machine, outer, node, "enumerate")
+
+
+def zip_of(machine: Machine, values: list[Value], node: ast.AST) -> Iterator:
+    """`zip(...)`: as long as the shortest, of the kind of a loader among them."""
+    rows = [iterate(machine, value, node) for value in values]
+    if not rows:
+        return iterator(machine, known([]), node, "zip")
+    lead = next((row for row in rows if row.kind == "batch"), next((row for row in rows if not row.known), rows[0]))
+
+    def pull(turn: int) -> Value | None:
+        items = [row.pull(turn) for row in rows]
+        present = [item for item in items if item is not None]
+        return Sequence(present, "tuple") if len(present) == len(items) else None
+
+    turns = min(row.turns for row in rows)
+    outer = Iteration(pull, lead.kind, turns, all(row.known for row in rows), lead.bound, lead.over)
+    return iterator(machine, outer, node, "zip")
+
+
+def mapped(machine: Machine, function: Value, values: list[Value], node: ast.AST) -> Iterator:
+    """`map(...)`."""
+    rows = [iterate(machine, value, node) for value in values]
+
+    def pull(turn: int) -> Value | None:
+        items = [row.pull(turn) for row in rows]
+        present = [item for item in items if item is not None]
+        return call(machine, function, Arguments(present), node) if len(present) == len(items) else None
+
+    lead = rows[0] if rows else known([])
+    outer = Iteration(pull, lead.kind, lead.turns, lead.known, lead.bound, lead.over)
+    return iterator(machine, outer, node, "map")
+
+
+def following(machine: Machine, value: Value, default: Value | None, node: ast.AST) -> Value:
+    """`next(...)`."""
+    from lightlint.engine.statements import Raised
+
+    if isinstance(value, Iterator):
+        source = value.source
+        if isinstance(source, Frame):
+            item = source.resume(machine)
+        else:
+            position = value.attributes.get("position")
+            turn = position.value if isinstance(position, Constant) else 0
+            item = source.pull(turn if source.known else min(turn, source.turns - 1))
+            value.attributes["position"] = Constant(turn + 1)
+        if item is None:
+            if default is not None:
+                return default
+            raise Raised(Library("builtins.StopIteration"))
+        return item
+    if isinstance(value, Sequence):
+        return value.items[0] if value.items else default or Unknown()
+    if isinstance(value, Instance) and isinstance(value.cls, Class):
+        own = value.cls.find("__next__")
+        if isinstance(own, Function):
+            return call(machine, Bound(value, own), Arguments(), node)
+    item = iterate(machine, value, node).pull(0)
+    return item if item is not None else NONE

@@ -1,0 +1,215 @@
+"""What a library's class is to training, by its canonical name."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+from lightlint.values.core import Class, Library, Unknown
+
+OPTIMIZERS = frozenset(
+    [
+        "SGD",
+        "Adam",
+        "AdamW",
+        "RMSprop",
+        "Adagrad",
+        "Adadelta",
+        "Adamax",
+        "NAdam",
+        "RAdam",
+        "LBFGS",
+        "ASGD",
+        "SparseAdam",
+        "Rprop",
+        "Adafactor",
+        "Lion",
+        "Muon",
+        "LAMB",
+        "Lamb",
+        "NovoGrad",
+        "FusedAdam",
+        "FusedSGD",
+        "FusedLAMB",
+        "AdamW8bit",
+        "Adam8bit",
+        "SGD8bit",
+        "PagedAdamW",
+        "PagedAdamW8bit",
+        "AdaBelief",
+        "Ranger",
+        "SAM",
+        "AdamP",
+        "SGDP",
+        "MADGRAD",
+        "CPUAdam",
+        "DeepSpeedCPUAdam",
+        "Prodigy",
+        "Sophia",
+        "Shampoo",
+    ]
+)
+SCHEDULE_LENGTHS: dict[str, tuple[str, int]] = {
+    "OneCycleLR": ("total_steps", 2),
+    "CosineAnnealingLR": ("T_max", 1),
+    "PolynomialLR": ("total_iters", 1),
+    "LinearLR": ("total_iters", 3),
+    "get_linear_schedule_with_warmup": ("num_training_steps", 2),
+    "get_cosine_schedule_with_warmup": ("num_training_steps", 2),
+    "get_polynomial_decay_schedule_with_warmup": ("num_training_steps", 2),
+    "get_cosine_with_hard_restarts_schedule_with_warmup": ("num_training_steps", 2),
+    "LinearWarmupCosineAnnealingLR": ("max_epochs", 2),
+    "get_scheduler": ("num_training_steps", 3),
+}
+"""The argument that says after how many steps a schedule ends, and its position."""
+
+WITHOUT_PARAMETERS = frozenset(
+    [
+        "ReLU",
+        "LeakyReLU",
+        "GELU",
+        "SiLU",
+        "Tanh",
+        "ELU",
+        "SELU",
+        "CELU",
+        "Mish",
+        "Softplus",
+        "Softsign",
+        "ReLU6",
+        "Hardtanh",
+        "Hardswish",
+        "Hardsigmoid",
+        "Dropout",
+        "Dropout1d",
+        "Dropout2d",
+        "Dropout3d",
+        "AlphaDropout",
+        "Flatten",
+        "Unflatten",
+        "MaxPool1d",
+        "MaxPool2d",
+        "MaxPool3d",
+        "AvgPool1d",
+        "AvgPool2d",
+        "AvgPool3d",
+        "AdaptiveAvgPool1d",
+        "AdaptiveAvgPool2d",
+        "AdaptiveAvgPool3d",
+        "AdaptiveMaxPool1d",
+        "AdaptiveMaxPool2d",
+        "Identity",
+        "Upsample",
+        "PixelShuffle",
+        "PixelUnshuffle",
+        "ZeroPad2d",
+        "ConstantPad2d",
+        "Softmax",
+        "LogSoftmax",
+        "Sigmoid",
+        "Softmax2d",
+        "LogSigmoid",
+        "Softmin",
+        "Module",
+        "ModuleList",
+        "ModuleDict",
+        "Sequential",
+        "ParameterList",
+        "ParameterDict",
+        "CosineSimilarity",
+        "Fold",
+        "Unfold",
+        "ReflectionPad2d",
+        "ReplicationPad2d",
+        "PairwiseDistance",
+        "GLU",
+        "UpsamplingBilinear2d",
+        "UpsamplingNearest2d",
+        "Threshold",
+        "RReLU",
+        "Hardshrink",
+        "Tanhshrink",
+    ]
+)
+BY_MODE = re.compile("Dropout|BatchNorm|InstanceNorm|SyncBatchNorm|LSTM|GRU|RNN|Transformer|RReLU")
+"""Layers that compute something else in eval mode (recurrent and Transformer layers: where their dropout is not 0)."""
+
+_WRAPPERS = {
+    "DistributedDataParallel": "ddp",
+    "DataParallel": "data-parallel",
+    "FullyShardedDataParallel": "fsdp",
+}
+
+
+@cache
+def kind_of(path: str) -> str | None:
+    """What the class of a library is to training, None for nothing."""
+    root, last = path.partition(".")[0], path.rpartition(".")[2]
+    if not last[:1].isupper():
+        return "schedule" if last in SCHEDULE_LENGTHS and root in ("transformers", "diffusers") else None
+    if last == "LightningModule" or path == "torch.nn.Module":
+        return "module"
+    if last == "LightningDataModule":
+        return "data module"
+    if root == "pl" and last == "Trainer":
+        return "trainer"
+    if last == "Fabric" and root in ("pl", "fabric"):
+        return "fabric"
+    if root == "accelerate" and last == "Accelerator":
+        return "accelerator"
+    if last == "GradScaler":
+        return "scaler"
+    if last in _WRAPPERS and root == "torch":
+        return "module"
+    if last in ("DataLoader", "StatefulDataLoader") and root in ("torch", "torchdata", "torch_geometric"):
+        return "loader"
+    if last.endswith("Sampler") and root in ("torch", "pl", "fabric"):
+        return "sampler"
+    if root == "torch" and path.startswith("torch.utils.data.") and (last.endswith("Dataset") or last == "Subset"):
+        return "data set"
+    if root == "torchvision" and path.startswith("torchvision.datasets."):
+        return "data set"
+    if root == "pl" and (last == "Callback" or ".callbacks." in path):
+        return "callback"
+    if (root == "torch" and ".lr_scheduler." in path) or last in SCHEDULE_LENGTHS:
+        return "schedule"
+    if (root == "torch" and path.startswith("torch.optim.")) or (
+        root
+        in ("bitsandbytes", "timm", "transformers", "apex", "torch_optimizer", "deepspeed", "lion_pytorch", "pl_bolts")
+        and last in OPTIMIZERS
+    ):
+        return "optimizer"
+    if root == "torchmetrics" and ".functional." not in path:
+        return "metric"
+    if (
+        path.startswith("torch.nn.")
+        and ".utils." not in path
+        and last not in ("Parameter", "Buffer", "UninitializedParameter")
+    ):
+        return "module"
+    if path.startswith("torch.distributions."):
+        return "distribution"
+    if path in ("pathlib.Path", "pathlib.PurePath", "pathlib.PosixPath"):
+        return "path"
+    return None
+
+
+def wrapper_of(last: str) -> str:
+    """What kind of wrapper a class is, "" for none."""
+    return _WRAPPERS.get(last, "")
+
+
+def kind_of_class(cls: Class | Library) -> str:
+    """What an instance of a class is to training; "object" for nothing, "unknown" where a base is out of sight."""
+    lineage = cls.lineage() if isinstance(cls, Class) else [cls]
+    for each in lineage:
+        if isinstance(each, Library):
+            kind = kind_of(each.path)
+            if kind is not None:
+                return kind
+    if any(isinstance(each, Unknown) for each in lineage):
+        return "unknown"
+    plain = ("builtins", "abc", "typing", "enum", "collections", "dataclasses", "typing_extensions", "Protocol")
+    if all(not isinstance(each, Library) or each.path.partition(".")[0] in plain for each in lineage):
+        return "object"
+    return "unknown"

@@ -1,0 +1,328 @@
+"""The models as the machine asks for them."""
+
+from __future__ import annotations
+
+import ast
+
+from lightlint.engine.arguments import Arguments
+from lightlint.engine.calls import call, call_unknown
+from lightlint.engine.events import Emptied
+from lightlint.engine.frames import Iteration
+from lightlint.engine.machine import Machine
+from lightlint.models import (
+    containers,
+    functions,
+    iterables,
+    objects,
+    parallel,
+    standard,
+    tensors,
+)
+from lightlint.models.annotations import annotated
+from lightlint.models.tables import BUILTINS
+from lightlint.values.core import (
+    Bound,
+    Class,
+    Constant,
+    Function,
+    Library,
+    Mapping,
+    Method,
+    Namespace,
+    Sequence,
+    Super,
+    Unknown,
+    Value,
+    number_of,
+    text_of,
+    traits_of,
+)
+from lightlint.values.training import Instance, Iterator, Module, Optimizer, Tensor, tensors_in
+
+
+class LibraryModels:
+    """What libraries and the values of training do."""
+
+    def names_builtin(self, name: str) -> bool:
+        return name in BUILTINS
+
+    def attribute(self, machine: Machine, value: Value, name: str, node: ast.AST) -> Value:
+        if isinstance(value, Instance):
+            return objects.attribute(machine, value, name, node)
+        if isinstance(value, Tensor):
+            return tensors.attribute(machine, value, name, node)
+        if isinstance(value, Library):
+            return functions.library_attribute(machine, value, name)
+        if isinstance(value, Namespace):
+            return value.scope.names.get(name) or Unknown(("import", value.name, name), hint=name)
+        if isinstance(value, Class):
+            return _of_class(value, name)
+        if isinstance(value, Super):
+            return _behind(machine, value, name, node)
+        if isinstance(value, Unknown):
+            return _of_unknown(machine, value, name)
+        if isinstance(value, (Function, Bound)):
+            return _of_function(value, name)
+        if isinstance(value, Constant) and name == "type" and isinstance(value.value, str):
+            return Constant(value.value.partition(":")[0])  # a device
+        return Method(value, name)
+
+    def set_attribute(self, machine: Machine, value: Value, name: str, new: Value, node: ast.AST) -> None:
+        if isinstance(value, Instance):
+            objects.set_attribute(machine, value, name, new, node)
+        elif isinstance(value, Tensor):
+            tensors.set_attribute(machine, value, name, new, node)
+        elif isinstance(value, Namespace):
+            value.scope.names[name] = new
+        elif isinstance(value, Class):
+            value.names[name] = new
+        elif isinstance(value, Unknown):
+            machine.escape(new)
+
+    def item(self, machine: Machine, value: Value, index: Value, node: ast.AST) -> Value:
+        if isinstance(value, Sequence):
+            return _of_sequence(value, index)
+        if isinstance(value, Mapping):
+            return _of_mapping(value, index)
+        if isinstance(value, Tensor):
+            return tensors.item(machine, value, index, node)
+        if isinstance(value, Instance):
+            return _of_instance(machine, value, index, node)
+        if isinstance(value, Library):
+            return parallel.from_environment(machine, index) if value.path == "os.environ" else value
+        if isinstance(value, Constant) and isinstance(index, Constant):
+            try:
+                return Constant(value.value[index.value], value.traits)
+            except Exception:
+                return Unknown()
+        if isinstance(value, Class):
+            return value  # Generic[T]
+        if value.key is not None and index.key is not None:
+            return Unknown(("item", value.key, index.key), traits_of(value, index), hint=text_of(index) or "")
+        return Unknown(None, traits_of(value, index), hint=text_of(index) or "")
+
+    def set_item(self, machine: Machine, value: Value, index: Value, new: Value, node: ast.AST) -> None:
+        from lightlint.engine.expressions import key_of
+
+        if isinstance(value, Mapping):
+            if isinstance(value.source, Optimizer):
+                return
+            value.items[key_of(index, ("?", getattr(node, "lineno", 0)))] = new
+            value.more |= not isinstance(index, Constant)
+        elif isinstance(value, Sequence):
+            position = number_of(index)
+            if position is not None and -len(value.items) <= position < len(value.items):
+                value.items[int(position)] = new
+            elif isinstance(index, Sequence):
+                machine.emit(Emptied(machine.where(node), value))
+                value.more = True
+            else:
+                value.more = True
+        elif isinstance(value, Module):
+            _set_part(machine, value, index, new, node)
+        elif isinstance(value, Tensor):
+            for each in tensors_in(new):
+                value.graph |= each.graph
+                value.parameters |= each.parameters
+        elif isinstance(value, Instance):
+            own = value.cls.find("__setitem__") if isinstance(value.cls, Class) else None
+            if isinstance(own, Function):
+                call(machine, Bound(value, own), Arguments([index, new]), node)
+        elif isinstance(value, Unknown):
+            machine.escape(new)
+
+    def iterate(self, machine: Machine, value: Value, node: ast.AST) -> Iteration:
+        return iterables.iterate(machine, value, node)
+
+    def part(self, machine: Machine, value: Value, index: int | str, node: ast.AST) -> Value:
+        if isinstance(value, Tensor):
+            return tensors.part(machine, value, index, node)
+        if isinstance(value, Sequence) and value.items:
+            return value.items[index] if isinstance(index, int) and index < len(value.items) else value.items[-1]
+        if isinstance(value, Instance) and value.kind == "shape":
+            tensor = value.attributes["tensor"]
+            assert isinstance(tensor, Tensor)
+            return tensors.size(tensor, index)
+        if isinstance(value, Instance) and isinstance(value.cls, Class):
+            return self.item(machine, value, Constant(index), node)
+        if value.key is not None:
+            return Unknown(("part", value.key, index), frozenset(value.traits & {"rank"}))
+        return Unknown(None, frozenset(value.traits & {"rank"}))
+
+    def enter(self, machine: Machine, value: Value, node: ast.AST) -> tuple[Value, object]:
+        return standard.enter(machine, value, node)
+
+    def leave(self, machine: Machine, value: Value, token: object, node: ast.AST) -> None:
+        standard.leave(machine, value, token, node)
+
+    def binary(self, machine: Machine, operator: str, left: Value, right: Value, node: ast.AST) -> Value | None:
+        paths = [each for each in (left, right) if isinstance(each, Instance) and each.kind == "path"]
+        if operator == "/" and paths:
+            return objects.path(machine, node, left, right)
+        found = tensors.binary(machine, operator, left, right, node)
+        if found is not None:
+            return found
+        if isinstance(left, Instance) and isinstance(left.cls, Class):
+            name = _OPERATOR_METHODS.get(operator)
+            own = left.cls.find(name) if name is not None else None
+            if isinstance(own, Function):
+                return call(machine, Bound(left, own), Arguments([right]), node)
+        return None
+
+    def call_library(self, machine: Machine, function: Library, given: Arguments, node: ast.AST) -> Value:
+        if given.star is not None and not isinstance(given.star, Sequence):
+            given = Arguments(
+                [*given.positional, self.part(machine, given.star, 0, node)],
+                given.keywords,
+                given.star,
+                given.double_star,
+            )
+        return functions.call_library(machine, function, given, node)
+
+    def call_method(self, machine: Machine, method: Method, given: Arguments, node: ast.AST) -> Value:
+        value = method.receiver
+        if isinstance(value, Tensor):
+            return tensors.call_method(machine, value, method.name, given, node)
+        if isinstance(value, Sequence):
+            return containers.sequence_method(machine, value, method.name, given, node)
+        if isinstance(value, Mapping):
+            return containers.mapping_method(machine, value, method.name, given, node)
+        if isinstance(value, Constant):
+            return containers.constant_method(machine, value, method.name, given, node)
+        if isinstance(value, Class):
+            return standard.class_method(machine, value, method.name, given, node)
+        if isinstance(value, Iterator) and method.name in ("__next__", "send"):
+            return iterables.following(machine, value, None, node)
+        return objects.call_method(machine, value, method.name, given, node)
+
+    def call_object(self, machine: Machine, value: Value, given: Arguments, node: ast.AST) -> Value:
+        if isinstance(value, Tensor):
+            return call_unknown(machine, value, given, node)
+        return objects.call_object(machine, value, given, node)
+
+    def make(self, machine: Machine, cls: Class, given: Arguments, node: ast.AST) -> Instance:
+        return objects.make(machine, cls, given, node)
+
+    def annotated(self, machine: Machine, value: Value, annotation: Value, name: str, node: ast.AST) -> Value:
+        return annotated(machine, value, annotation, name, node)
+
+
+_OPERATOR_METHODS = {
+    "+": "__add__",
+    "-": "__sub__",
+    "*": "__mul__",
+    "/": "__truediv__",
+    "@": "__matmul__",
+    "//": "__floordiv__",
+}
+
+
+def _of_class(cls: Class, name: str) -> Value:
+    found = cls.find(name)
+    if isinstance(found, Function):
+        return Bound(cls, found) if "classmethod" in found.flags else found
+    if found is not None:
+        return found
+    if name == "__name__":
+        return Constant(cls.name)
+    if name in ("load_from_checkpoint", "from_pretrained"):
+        return Method(cls, name)
+    return Unknown(("of class", cls.key, name), hint=name)
+
+
+def _behind(machine: Machine, value: Super, name: str, node: ast.AST) -> Value:
+    receiver = value.receiver
+    if isinstance(receiver, Instance) and isinstance(receiver.cls, Class):
+        found = receiver.cls.find(name, value.after)
+        if isinstance(found, Function):
+            return (
+                Bound(receiver, found)
+                if "property" not in found.flags
+                else call(machine, found, Arguments([receiver]), node)
+            )
+        return Method(value, name)
+    return Unknown()
+
+
+def _of_unknown(machine: Machine, value: Unknown, name: str) -> Value:
+    if name in parallel.RANK_NAMES or name in parallel.FIRST_NAMES:
+        return parallel.rank_value(machine, name)
+    found = Unknown(
+        ("of", value.key, name) if value.key is not None else None, frozenset(value.traits & {"rank"}), hint=name
+    )
+    found.holder = value  # type: ignore[attr-defined]
+    return found
+
+
+def _of_function(value: Function | Bound, name: str) -> Value:
+    function = value.function if isinstance(value, Bound) else value
+    if name == "__name__":
+        return Constant(function.name)
+    if name == "__self__" and isinstance(value, Bound):
+        return value.receiver
+    return Unknown(("of function", function.name, name), hint=name)
+
+
+def _of_sequence(value: Sequence, index: Value) -> Value:
+    position = number_of(index)
+    if position is not None:
+        whole = int(position)
+        if -len(value.items) <= whole < len(value.items) and (not value.more or whole >= 0):
+            return value.items[whole]
+        return value.items[-1] if value.items else Unknown()
+    if isinstance(index, Sequence) and index.kind == "slice":
+        if not value.more and all(isinstance(each, Constant) for each in index.items):
+            bounds = [each.value for each in index.items if isinstance(each, Constant)]
+            try:
+                return Sequence(value.items[slice(*bounds)], value.kind)
+            except (TypeError, ValueError):
+                return Unknown()
+        return Sequence(value.items, value.kind, more=True)
+    if index.key is not None and len(value.items) > 1:
+        return value.items[0] if all(type(each) is type(value.items[0]) for each in value.items) else Unknown()
+    return value.items[0] if value.items else Unknown()
+
+
+def _of_mapping(value: Mapping, index: Value) -> Value:
+    from lightlint.engine.expressions import key_of
+
+    key = key_of(index, None)
+    found = value.items.get(key) if key is not None else None
+    if found is not None:
+        return found
+    if value.items and not isinstance(index, Constant):
+        return next(iter(value.items.values()))
+    return Unknown(("entry", key) if isinstance(key, str) else None, hint=key if isinstance(key, str) else "")
+
+
+def _of_instance(machine: Machine, value: Instance, index: Value, node: ast.AST) -> Value:
+    if value.kind == "shape":
+        tensor = value.attributes["tensor"]
+        assert isinstance(tensor, Tensor)
+        return tensors.size(tensor, number_of(index))
+    if isinstance(value, Module):
+        if isinstance(value.items, dict):
+            if isinstance(index, Constant):
+                return value.items.get(index.value) or Unknown()
+            return next(iter(value.items.values()), Unknown())
+        if value.items is not None:
+            return _of_sequence(Sequence(value.items, more=value.more_items), index)
+        if value.opaque:
+            return objects.attribute(machine, value, f"[{index.value if isinstance(index, Constant) else '?'}]", node)
+    if value.kind == "namespace" and isinstance(index, Constant) and isinstance(index.value, str):
+        return objects.attribute(machine, value, index.value, node)
+    own = value.cls.find("__getitem__") if isinstance(value.cls, Class) else None
+    if isinstance(own, Function):
+        return call(machine, Bound(value, own), Arguments([index]), node)
+    return Unknown()
+
+
+def _set_part(machine: Machine, module: Module, index: Value, new: Value, node: ast.AST) -> None:
+    from lightlint.engine.events import PartReplaced
+
+    if isinstance(module.items, dict) and isinstance(index, Constant):
+        module.items[index.value] = new
+    position = number_of(index)
+    if isinstance(module.items, list) and position is not None and -len(module.items) <= position < len(module.items):
+        machine.emit(PartReplaced(machine.where(node), module, module.items[int(position)], new))
+        module.items[int(position)] = new

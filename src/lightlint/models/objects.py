@@ -1,0 +1,345 @@
+"""Objects: making them, their attributes and methods, calling them."""
+
+from __future__ import annotations
+
+import ast
+
+from lightlint.engine.arguments import Arguments
+from lightlint.engine.calls import call, call_unknown
+from lightlint.engine.events import AttributeSet, GroupStarted, MetricUsed, PartReplaced
+from lightlint.engine.machine import Machine
+from lightlint.models import data, modules, optim, tensors
+from lightlint.models.kinds import kind_of, kind_of_class
+from lightlint.models.parallel import FIRST_NAMES, RANK_NAMES, rank_value
+from lightlint.models.registry import ATTRIBUTES, LIGHTNING, METHODS, is_lightning
+from lightlint.models.tables import MODULE_METHODS
+from lightlint.values.core import (
+    NONE,
+    Bound,
+    Class,
+    Constant,
+    Function,
+    Library,
+    Mapping,
+    Method,
+    Sequence,
+    Super,
+    Unknown,
+    Value,
+    number_of,
+    text_of,
+)
+from lightlint.values.training import Instance, Loader, Module, Optimizer, Schedule, Tensor
+
+_TYPES: dict[str, type[Instance]] = {"module": Module, "optimizer": Optimizer, "schedule": Schedule, "loader": Loader}
+_DATA_CLASSES = ("dataclass", "define", "attrs", "frozen", "s", "dataclasses")
+
+
+def _new(machine: Machine, cls: Class | Library, node: ast.AST) -> Instance:
+    kind = kind_of_class(cls)
+    typed = _TYPES.get(kind)
+    return machine.new(typed, cls, node) if typed is not None else machine.instance(cls, kind, node)
+
+
+def make_library(machine: Machine, library: Library, given: Arguments, node: ast.AST) -> Instance:
+    """An instance of a library's class."""
+    made = _new(machine, library, node)
+    initialise(machine, made, library.last, given, node)
+    return made
+
+
+def initialise(machine: Machine, made: Instance, last: str, given: Arguments, node: ast.AST) -> None:
+    """What the `__init__` of a library's class does to an object."""
+    made.initialised = True
+    if not isinstance(made, Loader):
+        made.arguments = {**{f"#{n}": value for n, value in enumerate(given.positional)}, **given.keywords}
+    made.open_arguments = not given.exact
+    if isinstance(made, Module):
+        modules.set_up(machine, made, last, given, node)
+    elif isinstance(made, Optimizer):
+        optim.set_up_optimizer(machine, made, given, node)
+    elif isinstance(made, Schedule):
+        optim.set_up_schedule(machine, made, last, given, node)
+    elif isinstance(made, Loader):
+        data.set_up_loader(machine, made, given, node)
+    elif made.kind == "data set":
+        data.set_up_data(made, last, given)
+    elif made.kind == "sampler":
+        data.set_up_sampler(made, given)
+    elif made.kind in ("trainer", "fabric"):
+        _note_ranks(machine, made, node)
+    elif made.kind == "accelerator":
+        machine.distributed = True
+        machine.emit(GroupStarted(machine.where(node), "Accelerator"))
+    elif made.kind == "unknown":
+        for value in given.values():
+            machine.escape(value)
+
+
+def _note_ranks(machine: Machine, made: Instance, node: ast.AST) -> None:
+    strategy, devices, nodes = (made.arguments.get(name) for name in ("strategy", "devices", "num_nodes"))
+    count = number_of(devices)
+    several = (count is not None and (count > 1 or count == -1)) or (number_of(nodes) or 1) > 1
+    named = text_of(strategy)
+    if several or (named is not None and any(word in named for word in ("ddp", "fsdp", "deepspeed"))):
+        machine.distributed = True
+        machine.emit(GroupStarted(machine.where(node), made.name))
+
+
+def make(machine: Machine, cls: Class, given: Arguments, node: ast.AST) -> Instance:
+    """An instance of a class of the program."""
+    made = _new(machine, cls, node)
+    init = cls.find("__init__")
+    if isinstance(init, Function):
+        made.initialised = made.kind not in ("module", "metric")
+        call(machine, Bound(made, init), given, node)
+        return made
+    if _has_fields(cls):
+        _fill_fields(machine, made, cls, given, node)
+        return made
+    library = next((each.last for each in cls.lineage() if isinstance(each, Library) and kind_of(each.path)), "object")
+    initialise(machine, made, library, given, node)
+    return made
+
+
+def _has_fields(cls: Class) -> bool:
+    decorated = any(isinstance(each, Library) and each.last in _DATA_CLASSES for each in cls.decorators)
+    return decorated or any(
+        path.rpartition(".")[2] in ("NamedTuple", "BaseModel", "TypedDict") for path in cls.libraries()
+    )
+
+
+def _fill_fields(machine: Machine, made: Instance, cls: Class, given: Arguments, node: ast.AST) -> None:
+    """What a data class's `__init__` does: a default number stays a name, for a run may be given another."""
+    from lightlint.engine.statements import annotation_of
+
+    fields = [field for each in reversed(cls.lineage()) if isinstance(each, Class) for field in each.fields]
+    for position, (name, annotation, default) in enumerate(fields):
+        value = given.get(position, name)
+        if value is None:
+            value = _default(machine, cls, name, default, node)
+            if isinstance(value, Unknown) and annotation is not None and not value.plain:
+                owner = next(
+                    (
+                        e
+                        for e in cls.lineage()
+                        if isinstance(e, Class) and name in dict.fromkeys(f[0] for f in e.fields)
+                    ),
+                    cls,
+                )
+                scope = _scope_of(machine, owner)
+                if scope is not None:
+                    value = machine.models.annotated(
+                        machine, value, annotation_of(machine, annotation, scope), name, node
+                    )
+        made.attributes[name] = value
+    after = cls.find("__post_init__")
+    if isinstance(after, Function):
+        call(machine, Bound(made, after), Arguments(), node)
+
+
+def _scope_of(machine: Machine, cls: Class):  # type: ignore[no-untyped-def]
+    module = machine.modules.get(cls.file)
+    return module.scope if module is not None else None
+
+
+def _default(machine: Machine, cls: Class, name: str, default: ast.expr | None, node: ast.AST) -> Value:
+    written = cls.find(name) if default is not None else None
+    if isinstance(written, Instance) and written.kind == "field":
+        factory = written.arguments.get("default_factory")
+        if factory is not None:
+            return call(machine, factory, Arguments(), node)
+        written = written.arguments.get("default")
+    if written is None:
+        return Unknown(("field", cls.name, name), hint=name)
+    if number_of(written) is not None:
+        return Unknown(("field", cls.name, name), hint=name, plain=True)
+    return written
+
+
+def attribute(machine: Machine, value: Instance, name: str, node: ast.AST) -> Value:
+    """An attribute of an object."""
+    if name in value.attributes:
+        return value.attributes[name]
+    if isinstance(value.cls, Class):
+        found = value.cls.find(name)
+        if found is not None:
+            return _from_class(machine, value, found, node)
+        if name == "__class__":
+            return value.cls
+    specific = _special(machine, value, name, node)
+    if specific is not None:
+        return specific
+    if value.kind == "namespace":
+        found = Unknown(("of", value.key, name), hint=name, plain=False)
+        value.attributes[name] = found
+        return found
+    if isinstance(value, Module) and value.opaque and name not in MODULE_METHODS:
+        return modules.part_of(machine, value, name, node)
+    own = value.cls.find("__getattr__") if isinstance(value.cls, Class) else None
+    if isinstance(own, Function):
+        return call(machine, Bound(value, own), Arguments([Constant(name)]), node)
+    if name in RANK_NAMES or name in FIRST_NAMES:
+        return rank_value(machine, name)
+    if value.kind in ("object", "unknown") and isinstance(value.cls, Class):
+        known = value.kind == "object" and not value.escaped
+        return Unknown(("of", value.key, name) if known or value.kind == "unknown" else None, hint=name)
+    return Method(value, name)
+
+
+def _from_class(machine: Machine, value: Instance, found: Value, node: ast.AST) -> Value:
+    if not isinstance(found, Function):
+        return found
+    if "property" in found.flags:
+        return call(machine, found, Arguments([value]), node)
+    if "staticmethod" in found.flags:
+        return found
+    if "classmethod" in found.flags and isinstance(value.cls, Class):
+        return Bound(value.cls, found)
+    return Bound(value, found)
+
+
+def _special(machine: Machine, value: Instance, name: str, node: ast.AST) -> Value | None:
+    if isinstance(value, Module):
+        found = modules.attribute(machine, value, name, node)
+        if found is None and LIGHTNING in ATTRIBUTES and is_lightning(value):
+            found = ATTRIBUTES[LIGHTNING](machine, value, name, node)
+        if found is None and value.wrapper in ("fabric", "compiled") and isinstance(value.wraps, Module):
+            found = attribute(machine, value.wraps, name, node) if name not in MODULE_METHODS else None
+        return found
+    if isinstance(value, Optimizer) and name == "param_groups":
+        rate = Unknown(("lr", value.number), plain=True)
+        group = Mapping({"params": Sequence(value.parameters), "lr": rate}, more=True, source=value)
+        return Sequence([group], more=True)
+    if isinstance(value, Optimizer) and name == "optimizer":
+        return value
+    if isinstance(value, Schedule) and name == "optimizer":
+        return value.optimizer or Unknown()
+    if isinstance(value, Loader):
+        if name == "sampler":
+            return value.sampler or machine.instance(Library("torch.utils.data.RandomSampler"), "sampler", node)
+        if name == "dataset":
+            return value.data or Unknown(("data", value.number))
+        if name == "batch_size":
+            return Unknown(("batch size", value.number), frozenset({"batch-size"}), plain=True)
+    if value.kind == "data set" and name == "dataset":
+        return value.arguments.get("dataset") or Unknown()
+    if value.kind in ATTRIBUTES:
+        return ATTRIBUTES[value.kind](machine, value, name, node)
+    if value.kind == "path" and name in ("parent", "stem", "suffix", "name", "parents"):
+        return path(machine, node, value)
+    if value.kind == "distribution" and name in ("mean", "probs", "logits", "loc", "scale", "variance", "stddev"):
+        return tensors.derive(machine, node, *value.arguments.values())
+    if value.kind == "context":
+        return None
+    return None
+
+
+def set_attribute(machine: Machine, value: Instance, name: str, new: Value, node: ast.AST) -> None:
+    """`value.name = new`."""
+    before = value.attributes.get(name)
+    if isinstance(value.cls, Class):
+        found = value.cls.find(name)
+        if isinstance(found, Function) and "property" in found.flags:
+            return
+    if isinstance(value, Module):
+        if isinstance(before, Module) and isinstance(new, Module):
+            machine.emit(PartReplaced(machine.where(node), value, before, new))
+        if isinstance(new, Tensor) and name in value.buffers:
+            new.buffer = True
+            value.buffers[name] = new
+        elif isinstance(new, Tensor) and not new.parameter and new.device == "cpu":
+            new.stored_at = machine.site(node)
+    value.attributes[name] = new
+    machine.emit(AttributeSet(machine.where(node), value, name, new, before))
+
+
+def call_method(machine: Machine, value: Value, name: str, given: Arguments, node: ast.AST) -> Value:
+    """A method that a library gives an object."""
+    if isinstance(value, Super):
+        return call_library_method(machine, value.receiver, name, given, node)
+    if isinstance(value, Instance):
+        return call_library_method(machine, value, name, given, node)
+    return call_unknown(machine, Method(value, name), given, node)
+
+
+def call_library_method(machine: Machine, value: Value, name: str, given: Arguments, node: ast.AST) -> Value:
+    """A method of the library class behind an object."""
+    if not isinstance(value, Instance):
+        return call_unknown(machine, Method(value, name), given, node)
+    if name == "__init__":
+        kinds = (
+            [each.last for each in value.cls.lineage() if isinstance(each, Library)]
+            if isinstance(value.cls, Class)
+            else [value.name]
+        )
+        initialise(machine, value, next((last for last in kinds), "object"), given, node)
+        return NONE
+    if isinstance(value, Module) and LIGHTNING in METHODS and is_lightning(value):
+        return METHODS[LIGHTNING](machine, value, name, given, node)
+    model = METHODS.get(value.kind)
+    if model is not None:
+        return model(machine, value, name, given, node)
+    if value.kind in ("callback", "context", "grad mode", "file", "exception", "object", "data module"):
+        return NONE if name != "__getattr__" else Unknown()
+    return call_unknown(machine, Method(value, name), given, node)
+
+
+def call_object(machine: Machine, value: Value, given: Arguments, node: ast.AST) -> Value:
+    """A call of an object."""
+    if isinstance(value, Module):
+        return modules.call_module(machine, value, given, node)
+    if isinstance(value, Instance):
+        own = value.cls.find("__call__") if isinstance(value.cls, Class) else None
+        if isinstance(own, Function):
+            return call(machine, Bound(value, own), given, node)
+        if value.kind == "metric":
+            machine.emit(MetricUsed(machine.where(node), value, "forward"))
+            result = tensors.derive(machine, node)
+            result.metric = value
+            return result
+        first = given.positional[0] if given.positional else None
+        if value.kind == "grad mode" and isinstance(first, Function):
+            first.flags.add("enable_grad" if value.name == "enable_grad" else "no_grad")
+            return first
+        if value.kind == "closure":
+            run = value.attributes.get("run")
+            if isinstance(run, Closure):
+                return run.run(machine)
+            return Unknown()
+        if value.kind in ("context", "decorator") and first is not None:
+            return first
+    return call_unknown(machine, value, given, node)
+
+
+class Closure(Value):
+    """What a framework gives an optimizer to call: it runs once, and remembers that it has."""
+
+    def __init__(self, act: object) -> None:
+        self.act = act
+        self.called = False
+
+    def run(self, machine: Machine) -> Value:
+        """Run what it holds."""
+        if self.called:
+            return Unknown()
+        self.called = True
+        assert callable(self.act)
+        result = self.act()
+        return result if isinstance(result, Value) else NONE
+
+
+def path(machine: Machine, node: ast.AST, *parts: Value) -> Instance:
+    """A path made of parts: what ranks tell apart in a part, they tell apart in the whole."""
+    made = machine.instance(Library("pathlib.Path"), "path", node)
+    made.traits = frozenset(trait for part in parts for trait in part.traits)
+    keys = tuple(part.key for part in parts)
+    made.key = ("path", *keys) if None not in keys else ("path", made.number)
+    return made
+
+
+def namespace(machine: Machine, node: ast.AST, values: dict[str, Value]) -> Instance:
+    """An object that is only names."""
+    made = machine.instance(Library("types.SimpleNamespace"), "namespace", node)
+    made.attributes.update(values)
+    return made

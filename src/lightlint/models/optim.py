@@ -1,0 +1,177 @@
+"""Optimizers, schedules and gradient scalers."""
+
+from __future__ import annotations
+
+import ast
+
+from lightlint.engine import operators
+from lightlint.engine.arguments import Arguments
+from lightlint.engine.calls import call
+from lightlint.engine.events import Cleared, Clipped, OptimizerMade, ScheduleMade, ScheduleStepped, Stepped, Unscaled
+from lightlint.engine.expressions import listed
+from lightlint.engine.machine import Machine
+from lightlint.models import tensors
+from lightlint.models.kinds import SCHEDULE_LENGTHS
+from lightlint.models.registry import function, methods
+from lightlint.values.core import (
+    NONE,
+    Bound,
+    Class,
+    Function,
+    Mapping,
+    Partial,
+    Sequence,
+    Unknown,
+    Value,
+    is_constant,
+)
+from lightlint.values.training import Instance, Iterator, Module, Optimizer, Schedule, Tensor, tensors_in
+
+
+def set_up_optimizer(machine: Machine, optimizer: Optimizer, given: Arguments, node: ast.AST) -> None:
+    """What the `__init__` of an optimizer class does."""
+    optimizer.parameters, optimizer.more = _parameters(machine, given.get(0, "params"), node)
+    optimizer.more |= not given.exact and not optimizer.parameters
+    machine.emit(OptimizerMade(machine.where(node), optimizer))
+
+
+def _parameters(machine: Machine, value: Value | None, node: ast.AST) -> tuple[list[Tensor], bool]:
+    """The parameters in what an optimizer is given, and whether there may be others."""
+    if isinstance(value, Iterator):
+        items, known = listed(machine, value, node)
+        value = Sequence(items, more=not known)
+    if isinstance(value, Tensor):
+        return [value], False
+    if isinstance(value, Mapping):
+        return [each for each in value.items.values() if isinstance(each, Tensor)], value.more
+    if not isinstance(value, Sequence):
+        return [], True
+    found: dict[int, Tensor] = {}
+    more = value.more
+    for item in value.items:
+        held: list[Tensor]
+        if isinstance(item, Mapping):
+            held, inner_more = _parameters(machine, item.items.get("params"), node)
+            more |= inner_more
+        elif isinstance(item, Tensor):
+            held = [item]
+        elif isinstance(item, Sequence):  # named parameters, and groups in tuples
+            held = tensors_in(item)
+            more |= not held
+        else:
+            held, more = [], True
+        found.update({id(each): each for each in held})
+    return [*found.values()], more
+
+
+@methods("optimizer")
+def optimizer_method(machine: Machine, optimizer: Value, name: str, given: Arguments, node: ast.AST) -> Value:
+    """A method of `torch.optim.Optimizer`."""
+    assert isinstance(optimizer, Optimizer)
+    if name == "zero_grad":
+        machine.emit(Cleared(machine.where(node), list(optimizer.parameters), optimizer))
+        return NONE
+    if name == "step":
+        return step(machine, optimizer, given.get(0, "closure"), node)
+    if name == "add_param_group":
+        group = given.get(0, "param_group")
+        added, more = _parameters(machine, Sequence([group]) if group is not None else None, node)
+        optimizer.parameters += added
+        optimizer.more |= more
+        return NONE
+    if name == "state_dict":
+        return Mapping(more=True, source=optimizer)
+    return Unknown()
+
+
+def step(
+    machine: Machine,
+    optimizer: Optimizer,
+    closure: Value | None,
+    node: ast.AST,
+    via: str = "direct",
+    scaler: Instance | None = None,
+) -> Value:
+    """An optimizer step: the closure first, where there is one."""
+    result: Value = NONE
+    if isinstance(closure, Instance) and closure.kind == "closure":
+        result = machine.models.call_object(machine, closure, Arguments(), node)
+    elif isinstance(closure, (Function, Bound, Partial)):
+        result = call(machine, closure, Arguments(), node)
+    optimizer.steps += 1
+    has_closure = closure is not None and not is_constant(closure, None)
+    where = machine.where(node)
+    machine.emit(Stepped(where, optimizer, list(optimizer.parameters), via, scaler, has_closure))
+    return result
+
+
+def set_up_schedule(machine: Machine, schedule: Schedule, last: str, given: Arguments, node: ast.AST) -> None:
+    """What the `__init__` of a schedule does."""
+    schedule.optimizer = given.get(1 if last == "get_scheduler" else 0, "optimizer")
+    named = SCHEDULE_LENGTHS.get(last)
+    if named is not None:
+        schedule.length_name = named[0]
+        schedule.length = given.get(named[1], named[0])
+        if last == "OneCycleLR" and (schedule.length is None or is_constant(schedule.length, None)):
+            epochs, steps = given.get(3, "epochs"), given.get(4, "steps_per_epoch")
+            schedule.length_name = "steps_per_epoch"
+            product = (
+                operators.binary(machine, "*", epochs, steps, node)
+                if epochs is not None and steps is not None
+                else None
+            )
+            schedule.length = product
+    machine.emit(ScheduleMade(machine.where(node), schedule))
+
+
+@methods("schedule")
+def schedule_method(machine: Machine, schedule: Value, name: str, given: Arguments, node: ast.AST) -> Value:
+    """A method of `LRScheduler`."""
+    assert isinstance(schedule, Schedule)
+    if name == "step":
+        schedule.steps += 1
+        machine.emit(ScheduleStepped(machine.where(node), schedule, given.values()))
+        return NONE
+    if name == "state_dict":
+        return Mapping(more=True, source=schedule)
+    if name == "get_last_lr":
+        return Sequence([Unknown(("lr", schedule.number), plain=True)])
+    return Unknown()
+
+
+@methods("scaler")
+def scaler_method(machine: Machine, scaler: Value, name: str, given: Arguments, node: ast.AST) -> Value:
+    """A method of `GradScaler`."""
+    assert isinstance(scaler, Instance)
+    first = given.get(0, "outputs") or given.get(0, "optimizer")
+    if name == "scale" and first is not None:
+        made = tensors.derive(machine, node, first, keep=True)
+        made.unscaled_loss = first if isinstance(first, Tensor) else None
+        return made
+    if name == "step" and isinstance(first, Optimizer):
+        return step(machine, first, given.get(1, "closure"), node, "scaler", scaler)
+    if name == "unscale_" and first is not None:
+        machine.emit(Unscaled(machine.where(node), first))
+        return NONE
+    machine.escape(first)
+    return Unknown()
+
+
+@function(
+    "torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad_value_", "torch.nn.utils.clip_grad.clip_grad_norm_"
+)
+def clip(machine: Machine, given: Arguments, node: ast.AST) -> Value:
+    """Gradient clipping."""
+    first = given.get(0, "parameters")
+    held = tensors_in(first) if not isinstance(first, Module) else first.parameters()
+    more = not held or bool(getattr(first, "more", False))
+    machine.emit(Clipped(machine.where(node), held, more, given.get(1, "max_norm") or given.get(1, "clip_value")))
+    norm = machine.tensor(node)
+    norm.scalar, norm.leaf = True, False
+    return norm
+
+
+def lookup_step(optimizer: Optimizer) -> Function | None:
+    """The program's own `step` of an optimizer."""
+    own = optimizer.cls.find("step") if isinstance(optimizer.cls, Class) else None
+    return own if isinstance(own, Function) else None

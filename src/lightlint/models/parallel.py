@@ -1,0 +1,127 @@
+"""Ranks: process groups, collectives, launchers, and which rank a program runs as."""
+
+from __future__ import annotations
+
+import ast
+
+from lightlint.engine.arguments import Arguments
+from lightlint.engine.calls import call
+from lightlint.engine.events import Collective, GroupStarted
+from lightlint.engine.machine import Machine
+from lightlint.models.registry import function
+from lightlint.models.tables import COLLECTIVES
+from lightlint.values.core import NONE, TRUE, Constant, Sequence, Unknown, Value, text_of
+
+RANK = frozenset({"rank"})
+RANK_NAMES = frozenset(["rank", "global_rank", "local_rank", "process_index", "local_process_index", "node_rank"])
+FIRST_NAMES = frozenset(
+    [
+        "is_global_zero",
+        "is_main_process",
+        "is_local_main_process",
+        "is_main",
+        "is_master",
+        "is_rank_zero",
+        "is_local_zero",
+        "is_world_process_zero",
+        "is_local_process_zero",
+        "is_last_process",
+        "is_first",
+    ]
+)
+_ENVIRONMENT = (
+    "RANK",
+    "LOCAL_RANK",
+    "SLURM_PROCID",
+    "SLURM_LOCALID",
+    "OMPI_COMM_WORLD_RANK",
+    "OMPI_COMM_WORLD_LOCAL_RANK",
+)
+
+
+def rank_value(machine: Machine, name: str) -> Constant:
+    """The rank, or whether it is the first, by the name it is asked for."""
+    machine.uses_rank = True
+    return Constant(machine.rank == 0 if name in FIRST_NAMES else machine.rank, RANK)
+
+
+def from_environment(machine: Machine, name: Value | None) -> Value:
+    """An environment variable."""
+    text = text_of(name)
+    if text in _ENVIRONMENT:
+        return rank_value(machine, "rank")
+    return (
+        Unknown(("environment", text), plain=False, hint=(text or "").lower()) if text != "WORLD_SIZE" else world_size()
+    )
+
+
+def world_size() -> Unknown:
+    """How many ranks there are."""
+    return Unknown(("world size",), frozenset({"world"}), plain=True, hint="world_size")
+
+
+def collective(machine: Machine, name: str, given: Arguments, node: ast.AST) -> None:
+    """Write a collective down."""
+    machine.emit(Collective(machine.where(node), name, given.values()))
+
+
+@function(*(f"torch.distributed.{name}" for name in COLLECTIVES))
+def _collective(machine: Machine, given: Arguments, node: ast.AST) -> Value:
+    name = node.func.attr if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else ""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+        name = node.func.id
+    collective(machine, f"dist.{name or 'collective'}", given, node)
+    return NONE
+
+
+@function("torch.distributed.get_rank")
+def _get_rank(machine: Machine, _: Arguments, __: ast.AST) -> Value:
+    return rank_value(machine, "rank")
+
+
+@function("torch.distributed.get_world_size")
+def _get_world_size(_: Machine, __: Arguments, ___: ast.AST) -> Value:
+    return world_size()
+
+
+@function("torch.distributed.is_available")
+def _is_available(_: Machine, __: Arguments, ___: ast.AST) -> Value:
+    return TRUE
+
+
+@function("torch.distributed.is_initialized")
+def _is_initialized(machine: Machine, _: Arguments, __: ast.AST) -> Value:
+    return TRUE if machine.distributed else Unknown(("distributed",), plain=True)
+
+
+@function("torch.distributed.init_process_group", "deepspeed.init_distributed")
+def _init(machine: Machine, _: Arguments, node: ast.AST) -> Value:
+    machine.distributed = True
+    machine.emit(GroupStarted(machine.where(node), "init_process_group"))
+    return NONE
+
+
+@function("torch.distributed.destroy_process_group", "torch.cuda.set_device")
+def _nothing(_: Machine, __: Arguments, ___: ast.AST) -> Value:
+    return NONE
+
+
+@function("torch.multiprocessing.spawn", "torch.multiprocessing.start_processes")
+def _spawn(machine: Machine, given: Arguments, node: ast.AST) -> Value:
+    target, args = given.get(0, "fn"), given.get(1, "args")
+    machine.distributed = True
+    machine.emit(GroupStarted(machine.where(node), "spawn"))
+    if target is None:
+        return NONE
+    rest = list(args.items) if isinstance(args, Sequence) else []
+    star = args if args is not None and not isinstance(args, Sequence) else None
+    call(machine, target, Arguments([rank_value(machine, "rank"), *rest], star=star), node)
+    return NONE
+
+
+@function("torch.multiprocessing.Process", "multiprocessing.Process")
+def _process(machine: Machine, given: Arguments, node: ast.AST) -> Value:
+    target, args = given.keywords.get("target"), given.keywords.get("args")
+    if target is not None:
+        call(machine, target, Arguments(list(args.items) if isinstance(args, Sequence) else []), node)
+    return Unknown()

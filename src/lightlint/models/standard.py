@@ -1,0 +1,421 @@
+"""Python's standard library, and small libraries used like it."""
+
+from __future__ import annotations
+
+import ast
+
+from lightlint.engine.arguments import Arguments
+from lightlint.engine.calls import call
+from lightlint.engine.events import Written
+from lightlint.engine.expressions import key_of, listed, made
+from lightlint.engine.frames import Iteration
+from lightlint.engine.generators import Frame
+from lightlint.engine.machine import Machine
+from lightlint.models import iterables, objects, parallel, tensors
+from lightlint.models.builtins import writes
+from lightlint.models.registry import function, methods
+from lightlint.values.core import (
+    NONE,
+    Bound,
+    Class,
+    Constant,
+    Function,
+    Library,
+    Mapping,
+    Partial,
+    Sequence,
+    Unknown,
+    Value,
+    is_constant,
+    text_of,
+    traits_of,
+)
+from lightlint.values.training import Instance, Iterator, Module, Tensor
+
+
+@function("functools.partial")
+def _partial(_: Machine, given: Arguments, __: ast.AST) -> Value:
+    if not given.positional:
+        return Unknown()
+    return Partial(given.positional[0], given.positional[1:], dict(given.keywords))
+
+
+@function("functools.wraps", "functools.lru_cache", "functools.cache")
+def _identity_decorator(machine: Machine, given: Arguments, node: ast.AST) -> Value:
+    if given.positional and isinstance(given.positional[0], Function) and not given.keywords:
+        named = getattr(getattr(node, "func", None), "attr", getattr(getattr(node, "func", None), "id", ""))
+        if named != "wraps":
+            return given.positional[0]
+    return machine.instance(Library("functools.wraps"), "decorator", node)
+
+
+@function("copy.deepcopy", "copy.copy")
+def _copy(machine: Machine, given: Arguments, node: ast.AST) -> Value:
+    value = given.get(0, "x")
+    shallow = isinstance(node, ast.Call) and getattr(node.func, "attr", getattr(node.func, "id", "")) == "copy"
+    if value is None:
+        return Unknown()
+    return value if shallow and not isinstance(value, (Sequence, Mapping)) else copied(machine, value, node, {})
+
+
+def copied(machine: Machine, value: Value, node: ast.AST, seen: dict[int, Value], depth: int = 0) -> Value:
+    """A deep copy."""
+    if id(value) in seen:
+        return seen[id(value)]
+    if isinstance(value, Tensor):
+        seen[id(value)] = twin = tensors.copy(machine, value, node)
+        return twin
+    if isinstance(value, Sequence):
+        return Sequence(
+            [copied(machine, each, node, seen, depth + 1) for each in value.items], value.kind, more=value.more
+        )
+    if isinstance(value, Mapping):
+        items = {key: copied(machine, each, node, seen, depth + 1) for key, each in value.items.items()}
+        return Mapping(items, more=value.more)
+    if not isinstance(value, Instance) or isinstance(value, Iterator) or depth > 8:
+        return value
+    made_object = (
+        machine.instance(value.cls, value.kind, node)
+        if type(value) is Instance
+        else machine.new(type(value), value.cls, node)
+    )
+    seen[id(value)] = made_object
+    for name, held in vars(value).items():
+        if name in ("number", "key", "site", "made", "serial", "cls", "kind"):
+            continue
+        if isinstance(held, Value) and name not in ("trainer", "within_ddp", "managed_by"):
+            setattr(made_object, name, copied(machine, held, node, seen, depth + 1))
+        elif isinstance(held, list):
+            copies = [
+                copied(machine, each, node, seen, depth + 1) if isinstance(each, Value) else each for each in held
+            ]
+            setattr(made_object, name, copies)
+        elif isinstance(held, dict):
+            pairs = {
+                key: copied(machine, each, node, seen, depth + 1) if isinstance(each, Value) else each
+                for key, each in held.items()
+            }
+            setattr(made_object, name, pairs)
+        else:
+            setattr(made_object, name, held)
+    return made_object
+
+
+@function("itertools.islice")
+def _islice(machine: Machine, given: Arguments, node: ast.AST) -> Value:
+    return given.positional[0] if given.positional else Unknown()
+
+
+@function("itertools.count")
+def _count(machine: Machine, given: Arguments, node: ast.AST) -> Value:
+    return iterables.range_of(machine, given.positional[:1] or [Constant(0)], node, endless=True)
+
+
+@function("itertools.cycle", "itertools.chain.from_iterable", "itertools.tee")
+def _through(_: Machine, given: Arguments, __: ast.AST) -> Value:
+    return given.positional[0] if given.positional else Unknown()
+
+
+@function(
+    "tqdm.tqdm",
+    "tqdm.auto.tqdm",
+    "tqdm.notebook.tqdm",
+    "tqdm.std.tqdm",
+    "tqdm.rich.tqdm",
+    "tqdm.tqdm_notebook",
+    "rich.progress.track",
+    "fastprogress.progress_bar",
+    "fastprogress.master_bar",
+    "fastprogress.fastprogress.progress_bar",
+    "fastprogress.fastprogress.master_bar",
+    "alive_progress.alive_it",
+    "progressbar.progressbar",
+)
+def _progress(machine: Machine, given: Arguments, node: ast.AST) -> Value:
+    value = given.get(0, "iterable") or given.keywords.get("sequence")
+    if value is None or is_constant(value, None):
+        return machine.instance(Library("tqdm.tqdm"), "context", node)
+    return iterables.iterator(machine, iterables.iterate(machine, value, node), node, "progress")
+
+
+@function("tqdm.trange", "tqdm.auto.trange", "tqdm.notebook.trange", "tqdm.tnrange")
+def _trange(machine: Machine, given: Arguments, node: ast.AST) -> Value:
+    return iterables.range_of(machine, given.positional, node)
+
+
+@function("itertools.chain")
+def _chain(machine: Machine, given: Arguments, node: ast.AST) -> Value:
+    found = Sequence([], "generator")
+    for value in given.positional:
+        if isinstance(value, Sequence):
+            found.items += value.items
+            found.more |= value.more
+        else:
+            items, known = listed(machine, value, node)
+            found.items += items
+            found.more |= not known
+    found.more |= given.star is not None
+    return found
+
+
+@function("itertools.product")
+def _product(machine: Machine, given: Arguments, node: ast.AST) -> Value:
+    rows = [iterables.iterate(machine, value, node) for value in given.positional]
+    if not rows:
+        return Unknown()
+    lead = next((row for row in rows if row.kind == "batch"), rows[-1])
+
+    def pull(turn: int) -> Value | None:
+        items = [row.pull(min(turn, row.turns - 1)) for row in rows]
+        present = [item for item in items if item is not None]
+        return Sequence(present, "tuple") if len(present) == len(items) and turn < 2 else None
+
+    return iterables.iterator(machine, Iteration(pull, lead.kind, 2, False, None, lead.over), node, "product")
+
+
+@function(
+    "contextlib.nullcontext",
+    "contextlib.suppress",
+    "contextlib.ExitStack",
+    "contextlib.closing",
+    "contextlib.redirect_stdout",
+)
+def _context(machine: Machine, given: Arguments, node: ast.AST) -> Value:
+    context = machine.instance(Library("contextlib.nullcontext"), "context", node)
+    if given.positional:
+        context.attributes["value"] = given.positional[0]
+    return context
+
+
+@function("types.SimpleNamespace", "argparse.Namespace", "easydict.EasyDict", "addict.Dict", "munch.Munch")
+def _namespace(machine: Machine, given: Arguments, node: ast.AST) -> Value:
+    made_object = objects.namespace(machine, node, given.keywords)
+    first = given.get(0, "")
+    if isinstance(first, Mapping):
+        made_object.attributes.update({key: value for key, value in first.items.items() if isinstance(key, str)})
+    return made_object
+
+
+@function(
+    "omegaconf.OmegaConf.create",
+    "omegaconf.OmegaConf.load",
+    "json.load",
+    "json.loads",
+    "yaml.safe_load",
+    "yaml.load",
+    "omegaconf.OmegaConf.merge",
+)
+def _configuration(machine: Machine, given: Arguments, node: ast.AST) -> Value:
+    first = given.get(0, "obj")
+    if isinstance(first, Mapping):
+        return objects.namespace(
+            machine, node, {key: value for key, value in first.items.items() if isinstance(key, str)}
+        )
+    return Unknown(("configuration", getattr(node, "lineno", 0)), hint="cfg")
+
+
+@function("collections.defaultdict")
+def _defaultdict(_: Machine, __: Arguments, ___: ast.AST) -> Value:
+    return Mapping(more=True)
+
+
+@function("collections.OrderedDict")
+def _ordered(machine: Machine, given: Arguments, node: ast.AST) -> Value:
+    first = given.get(0, "")
+    if isinstance(first, Mapping):
+        return Mapping(first.items, more=first.more)
+    found = Mapping(dict(given.keywords.items()))
+    if first is not None:
+        rows, known = listed(machine, first, node)
+        found.more = not known
+        for number, row in enumerate(rows):
+            if isinstance(row, Sequence) and len(row.items) == 2:
+                found.items[key_of(row.items[0], ("?", number))] = row.items[1]
+    return found
+
+
+@function("collections.deque")
+def _deque(machine: Machine, given: Arguments, node: ast.AST) -> Value:
+    first = given.get(0, "iterable")
+    items = first.items if isinstance(first, Sequence) else []
+    return made(machine, Sequence(items, "deque", more=bool(getattr(first, "more", False))), node)
+
+
+@function("dataclasses.field", "attr.ib", "attrs.field")
+def _field(machine: Machine, given: Arguments, node: ast.AST) -> Value:
+    found = machine.instance(Library("dataclasses.field"), "field", node)
+    found.arguments = dict(given.keywords)
+    return found
+
+
+@function("dataclasses.replace")
+def _replace(machine: Machine, given: Arguments, node: ast.AST) -> Value:
+    first = given.get(0, "obj")
+    if not isinstance(first, Instance):
+        return Unknown()
+    twin = machine.instance(first.cls, first.kind, node)
+    twin.attributes = {**first.attributes, **given.keywords}
+    return twin
+
+
+@function("math.ceil", "math.floor", "math.trunc")
+def _whole(_: Machine, given: Arguments, __: ast.AST) -> Value:
+    first = given.get(0, "x") or Unknown()
+    return (
+        Constant(int(first.value)) if isinstance(first, Constant) and isinstance(first.value, (int, float)) else first
+    )
+
+
+@function("os.environ.get", "os.getenv", "os.environ.setdefault")
+def _environment(machine: Machine, given: Arguments, __: ast.AST) -> Value:
+    return parallel.from_environment(machine, given.get(0, "key"))
+
+
+@function(
+    "os.path.join", "pathlib.Path.cwd", "pathlib.Path.home", "os.path.abspath", "os.path.dirname", "os.path.expanduser"
+)
+def _path(machine: Machine, given: Arguments, node: ast.AST) -> Value:
+    return objects.path(machine, node, *given.positional)
+
+
+@function(
+    "os.makedirs", "os.mkdir", "shutil.rmtree", "sys.path.append", "sys.path.insert", "random.seed", "numpy.random.seed"
+)
+def _nothing(_: Machine, __: Arguments, ___: ast.AST) -> Value:
+    return NONE
+
+
+@function("sys.exit", "os._exit")
+def _exit(_: Machine, __: Arguments, ___: ast.AST) -> Value:
+    from lightlint.engine.statements import Raised
+
+    raise Raised(Library("builtins.SystemExit"))
+
+
+@function("argparse.ArgumentParser", "simple_parsing.ArgumentParser", "jsonargparse.ArgumentParser")
+def _parser(machine: Machine, _: Arguments, node: ast.AST) -> Value:
+    return machine.instance(Library("argparse.ArgumentParser"), "parser", node)
+
+
+@methods("parser")
+def parser_method(machine: Machine, parser: Value, name: str, given: Arguments, node: ast.AST) -> Value:
+    """A method of `argparse.ArgumentParser`: what an option defaults to stays a name, for a run may be given another."""
+    assert isinstance(parser, Instance)
+    if name == "add_argument":
+        option = text_of(next((each for each in reversed(given.positional)), None)) or ""
+        key = (text_of(given.keywords.get("dest")) or option.lstrip("-")).replace("-", "_")
+        kind = given.keywords.get("type")
+        default = given.keywords.get("default")
+        plain = (isinstance(kind, Library) and kind.last in ("int", "float")) or (
+            isinstance(default, Constant) and isinstance(default.value, (int, float))
+        )
+        if plain and default is not None and is_constant(default, None):
+            plain = False
+        parser.attributes[key] = Unknown(("argument", key), hint=key, plain=plain)
+        return NONE
+    if name in ("parse_args", "parse_known_args"):
+        values = {
+            key: parallel.rank_value(machine, key) if key in parallel.RANK_NAMES else value
+            for key, value in parser.attributes.items()
+        }
+        found = objects.namespace(machine, node, values)
+        found.key = ("arguments",)
+        return found if name == "parse_args" else Sequence([found, Sequence([], more=True)], "tuple")
+    if name in ("add_argument_group", "add_mutually_exclusive_group", "add_subparsers", "add_parser"):
+        return parser
+    return Unknown()
+
+
+@methods("namespace")
+def namespace_method(machine: Machine, value: Value, name: str, given: Arguments, node: ast.AST) -> Value:
+    """`get` of a namespace that is read like a dict."""
+    key = text_of(given.get(0, "key"))
+    if name == "get" and key is not None and isinstance(value, Instance):
+        return objects.attribute(machine, value, key, node)
+    return Unknown()
+
+
+@methods("path")
+def path_method(machine: Machine, value: Value, name: str, given: Arguments, node: ast.AST) -> Value:
+    """A method of a path."""
+    if name in ("write_text", "write_bytes"):
+        machine.emit(Written(machine.where(node), f"Path.{name}", value))
+        return NONE
+    if name == "open":
+        if writes(given.get(0, "mode")):
+            machine.emit(Written(machine.where(node), "open", value))
+        return machine.instance(Library("io.File"), "file", node)
+    if name in ("exists", "is_file", "is_dir"):
+        return Unknown(("path", value.key, name), plain=True)
+    if name in ("joinpath", "with_suffix", "with_name", "resolve", "absolute", "expanduser"):
+        return objects.path(machine, node, value, *given.positional)
+    return Unknown(None, traits_of(value))
+
+
+@methods("distribution")
+def distribution_method(machine: Machine, value: Value, name: str, given: Arguments, node: ast.AST) -> Value:
+    """A method of `torch.distributions.Distribution`: `sample` carries no gradient, `rsample` does."""
+    assert isinstance(value, Instance)
+    held = list(value.arguments.values())
+    return tensors.derive(machine, node, *held, *given.values(), graph=name != "sample")
+
+
+@methods("iterator")
+def iterator_method(machine: Machine, value: Value, name: str, _: Arguments, __: ast.AST) -> Value:
+    """A method of a progress bar and its like."""
+    return Unknown() if name != "close" else NONE
+
+
+def class_method(machine: Machine, cls: Class, name: str, given: Arguments, node: ast.AST) -> Value:
+    """A class method that a library gives a class of the program."""
+    if name in ("load_from_checkpoint", "from_pretrained"):
+        found = objects.make(machine, cls, Arguments(star=Unknown(), double_star=Unknown()), node)
+        if isinstance(found, Module) and name == "from_pretrained":
+            for each in found.modules():
+                each.training = False
+        return found
+    return Unknown()
+
+
+def enter(machine: Machine, value: Value, node: ast.AST) -> tuple[Value, object]:
+    """What `with` binds, and what `leave` needs."""
+    if isinstance(value, Iterator) and value.kind == "context" and isinstance(value.source, Frame):
+        grad = len(machine.grad)
+        entered = value.source.resume_context(machine)
+        return (entered if entered is not None else NONE), grad
+    if isinstance(value, Constant) and isinstance(value.value, str):  # `with torch.device(...)`
+        before = machine.default_device
+        machine.default_device = tensors.device_of(value)
+        return value, ("device", before)
+    if not isinstance(value, Instance):
+        return value, None
+    if value.kind == "grad mode":
+        if value.name == "set_grad_enabled":
+            return value, ("restore", value.attributes.get("before"))
+        machine.grad.append(value.name == "enable_grad")
+        return value, ("pop",)
+    own = value.cls.find("__enter__") if isinstance(value.cls, Class) else None
+    if isinstance(own, Function):
+        return call(machine, Bound(value, own), Arguments(), node), None
+    return value.attributes.get("value", value) if value.kind == "context" else value, None
+
+
+def leave(machine: Machine, value: Value, token: object, node: ast.AST) -> None:
+    """What happens at the end of a `with`."""
+    if isinstance(value, Iterator) and value.kind == "context" and isinstance(value.source, Frame):
+        value.source.resume_context(machine)
+        if isinstance(token, int):
+            del machine.grad[token:]
+        return
+    if isinstance(token, tuple):
+        if token[0] == "device":
+            machine.default_device = token[1]
+        elif token[0] == "restore" and isinstance(token[1], Constant):
+            machine.grad[-1] = bool(token[1].value)
+        elif token[0] == "pop":
+            machine.grad.pop()
+        return
+    if isinstance(value, Instance) and isinstance(value.cls, Class):
+        own = value.cls.find("__exit__")
+        if isinstance(own, Function):
+            call(machine, Bound(value, own), Arguments([NONE, NONE, NONE]), node)

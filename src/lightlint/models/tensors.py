@@ -1,0 +1,452 @@
+"""Tensors: what operations make of graph, device, role and reduction."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from lightlint.engine.arguments import Arguments
+from lightlint.engine.calls import call_flag
+from lightlint.engine.events import Backward, Cleared, DataTouched, DevicesMixed, Divided, LossComputed, Summed
+from lightlint.engine.machine import Machine
+from lightlint.models.tables import ACTIVATIONS, KEEPS_ROLE, LOSSES, NUMBERS, WITHOUT_GRAPH
+from lightlint.values.core import (
+    NONE,
+    Constant,
+    Library,
+    Method,
+    Sequence,
+    Unknown,
+    Value,
+    is_constant,
+    number_of,
+    text_of,
+)
+from lightlint.values.training import Graph, Instance, Module, Tensor, tensors_in
+
+
+def derive(
+    machine: Machine, node: ast.AST | None, *values: Value | None, keep: bool = False, graph: bool = True
+) -> Tensor:
+    """A tensor computed from others; `keep` hands on role and reduction, `graph` whether gradients flow."""
+    sources = [tensor for value in values for tensor in tensors_in(value)]
+    made = machine.tensor(node)
+    made.leaf = False
+    if graph and machine.grad[-1]:
+        _record(machine, made, sources, node)
+    devices = [tensor.device for tensor in sources if not tensor.scalar] or [t.device for t in sources[:1]]
+    made.device = "cuda" if "cuda" in devices else None if None in devices else devices[0] if devices else None
+    made.sure_device = all(tensor.sure_device or tensor.role == "batch" for tensor in sources if tensor.device == "cpu")
+    made.escaped = any(tensor.escaped for tensor in sources)
+    made.gradient_touched = any(tensor.gradient_touched for tensor in sources)
+    made.scalar = bool(sources) and all(tensor.scalar for tensor in sources)
+    for tensor in sources:
+        if tensor.device == "cpu" and made.device == "cpu" and tensor.role != "batch":
+            made.origin, made.stored_at = tensor.origin or tensor.site, tensor.stored_at
+            break
+    if keep and sources:
+        first = sources[0]
+        made.role, made.reduction, made.scaled, made.activation = (
+            first.role,
+            first.reduction,
+            first.scaled,
+            first.activation,
+        )
+        made.metric, made.unscaled_loss, made.criterion = first.metric, first.unscaled_loss, first.criterion
+    return made
+
+
+def _record(machine: Machine, made: Tensor, sources: list[Tensor], node: ast.AST | None) -> None:
+    graphs: set[Graph] = set()
+    parameters: set[Tensor] = set()
+    sums: set[Any] = set()
+    fresh = False
+    for tensor in sources:
+        sums |= tensor.sums
+        if tensor.parameter or (tensor.leaf and tensor.requires_grad):
+            if tensor.requires_grad:
+                parameters.add(tensor)
+                fresh = True
+        else:
+            graphs |= tensor.graph
+            parameters |= tensor.parameters
+    if fresh:
+        outermost = machine.forwards[0] if machine.forwards else None
+        graphs.add(
+            Graph(machine.site(node), machine.clock, outermost.training if isinstance(outermost, Module) else None)
+        )
+    made.graph, made.parameters = frozenset(graphs), frozenset(parameters)
+    made.requires_grad = bool(graphs or parameters)
+    made.sums = frozenset(sums) if made.requires_grad else frozenset()
+
+
+def mix(machine: Machine, node: ast.AST, operation: str, *values: Value | None) -> None:
+    """Write down that tensors of two devices meet."""
+    held = [t for value in values for t in tensors_in(value) if not t.scalar and not t.escaped]
+    on_cpu = [tensor for tensor in held if tensor.device == "cpu"]
+    on_gpu = [tensor for tensor in held if tensor.device == "cuda"]
+    if on_cpu and on_gpu:
+        machine.emit(DevicesMixed(machine.where(node), on_cpu[0], on_gpu[0], operation))
+
+
+def device_of(value: Value | None) -> str | None:
+    """The device a value names: "cpu", "cuda", "meta", None for unknown. A device chosen at run time counts as a GPU."""
+    text = text_of(value)
+    if text is not None:
+        kind = text.partition(":")[0]
+        return kind if kind in ("cpu", "meta") else "cuda"
+    if number_of(value) is not None:
+        return "cuda"
+    if isinstance(value, Unknown) and value.traits & {"rank"}:
+        return "cuda"
+    if (
+        isinstance(value, Unknown)
+        and value.key is not None
+        and any(w in value.hint for w in ("device", "dev", "gpu", "cuda"))
+    ):
+        return "cuda"
+    return None
+
+
+def device_value(device: str | None) -> Value:
+    """A device as a value."""
+    return Constant(device) if device is not None else Unknown(("device",), plain=True)
+
+
+def binary(machine: Machine, symbol: str, left: Value, right: Value, node: ast.AST) -> Value | None:
+    """An operator with a tensor on a side; None where there is none."""
+    if symbol == "/" and not isinstance(left, Instance) and not isinstance(right, Instance):
+        machine.emit(Divided(machine.where(node), left, right))
+    first, second = isinstance(left, Tensor), isinstance(right, Tensor)
+    if not (first or second) or isinstance(left, Sequence) or isinstance(right, Sequence):
+        return None
+    if symbol in ("==", "!=", "<", "<=", ">", ">=", "in", "not in", "is", "is not"):
+        return derive(machine, node, left, right, graph=False)
+    mix(machine, node, symbol, left, right)
+    made = derive(machine, node, left, right)
+    if symbol in ("+", "-"):
+        _note_sum(machine, made, left, right, node)
+    if isinstance(left, Tensor) and isinstance(right, Tensor):
+        _combine(symbol, made, left, right)
+    else:
+        tensor, other = (left, right) if isinstance(left, Tensor) else (right, left)
+        assert isinstance(tensor, Tensor)
+        _scale(machine, symbol, made, tensor, other)
+    return made
+
+
+def _note_sum(machine: Machine, made: Tensor, left: Value, right: Value, node: ast.AST) -> None:
+    if not made.requires_grad:
+        return
+    here = machine.site(node)
+    before = next((each for each in (left, right) if isinstance(each, Tensor) and here in each.sums), None)
+    if before is not None:
+        consumed = any(graph.consumed for graph in before.graph)
+        machine.emit(Summed(machine.where(node), made, before, consumed))
+    made.sums |= {here}
+
+
+def _scale(machine: Machine, symbol: str, made: Tensor, tensor: Tensor, other: Value) -> None:
+    if symbol in ("*", "/"):
+        made.role, made.reduction = (tensor.role if tensor.role == "loss" else None), tensor.reduction
+        made.criterion = tensor.criterion
+        made.scaled = tensor.scaled | {other.key if other.key is not None else ("?", machine.clock)}
+        if symbol == "*" and "batch-size" in other.traits:
+            made.reduction = "sum"
+    elif symbol in ("+", "-"):
+        made.role = tensor.role if tensor.role == "loss" else None
+        made.reduction, made.scaled, made.criterion = tensor.reduction, tensor.scaled, tensor.criterion
+
+
+def _combine(symbol: str, made: Tensor, left: Tensor, right: Tensor) -> None:
+    roles = (left.role, right.role)
+    if "loss" not in roles:
+        return
+    made.role, made.criterion = "loss", left.criterion or right.criterion
+    made.reduction = left.reduction if left.reduction == right.reduction else left.reduction or right.reduction
+    made.scaled = left.scaled | right.scaled if symbol in ("*", "/") else left.scaled & right.scaled
+
+
+def attribute(machine: Machine, tensor: Tensor, name: str, node: ast.AST) -> Value:
+    """An attribute of a tensor."""
+    if name == "data":
+        machine.emit(DataTouched(machine.where(node), tensor))
+        return tensor if tensor.parameter else derive(machine, node, tensor, graph=False, keep=True)
+    if name == "grad":
+        tensor.gradient_touched = True
+        for parameter in tensor.parameters:
+            parameter.gradient_touched = True
+        gradient = derive(machine, node, graph=False)
+        gradient.device, gradient.gradient_of = tensor.device, tensor
+        return gradient
+    if name == "device":
+        return device_value(tensor.device)
+    if name == "requires_grad":
+        return Constant(tensor.requires_grad) if not tensor.escaped else Unknown()
+    if name == "shape":
+        return shape_of(machine, tensor, node)
+    if name in ("T", "mT", "H", "real", "imag"):
+        return derive(machine, node, tensor, keep=True)
+    if name in ("dtype", "ndim", "is_cuda", "is_leaf", "names", "layout", "grad_fn"):
+        return Unknown(("tensor", tensor.made, name), plain=name == "ndim")
+    if tensor.role == "batch" and name not in KEEPS_ROLE and name not in WITHOUT_GRAPH and name.isidentifier():
+        return Method(tensor, name)
+    return Method(tensor, name)
+
+
+def shape_of(machine: Machine, tensor: Tensor, node: ast.AST) -> Instance:
+    """`tensor.shape`."""
+    shape = machine.instance(Library("torch.Size"), "shape", node)
+    shape.attributes["tensor"] = tensor
+    return shape
+
+
+def size(tensor: Tensor, dimension: object) -> Unknown:
+    """The length of a dimension; that of the first is the batch size where it may be one."""
+    first = dimension in (0, None) and tensor.role in ("batch", "label", "logits", None) and not tensor.parameter
+    return Unknown(("size", tensor.made, dimension), frozenset({"batch-size"} if first else ()), plain=True)
+
+
+def reduce(name: str, made: Tensor, source: Value | None, given: Arguments) -> None:
+    """What `mean` and `sum` make of a tensor."""
+    whole = not given.positional and not {"dim", "axis"} & set(given.keywords) and given.exact
+    if isinstance(source, Tensor) and whole:
+        made.reduction = "mean" if "mean" in name else "sum"
+        made.role = "loss" if made.requires_grad or source.role == "loss" else None
+        made.scaled, made.scalar, made.criterion = source.scaled, True, source.criterion
+
+
+def backward(machine: Machine, value: Value, node: ast.AST, via: str, *, keep: bool = False) -> None:
+    """A backward pass from a value; `keep` leaves its graph as it is."""
+    sources = tensors_in(value)
+    parameters: dict[int, Tensor] = {}
+    freed = any(graph.consumed and not graph.escaped for tensor in sources for graph in tensor.graph)
+    for tensor in sources:
+        for graph in tensor.graph:
+            graph.used = True
+            graph.consumed += 0 if keep else 1
+        parameters.update({each.made: each for each in tensor.parameters if each.requires_grad})
+    reached = [parameters[key] for key in sorted(parameters)]
+    machine.emit(Backward(machine.where(node), reached, sources[0] if sources else None, via, freed))
+
+
+def call_method(machine: Machine, tensor: Value, name: str, given: Arguments, node: ast.AST) -> Value:
+    """A method of a tensor."""
+    assert isinstance(tensor, Tensor)
+    if name == "backward":
+        backward(
+            machine, tensor, node, "backward", keep=call_flag(given, "retain_graph") or call_flag(given, "create_graph")
+        )
+        return NONE
+    if name in ("item", "tolist"):
+        return number_in(tensor)
+    if name in ("detach", "numpy", "detach_"):
+        return _detached(machine, tensor, name, node)
+    if name == "size":
+        dimension = given.get(0, "dim")
+        return shape_of(machine, tensor, node) if dimension is None else size(tensor, number_of(dimension))
+    if name in NUMBERS:
+        return size(tensor, 0) if name == "__len__" else Unknown((name, tensor.made), plain=True)
+    if name in ("to", "cuda", "cpu", "type_as"):
+        return _moved(machine, tensor, name, given, node)
+    if name == "requires_grad_":
+        tensor.requires_grad = not is_constant(given.get(0, "requires_grad"), False)
+        if tensor.requires_grad and not tensor.graph:
+            tensor.parameters, tensor.leaf = frozenset([tensor]), True
+        return tensor
+    if name.startswith("new_"):
+        fresh = machine.tensor(node)
+        fresh.device = device_of(given.keywords["device"]) if "device" in given.keywords else tensor.device
+        return fresh
+    if tensor.role == "batch" and name in ("items", "keys", "values", "get"):
+        return _as_mapping(machine, tensor, name, given, node)
+    if name == "zero_" and tensor.gradient_of is not None:
+        of = tensor.gradient_of
+        machine.emit(Cleared(machine.where(node), [of] if of.parameter else [*of.parameters], None))
+        return tensor
+    if name in ACTIVATIONS:
+        return activated(machine, name, tensor, node)
+    if name.endswith("_") and not name.startswith("__"):
+        return _in_place(machine, tensor, name, given, node)
+    if name in ("register_hook", "retain_grad"):
+        return NONE
+    return computed(machine, name, given.with_first(tensor), node)
+
+
+def computed(machine: Machine, name: str, given: Arguments, node: ast.AST) -> Value:
+    """What a function of tensors that table says enough of gives."""
+    source = given.positional[0] if given.positional else given.keywords.get("input")
+    values = given.values()
+    if name in WITHOUT_GRAPH:
+        return derive(machine, node, *values, graph=False)
+    if name in ("mean", "sum", "nanmean", "nansum"):
+        made = derive(machine, node, source)
+        reduce(name, made, source, given.behind(1) if given.positional else given)
+        return made
+    if name in KEEPS_ROLE:
+        made = derive(machine, node, source, keep=True)
+        if isinstance(source, Tensor):
+            made.scalar = source.scalar and name not in ("repeat", "expand", "unsqueeze")
+        if name in ("chunk", "split", "unbind"):
+            return Sequence([made, derive(machine, node, source, keep=True)], "tuple", more=True)
+        return made
+    if name not in ("where", "index_put_", "gather"):
+        mix(machine, node, name, *given.positional)
+    made = derive(machine, node, *values)
+    if name == "log" and isinstance(source, Tensor) and source.role in ("probabilities", "sigmoid"):
+        made.role, made.activation = "log-probabilities", source.activation
+    if name in ("exp",) and isinstance(source, Tensor) and source.role == "log-probabilities":
+        made.role = "probabilities"
+    if name in ("max", "min", "topk", "sort", "kthvalue", "median", "mode", "cummax") and (len(values) > 1):
+        return Sequence([made, derive(machine, node, source, graph=False)], "tuple", more=False)
+    return made
+
+
+def activated(machine: Machine, name: str, value: Value | None, node: ast.AST) -> Tensor:
+    """What an activation gives."""
+    made = derive(machine, node, value)
+    made.role = ACTIVATIONS[name]
+    made.activation = (name, machine.site(node))
+    return made
+
+
+def number_in(tensor: Tensor) -> Unknown:
+    """The number in a tensor, on the host."""
+    traits: set[str] = set()
+    if tensor.reduction == "mean":
+        traits.add("batch-mean")
+    elif tensor.reduction == "sum":
+        traits.add("batch-sum")
+    return Unknown(("item", tensor.made), frozenset(traits), plain=True)
+
+
+def _detached(machine: Machine, tensor: Tensor, name: str, node: ast.AST) -> Tensor:
+    if name == "detach_":
+        tensor.graph, tensor.parameters, tensor.sums, tensor.requires_grad = (
+            frozenset(),
+            frozenset(),
+            frozenset(),
+            False,
+        )
+        return tensor
+    return derive(machine, node, tensor, graph=False, keep=True)
+
+
+def _moved(machine: Machine, tensor: Tensor, name: str, given: Arguments, node: ast.AST) -> Tensor:
+    target = given.get(0, "device")
+    device: str | None
+    if name in ("cuda", "cpu"):
+        device = name
+    elif isinstance(target, Tensor):
+        device = target.device
+    elif target is None or (text_of(target) or "").startswith("torch."):
+        device = tensor.device
+    else:
+        device = device_of(target)
+    made = derive(machine, node, tensor, keep=True)
+    made.device, made.scalar, made.moved_from, made.part = device, tensor.scalar, tensor, tensor.part
+    if tensor.role == "batch":
+        made.parts = {}
+    return made
+
+
+def _as_mapping(machine: Machine, tensor: Tensor, name: str, given: Arguments, node: ast.AST) -> Value:
+    if name == "get":
+        key = given.get(0, "key")
+        return part(machine, tensor, key.value if isinstance(key, Constant) else "?", node)
+    value = part(machine, tensor, "?", node)
+    if name == "values":
+        return Sequence([value], more=True)
+    return Sequence([Sequence([Unknown(), value], "tuple") if name == "items" else Unknown()], more=True)
+
+
+def _in_place(machine: Machine, tensor: Tensor, name: str, given: Arguments, node: ast.AST) -> Tensor:
+    others = [each for value in given.values() for each in tensors_in(value)]
+    if tensor.parameter:
+        tensor.changed_by_hand = True
+    if tensor.gradient_of is not None:
+        tensor.gradient_of.gradient_touched = True
+    if machine.grad[-1]:
+        for other in others:
+            tensor.graph |= other.graph
+            tensor.parameters |= other.parameters
+            if name in ("add_", "sub_") and other.requires_grad:
+                _note_sum(machine, tensor, tensor, other, node)
+                tensor.requires_grad = True
+                tensor.sums |= {machine.site(node)}
+    if name != "copy_":
+        mix(machine, node, name, tensor, *given.positional)
+    return tensor
+
+
+def part(machine: Machine, tensor: Tensor, index: object, node: ast.AST) -> Tensor:
+    """A part of a tensor; of a batch the same part is the same tensor each time."""
+    if tensor.role != "batch":
+        return derive(machine, node, tensor, keep=True)
+    key = index if isinstance(index, (int, str)) else str(index)
+    found = tensor.parts.get(key)
+    if found is None:
+        found = machine.tensor(node)
+        found.role, found.device, found.leaf, found.part, found.escaped = (
+            "batch",
+            tensor.device,
+            False,
+            key,
+            tensor.escaped,
+        )
+        tensor.parts[key] = found
+    return found
+
+
+def item(machine: Machine, tensor: Tensor, index: Value, node: ast.AST) -> Value:
+    """`tensor[index]`."""
+    if tensor.role == "batch" and isinstance(index, Constant):
+        return part(machine, tensor, index.value, node)
+    indices = tensors_in(index)
+    if tensor.device == "cpu" and not tensor.escaped:
+        on_gpu = [each for each in indices if each.device == "cuda" and not each.scalar]
+        if on_gpu:
+            machine.emit(DevicesMixed(machine.where(node), tensor, on_gpu[0], "index"))
+    made = derive(machine, node, tensor, keep=True)
+    made.scalar = False
+    if text_of(index) is not None or (isinstance(index, Unknown) and "index" not in index.traits):
+        made.escaped = True  # what a module out of sight gives by name may be anything
+    return made
+
+
+def loss(machine: Machine, name: str, given: Arguments, node: ast.AST, reduction: str | None = None) -> Tensor:
+    """A loss function."""
+    source, target = given.get(0, "input"), given.get(1, "target")
+    written = given.keywords.get("reduction")
+    if reduction is None:
+        reduction = text_of(written) or ("mean" if written is None and given.double_star is None else None)
+    machine.emit(LossComputed(machine.where(node), name, LOSSES[name], source, target, reduction))
+    mix(machine, node, name, source, target)
+    made = derive(machine, node, *given.values())
+    made.role, made.criterion = "loss", True
+    made.reduction = {"mean": "mean", "batchmean": "mean", "sum": "sum"}.get(reduction or "")
+    made.scalar = reduction != "none"
+    return made
+
+
+def set_attribute(machine: Machine, tensor: Tensor, name: str, new: Value, node: ast.AST) -> None:
+    """`tensor.name = ...`."""
+    if name == "requires_grad":
+        tensor.requires_grad = not is_constant(new, False)
+    elif name == "grad" and is_constant(new, None):
+        machine.emit(Cleared(machine.where(node), [tensor] if tensor.parameter else [*tensor.parameters], None))
+    elif name == "grad":
+        tensor.gradient_touched = True
+    elif name == "data":
+        tensor.changed_by_hand = True
+
+
+def copy(machine: Machine, tensor: Tensor, node: ast.AST) -> Tensor:
+    """A deep copy."""
+    made = machine.tensor(node)
+    kept = {key: value for key, value in vars(tensor).items() if key not in ("made", "site", "key", "parts")}
+    vars(made).update(kept)
+    made.serial = machine.serial(made.site)
+    if tensor.parameter:
+        made.parameters = frozenset([made])
+    return made

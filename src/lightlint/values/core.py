@@ -1,0 +1,272 @@
+"""What every value has, and the values Python itself has."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Hashable, Iterable
+from typing import Any
+
+Traits = frozenset[str]
+NO_TRAITS: Traits = frozenset()
+Site = tuple[str, int, int, int, int]
+"""A place in the program: file, row from 1, column from 0 (in UTF-8 bytes, as `ast` counts), end row, end column."""
+
+
+class Value:
+    """Something a name can hold.
+
+    `traits` say where a number comes from: `rank`, `index` (a loop's variable), `count` (a counter), `periodic` (a test on
+    one), `batch-size`, `batches`, `samples`, `batch-mean`, `batch-sum`. `escaped`: code out of sight has had it in its
+    hands, so nothing that needs to know all that happens to it may be said.
+    """
+
+    escaped = False
+    traits: Traits = NO_TRAITS
+    key: Hashable | None = None
+
+
+class Unknown(Value):
+    """Nothing is known of it but, perhaps, its name.
+
+    Args:
+        key: what two reads of the same unknown share, None where even that is unknown.
+        traits: see `Value`.
+        hint: the name it was read under.
+        plain: it is a number, a text or a flag, so never None and never an object that could be changed.
+        factors: as a product of keys with powers, for a number that is one.
+    """
+
+    def __init__(
+        self,
+        key: Hashable | None = None,
+        traits: Traits = NO_TRAITS,
+        *,
+        hint: str = "",
+        plain: bool = False,
+        factors: tuple[tuple[Hashable, int], ...] | None = None,
+    ) -> None:
+        self.key, self.traits, self.hint, self.plain, self.factors = key, traits, hint, plain, factors
+
+    def __repr__(self) -> str:
+        return f"<unknown {self.hint or self.key}>"
+
+
+class Constant(Value):
+    """A value that Python's own objects stand for: numbers, texts, None."""
+
+    def __init__(self, value: Any, traits: Traits = NO_TRAITS) -> None:
+        self.value, self.traits = value, traits
+
+    @property
+    def key(self) -> Hashable:  # type: ignore[override]
+        """Equal constants of one type share it."""
+        return ("constant", type(self.value).__name__, self.value)
+
+    def __repr__(self) -> str:
+        return f"<{self.value!r}>"
+
+
+NONE, TRUE, FALSE = Constant(None), Constant(True), Constant(False)
+
+
+class Sequence(Value):
+    """A list, tuple, set, deque or slice; `more` where it may hold other things besides `items`."""
+
+    def __init__(
+        self, items: Iterable[Value], kind: str = "list", *, more: bool = False, made: int = 0, site: Site | None = None
+    ) -> None:
+        self.items, self.kind, self.more, self.made, self.site = list(items), kind, more, made, site
+        self.depth = 0  # how many loops were open where it was made
+
+    def __repr__(self) -> str:
+        return f"<{self.kind} {self.items}{'...' if self.more else ''}>"
+
+
+class Mapping(Value):
+    """A dict by constant keys; `more` where it may hold other keys, `source` the object whose state it shows."""
+
+    def __init__(
+        self, items: dict[Hashable, Value] | None = None, *, more: bool = False, source: Value | None = None
+    ) -> None:
+        self.items, self.more, self.source = dict(items or {}), more, source
+        self.made, self.site, self.depth = 0, None, 0
+
+    def __repr__(self) -> str:
+        return f"<dict {self.items}{'...' if self.more else ''}>"
+
+
+class Scope:
+    """The names of a module, class body, function call or comprehension, and the scope around it."""
+
+    __slots__ = ("cls", "elsewhere", "file", "function", "names", "outer", "receiver", "top")
+
+    def __init__(self, file: str, outer: Scope | None = None, function: Function | None = None) -> None:
+        self.names: dict[str, Value] = {}
+        self.file, self.outer, self.function = file, outer, function
+        self.top: Scope = outer.top if outer is not None else self
+        self.elsewhere: dict[str, str] = {}  # names declared `global` or `nonlocal`
+        self.receiver: Value | None = None
+        self.cls: Class | None = None  # of a class body the class being made
+
+    def find(self, name: str) -> Value | None:
+        """What a name means here, as Python looks it up: class bodies are seen only from their own statements."""
+        scope: Scope | None = self
+        while scope is not None:
+            value = scope.names.get(name)
+            if value is not None and (scope.cls is None or scope is self):
+                return value
+            scope = scope.outer
+        return None
+
+    def bind(self, name: str, value: Value) -> None:
+        """Give a name a value where Python would."""
+        declared = self.elsewhere.get(name) if self.elsewhere else None
+        if declared == "global":
+            self.top.names[name] = value
+            return
+        if declared == "nonlocal":
+            scope = self.outer
+            while scope is not None:
+                if name in scope.names:
+                    scope.names[name] = value
+                    return
+                scope = scope.outer
+        self.names[name] = value
+
+
+class Function(Value):
+    """A function or lambda of the program, with the scope it was made in."""
+
+    def __init__(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, scope: Scope, file: str) -> None:
+        self.node, self.scope, self.file = node, scope, file
+        self.name = getattr(node, "name", "<lambda>")
+        self.flags: set[str] = (
+            set()
+        )  # property, setter, staticmethod, classmethod, contextmanager, no_grad, enable_grad
+        self.owner: Class | None = None
+        self.defaults: list[Value] = []
+        self.keyword_defaults: dict[str, Value] = {}
+        self.wrapped: Value | None = None  # what a decorator of the program made of it
+
+    def __repr__(self) -> str:
+        return f"<function {self.name}>"
+
+
+class Bound(Value):
+    """A method of the program with the object it was taken from."""
+
+    def __init__(self, receiver: Value, function: Function) -> None:
+        self.receiver, self.function = receiver, function
+
+
+class Method(Value):
+    """A method of the library with the value it was taken from."""
+
+    def __init__(self, receiver: Value, name: str) -> None:
+        self.receiver, self.name = receiver, name
+
+    def __repr__(self) -> str:
+        return f"<method {self.name} of {self.receiver}>"
+
+
+class Partial(Value):
+    """A call that waits for the rest of its arguments."""
+
+    def __init__(self, function: Value, args: list[Value], keywords: dict[str, Value]) -> None:
+        self.function, self.args, self.keywords = function, args, keywords
+
+
+class Library(Value):
+    """A name of a library by its canonical path, such as `torch.nn.Linear`."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.key = ("library", path)
+
+    @property
+    def last(self) -> str:
+        """The name behind the last dot."""
+        return self.path.rpartition(".")[2]
+
+    def __repr__(self) -> str:
+        return f"<{self.path}>"
+
+
+class Class(Value):
+    """A class of the program."""
+
+    def __init__(self, name: str, bases: list[Value], names: dict[str, Value], file: str, node: ast.ClassDef) -> None:
+        self.name, self.bases, self.names, self.file, self.node = name, bases, names, file, node
+        self.fields: list[tuple[str, ast.expr | None, ast.expr | None]] = []  # annotated: name, annotation, default
+        self.decorators: list[Value] = []
+        self.key = ("class", file, node.lineno, name)
+        self._lineage: list[Value] | None = None
+
+    def lineage(self) -> list[Value]:
+        """Itself and its bases, nearest first: classes of the program, names of libraries, unknown ones."""
+        if self._lineage is None:
+            found: list[Value] = [self]
+            for base in self.bases:
+                found += (each for each in (base.lineage() if isinstance(base, Class) else [base]) if each not in found)
+            self._lineage = found
+        return self._lineage
+
+    def find(self, name: str, after: Class | None = None) -> Value | None:
+        """What a name means in the class or, behind `after`, in its bases; None where no class in sight has it."""
+        lineage = self.lineage()
+        if after is not None and after in lineage:
+            lineage = lineage[lineage.index(after) + 1 :]
+        return next((c.names[name] for c in lineage if isinstance(c, Class) and name in c.names), None)
+
+    def libraries(self) -> list[str]:
+        """The canonical names of the library classes among its bases."""
+        return [each.path for each in self.lineage() if isinstance(each, Library)]
+
+    def sees_all(self) -> bool:
+        """Whether every base is in sight or known."""
+        return not any(isinstance(each, Unknown) for each in self.lineage())
+
+    def __repr__(self) -> str:
+        return f"<class {self.name}>"
+
+
+class Super(Value):
+    """What `super()` gives: the receiver, seen from behind a class."""
+
+    def __init__(self, receiver: Value, after: Class) -> None:
+        self.receiver, self.after = receiver, after
+
+
+class Namespace(Value):
+    """A module of the project."""
+
+    def __init__(self, name: str, scope: Scope) -> None:
+        self.name, self.scope = name, scope
+
+
+def traits_of(*values: Value | None) -> Traits:
+    """All traits of some values."""
+    found = NO_TRAITS
+    for value in values:
+        if value is not None and value.traits:
+            found = found | value.traits
+    return found
+
+
+def is_constant(value: Value | None, *wanted: object) -> bool:
+    """Whether a value is one of some constants, of the same type."""
+    return isinstance(value, Constant) and any(
+        type(value.value) is type(each) and value.value == each for each in wanted
+    )
+
+
+def number_of(value: Value | None) -> int | float | None:
+    """The number a value is, None for another or an unknown one; a flag is no number."""
+    if isinstance(value, Constant) and isinstance(value.value, (int, float)) and not isinstance(value.value, bool):
+        return value.value
+    return None
+
+
+def text_of(value: Value | None) -> str | None:
+    """The text a value is, None for another or an unknown one."""
+    return value.value if isinstance(value, Constant) and isinstance(value.value, str) else None

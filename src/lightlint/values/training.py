@@ -1,0 +1,226 @@
+"""The values that training knows: tensors, modules, optimizers, schedules, loaders and what stands around them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lightlint.values.core import Class, Library, Sequence, Site, Value
+
+
+class Graph:
+    """A piece of what autograd recorded: one use of parameters that require gradients."""
+
+    __slots__ = ("bypassed", "consumed", "escaped", "made", "site", "training", "used")
+
+    def __init__(self, site: Site, made: int, training: bool | None) -> None:
+        self.site, self.made, self.training = site, made, training
+        self.consumed = 0  # how many backward passes have freed it
+        self.used = False  # whether anything has gone backward through it
+        self.escaped = False
+        self.bypassed: Module | None = None  # the module under DDP whose wrapper this forward went around
+
+
+class Tensor(Value):
+    """A tensor.
+
+    Attributes:
+        graph: what its gradient would flow through; parameters: which it would reach.
+        device: "cpu", "cuda", "meta", None for unknown.
+        role: "batch", "logits", "probabilities", "sigmoid", "log-probabilities", "loss", "label", None for another.
+        reduction: "mean" or "sum" of a loss over its batch.
+        scaled: what it was multiplied with or divided by.
+        scalar: it has no dimensions.
+        sums: the places where it was added to itself.
+    """
+
+    def __init__(self, site: Site | None, made: int) -> None:
+        self.site, self.made = site, made
+        self.key = ("tensor", made)
+        self.graph: frozenset[Graph] = frozenset()
+        self.parameters: frozenset[Tensor] = frozenset()
+        self.leaf, self.requires_grad, self.scalar = True, False, False
+        self.device: str | None = None
+        self.sure_device = False  # where it was made says where it is, nothing assumed
+        self.role: str | None = None
+        self.reduction: str | None = None
+        self.scaled: frozenset[Any] = frozenset()
+        self.sums: frozenset[Site] = frozenset()
+        self.parameter = False
+        self.owner: Module | None = None
+        self.buffer = False
+        self.gradient_of: Tensor | None = None
+        self.gradient_touched = False  # its gradient was read or changed by hand
+        self.changed_by_hand = False
+        self.parts: dict[Any, Tensor] = {}
+        self.part: Any = None
+        self.moved_from: Tensor | None = None
+        self.activation: tuple[str, Site] | None = None  # the last activation it went through, and where
+        self.criterion = False  # a loss function gave it, as it is or with other terms
+        self.serial = 0  # tells parameters made at one place apart, in the order they were made
+        self.stored_at: Site | None = None
+        self.unscaled_loss: Tensor | None = None
+        self.metric: Value | None = None
+        self.origin: Site | None = None
+
+    def __repr__(self) -> str:
+        return f"<tensor {self.role or ''}{' parameter' if self.parameter else ''} on {self.device}>"
+
+
+class Instance(Value):
+    """An object: of a class of the program, or of a library's (`cls` is a `Library` then).
+
+    `kind` says what it is to training: module, optimizer, schedule, loader, data set, sampler, metric, scaler, trainer, ...;
+    "object" where it is none of these, "unknown" where a base is out of sight.
+    """
+
+    def __init__(self, cls: Class | Library, kind: str, site: Site | None, number: int) -> None:
+        self.cls, self.kind, self.site, self.number = cls, kind, site, number
+        self.key = ("object", number)
+        self.attributes: dict[str, Value] = {}
+        self.arguments: dict[str, Value] = {}  # of a library's object: what it was made with, by parameter name
+        self.open_arguments = False  # and perhaps others
+        self.initialised = True
+        self.made = 0
+        self.serial = 0
+
+    @property
+    def name(self) -> str:
+        """The name of its class."""
+        return self.cls.name if isinstance(self.cls, Class) else self.cls.last
+
+    def libraries(self) -> list[str]:
+        """The canonical names of the library classes it is an instance of."""
+        return self.cls.libraries() if isinstance(self.cls, Class) else [self.cls.path]
+
+    def __repr__(self) -> str:
+        return f"<{self.kind} {self.name} {self.number}>"
+
+
+class Module(Instance):
+    """An `nn.Module`.
+
+    Attributes:
+        own: parameters of a library's layer, or the one that stands for all of a module out of sight.
+        items: what a Sequential, ModuleList or ModuleDict holds.
+        wraps: what DDP, DataParallel or Fabric wrapped.
+        opaque: its layers are out of sight.
+    """
+
+    def __init__(self, cls: Class | Library, site: Site | None, number: int) -> None:
+        super().__init__(cls, "module", site, number)
+        self.training = True
+        self.device: str | None = "cpu"
+        self.own: list[Tensor] = []
+        self.items: list[Value] | dict[Any, Value] | None = None
+        self.more_items = False
+        self.wraps: Value | None = None
+        self.wrapper = ""  # ddp, data-parallel, fsdp, fabric, accelerate, compiled
+        self.within_ddp: Module | None = None
+        self.opaque = False
+        self.assumed = False
+        self.buffers: dict[str, Tensor] = {}
+        self.reduction: str | None = None
+        self.trainer: Instance | None = None
+        self.optimizers: list[Value] | None = None
+        self.schedules: list[Value] = []
+        self.managed_by: Instance | None = None  # the Fabric or Accelerator that set it up
+        self.calls = 0
+
+    def children(self) -> list[Module]:
+        """The modules directly below, as `nn.Module.children` tells them."""
+        found = [value for value in self.attributes.values() if isinstance(value, Module)]
+        if self.items is not None:
+            held = self.items.values() if isinstance(self.items, dict) else self.items
+            found += [value for value in held if isinstance(value, Module)]
+        if isinstance(self.wraps, Module):
+            found.append(self.wraps)
+        return found
+
+    def modules(self) -> list[Module]:
+        """Itself and all below, each once."""
+        seen: dict[int, Module] = {}
+        left = [self]
+        while left:
+            each = left.pop()
+            if each.number not in seen:
+                seen[each.number] = each
+                left += reversed(each.children())
+        return list(seen.values())
+
+    def parameters(self) -> list[Tensor]:
+        """Its parameters and those of all below, each once."""
+        found: dict[int, Tensor] = {}
+        for module in self.modules():
+            held = [*module.own, *module.attributes.values()]
+            if module.items is not None:
+                held += module.items.values() if isinstance(module.items, dict) else module.items
+            for value in held:
+                if isinstance(value, Tensor) and value.parameter:
+                    found.setdefault(id(value), value)
+        return list(found.values())
+
+    def sees_all(self) -> bool:
+        """Whether all layers are in sight."""
+        return not any(module.opaque or module.more_items for module in self.modules())
+
+
+class Optimizer(Instance):
+    """An optimizer, the parameters it was given, and whether it may hold others."""
+
+    def __init__(self, cls: Class | Library, site: Site | None, number: int) -> None:
+        super().__init__(cls, "optimizer", site, number)
+        self.parameters: list[Tensor] = []
+        self.more = False
+        self.assumed = False
+        self.steps = 0
+
+
+class Schedule(Instance):
+    """A learning-rate schedule."""
+
+    def __init__(self, cls: Class | Library, site: Site | None, number: int) -> None:
+        super().__init__(cls, "schedule", site, number)
+        self.optimizer: Value | None = None
+        self.length: Value | None = None
+        self.length_name = ""
+        self.steps = 0
+        self.assumed = False
+
+
+class Loader(Instance):
+    """A DataLoader."""
+
+    def __init__(self, cls: Class | Library, site: Site | None, number: int) -> None:
+        super().__init__(cls, "loader", site, number)
+        self.data: Value | None = None
+        self.sampler: Value | None = None
+        self.device: str | None = None  # where its batches come out, None for where the data set makes them
+        self.assumed = False
+
+
+class Iterator(Instance):
+    """What `iter`, `enumerate`, `zip`, `map` and generators give: it goes on where it stopped.
+
+    `source` is what is gone over, `kind` stays "iterator".
+    """
+
+    def __init__(self, cls: Class | Library, site: Site | None, number: int, source: Any) -> None:
+        super().__init__(cls, "iterator", site, number)
+        self.source = source
+        self.over: Value | None = None
+
+
+def tensors_in(value: object, depth: int = 0) -> list[Tensor]:
+    """The tensors a value is or holds, as far as containers are known."""
+    from lightlint.values.core import Mapping
+
+    if isinstance(value, Tensor):
+        return [value]
+    if depth < 4 and isinstance(value, Sequence):
+        return [t for item in value.items for t in tensors_in(item, depth + 1)]
+    if depth < 4 and isinstance(value, Mapping):
+        return [t for item in value.items.values() for t in tensors_in(item, depth + 1)]
+    if depth < 2 and isinstance(value, Instance) and value.kind in ("distribution", "object"):
+        held = [*value.attributes.values(), *value.arguments.values()]
+        return [t for item in held for t in tensors_in(item, depth + 1)]
+    return []

@@ -1,0 +1,31 @@
+"""Rehearses small programs for tests."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+from lightlint.engine.machine import Machine
+from lightlint.explore.rehearsals import Entry, Rehearsals
+from lightlint.explore.sources import ProjectSources
+from lightlint.values.core import Value
+
+
+def entries_of(text: str, **others: str) -> list[Entry]:
+    """The rehearsals of a program; `others` are modules beside it by name."""
+    trees = {"/program/main.py": ast.parse(text)} | {f"/program/{name}.py": ast.parse(o) for name, o in others.items()}
+
+    def find(dotted: str, _: Path) -> Path | None:
+        return Path(f"/program/{dotted}.py") if dotted in others else None
+
+    return Rehearsals(ProjectSources(find, lambda path: trees.get(str(path)), trees), "/program/main.py").entries
+
+
+def main_of(text: str, **others: str) -> Machine:
+    """The default path of a program."""
+    return entries_of(text, **others)[0].paths[0].machine
+
+
+def names_of(machine: Machine) -> dict[str, Value]:
+    """What the names of the program hold at its end."""
+    return machine.modules["/program/main.py"].scope.names
