@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import libcst as cst
 
+from lightlint.engine.events import Event
+from lightlint.explore.rehearsals import Entry
 from lightlint.facts.file import FileFacts
 from lightlint.finding import Applicability, Finding, Fix, Tier
 from lightlint.fixes.code import Code
 from lightlint.fixes.draft import Draft, as_fix
 from lightlint.pages import Page
+from lightlint.values.core import Site
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +29,21 @@ class Repair:
     draft: Draft | None
     applicability: Applicability = Applicability.SAFE
     writes: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What a rule finds in a rehearsal: a place in the program, and what is wrong there."""
+
+    site: Site
+    message: str
+    tier: Tier | None = None
+    also: tuple[Site, ...] = ()  # where else the rule may have told the same fault: the calls that led here
+
+    @classmethod
+    def at(cls, event: Event, message: str, *also: Site, tier: Tier | None = None) -> Fault:
+        """A fault where an event happened."""
+        return cls(event.site, message, tier, (*also, *(call.site for call in event.where.calls)))
 
 
 class Check:
@@ -51,6 +69,15 @@ class Check:
     def code(self) -> Code:
         """What the helpers in `lightlint.fixes.edits` work on."""
         return Code(self.facts.source, self.facts)
+
+    def rehearse(self, _entry: Entry) -> Iterator[Fault]:
+        """What is wrong in the rehearsals of one entry of the file; a rule about what happens defines this."""
+        return iter(())
+
+    def report_fault(self, fault: Fault, start: int, end: int) -> None:
+        """Report what a rehearsal shows, at characters `start` to `end`."""
+        if self.stands():
+            self._report_span(start, end, fault.message, None, fault.tier)
 
     def stands(self) -> bool:
         """Whether findings of this file stand, asked before one is reported: for questions that take long to answer."""

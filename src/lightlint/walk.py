@@ -36,12 +36,21 @@ def walk(
         clock: told what takes how long.
     """
     handlers: dict[type, list[tuple[Page, Handler]]] = defaultdict(list)
+    rehearsing: list[tuple[Page, Check]] = []
     out: set[str] = set()
+    rows: dict[str, list[int]] = defaultdict(list)
+
+    def noted(finding: Finding) -> None:
+        rows[finding.name].append(facts.source.row_of(finding.start))
+        add(finding)
+
     for page in pages:
         try:
             with stage(clock, "imports"):
                 check_class = _check_class(page)
-            check = check_class(page, facts, add)
+            check = check_class(page, facts, noted)
+            if _rehearses(page):
+                rehearsing.append((page, check))
             for kind, name in _visits(page):
                 handler: Handler = getattr(check, name)
                 handlers[kind].append((page, clock.timed(page.name, handler) if clock else handler))
@@ -57,6 +66,32 @@ def walk(
             except Exception as error:
                 out.add(page.name)
                 failed(page, error)
+    for page, check in rehearsing:
+        if page.name not in out:
+            try:
+                with stage(clock, "rehearsal"):
+                    _rehearse(check, facts, rows[page.name])
+            except Exception as error:
+                out.add(page.name)
+                failed(page, error)
+
+
+def _rehearse(check: Check, facts: FileFacts, rows: list[int]) -> None:
+    """Report what the rehearsals show, but for functions in which the rule has found its fault in the text."""
+    rehearsed = facts.rehearsed
+    told: set[tuple[int, int]] = set()
+    for entry in rehearsed.entries:
+        for fault in check.rehearse(entry):
+            span = rehearsed.span(fault.site)
+            if span is None or span in told:
+                continue
+            around = [
+                rehearsed.around(site[1]) for site in (fault.site, *fault.also) if rehearsed.span(site) is not None
+            ]
+            if not any(first <= row <= last for row in rows for first, last in around):
+                told.add(span)
+                check.report_fault(fault, *span)
+    rows += [facts.source.row_of(start) for start, _ in told]
 
 
 @cache
@@ -66,6 +101,13 @@ def _check_class(page: Page) -> type[Check]:
     wanted = page.name.replace("-", "").lower()
     classes = [each for name, each in vars(module).items() if name.lower() == wanted and isinstance(each, type)]
     return classes[0]
+
+
+@cache
+def _rehearses(page: Page) -> bool:
+    from lightlint.check import Check
+
+    return _check_class(page).rehearse is not Check.rehearse
 
 
 @cache

@@ -31,6 +31,7 @@ from lightlint.facts.prefixes import Prefixes
 from lightlint.facts.pretrained import Pretrained
 from lightlint.facts.processes import Processes
 from lightlint.facts.reaching import Reaching
+from lightlint.facts.rehearsed import Rehearsed, rehearsed
 from lightlint.facts.rescues import Rescues
 from lightlint.facts.results import Results
 from lightlint.facts.rewrapped import Rewrapped
@@ -65,6 +66,11 @@ class FileFacts(Linked):
     def _is_of_this_file(self, fact: object) -> bool:
         """Whether a fact looks at this file's tree: what is true of other files, too, is kept for them."""
         return any(each is self.tree or each is self for each in getattr(fact, "__dict__", {}).values())
+
+    @cached_property
+    def rehearsed(self) -> Rehearsed:
+        """What the file's code does when it is rehearsed."""
+        return rehearsed(self.source, self.path, self.project)
 
     @cached_property
     def processes(self) -> Processes:

@@ -1,0 +1,87 @@
+"""The rehearsals of a file, and the places of what they find in its text."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from lightlint.explore.rehearsals import Entry, Rehearsals
+from lightlint.explore.sources import ProjectSources
+from lightlint.facts.project import Project
+from lightlint.sources.source import Source
+from lightlint.syntax import syntax_of
+from lightlint.values.core import Site
+
+_TRAINS = re.compile(
+    r"backward\(|def training_step|\.fit\(|DataLoader\(|cross_entropy|CrossEntropyLoss|nll_loss|NLLLoss|BCE\w*Loss"
+    r"|binary_cross_entropy|barrier\(|all_reduce\(|DistributedSampler|\.compute\(\)"
+)  # what a file must hold for a rehearsal to show anything
+_latest: dict[tuple[str, str], Rehearsed] = {}
+
+
+class Rehearsed:
+    """What a file's code does when it is rehearsed.
+
+    Args:
+        source: the file.
+        path: its place.
+        project: what it imports from.
+    """
+
+    def __init__(self, source: Source, path: Path, project: Project) -> None:
+        self._source, self._file, self._project = source, str(path), project
+        try:
+            self._tree = syntax_of(source.text)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            self._tree = ast.Module([], [])
+        self.entries: list[Entry] = []
+        if _TRAINS.search(source.text):
+            sources = ProjectSources(project.find_module, self._read, self._given())
+            self.entries = Rehearsals(sources, self._file).entries
+
+    def _given(self) -> Mapping[str, ast.Module]:
+        return {self._file: self._tree}
+
+    def _read(self, path: Path) -> ast.Module | None:
+        try:
+            return syntax_of(self._project.text(path))
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return None
+
+    def span(self, site: Site) -> tuple[int, int] | None:
+        """The characters at a place, None for one in another file."""
+        file, row, column, end_row, end_column = site
+        if file != self._file or not row:
+            return None
+        return self._offset(row, column), self._offset(end_row, end_column)
+
+    def _offset(self, row: int, column: int) -> int:
+        """Of a row from 1 and a column in UTF-8 bytes."""
+        starts, text = self._source.row_starts, self._source.text
+        start = starts[min(row, len(starts)) - 1]
+        end = starts[row] if row < len(starts) else len(text)
+        line = text[start:end]
+        return start + (column if line.isascii() else len(line.encode()[:column].decode(errors="ignore")))
+
+    def around(self, row: int) -> tuple[int, int]:
+        """The rows of the outermost function, or else the statement of the module, that a row stands in."""
+        for node in self._tree.body:
+            first = min([node.lineno, *(each.lineno for each in getattr(node, "decorator_list", []))])
+            if first <= row <= (node.end_lineno or node.lineno):
+                for inner in node.body if isinstance(node, ast.ClassDef) else []:
+                    if inner.lineno <= row <= (inner.end_lineno or inner.lineno):
+                        return inner.lineno, inner.end_lineno or inner.lineno
+                return first, node.end_lineno or node.lineno
+        return row, row
+
+
+def rehearsed(source: Source, path: Path, project: Project) -> Rehearsed:
+    """The rehearsals of a file; those of the last one are kept, for its sketch and its tree ask alike."""
+    key = (str(path), source.text)
+    if key not in _latest:
+        made = Rehearsed(source, path, project)
+        _latest.clear()
+        _latest[key] = made
+    return _latest[key]
