@@ -152,10 +152,9 @@ def test_check_keeps_no_state(page: Page) -> None:
 
 
 @each_rule
-def test_check_is_small_and_imports_no_other_check(page: Page) -> None:
+def test_check_imports_no_other_check(page: Page) -> None:
     path = CHECKS / page.family / f"{page.name.replace('-', '_')}.py"
     text = path.read_text("utf-8")
-    assert len(text.splitlines()) <= 150
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("lightlint.checks"):
             assert node.module.rpartition(".")[2].startswith("_"), f"{path.name} imports {node.module}"

@@ -1,8 +1,13 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import libcst as cst
 
-from lightlint.check import Check, Repair
+from lightlint.check import Check, Fault, Repair
+from lightlint.engine.events import LoaderMade
+from lightlint.explore.queries import sure
+from lightlint.explore.rehearsals import Entry
 from lightlint.facts.bindings import Kind
 from lightlint.facts.classes import ITERABLE_DATASET
 from lightlint.facts.keywords import keywords
@@ -11,6 +16,8 @@ from lightlint.facts.options import option_default
 from lightlint.facts.without_workers import WithoutWorkers, is_tested
 from lightlint.facts.workers import LOADER
 from lightlint.fixes.edits import join, remove_argument, replace
+from lightlint.values.core import Value, is_constant
+from lightlint.values.training import Instance
 
 _POSITIONS = {"batch_size": 1, "shuffle": 2, "sampler": 3, "batch_sampler": 4, "num_workers": 5, "drop_last": 8}
 _OF_WORKERS = ("persistent_workers", "prefetch_factor")
@@ -147,3 +154,20 @@ class DataloaderArgConflict(Check):
         dataset = self.names.argument(call, "dataset", 0)
         origins = self.values.origins(dataset.value) if dataset is not None else ()
         return bool(origins) and all(self.classes.name_is_a(each.name, ITERABLE_DATASET) for each in origins)
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Loaders whose constructor raises for two arguments that exclude each other."""
+        for event in sure(entry, LoaderMade, lambda each: bool(_excluded(each))):
+            yield Fault.at(event, f"`{_excluded(event)}` excludes `shuffle=True`: the constructor raises ValueError")
+
+
+def _excluded(event: LoaderMade) -> str:
+    """The argument that `shuffle=True` does not go with, "" for none."""
+    given = event.loader.arguments
+    if event.loader.name != "DataLoader" or not is_constant(given.get("shuffle"), True):
+        return ""
+    return next((name for name in ("sampler", "batch_sampler") if _is_there(given.get(name))), "")
+
+
+def _is_there(value: Value | None) -> bool:
+    return isinstance(value, Instance)

@@ -1,14 +1,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 import libcst as cst
 
-from lightlint.check import Check
+from lightlint.check import Check, Fault
+from lightlint.engine.events import LoaderMade, WorkerAsked
+from lightlint.explore.rehearsals import Entry
 from lightlint.facts.classes import ITERABLE_DATASET
 from lightlint.facts.loading import Driver
 from lightlint.facts.wholes import Wholes
 from lightlint.facts.world import Ranks
+from lightlint.values.core import Class, Function, number_of
+from lightlint.values.training import Instance
 
 _SHARES = re.compile(
     r"worker|shard|split_by|stride|num_proc|partition|get_rank|rank$|world_size|replica", re.IGNORECASE
@@ -79,3 +84,32 @@ class IterableDatasetUnsharded(Check):
         if self.facts.loading.training.get(loader) is Driver.LIGHTNING:
             return self.facts.world.lightning is Ranks.MANY and not self.facts.world.is_untold
         return self.facts.world.raw is Ranks.MANY and self.facts.processes.per_rank(loader)
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """IterableDatasets that several workers go through, none of which asks which worker it is."""
+        for path in entry.paths:
+            asked = bool(path.of(WorkerAsked))
+            for event in path.of(LoaderMade):
+                data, workers = event.loader.data, number_of(event.loader.arguments.get("num_workers"))
+                if (
+                    not isinstance(data, Instance)
+                    or not isinstance(data.cls, Class)
+                    or not workers
+                    or workers < 2
+                    or asked
+                ):
+                    continue
+                own = data.cls.find("__iter__")
+                streams = any(name.endswith("IterableDataset") for name in data.libraries()) and isinstance(
+                    own, Function
+                )
+                free = (
+                    "worker_init_fn" not in event.loader.arguments
+                    and not event.loader.open_arguments
+                    and not data.escaped
+                )
+                if streams and free and isinstance(own, Function) and id(own.node) in path.machine.called:
+                    message = (
+                        f"each of the {int(workers)} workers yields every sample of `{data.name}`: none takes a share"
+                    )
+                    yield Fault.at(event, message)

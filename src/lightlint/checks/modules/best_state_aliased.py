@@ -4,7 +4,9 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from lightlint.check import Check, Repair
+from lightlint.check import Check, Fault, Repair
+from lightlint.engine.events import StateLoaded, StateTaken, Stepped
+from lightlint.explore.rehearsals import Entry
 from lightlint.facts.aliases import is_live_holder, live_parameters, live_state
 from lightlint.facts.bindings import unpacked
 from lightlint.facts.changed_weights import ChangedWeights
@@ -12,6 +14,7 @@ from lightlint.facts.last_weights import are_kept_each_round, is_last_item
 from lightlint.facts.restores import restores
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import add_import, join, wrap
+from lightlint.values.core import Mapping
 
 
 class BestStateAliased(Check):
@@ -148,3 +151,19 @@ class BestStateAliased(Check):
     ) -> Repair:
         imported = add_import(self.code, self.tree.module, "copy")
         return Repair(what, join(wrap(self.code, value, "copy.deepcopy(", ")"), imported), how)
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """A module's state, taken without a copy, that is loaded back after steps have changed it."""
+        for path in entry.paths:
+            taken = {id(event.state): event for event in path.of(StateTaken)}
+            steps = path.of(Stepped)
+            for event in path.of(StateLoaded):
+                state = event.state
+                source = taken.get(id(state)) if isinstance(state, Mapping) else None
+                if source is None or source.object is not event.object or event.object.escaped or state.escaped:
+                    continue
+                if any(source.time < step.time < event.time for step in steps):
+                    message = (
+                        "this is no copy: its tensors are the weights of the model, which training goes on to change"
+                    )
+                    yield Fault.at(source, message)

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 import libcst as cst
 
-from lightlint.check import Check, Repair
+from lightlint.check import Check, Fault, Repair
+from lightlint.engine.events import FitStarted, ModeSet
+from lightlint.explore.rehearsals import Entry
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import insert_after, insert_before
 
@@ -113,6 +116,17 @@ class EvalModeBeforeFit(Check):
             return not family or any(_SETS_MODE.search(self.code.text_of(each)) for each in family)
         text = self.facts.project.text_defining(module, self.facts.path.parent)
         return not text or bool(_SETS_MODE.search(text))
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Modules that come to `fit` in eval mode."""
+        for path in entry.paths:
+            for event in path.of(FitStarted):
+                asked = any(
+                    e.module is event.module and not e.training and e.time < event.time for e in path.of(ModeSet)
+                )
+                put_back = any(e.training and e.time > event.time for e in path.of(ModeSet))
+                if asked and not put_back and not event.training and event.by_mode and not event.module.escaped:
+                    yield Fault.at(event, "the module comes to `fit` in eval mode and is trained in it")
 
 
 def _is_eval(call: cst.Call) -> bool:

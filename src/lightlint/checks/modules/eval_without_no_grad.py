@@ -1,10 +1,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 import libcst as cst
 
-from lightlint.check import Check, Repair
+from lightlint.check import Check, Fault, Repair
+from lightlint.engine.events import Forward, ModeSet
+from lightlint.explore.queries import goes_nowhere, in_batch, in_sight
+from lightlint.explore.rehearsals import Entry
 from lightlint.facts.loops import LoopKind
 from lightlint.facts.phases import Phases
 from lightlint.finding import Applicability
@@ -128,3 +132,15 @@ class EvalWithoutNoGrad(Check):
             return None
         draft = decorate(self.code, function, "@torch.no_grad()")
         return Repair("record no gradients in the function", draft, Applicability.UNSAFE)
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Forward passes in eval mode whose graph nothing uses, on any path."""
+        useful = {event.site for event in entry.of(Forward) if not goes_nowhere(event.graph)}
+        for path in entry.paths:
+            evaluated = {m for event in path.of(ModeSet) if not event.training for m in event.module.modules()}
+            for event in path.of(Forward):
+                recorded = event.grad and not event.training and event.graph and event.parameters
+                idle = event.site not in useful and in_batch(event.where) and not event.where.phase
+                if recorded and idle and event.module in evaluated and in_sight([event.module]):
+                    message = "this module is evaluated with gradients recorded: `eval()` does not turn them off"
+                    yield Fault.at(event, message)

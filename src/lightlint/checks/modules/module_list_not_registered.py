@@ -1,15 +1,20 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 import libcst as cst
 
-from lightlint.check import Check, Repair
+from lightlint.check import Check, Fault, Repair
+from lightlint.engine.events import AttributeSet, Backward, OptimizerMade
+from lightlint.explore.rehearsals import Entry
 from lightlint.facts.bindings import Binding, Kind
 from lightlint.facts.classes import NN_MODULE
 from lightlint.facts.displays import Display, added_to, holds_displays, items, keeps_chosen, meant_by, moves_items
 from lightlint.finding import Applicability
 from lightlint.fixes.containers import as_container, container_for
+from lightlint.values.core import Mapping, Sequence
+from lightlint.values.training import Module
 
 _PARAMETRIC = re.compile(
     r"torch\.nn\.(?:Lazy)?(?:Linear|Bilinear|Conv\w+|Embedding\w*|LSTM|GRU|RNN|\w+Cell|\w+Norm\w*|Transformer\w*|Multihead\w+"
@@ -148,3 +153,26 @@ class ModuleListNotRegistered(Check):
             return None
         draft = as_container(self.facts, value, container)
         return Repair(f"make it an `{container}`", draft, Applicability.UNSAFE) if draft is not None else None
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Modules in plain containers whose parameters get gradients and are in no optimizer that has the rest."""
+        for path in entry.paths:
+            made = path.of(OptimizerMade)
+            if not made or any(event.optimizer.more or event.optimizer.escaped for event in made):
+                continue
+            held = {each for event in made for each in event.optimizer.parameters}
+            reached = {each for event in path.of(Backward) for each in event.parameters}
+            for event in path.of(AttributeSet):
+                module, value = event.object, event.value
+                if not isinstance(module, Module) or not isinstance(value, (Sequence, Mapping)) or module.escaped:
+                    continue
+                inside = [*value.items.values()] if isinstance(value, Mapping) else value.items
+                if not inside or not all(isinstance(each, Module) for each in inside):
+                    continue
+                trained = [
+                    p for each in inside if isinstance(each, Module) for p in each.parameters() if p.requires_grad
+                ]
+                if trained and all(p in reached and p not in held for p in trained) and held & set(module.parameters()):
+                    kind = "dict" if isinstance(value, Mapping) else "list"
+                    message = f"`self.{event.name}` is a plain {kind}: the modules in it are not trained, not moved and not saved"
+                    yield Fault.at(event, message)

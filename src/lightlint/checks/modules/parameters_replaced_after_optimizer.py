@@ -1,11 +1,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 import libcst as cst
 
-from lightlint.check import Check
+from lightlint.check import Check, Fault
+from lightlint.engine.events import AttributeSet, Backward, OptimizerMade, PartReplaced, Stepped
+from lightlint.explore.rehearsals import Entry
 from lightlint.facts.updates import Owner, body_of, parameters_of
+from lightlint.values.core import Value
+from lightlint.values.training import Module, Tensor
 
 # layers that take numbers only
 _SIZED = re.compile(r"torch\.nn\.(?:Linear|Conv\w+|Embedding|BatchNorm\w+|LayerNorm|LSTM|GRU)$")
@@ -83,3 +88,42 @@ class ParametersReplacedAfterOptimizer(Check):
             if (steps and optimizer in {receiver, *given}) or {optimizer, key} <= given:
                 found.append(call)
         return found
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Parameters that are trained and in no optimizer, put into a module after the optimizer of the rest was made."""
+        for path in entry.paths:
+            made = path.of(OptimizerMade)
+            if not made or any(event.optimizer.more or event.optimizer.escaped for event in made):
+                continue
+            held = {each for event in made for each in event.optimizer.parameters}
+            reached = {each for event in path.of(Backward) for each in event.parameters}
+            stepped = {event.optimizer for event in path.of(Stepped)}
+            for event in path.events:
+                if not isinstance(event, (AttributeSet, PartReplaced)):
+                    continue
+                module, new = (
+                    (event.object, event.value) if isinstance(event, AttributeSet) else (event.module, event.after)
+                )
+                lost = [
+                    each for each in _parameters_of(new) if each in reached and each not in held and not each.escaped
+                ]
+                before = [
+                    each
+                    for each in made
+                    if each.time < event.time and each.optimizer in stepped and _shares(module, each)
+                ]
+                if lost and before:
+                    message = "these parameters are none of those the optimizer was made with, and are never updated"
+                    yield Fault.at(event, message)
+
+
+def _parameters_of(value: Value) -> list[Tensor]:
+    if isinstance(value, Module):
+        return [each for each in value.parameters() if each.requires_grad]
+    return [value] if isinstance(value, Tensor) and value.parameter and value.requires_grad else []
+
+
+def _shares(module: Value, made: OptimizerMade) -> bool:
+    """Whether an optimizer was made with parameters of a module."""
+    held = set(made.optimizer.parameters)
+    return isinstance(module, Module) and any(each in held for each in module.parameters())

@@ -4,7 +4,9 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from lightlint.check import Check, Repair
+from lightlint.check import Check, Fault, Repair
+from lightlint.engine.events import DevicesMixed
+from lightlint.explore.rehearsals import Entry
 from lightlint.facts.classes import NN_MODULE
 from lightlint.facts.tensor_uses import TensorUses
 from lightlint.finding import Applicability
@@ -73,3 +75,11 @@ class TensorAttributeNotBuffer(Check):
             return True
         texts = [self.names.constant(each) for room in line for each in self.tree.within(room, cst.SimpleString)]
         return name in texts
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Tensors that a module keeps as plain attributes and that meet the GPU's."""
+        for event in entry.of(DevicesMixed):
+            tensor = event.on_cpu
+            plain = not (tensor.parameter or tensor.buffer or tensor.escaped or tensor.role == "batch")
+            if plain and tensor.sure_device and tensor.stored_at is not None:
+                yield Fault(tensor.stored_at, "this tensor is no buffer: it stays on the CPU when the module is moved")

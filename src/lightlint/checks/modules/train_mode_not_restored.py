@@ -1,12 +1,18 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import libcst as cst
 
-from lightlint.check import Check, Repair
+from lightlint.check import Check, Fault, Repair
+from lightlint.engine.events import Forward, ModeSet, Stepped
+from lightlint.explore.rehearsals import Entry
 from lightlint.facts.loops import LoopKind
 from lightlint.facts.tree import Loop
 from lightlint.finding import Applicability, Tier
 from lightlint.fixes.edits import insert_before
+from lightlint.values.core import Site
+from lightlint.values.training import Module
 
 
 class TrainModeNotRestored(Check):
@@ -106,3 +112,28 @@ class TrainModeNotRestored(Check):
         owner = self.tree.owner(call)
         named = (*self.tree.own(owner, cst.Name), *self.tree.own(owner, cst.Attribute))
         return next((each for each in named if self.names.key(each) == key), None)
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Modules that were trained in train mode and later, at the same place, in eval mode."""
+        for path in entry.paths:
+            stepped = {each for event in path.of(Stepped) for each in event.parameters}
+            trained: set[tuple[Module, Site]] = set()
+            left: dict[Module, ModeSet] = {}
+            for event in path.events:
+                if isinstance(event, ModeSet):
+                    for module in event.module.modules():
+                        if event.training:
+                            left.pop(module, None)
+                        else:
+                            left[module] = event
+                elif isinstance(event, Forward) and event.grad and event.by_mode and not event.where.phase:
+                    used = any(graph.consumed for graph in event.graph) and stepped & set(event.parameters)
+                    if not used or event.module.escaped:
+                        continue
+                    if event.training:
+                        trained.add((event.module, event.site))
+                    elif (event.module, event.site) in trained and event.module in left:
+                        message = (
+                            "the model is trained in eval mode from here on: no `train()` comes before the next epoch"
+                        )
+                        yield Fault.at(left[event.module], message, event.site)

@@ -1,15 +1,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 import libcst as cst
 
-from lightlint.check import Check
+from lightlint.check import Check, Fault
+from lightlint.engine.events import CalledUnknown, Collective
+from lightlint.explore.rehearsals import Entry, Path
 from lightlint.facts.bindings import dotted_name
 from lightlint.facts.hooks import Owner
 from lightlint.facts.processes import DATA_PARALLEL
 from lightlint.facts.rank_tests import COLLECTIVES, on_some_ranks, other_ways
 from lightlint.facts.trainers import is_trainer
+from lightlint.values.core import Site
 
 _OUTPUT = re.compile(
     r"^(?:info|debug|warning|error|log|print|write|append|exit|format|rank_zero_\w+|mkdir|touch|unlink|exists|is_file"
@@ -132,3 +136,27 @@ class CollectiveInRankGuard(Check):
             return True
         harmless = (self.names.call(call) or "").partition(".")[0] in _APART
         return self.facts.steps.callee(call) is None and not harmless and not _OUTPUT.search(self.names.method(call))
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Collectives that a test of the rank keeps some ranks from, in two rehearsals that differ in the rank alone."""
+        for first, second in entry.pairs():
+            if _names(first) == _names(second) or _unknown(first) != _unknown(second):
+                continue  # matched by others, or perhaps by code out of sight
+            for path, other in ((first, second), (second, first)):
+                there = {event.site for event in other.of(Collective)}
+                for event in path.of(Collective):
+                    if (
+                        event.site not in there
+                        and event.where.depends_on("rank")
+                        and event.name.startswith(("dist.", "strategy.", "self."))
+                    ):
+                        message = f"`{event.name}` waits for all ranks, and only some of them get here"
+                        yield Fault.at(event, message)
+
+
+def _names(path: Path) -> list[str]:
+    return [event.name for event in path.of(Collective)]
+
+
+def _unknown(path: Path) -> set[Site]:
+    return {event.site for event in path.of(CalledUnknown)}

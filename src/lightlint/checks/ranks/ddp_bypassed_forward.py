@@ -1,15 +1,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 import libcst as cst
 
-from lightlint.check import Check
+from lightlint.check import Check, Fault
+from lightlint.engine.events import Backward, Collective, Forward
+from lightlint.explore.rehearsals import Entry
 from lightlint.facts.bindings import Kind
 from lightlint.facts.processes import DATA_PARALLEL
 from lightlint.facts.updates import body_of
 from lightlint.facts.world import Ranks
 from lightlint.finding import Tier
+from lightlint.values.training import Graph, tensors_in
 
 _NO_GRAPH = {"detach", "item", "tolist", "numpy", "argmax", "data", "generate"}
 _BY_HAND = re.compile(
@@ -130,3 +134,22 @@ class DdpBypassedForward(Check):
     def _holds_model(self, params: cst.BaseExpression) -> bool:
         """Whether an optimizer may be made of a module's parameters: not of a list of single tensors."""
         return not isinstance(params, cst.List) or bool(self.tree.within(params, cst.Call))
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Losses whose whole graph was recorded around the DDP wrapper, where nothing exchanges gradients by hand."""
+        for path in entry.paths:
+            by_hand = any(
+                t.gradient_of for event in path.of(Collective) for value in event.args for t in tensors_in(value)
+            )
+            if by_hand:
+                continue
+            around: dict[Graph, Forward] = {}
+            for event in path.events:
+                if isinstance(event, Forward):
+                    around.update({graph: event for graph in event.graph if graph.bypassed is not None})
+                elif isinstance(event, Backward) and event.loss is not None and not event.loss.escaped:
+                    forwards = [around[graph] for graph in event.loss.graph if graph in around]
+                    if forwards and len(forwards) == len(event.loss.graph) and not forwards[0].module.escaped:
+                        yield Fault.at(
+                            forwards[0], "this runs forward past DDP: no rank gets the gradients of the others"
+                        )

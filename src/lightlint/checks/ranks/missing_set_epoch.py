@@ -4,12 +4,17 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from lightlint.check import Check, Repair
+from lightlint.check import Check, Fault, Repair
+from lightlint.engine.events import Backward, EpochSet, Looped
+from lightlint.explore.queries import sure
+from lightlint.explore.rehearsals import Entry
 from lightlint.facts.loading import LOADER, Driver
 from lightlint.facts.samplers import SAMPLERS, Samplers
 from lightlint.facts.streams import Stream, training_streams
 from lightlint.facts.tree import Loop
 from lightlint.fixes.edits import insert_before
+from lightlint.values.core import Class, Constant
+from lightlint.values.training import Instance, Loader
 
 _DEPTH = 3
 
@@ -107,3 +112,28 @@ class MissingSetEpoch(Check):
         key = self.code.text_of(drawn) if isinstance(drawn, cst.Subscript) else key
         draft = insert_before(self.code, first, f"{key}.sampler.set_epoch({loop.target.value})")
         return Repair("tell the sampler the epoch", draft)
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Epochs over one loader with a shuffling DistributedSampler whose `set_epoch` no path calls."""
+        if any(True for _ in entry.of(EpochSet)):
+            return
+        trained = {turn.loop.site for event in entry.of(Backward) for turn in event.where.turns}
+        for event in sure(entry, Looped, lambda each: _draws_alike(each) and each.site in trained):
+            loader = event.loop.over
+            sampler = loader.sampler if isinstance(loader, Loader) else None
+            if isinstance(sampler, Instance) and sampler.site is not None:
+                around = (event.site, *(turn.loop.site for turn in event.where.turns))
+                yield Fault(sampler.site, "`set_epoch` is never called: every epoch draws the same order", None, around)
+
+
+def _draws_alike(event: Looped) -> bool:
+    """Whether a loop goes over a loader again, whose DistributedSampler shuffles and is older than the loop around."""
+    loader, turns = event.loop.over, event.where.turns
+    sampler = loader.sampler if isinstance(loader, Loader) else None
+    if not isinstance(sampler, Instance) or isinstance(sampler.cls, Class) or not turns or event.where.phase:
+        return False
+    shuffle = sampler.arguments.get("shuffle")
+    shuffles = shuffle is None or (isinstance(shuffle, Constant) and shuffle.value is True)
+    in_sight = not (sampler.escaped or sampler.open_arguments or (loader is not None and loader.escaped))
+    older = sampler.made < turns[-1].loop.made
+    return sampler.name == "DistributedSampler" and shuffles and in_sight and older and turns[-1].number > 1

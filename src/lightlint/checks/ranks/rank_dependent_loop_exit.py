@@ -1,13 +1,18 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import libcst as cst
 
-from lightlint.check import Check
+from lightlint.check import Check, Fault
+from lightlint.engine.events import Backward, Collective, Event, Left
+from lightlint.explore.rehearsals import Entry
 from lightlint.facts.loops import LoopKind
 from lightlint.facts.names import UNKNOWN
 from lightlint.facts.rank_tests import COLLECTIVES, conjuncts, splits
 from lightlint.facts.tree import Loop
 from lightlint.facts.world import Ranks
+from lightlint.values.core import Site
 
 _BRINGING = COLLECTIVES - {f"torch.distributed.{name}" for name in ("barrier", "reduce", "gather", "gather_object")}
 _PLAIN = {"builtins.bool", "builtins.int", "builtins.float"}
@@ -144,3 +149,28 @@ class RankDependentLoopExit(Check):
             )
         value = self.names.constant(site.value)
         return isinstance(site, cst.Assign) and (value in (0, False) or self.names.call(site.value) in _NEW)
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """A loop that one rank leaves, while the other goes on to a collective or to the gradients' all-reduce."""
+        for first, second in entry.pairs():
+            for path, other in ((first, second), (second, first)):
+                left = {event.site for event in other.of(Left)}
+                for event in path.of(Left):
+                    if not event.leaves_loop or not event.where.depends_on("rank") or event.site in left:
+                        continue
+                    loop = event.where.turns[-1].loop.site
+                    inside = [each for each in (*other.of(Collective), *other.of(Backward)) if _is_inside(each, loop)]
+                    if any(isinstance(each, Collective) or _exchanges(each) for each in inside):
+                        yield Fault.at(
+                            event, "only some ranks leave the loop here: the others wait in the next step's all-reduce"
+                        )
+
+
+def _is_inside(event: Event, loop: Site) -> bool:
+    return any(turn.loop.site == loop for turn in event.where.turns)
+
+
+def _exchanges(event: Event) -> bool:
+    """Whether a backward pass waits for the other ranks: it reaches parameters under DDP."""
+    reached = event.parameters if isinstance(event, Backward) else []
+    return any(each.owner is not None and each.owner.within_ddp is not None for each in reached)

@@ -1,15 +1,21 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 import libcst as cst
 
-from lightlint.check import Check, Repair
+from lightlint.check import Check, Fault, Repair
+from lightlint.engine.events import Backward, Cleared, Stepped
+from lightlint.explore.queries import in_batch, in_sight
+from lightlint.explore.rehearsals import Entry, Path
 from lightlint.facts.bindings import dotted_name
 from lightlint.facts.micro_batches import MicroBatches
 from lightlint.facts.tree import Loop
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import wrap
+from lightlint.values.core import Constant
+from lightlint.values.training import Instance, Tensor
 
 _WINDOW = re.compile(r"accum|micro", re.IGNORECASE)
 
@@ -140,3 +146,42 @@ class AccumulationNotScaled(Check):
 
     def _mentions(self, expression: cst.CSTNode, word: str) -> bool:
         return any(name.value == word for name in self.tree.within(expression, cst.Name))
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Mean losses of several batches that add up to one step, none of them divided."""
+        for path in entry.paths:
+            for backward in _added_up(path):
+                loss = backward.loss
+                if loss is None or not loss.criterion or loss.reduction != "mean" or loss.scaled or loss.escaped:
+                    continue
+                if backward.via in ("backward", "manual_backward"):
+                    message = "adds up the gradients of several mean losses without dividing them, which makes the step as much larger"
+                    yield Fault.at(backward, message)
+
+
+def _rate_is_plain(optimizer: Instance) -> bool:
+    """Whether an optimizer is in sight, and its learning rate not worked out, perhaps to make up for the sum."""
+    rate = optimizer.arguments.get("lr", optimizer.arguments.get("#1"))
+    return in_sight([optimizer]) and (rate is None or (isinstance(rate, Constant) and "scaled" not in rate.traits))
+
+
+def _added_up(path: Path) -> Iterator[Backward]:
+    """The last of several backward passes at one place that a step, taken every so many batches, sums up."""
+    by_hand = {each for event in path.of(Stepped) for each in event.parameters if each.gradient_touched or each.escaped}
+    added: dict[Tensor, list[Backward]] = {}
+    for event in path.events:
+        if isinstance(event, Backward):
+            for each in event.parameters:
+                added.setdefault(each, []).append(event)
+        elif isinstance(event, Cleared):
+            for each in event.parameters:
+                added.pop(each, None)
+        elif isinstance(event, Stepped) and event.where.depends_on("periodic") and _rate_is_plain(event.optimizer):
+            for each in event.parameters:
+                passes = added.get(each, [])
+                one_place = len({every.site for every in passes}) == 1 and each not in by_hand
+                if len(passes) < 2 or not one_place or not in_batch(passes[0].where):
+                    continue
+                if len(passes[0].where.turns) == len(event.where.turns):
+                    yield passes[-1]
+                    break

@@ -1,13 +1,19 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import libcst as cst
 
-from lightlint.check import Check
+from lightlint.check import Check, Fault
+from lightlint.engine.events import Backward
+from lightlint.explore.queries import in_sight
+from lightlint.explore.rehearsals import Entry
 from lightlint.facts.bindings import Binding
 from lightlint.facts.carried_graphs import cuts
 from lightlint.facts.kept_states import RECURRENT, hangs_on, kept_state
 from lightlint.facts.tree import Loop
 from lightlint.facts.updates import Owner
+from lightlint.values.training import Module
 
 
 class BackwardOverFreedGraph(Check):
@@ -110,3 +116,19 @@ class BackwardOverFreedGraph(Check):
         if node is None or cuts(self.tree, node) or not self.values.is_module(call.func):
             return False
         return any(self.names.call(each) in RECURRENT for each in self.tree.within(node, cst.Call))
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """A loss whose graph holds what an earlier backward pass has freed."""
+        for path in entry.paths:
+            for event in path.of(Backward):
+                if (
+                    event.twice
+                    and not event.where.phase
+                    and event.loss is not None
+                    and in_sight([event.loss, *_owners(event)])
+                ):
+                    yield Fault.at(event, "runs through a graph that an earlier backward pass has freed: it raises")
+
+
+def _owners(event: Backward) -> list[Module]:
+    return [each.owner for each in event.parameters if each.owner is not None]

@@ -1,14 +1,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 import libcst as cst
 
-from lightlint.check import Check, Repair
+from lightlint.check import Check, Fault, Repair
+from lightlint.engine.events import Backward, Cleared, Clipped, Stepped
+from lightlint.explore.rehearsals import Entry
 from lightlint.facts.updates import Owner, Update
 from lightlint.finding import Applicability, Tier
 from lightlint.fixes.edits import Draft
 from lightlint.fixes.moves import move_before
+from lightlint.values.core import number_of
+from lightlint.values.training import Tensor
 
 _HIGH = 100  # a norm above which nobody clips: the call is there for what it returns
 _MAYBE_BACKWARD = re.compile(r"backward|train|update|optim|step|learn", re.IGNORECASE)
@@ -106,3 +111,31 @@ class ClipGradWrongPlace(Check):
         if len(updates) != 1 or updates[0].scaler is not None or not isinstance(statement, cst.Expr):
             return None
         return move_before(self.code, statement, self.tree.statement(updates[0].call))
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Gradients that are clipped after the step that used them."""
+        for path in entry.paths:
+            state: dict[Tensor, str] = {}
+            for event in path.events:
+                if isinstance(event, Backward):
+                    state.update(dict.fromkeys(event.parameters, "added"))
+                elif isinstance(event, Cleared):
+                    state.update(dict.fromkeys(event.parameters, "cleared"))
+                elif isinstance(event, Stepped):
+                    state.update({each: "stepped" for each in event.parameters if state.get(each) == "added"})
+                elif (
+                    isinstance(event, Clipped)
+                    and event.parameters
+                    and not event.more
+                    and _limits(event)
+                    and not event.where.phase
+                ):
+                    used = all(state.get(each) == "stepped" and not each.escaped for each in event.parameters)
+                    if used:
+                        yield Fault.at(event, "clips gradients that the step has used already, so it changes nothing")
+
+
+def _limits(event: Clipped) -> bool:
+    """Whether a call does more than measure the norm: its limit is a number, and not infinite."""
+    limit = number_of(event.limit)
+    return limit is not None and limit != float("inf")

@@ -1,16 +1,20 @@
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
-from lightlint.check import Check, Repair
+from lightlint.check import Check, Fault, Repair
+from lightlint.engine.events import Appended, Emptied, Summed
+from lightlint.explore.queries import goes_nowhere, in_batch
+from lightlint.explore.rehearsals import Entry, Path
 from lightlint.facts.autograd import Graph
 from lightlint.facts.bindings import Kind
 from lightlint.facts.hooks import TRAINING_STEP
 from lightlint.facts.keepers import Keeper
 from lightlint.finding import Applicability, Tier
 from lightlint.fixes.edits import join, wrap
+from lightlint.values.training import Tensor
 
 
 class GraphKeptByAccumulation(Check):
@@ -123,3 +127,42 @@ class GraphKeptByAccumulation(Check):
             return Tier.WARNING
         uncalled = function is not None and not self.facts.steps.calls_of.get(function)
         return Tier.NOTE if uncalled else Tier.ERROR  # others may call it under `no_grad()`
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Sums and lists that hold the graphs of iterations whose backward pass is over, or that nothing goes backward through."""
+        used = {
+            event.site
+            for event in entry.of(Summed)
+            if not event.consumed_before and not goes_nowhere(event.result.graph)
+        }
+        for path in entry.paths:
+            for event in path.of(Summed):
+                graphs = event.before.graph
+                open_ended = event.consumed_before or (in_batch(event.where) and goes_nowhere(event.result.graph))
+                if event.site in used or event.before.escaped or event.result.escaped or not graphs or not open_ended:
+                    continue
+                if not any(graph.escaped for graph in graphs):
+                    yield Fault.at(event, "the sum keeps the autograd graph of every iteration alive")
+            yield from (
+                Fault.at(event, "the list keeps the autograd graph of every iteration alive") for event in _kept(path)
+            )
+
+
+def _kept(path: Path) -> Iterator[Appended]:
+    """The second time that a tensor with a freed graph goes into a list which is older than the loop and never emptied."""
+    emptied = {id(event.container) for event in path.of(Emptied)}
+    seen: set[tuple[int, object]] = set()
+    for event in path.of(Appended):
+        value, container = event.value, event.container
+        if (
+            not isinstance(value, Tensor)
+            or not value.graph
+            or value.escaped
+            or container.escaped
+            or container.kind == "deque"
+        ):
+            continue
+        if container.made and container.depth < len(event.where.turns) and id(container) not in emptied:
+            if (id(container), event.site) in seen and event.consumed_before:
+                yield event
+            seen.add((id(container), event.site))

@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import chain
 
 import libcst as cst
 
-from lightlint.check import Check, Repair
+from lightlint.check import Check, Fault, Repair
+from lightlint.engine.events import Backward, Cleared, Stepped
+from lightlint.explore.queries import identity, in_sight
+from lightlint.explore.rehearsals import Entry, Path
 from lightlint.facts.bindings import Kind
 from lightlint.facts.classes import MODULE
 from lightlint.facts.hooks import TRAINING_STEP, Hook, Owner
@@ -12,6 +16,7 @@ from lightlint.facts.lent import lenders, lent_optimizer, sources
 from lightlint.facts.steps import Overrides
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import Draft, insert_after, insert_before
+from lightlint.values.training import Tensor
 
 
 class MissingZeroGrad(Check):
@@ -135,3 +140,32 @@ class MissingZeroGrad(Check):
         if isinstance(first, cst.BaseSmallStatement) and beside and self.tree.order(first) < self.tree.order(statement):
             return insert_before(self.code, first, f"{name}.zero_grad()")
         return insert_after(self.code, statement, f"{name}.zero_grad()")
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Gradients that a step has used, added to by the next backward pass and used again; no path clears them."""
+        cleared = {identity(each) for event in entry.of(Cleared) if not event.implicit for each in event.parameters}
+        for path in entry.paths:
+            for step, parameter in _used_twice(path):
+                if identity(parameter) not in cleared and not parameter.gradient_touched and not parameter.escaped:
+                    message = (
+                        "nothing clears the gradients between two steps: each step uses the sum over all batches so far"
+                    )
+                    yield Fault.at(step, message)
+
+
+def _used_twice(path: Path) -> Iterator[tuple[Stepped, Tensor]]:
+    added: set[Tensor] = set()
+    stepped: set[Tensor] = set()
+    stale: set[Tensor] = set()
+    for event in path.events:
+        if isinstance(event, Backward):
+            added |= set(event.parameters)
+            stale |= stepped & set(event.parameters)
+        elif isinstance(event, Cleared):
+            for group in (added, stepped, stale):
+                group -= set(event.parameters)
+        elif isinstance(event, Stepped) and in_sight([event.optimizer]) and event.via != "lightning":
+            used = next((each for each in event.parameters if each in stale), None)
+            if used is not None:
+                yield event, used
+            stepped |= added & set(event.parameters)

@@ -1,8 +1,14 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import libcst as cst
 
-from lightlint.check import Check
+from lightlint.check import Check, Fault
+from lightlint.engine.events import LossComputed
+from lightlint.explore.queries import sure
+from lightlint.explore.rehearsals import Entry
+from lightlint.values.training import Tensor
 
 _GIVEN = {"softmax": "probabilities", "sigmoid": "probabilities", "linear": "logits"}
 
@@ -18,3 +24,14 @@ class NllWithoutLogSoftmax(Check):
                 call,
                 f"the loss takes log-probabilities and is given {_GIVEN[activation.name]}, so it is no likelihood",
             )
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Probabilities that reach a loss that takes log-probabilities."""
+        for event in sure(entry, LossComputed, _is_fault):
+            yield Fault.at(event, "the loss takes log-probabilities and is given probabilities, so it is no likelihood")
+
+
+def _is_fault(event: LossComputed) -> bool:
+    given = event.input
+    plain = isinstance(given, Tensor) and given.role == "probabilities" and not given.escaped
+    return event.wants == "log-probabilities" and event.function in ("nll_loss", "NLLLoss") and plain

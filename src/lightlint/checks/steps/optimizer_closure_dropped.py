@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import libcst as cst
 
-from lightlint.check import Check
+from lightlint.check import Check, Fault
+from lightlint.engine.events import ClosureDone
+from lightlint.explore.rehearsals import Entry
 from lightlint.facts.classes import MODULE, OPTIMIZER, Classes
 from lightlint.facts.configured import CONFIGURE
 from lightlint.facts.hooks import Hook, Owner
@@ -115,6 +119,15 @@ class OptimizerClosureDropped(Check):
 
     def _mentions_flag(self, name: str) -> bool:
         return "automatic_optimization" in self.facts.project.text_defining(name, self.facts.path.parent)
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Steps that return without having called the closure, on every path."""
+        done = [event for event in entry.of(ClosureDone) if len(event.function.node.args.args) > 1]
+        for event in done:
+            if not any(each.called or each.closure.escaped for each in done if each.site == event.site):
+                yield Fault.at(
+                    event, "drops the closure, in which Lightning runs the training step and the backward pass"
+                )
 
 
 def _steps(classes: Classes, node: cst.ClassDef) -> bool:

@@ -1,10 +1,16 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import libcst as cst
 
-from lightlint.check import Check, Repair
+from lightlint.check import Check, Fault, Repair
+from lightlint.engine.events import LossComputed
+from lightlint.explore.queries import sure
+from lightlint.explore.rehearsals import Entry
 from lightlint.finding import Applicability, Tier
 from lightlint.fixes.logits import bare_logits
+from lightlint.values.training import Tensor
 
 
 class SoftmaxBeforeCrossEntropy(Check):
@@ -27,3 +33,14 @@ class SoftmaxBeforeCrossEntropy(Check):
             )
         else:
             self.report(call, "cross entropy applies log_softmax again, to the same values and in vain", tier=Tier.NOTE)
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Probabilities that reach a loss that takes logits."""
+        for event in sure(entry, LossComputed, _is_fault):
+            message = "cross entropy takes logits and is given what went through softmax, so it can never come near 0"
+            yield Fault.at(event, message)
+
+
+def _is_fault(event: LossComputed) -> bool:
+    given = event.input
+    return event.wants == "logits" and isinstance(given, Tensor) and given.role == "probabilities" and not given.escaped

@@ -1,12 +1,18 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import libcst as cst
 
-from lightlint.check import Check, Repair
+from lightlint.check import Check, Fault, Repair
+from lightlint.engine.events import Backward, CalledUnknown, Cleared, Stepped
+from lightlint.explore.rehearsals import Entry, Path
 from lightlint.facts.updates import Update
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import Draft
 from lightlint.fixes.moves import move_before
+from lightlint.values.core import Site
+from lightlint.values.training import Instance, Tensor, tensors_in
 
 
 class ZeroGradBeforeStep(Check):
@@ -70,3 +76,44 @@ class ZeroGradBeforeStep(Check):
         if self.tree.order(backwards[0]) > self.tree.order(clear):
             return None  # the step stands in front of the backward pass: it is the step that has to move
         return move_before(self.code, statement, self.tree.statement(backwards[0]))
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Gradients that are cleared behind every backward pass and ahead of the step that was to use them, on all paths."""
+        lost = [dict(_lost(path)) for path in entry.paths if path.of(Stepped)]
+        for site in lost[0] if lost else {}:
+            if all(site in each for each in lost):
+                yield Fault(
+                    site, "clears the gradients between the backward pass and the step, which then changes nothing"
+                )
+
+
+def _lost(path: Path) -> Iterator[tuple[Site, bool]]:
+    """Where gradients were cleared that no step had used, for optimizers that never step on any."""
+    state: dict[Tensor, Site | None] = {}
+    useful: set[Instance] = set()
+    idle: list[Stepped] = []
+    where: dict[Instance, Site] = {}
+    for event in path.events:
+        if isinstance(event, Backward):
+            state.update(dict.fromkeys(event.parameters or state))  # of something unknown it may reach all
+        elif isinstance(event, CalledUnknown):  # which may have run a backward pass
+            tensors = [each for value in event.values for each in tensors_in(value)]
+            state.update(dict.fromkeys(parameter for each in tensors for parameter in each.parameters))
+        elif isinstance(event, Cleared) and not event.implicit:
+            for each in event.parameters:
+                if each in state and state[each] is None:
+                    state[each] = event.site
+        elif isinstance(event, Stepped):
+            held = [each for each in event.parameters if each in state]
+            if (
+                any(state[each] is None or each.gradient_touched or each.escaped for each in held)
+                or event.optimizer.escaped
+            ):
+                useful.add(event.optimizer)
+            elif held:
+                idle.append(event)
+                where[event.optimizer] = state[held[0]] or event.site
+            for each in held:
+                if state[each] is None:
+                    del state[each]
+    yield from ((where[event.optimizer], True) for event in idle if event.optimizer not in useful)

@@ -1,16 +1,19 @@
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
-from lightlint.check import Check, Repair
+from lightlint.check import Check, Fault, Repair
+from lightlint.engine.events import MetricUsed
+from lightlint.explore.rehearsals import Entry
 from lightlint.facts.classes import MODULE
 from lightlint.facts.displays import Display, items
 from lightlint.facts.names import UNKNOWN
 from lightlint.facts.running_metrics import RunningMetrics, counts_one_epoch, own_counts_one_epoch
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import insert_after
+from lightlint.values.core import Library
 
 _ONCE_AN_EPOCH = {
     "on_train_epoch_end", "on_validation_epoch_end", "training_epoch_end", "validation_epoch_end", "on_validation_end",
@@ -134,3 +137,34 @@ class MetricComputeWithoutReset(Check):
             return None
         draft = insert_after(self.code, statement, f"{receiver}.reset()")
         return Repair("reset it after it is computed", draft, Applicability.UNSAFE)
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Metrics computed in two epochs that no path resets or leaves to Lightning."""
+        cared_for = {event.metric.site for event in entry.of(MetricUsed) if event.operation in ("reset", "log")}
+        for path in entry.paths:
+            computed: dict[object, MetricUsed] = {}
+            filled: set[object] = set()
+            for event in path.of(MetricUsed):
+                if event.metric.site in cared_for or event.metric.escaped or not _averages(event):
+                    continue
+                if event.operation in ("update", "forward"):
+                    filled.add(event.metric)
+                elif event.operation == "compute" and event.metric in filled and not event.where.within("batch"):
+                    before = computed.setdefault(event.metric, event)
+                    if before is not event and before.site == event.site:
+                        yield Fault.at(
+                            event,
+                            "the metric is computed after each epoch and never reset: it averages over all epochs so far",
+                        )
+
+
+def _averages(event: MetricUsed) -> bool:
+    """Whether a metric is one of a single epoch, and its loop is one of epochs: no best value, no total, no list of models."""
+    loops = [turn.loop for turn in event.where.turns]
+    kept = event.metric.name in ("MaxMetric", "MinMetric", "SumMetric", "CatMetric", "RunningMean", "RunningSum")
+    return (
+        not kept
+        and isinstance(event.metric.cls, Library)
+        and bool(loops)
+        and loops[-1].kind in ("count", "epoch", "batch")
+    )

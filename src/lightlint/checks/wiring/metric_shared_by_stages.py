@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import libcst as cst
 
-from lightlint.check import Check
+from lightlint.check import Check, Fault
+from lightlint.engine.events import MetricUsed
+from lightlint.explore.rehearsals import Entry
 from lightlint.facts.classes import MODULE
 
 _STARTS = ("on_validation_epoch_start", "on_validation_start", "on_validation_model_eval")
@@ -47,3 +51,21 @@ class MetricSharedByStages(Check):
         if self.names.key(call.func) == f"{key}.compute":
             return True
         return self.facts.logs.is_log(call) and any(self.names.key(arg.value) == key for arg in call.args)
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Metrics that take batches of one stage while they hold another's."""
+        for path in entry.paths:
+            cleared = {event.metric for event in path.of(MetricUsed) if event.operation == "reset"}
+            read = {event.metric for event in path.of(MetricUsed) if event.operation in ("compute", "log")}
+            holds: dict[object, str] = {}
+            for event in path.of(MetricUsed):
+                phase = event.where.phase
+                if phase not in ("train", "val", "test") or event.metric.escaped:
+                    continue
+                if event.operation in ("update", "forward") and event.metric not in cleared:
+                    before = holds.setdefault(event.metric, phase)
+                    if before != phase and event.metric in read:
+                        yield Fault.at(
+                            event,
+                            f"the metric takes {phase} batches while it holds those of {before}: one object serves both",
+                        )
