@@ -39,7 +39,7 @@ SAID: dict[str, list[Said]] = {
         Said("two_devices.py", "unseeded-data-per-rank", "warning"),
     ],
     "s03_lightning_upgraded": [
-        Said("notebook.ipynb", "unpinned-install", "warning"),
+        Said("notebook.ipynb", "unpinned-install", "note"),
         Said("notebook.ipynb", "trainer-removed-arg", "error"),
         Said("notebook.ipynb", "trainer-removed-arg", "error", "safe"),
         Said("pinned_new/train.py", "trainer-removed-arg", "error"),

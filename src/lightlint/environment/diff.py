@@ -10,7 +10,7 @@ from lightlint.environment.packages import concerns, distance, distributions, il
 from lightlint.environment.rows import BREAKS, CHANGES, DIFFERS, FAILS, SLOWS, Row, ordered
 from lightlint.environment.side import Side
 from lightlint.environment.usage import Usage
-from lightlint.finding import Finding, Tier
+from lightlint.finding import Tier
 from lightlint.reports.place import place
 from lightlint.settings import Settings
 
@@ -62,14 +62,22 @@ def diff(
 
 
 def _versioned(first: Side, second: Side, usage: Usage, paths: Sequence[str], settings: Settings) -> Iterator[Row]:
-    """What the rules find with the one's versions and not with the other's: the code itself breaks there."""
+    """What the rules find with the one's versions and not with the other's: the code itself breaks there.
+
+    Whose version makes a finding is seen with the torch of the first and the Lightning of the second.
+    """
     if not usage.sources or _versions(first, usage) == _versions(second, usage):
         return
     here = rules.findings(paths, usage, first, settings)
     there = rules.findings(paths, usage, second, settings)
-    for side, found in ((first, rules.only_in(here, there)), (second, rules.only_in(there, here))):
+    apart = ((first, rules.only_in(here, there)), (second, rules.only_in(there, here)))
+    files = sorted({finding.filename for _, found in apart for finding in found})
+    mixed = rules.findings(files, usage, first, settings, lightning_as_in=second) if files else ()
+    for side, found in apart:
+        rest = rules.only_in(found, mixed)
         for finding in found:
-            subject = _package_of(finding, usage, side)
+            by_torch = (finding not in rest) is (side is first)
+            subject = "torch" if by_torch else rules.lightning_of(usage, side)[0]
             why = f"with {side.name}: {finding.message} ({finding.code})"
             weight = BREAKS if finding.tier is Tier.ERROR else FAILS
             yield Row(
@@ -79,14 +87,6 @@ def _versioned(first: Side, second: Side, usage: Usage, paths: Sequence[str], se
 
 def _versions(side: Side, usage: Usage) -> tuple[str | None, ...]:
     return side.version("torch"), rules.lightning_of(usage, side)[1]
-
-
-def _package_of(finding: Finding, usage: Usage, side: Side) -> str:
-    """The package whose version makes the finding: rules of torch's own names say so in theirs."""
-    of_torch = finding.name.startswith(
-        ("torch", "checkpoint", "lr-scheduler", "deprecated-cuda", "stft", "private-collate")
-    )
-    return "torch" if of_torch else rules.lightning_of(usage, side)[0]
 
 
 def _named(first: Side, second: Side, usage: Usage) -> Iterator[Row]:

@@ -23,9 +23,11 @@ def lightning_of(usage: Usage, side: Side) -> tuple[str, str | None]:
     return name, side.version(*order)
 
 
-def findings(paths: Sequence[str], usage: Usage, side: Side, settings: Settings) -> tuple[Finding, ...]:
+def findings(
+    paths: Sequence[str], usage: Usage, side: Side, settings: Settings, *, lightning_as_in: Side | None = None
+) -> tuple[Finding, ...]:
     """The findings with the versions of `side`; those of rules that ask for no version are the same for all sides."""
-    _, lightning = lightning_of(usage, side)
+    _, lightning = lightning_of(usage, lightning_as_in or side)
     target = Target(torch=_plain(side.version("torch")), lightning=_plain(lightning))
     return run.check(paths, replace(settings, target=target, nested=False)).findings
 
