@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import libcst as cst
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from program import Program, Utf8
 
@@ -205,7 +205,6 @@ def test_problems_in_a_notebook_name_the_cell() -> None:
     assert (problem.cell, problem.location.row) == (3, 1)
 
 
-@settings(deadline=None)
 @given(
     st.text("abcd", max_size=12),
     st.lists(st.tuples(st.text("abcd", min_size=1, max_size=3), st.text("abcd(", max_size=3)), max_size=4),
@@ -217,7 +216,6 @@ def test_any_rules_come_to_an_end(text: str, pairs: list[tuple[str, str]]) -> No
         assert fixed(result.source, *rules).source is result.source
 
 
-@settings(deadline=None, max_examples=30)
 @given(
     st.recursive(
         st.just("x"),

@@ -178,7 +178,7 @@ STUCK_STARS = re.compile(r"(?m)[^/\n]\*\*|\*\*[^/*\n]")
 
 
 @needs_git
-@settings(deadline=None, max_examples=150, suppress_health_check=list(HealthCheck))
+@settings(suppress_health_check=list(HealthCheck))
 @given(lines=st.lists(patterns, min_size=1, max_size=4))
 def test_git_ignores_the_same(repository: Path, lines: list[str]) -> None:
     text = "\n".join(lines)

@@ -693,7 +693,6 @@ def change(program: Program, draw: st.DrawFn) -> Draft | None:
     return replace(code, draw(st.sampled_from(expressions)), draw(st.sampled_from(["a or b", "c", "1, 2", "-1"])))
 
 
-@settings(deadline=None)
 @given(st.data())
 def test_any_change_parses_and_leaves_the_rest_alone(data: st.DataObject) -> None:
     text = data.draw(programs())
@@ -719,7 +718,7 @@ def test_any_change_parses_and_leaves_the_rest_alone(data: st.DataObject) -> Non
     assert result.count("#") == text.count("#") or fix.applicability is Applicability.UNSAFE
 
 
-@settings(deadline=None, max_examples=15)
+@settings(max_examples=settings.default.max_examples // 3)  # each is up to 60 programs
 @given(programs())
 def test_dropping_statements_ends_with_docstrings_and_pass(text: str) -> None:
     for _ in range(60):

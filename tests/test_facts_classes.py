@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from file_facts import class_def, facts_in, facts_of, function, spelled
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lightlint.facts.classes import CALLBACK, DATA_MODULE, DATASET, MODULE, NN_MODULE, OPTIMIZER
@@ -143,7 +143,6 @@ def test_a_constant_is_unknown_where_a_base_is_out_of_sight() -> None:
 hierarchies = st.lists(st.lists(st.integers(0, 7), max_size=3, unique=True), min_size=1, max_size=7)
 
 
-@settings(max_examples=200, deadline=None)
 @given(hierarchies, st.lists(st.integers(0, 6), max_size=4))
 def test_methods_are_looked_up_as_python_does(bases: list[list[int]], defining: list[int]) -> None:
     classes: list[type] = []
@@ -168,7 +167,6 @@ def test_methods_are_looked_up_as_python_does(bases: list[list[int]], defining: 
         assert (facts.names.qualified(method) if method else None) == (f"{owner}.m" if owner else None)
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(st.lists(st.integers(0, 4), max_size=2), min_size=2, max_size=5), st.permutations(range(5)))
 def test_classes_that_derive_from_each_other_are_the_same_whoever_is_asked_first(
     bases: list[list[int]], order: list[int]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 import pytest
 from file_facts import facts_of, function, spelled
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lightlint.facts.hooks import Hook, Owner
@@ -13,7 +13,6 @@ from lightlint.facts.hooks import Hook, Owner
 _METHODS = ("training_step", "on_train_start", "a", "b", "c", "d", "e")
 
 
-@settings(max_examples=150, deadline=None)
 @given(
     st.lists(st.tuples(st.sampled_from(_METHODS), st.sampled_from(_METHODS)), max_size=12),
     st.permutations(_METHODS),

@@ -7,7 +7,7 @@ import textwrap
 import libcst as cst
 import pytest
 from file_facts import FileFacts, facts_of, spelled
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 HEADER = (
@@ -54,7 +54,6 @@ def test_loops_are_what_they_repeat(program: str, expected: list[str]) -> None:
 _FUNCTIONS = ("a", "b", "c", "d")
 
 
-@settings(max_examples=120, deadline=None)
 @given(
     st.lists(st.tuples(st.sampled_from(_FUNCTIONS), st.sampled_from(_FUNCTIONS)), max_size=8),
     st.sets(st.sampled_from(_FUNCTIONS)),

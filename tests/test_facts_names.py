@@ -10,7 +10,7 @@ from pathlib import Path
 import libcst as cst
 import pytest
 from file_facts import facts_in, facts_of, parses_here, real_programs, spelled
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from libcst.metadata import MetadataWrapper, PositionProvider
 from programs import programs
 
@@ -111,7 +111,6 @@ def _set_from_inside(top: symtable.SymbolTable, name: str) -> bool:
     return any(symbol.is_declared_global() and (symbol.is_assigned() or symbol.is_imported()) for symbol in symbols)
 
 
-@settings(max_examples=150, deadline=None)
 @given(programs())
 def test_names_belong_to_the_scopes_that_python_gives_them(text: str) -> None:
     assume(parses_here(text))

@@ -9,7 +9,7 @@ from pathlib import Path
 import libcst as cst
 import pytest
 from file_facts import facts_of, parses_here, real_programs, spelled
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from libcst.metadata import ByteSpanPositionProvider, MetadataWrapper, ParentNodeProvider
 from programs import programs
 
@@ -60,7 +60,6 @@ def compare(text: str, seed: int) -> None:
         assert tree.within(root, *_ASKED[:2]) == sorted(tree.within(root, *_ASKED[:2]), key=tree.order)
 
 
-@settings(max_examples=60, deadline=None)
 @given(programs())
 def test_look_ups_agree_with_recursion(text: str) -> None:
     assume(parses_here(text))

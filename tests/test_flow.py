@@ -529,17 +529,12 @@ class Checked:
         return bool(eval(self.module.code_for_node(test), {"decide": last.__getitem__}))
 
 
-def relaxed(examples: int):
-    checks = [
-        HealthCheck.too_slow,
-        HealthCheck.filter_too_much,
-        HealthCheck.data_too_large,
-        HealthCheck.large_base_example,
-    ]
-    return settings(max_examples=examples, deadline=None, suppress_health_check=checks)
+often_refused = settings(
+    suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.data_too_large, HealthCheck.large_base_example]
+)
 
 
-@relaxed(200)
+@often_refused
 @given(
     programs(with_try=True, size=12),
     st.lists(st.lists(st.integers(0, 3), min_size=10, max_size=60), min_size=3, max_size=8),
@@ -583,7 +578,7 @@ def all_runs(source: str, depth: int):
             pending += [[*decisions, 0], [*decisions, 1]]
 
 
-@relaxed(40)
+@often_refused
 @given(programs(with_try=False, size=5))
 def test_what_the_graph_allows_happens(source: str):
     assume(source.count("decide") + source.count("turns") <= 5)

@@ -19,7 +19,7 @@ from lightlint.sources.notebook import read_notebook
 from lightlint.sources.source import Source, UnreadableError
 from lightlint.sources.write import write
 
-unhurried = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+often_refused = settings(suppress_health_check=[HealthCheck.filter_too_much])
 PYTHON = {"language_info": {"name": "python"}}
 
 
@@ -74,7 +74,7 @@ def notebooks(draw: st.DrawFn) -> tuple[bytes, list[str]]:
     ).encode(), code
 
 
-@unhurried
+@often_refused
 @given(notebooks())
 def test_an_unchanged_notebook_is_written_back_byte_for_byte(made: tuple[bytes, list[str]]) -> None:
     data, code = made
@@ -83,7 +83,7 @@ def test_an_unchanged_notebook_is_written_back_byte_for_byte(made: tuple[bytes, 
     assert [cell.end - cell.start for cell in source.cells] == [len(text) for text in code]
 
 
-@unhurried
+@often_refused
 @given(notebooks())
 def test_what_is_not_masked_is_the_cells_text_and_what_remains_parses(made: tuple[bytes, list[str]]) -> None:
     data, code = made
@@ -98,7 +98,7 @@ def test_what_is_not_masked_is_the_cells_text_and_what_remains_parses(made: tupl
         compile(text, "cell", "exec", ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
 
 
-@unhurried
+@often_refused
 @given(made=notebooks(), data=st.data())
 def test_edits_change_the_cells_they_are_in_and_nothing_else(
     made: tuple[bytes, list[str]], data: st.DataObject
@@ -129,7 +129,7 @@ def test_edits_change_the_cells_they_are_in_and_nothing_else(
     assert before.isascii() <= after.isascii() or not all(edit.content.isascii() for edit in edits)
 
 
-@unhurried
+@often_refused
 @given(made=notebooks(), data=st.data())
 def test_a_rewritten_source_says_what_the_written_notebook_says(
     made: tuple[bytes, list[str]], data: st.DataObject
@@ -195,7 +195,7 @@ def test_python_is_never_masked(text: str) -> None:
     assert mask(text).text == text
 
 
-@unhurried
+@often_refused
 @given(st.lists(python_lines, max_size=8).map("\n".join))
 def test_whatever_parses_stays(text: str) -> None:
     try:
@@ -363,7 +363,7 @@ def test_what_is_no_python_notebook_is_refused_in_one_line(data: bytes, reason: 
     assert "\n" not in str(caught.value)
 
 
-@unhurried
+@often_refused
 @given(st.binary(max_size=60) | st.text(string.printable).map(str.encode))
 def test_any_bytes_are_read_or_refused(data: bytes) -> None:
     with contextlib.suppress(UnreadableError):

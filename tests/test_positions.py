@@ -8,7 +8,7 @@ from pathlib import Path
 import libcst as cst
 import pytest
 from file_facts import facts_of, parses_here, real_programs
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from programs import programs
 
@@ -40,7 +40,6 @@ def compare(facts: FileFacts) -> int:
     return compared
 
 
-@settings(max_examples=60, deadline=None)
 @given(programs(), st.sampled_from(["\n", "\r\n"]), st.sampled_from(["", "# é\n", "x = '𝄞'\n"]))
 def test_slices_are_the_nodes(text: str, newline: str, before: str) -> None:
     assume(parses_here(text))

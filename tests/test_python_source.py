@@ -8,7 +8,7 @@ import tokenize
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lightlint.sources.lexical import logical_lines
@@ -18,11 +18,9 @@ from lightlint.sources.source import Source, UnreadableError, UnwritableError
 from lightlint.sources.write import write
 
 BOM = b"\xef\xbb\xbf"
-unhurried = settings(deadline=None)
 no_root = pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="nothing is read-only for root")
 
 
-@unhurried
 @given(
     text=st.text(st.characters(max_codepoint=255, exclude_characters="\0")),
     encoding=st.sampled_from(["utf-8", "latin-1", "iso-8859-1"]),
@@ -35,7 +33,6 @@ def test_every_encoding_and_line_end_comes_back(text: str, encoding: str, line_e
     assert source.render() == data
 
 
-@unhurried
 @given(st.binary())
 def test_any_bytes_come_back_or_are_refused_in_one_line(data: bytes) -> None:
     try:
@@ -101,7 +98,6 @@ def test_a_path_that_cannot_be_opened_is_refused(tmp_path: Path) -> None:
         load("a\0.py")
 
 
-@unhurried
 @given(
     st.lists(
         st.sampled_from(["x = (", ")", "'a'", '"""', "z + \\\n", "# c", "#", "\n", "\r\n", " ", "f'{x}'", "if y:", "z"])
@@ -192,7 +188,6 @@ def test_read_only_files_and_directories_stay(tmp_path: Path) -> None:
     assert path.read_bytes() == b"old"
 
 
-@unhurried
 @given(st.text(st.sampled_from("ab\r\n")), st.data())
 def test_edits_of_a_file_are_all_applied(text: str, data: st.DataObject) -> None:
     source: Source = read_python("a.py", text.encode())

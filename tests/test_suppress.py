@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lightlint.finding import Applicability, Finding, Tier
@@ -192,7 +192,6 @@ pieces = [
 ]
 
 
-@settings(deadline=None)
 @given(st.lists(st.sampled_from(pieces)).map("".join))
 def test_taking_out_what_is_unused_uncovers_nothing(text: str) -> None:
     source = read("a.py", text.encode())

@@ -50,7 +50,6 @@ def compared(rewrite: Rewrite, text: str) -> bool:
     return True
 
 
-@settings(max_examples=60)
 @given(text=running_programs(), rewrite=st.sampled_from(list(rewrites().values())))
 def test_rewritten_program_does_the_same(text: str, rewrite: Rewrite) -> None:
     compared(rewrite, text)
@@ -59,7 +58,7 @@ def test_rewritten_program_does_the_same(text: str, rewrite: Rewrite) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("rewrite", rewrites().values(), ids=lambda rewrite: rewrite.name)
 def test_each_rewrite_does_the_same(rewrite: Rewrite) -> None:
-    @settings(max_examples=15)
+    @settings(max_examples=settings.default.max_examples // 3)  # for each of the rewrites
     @given(text=running_programs())
     def compare(text: str) -> None:
         compared(rewrite, text)
