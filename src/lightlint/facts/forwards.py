@@ -34,6 +34,9 @@ _BY_HAND = re.compile(
 
 Owner = cst.FunctionDef | cst.Module
 
+Inside = tuple[int, int, frozenset[str], Made]
+"""A function by its `id`, how deep it was called, which of its parameters hold a DDP model, and which models count."""
+
 
 class Forwards:
     """The forward passes of one file's DDP models."""
@@ -43,6 +46,12 @@ class Forwards:
         self._tree = facts.tree
         self._names = facts.names
         self._models = models
+        # what helpers lead to, where which of their parameters hold something: each is looked into once
+        self._led: dict[Inside, bool] = {}
+        self._handed: dict[Inside, bool] = {}
+        self._given_run: dict[tuple[int, int, frozenset[str]], bool] = {}
+        self._trained_behind: dict[tuple[int, int], bool] = {}
+        self._backwards: dict[int, list[cst.Call]] = {}
 
     def inner_of(self, call: cst.Call) -> cst.BaseExpression | None:
         """The module inside a DDP model whose forward pass a call runs past DDP: `ddp.module(x)`, `raw.encode(x)`."""
@@ -94,9 +103,11 @@ class Forwards:
         if callee is None:
             return False
         held = self._held(callee, call, given or {}, models)
-        return any(
-            self.leads_to_forward(each, held, depth + 1, models) for each in self._tree.own(callee.body, cst.Call)
-        )
+        inside = id(callee), depth, _those(held), models
+        if inside not in self._led:
+            calls = self._tree.own(callee.body, cst.Call)
+            self._led[inside] = any(self.leads_to_forward(each, held, depth + 1, models) for each in calls)
+        return self._led[inside]
 
     def _held(
         self, callee: cst.FunctionDef, call: cst.Call, given: Mapping[str, bool], models: Made
@@ -149,7 +160,11 @@ class Forwards:
         if callee is None:
             return True
         held = self._held(callee, call, given, models)
-        return any(self._hands_on(each, held, models, depth + 1) for each in self._tree.own(callee.body, cst.Call))
+        inside = id(callee), depth, _those(held), models
+        if inside not in self._handed:
+            calls = self._tree.own(callee.body, cst.Call)
+            self._handed[inside] = any(self._hands_on(each, held, models, depth + 1) for each in calls)
+        return self._handed[inside]
 
     @cached_property
     def _unwrapped(self) -> frozenset[str]:
@@ -160,24 +175,45 @@ class Forwards:
     def trains_after(self, node: cst.CSTNode, depth: int = 0) -> bool:
         """Whether a backward pass may follow a node: in its function, or behind a call of that."""
         owner = self._tree.owner(node)
-        body = owner.body if isinstance(owner, cst.FunctionDef) else owner
-        backwards = self._facts.steps.runs(body, self._facts.loops.is_backward)
+        backwards = self._runs_backward(owner)
         if backwards and self._facts.flow(owner).reaches(node, backwards):
             return True
         if not isinstance(owner, cst.FunctionDef):
             return False
-        above = self._tree.class_of(owner)
-        if above is not None and owner.name.value == "__init__":
+        key = id(owner), depth
+        if key not in self._trained_behind:
+            self._trained_behind[key] = self._trains_behind(owner, depth)
+        return self._trained_behind[key]
+
+    def _runs_backward(self, owner: Owner) -> list[cst.Call]:
+        """The calls of a function, or of the module's body, that run a backward pass or lead to one."""
+        if id(owner) not in self._backwards:
+            body = owner.body if isinstance(owner, cst.FunctionDef) else owner
+            self._backwards[id(owner)] = self._facts.steps.runs(body, self._facts.loops.is_backward)
+        return self._backwards[id(owner)]
+
+    def _trains_behind(self, function: cst.FunctionDef, depth: int) -> bool:
+        """Whether a backward pass may follow a call of a function, or stands in the methods of the object it makes."""
+        above = self._tree.class_of(function)
+        if above is not None and function.name.value == "__init__":
             methods = self._facts.classes.methods(above).values()
-            if any(self._facts.steps.runs(each.body, self._facts.loops.is_backward) for each in methods):
+            if any(self._runs_backward(each) for each in methods):
                 return True
-        calls = (*self._facts.steps.calls_of.get(owner, ()), *self._facts.hooks.constructions.get(owner, ()))
+        calls = (*self._facts.steps.calls_of.get(function, ()), *self._facts.hooks.constructions.get(function, ()))
         return depth < _DEPTH and any(self.trains_after(each, depth + 1) for each in calls)
 
     def runs_given(self, function: cst.FunctionDef, call: cst.Call, module: cst.BaseExpression, depth: int = 0) -> bool:
         """Whether a function runs a forward pass, with autograd on, of the module that a call gives it."""
         parameters = [*function.params.posonly_params, *function.params.params, *function.params.kwonly_params]
-        taken = [p.name.value for p in parameters if self._facts.values.given(function, call, p.name.value) is module]
+        names = [each.name.value for each in parameters]
+        taken = frozenset(name for name in names if self._facts.values.given(function, call, name) is module)
+        key = id(function), depth, taken
+        if key not in self._given_run:
+            self._given_run[key] = self._runs_one(function, taken, depth)
+        return self._given_run[key]
+
+    def _runs_one(self, function: cst.FunctionDef, taken: frozenset[str], depth: int) -> bool:
+        """Whether a function runs a forward pass, with autograd on, of one of its parameters."""
         for inner in self._tree.own(function.body, cst.Call):
             if any(self._tree.contains(d, inner) for d in function.decorators) or self._facts.gradients.may_be_off(
                 inner
@@ -249,3 +285,7 @@ class Forwards:
             if reads and any(self._names.call(call) in COLLECTIVES for call in calls):
                 return True
         return False
+
+
+def _those(held: Mapping[str, bool]) -> frozenset[str]:
+    return frozenset(name for name, is_held in held.items() if is_held)

@@ -61,6 +61,7 @@ class Project:
         self._modules: dict[tuple[str, Path], Path | None] = {}
         self._listings: dict[Path, frozenset[str]] = {}
         self._words: dict[Path, frozenset[str]] = {}
+        self._starred: dict[Path, tuple[tuple[Path, ...], frozenset[Question]]] = {}
         self._led_to: dict[tuple[str, Path], tuple[frozenset[Path], frozenset[Question]]] = {}
 
     def module_name(self, path: Path) -> str:
@@ -166,13 +167,26 @@ class Project:
                 return
             dotted, near = following, path.parent
 
-    def _offers(self, module: str, name: str, importer: Path, hops: int = _HOPS) -> bool:
+    def _offers(self, module: str, name: str, importer: Path) -> bool:
+        """Whether a module has a name, of its own or by what it imports everything of."""
         path = self.find_module(module, importer.parent)
-        if path is None or not hops:
-            return False
-        summary = self.summary(path)
-        own = name in summary.classes or name in summary.exports
-        return own or any(self._offers(star, name, path, hops - 1) for star in summary.stars)
+        summaries = map(self.summary, self._behind_stars(path) if path is not None else ())
+        return any(name in each.classes or name in each.exports for each in summaries)
+
+    def _behind_stars(self, path: Path) -> tuple[Path, ...]:
+        """A file and those it imports everything of, directly or not, the near ones first."""
+        if path not in self._starred:
+            before, self.asked = self.asked, set()
+            found, latest = {path: None}, [path]
+            for _ in range(_HOPS - 1):
+                stars = [self.find_module(star, each.parent) for each in latest for star in self.summary(each).stars]
+                latest = [each for each in dict.fromkeys(stars) if each is not None and each not in found]
+                found.update(dict.fromkeys(latest))
+            self._starred[path] = tuple(found), frozenset(self.asked)
+            self.asked = before
+        paths, asked = self._starred[path]
+        self.asked |= asked
+        return paths
 
     @cached_property
     def files(self) -> tuple[Path, ...]:
