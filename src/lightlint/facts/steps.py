@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from types import MethodType
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -14,6 +15,7 @@ from lightlint.facts.tree import Loop
 if TYPE_CHECKING:
     from lightlint.facts.file import FileFacts
 
+Wanted = Callable[[cst.Call], bool]
 Overrides = Mapping[cst.FunctionDef, cst.FunctionDef]
 _DEPTH = 4
 # out of sight, but by their names nothing that clears gradients although it is given the optimizer
@@ -35,6 +37,8 @@ class Steps:
         self._facts = facts
         self._tree = facts.tree
         self._names = facts.names
+        self._known: dict[Wanted, dict[int, bool]] = {}
+        self._called: dict[int, dict[int, cst.FunctionDef]] = {}
 
     def callee(self, call: cst.Call) -> cst.FunctionDef | None:
         """As `instances.callee`."""
@@ -45,31 +49,50 @@ class Steps:
         """As `instances.calls_of`."""
         return self._facts.instances.calls_of
 
-    def runs(self, body: cst.CSTNode, wanted: Callable[[cst.Call], bool]) -> list[cst.Call]:
+    def runs(self, body: cst.CSTNode, wanted: Wanted) -> list[cst.Call]:
         """The calls in a body, not in functions nested in it, that are, or through helpers lead to, a wanted call."""
+        inside = self._inside(wanted)
         known: dict[int, bool] = {}  # of helpers
 
         def leads(call: cst.Call) -> bool:
-            callee = self.callee(call)
-            if callee is None or wanted(call):
+            if wanted(call) or (callee := self.callee(call)) is None:
                 return wanted(call)
             if id(callee) not in known:
-                known[id(callee)] = self.leads(call, wanted)
+                known[id(callee)] = self._comes_to(callee, wanted, inside)
             return known[id(callee)]
 
         return [call for call in self._tree.own(body, cst.Call) if leads(call)]
 
-    def leads(self, call: cst.Call, wanted: Callable[[cst.Call], bool], depth: int = 0) -> bool:
+    def leads(self, call: cst.Call, wanted: Wanted) -> bool:
         """Whether a call is, or through helpers of this file leads to, a wanted one; each helper is looked into once."""
-        calls, seen = [call], set[int]()
-        for _ in range(depth, _DEPTH + 1):
-            if any(map(wanted, calls)):
-                return True
-            callees = {id(callee): callee for each in calls if (callee := self.callee(each)) is not None}
-            new = [callee for key, callee in callees.items() if key not in seen]
-            seen.update(callees)
-            calls = [inner for callee in new for inner in self._tree.own(callee.body, cst.Call)]
+        if wanted(call):
+            return True
+        callee = self.callee(call)
+        return callee is not None and self._comes_to(callee, wanted, self._inside(wanted))
+
+    def _inside(self, wanted: Wanted) -> dict[int, bool]:
+        """Which helpers, by `id`, are known to have a wanted call in them or none; kept for a method, by its object."""
+        return self._known.setdefault(wanted, {}) if isinstance(wanted, MethodType) else {}
+
+    def _comes_to(self, helper: cst.FunctionDef, wanted: Wanted, inside: dict[int, bool]) -> bool:
+        latest, seen = {id(helper): helper}, set[int]()
+        for _ in range(_DEPTH):
+            for key, each in latest.items():
+                if key not in inside:
+                    inside[key] = any(map(wanted, self._tree.own(each.body, cst.Call)))
+                if inside[key]:
+                    return True
+            seen.update(latest)
+            further = {key: inner for each in latest.values() for key, inner in self._helpers(each).items()}
+            latest = {key: each for key, each in further.items() if key not in seen}
         return False
+
+    def _helpers(self, function: cst.FunctionDef) -> dict[int, cst.FunctionDef]:
+        """The functions of this file that a function calls, by `id`."""
+        if id(function) not in self._called:
+            callees = map(self.callee, self._tree.own(function.body, cst.Call))
+            self._called[id(function)] = {id(each): each for each in callees if each is not None}
+        return self._called[id(function)]
 
     def bodies(self, body: cst.CSTNode, overrides: Overrides | None = None) -> list[cst.CSTNode]:
         """A body and those of the functions of this file it calls, directly or not, as a class runs it that overrides some."""
@@ -94,9 +117,7 @@ class Steps:
         }
         return {old: new for old, new in found.items() if new is not None and new is not old}
 
-    def repeated(
-        self, node: cst.CSTNode, wanted: Callable[[cst.Call], bool], depth: int = 0
-    ) -> Iterator[tuple[Loop, cst.CSTNode]]:
+    def repeated(self, node: cst.CSTNode, wanted: Wanted, depth: int = 0) -> Iterator[tuple[Loop, cst.CSTNode]]:
         """The innermost loops that repeat both a node and a wanted call, with the node, or the call it runs in, in each.
 
         Loops around the calls of its function count; a loop that is always left before it comes to the wanted call
