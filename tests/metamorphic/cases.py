@@ -14,8 +14,8 @@ from rulebook import Example, examples
 
 from lightlint.pages import Page, all_pages
 
-# Cells and suppressions are in comments, which no rewritten program has.
-_COMMENT = re.compile(r"^# %%|# *(?:noqa|lightlint:|type:|pragma)", re.MULTILINE)
+# Cells, suppressions, and what a writer says to mean are in comments, which no rewritten program has.
+_COMMENT = re.compile(r"^# %%|# *(?:noqa|lightlint:|type:|pragma|Monte-Carlo|/// script)", re.MULTILINE)
 
 
 @dataclass(frozen=True)

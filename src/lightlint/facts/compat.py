@@ -48,7 +48,7 @@ def is_versioned(facts: FileFacts, node: cst.CSTNode) -> bool:
     if any(not _raised(facts, handler) <= _UNRELATED for handler in rescues):
         return True
     handlers = [each for each in above if isinstance(each, cst.ExceptHandler)]
-    if handlers or is_expected(facts.tree, facts.names, node):
+    if handlers or is_expected(facts, node):
         return True
     return VersionTests(facts, _LOOKS).under(node) is Leads.OLDER or is_for_older(facts, node)
 

@@ -89,10 +89,12 @@ class Spread:
 
 def counts_in(tree: Tree, value: cst.CSTNode, use: cst.CSTNode) -> bool:
     """Whether a part of a value can reach the loss: of a dict with a key `loss` only what that key holds."""
-    if not isinstance(value, cst.Dict):
-        return True
-    for element in value.elements:
-        key = element.key if isinstance(element, cst.DictElement) else None
-        if isinstance(key, cst.SimpleString) and key.evaluated_value == "loss":
-            return tree.contains(element.value, use)
+    for held in tree.within(value, cst.Dict):
+        losses = [each.value for each in held.elements if isinstance(each, cst.DictElement) and _is_loss(each.key)]
+        if losses and tree.contains(held, use) and not any(tree.contains(each, use) for each in losses):
+            return False
     return True
+
+
+def _is_loss(key: cst.BaseExpression) -> bool:
+    return isinstance(key, cst.SimpleString) and key.evaluated_value == "loss"

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 import libcst as cst
 
 from lightlint.check import Check, Repair
+from lightlint.facts.file import FileFacts
+from lightlint.facts.sources import sources
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import replace
 
@@ -35,16 +37,16 @@ class LogSumExpOverflow(Check):
         return any((self.names.call(each) or "").startswith("torch.") for each in calls)
 
     def _is_shifted(self, value: cst.BaseExpression) -> bool:
-        """Whether something, commonly the largest value, is taken off first."""
-        return any(
-            isinstance(each.operator, cst.Subtract) for each in self.tree.within(value, cst.BinaryOperation)
-        ) or (
-            isinstance(value, cst.Name)
-            and any(
-                isinstance(bound.value, cst.BinaryOperation) and isinstance(bound.value.operator, cst.Subtract)
-                for bound in self.names.bindings.lookup(value)
-            )
-        )
+        """Whether something, commonly the largest value, is taken off first, or may be where the value comes from."""
+        found = [(home, each) for home, each in sources(self.facts, value) if each is not None]
+        out_of_sight = any(each is not value and isinstance(each, cst.Attribute | cst.Subscript) for _, each in found)
+        return out_of_sight or any(_subtracts(home, each) for home, each in [*found, *self._kept(value)])
+
+    def _kept(self, value: cst.BaseExpression) -> list[tuple[FileFacts, cst.BaseExpression]]:
+        """What an item or attribute of the same spelling is set to in the same function."""
+        key = self.names.key(value) if isinstance(value, cst.Attribute | cst.Subscript) else ""
+        assigns = self.tree.own(self.tree.owner(value), cst.Assign) if key else []
+        return [(self.facts, a.value) for a in assigns if any(self.names.key(t.target) == key for t in a.targets)]
 
     def _repair(self, call: cst.Call, value: cst.BaseExpression, dims: Sequence[cst.Arg]) -> Repair | None:
         func = call.func
@@ -57,3 +59,7 @@ class LogSumExpOverflow(Check):
         arguments = [self.code.text_of(value), *(self.code.text_of(arg).rstrip(", ") for arg in dims)]
         text = f"{self.code.text_of(func.value)}.logsumexp({', '.join(arguments)})"
         return Repair("write `torch.logsumexp`", replace(self.code, call, text), Applicability.UNSAFE)
+
+
+def _subtracts(facts: FileFacts, value: cst.BaseExpression) -> bool:
+    return any(isinstance(each.operator, cst.Subtract) for each in facts.tree.within(value, cst.BinaryOperation))

@@ -129,7 +129,7 @@ class DiscardedTensorResult(Check):
         source = self.facts.source
         marked = source.is_in_cells and self.tree.owner(statement) is self.tree.module
         shown = marked or source.cell_at(self.facts.span(statement)[0]) is not None
-        return shown or is_expected(self.tree, self.names, call)
+        return shown or is_expected(self.facts, call)
 
     def _repair(self, statement: cst.Expr, name: str) -> Repair:
         start = self.facts.span(statement)[0]

@@ -3,8 +3,11 @@ from __future__ import annotations
 import libcst as cst
 
 from lightlint.check import Check
+from lightlint.facts.file import FileFacts
 from lightlint.facts.joining import left_alone, may_be_joined
+from lightlint.facts.sources import sources
 
+_DEPTH = 3
 _MAKES = {
     f"torch.distributed.{name}"
     for name in ("new_group", "new_subgroups", "new_subgroups_by_enumeration", "init_device_mesh")
@@ -34,17 +37,22 @@ class ProcessGroupOnSomeRanks(Check):
         """Whether a test lets only those ranks make a group that are in it: `if rank in ranks: new_group(ranks)`."""
         given = self.names.argument(call, "ranks", 0)
         key = self.names.key(given.value) if given is not None else ""
-        if given is None or not key or any(map(self._may_be_all, self.facts.reaching.sources(given.value))):
+        if given is None or not key or self._may_be_all(given.value):
             return False
         return any(self._asks_for(test, key, outcome) for test, outcome in self.facts.conditions(call))
 
     def _may_be_all(self, ranks: cst.BaseExpression) -> bool:
-        """Whether ranks may be those of the whole run: `range(world_size)`."""
-        while self.names.call(ranks) in {"builtins.list", "builtins.tuple", "builtins.set"}:
-            if not isinstance(ranks, cst.Call) or not ranks.args:
-                return False
-            ranks = ranks.args[0].value
-        if not isinstance(ranks, cst.Call) or self.names.call(ranks) != "builtins.range":
+        """Whether ranks may be those of the whole run, `range(world_size)`, or are what is out of sight."""
+        return any(self._is_range(home, each, 0) for home, each in sources(self.facts, ranks))
+
+    def _is_range(self, home: FileFacts, ranks: cst.BaseExpression | None, depth: int) -> bool:
+        if isinstance(ranks, cst.Attribute | cst.Subscript):
+            return True
+        if not isinstance(ranks, cst.Call) or not ranks.args or depth > _DEPTH:
+            return False
+        if home.names.call(ranks) in {"builtins.list", "builtins.tuple", "builtins.set"}:
+            return any(self._is_range(room, each, depth + 1) for room, each in sources(home, ranks.args[0].value))
+        if home.names.call(ranks) != "builtins.range":
             return False
         return len(ranks.args) == 1 and not isinstance(ranks.args[0].value, cst.BinaryOperation)
 

@@ -5,7 +5,9 @@ import libcst as cst
 from lightlint.check import Check
 from lightlint.facts.bindings import dotted_name
 from lightlint.facts.classes import MODULE
+from lightlint.facts.file import FileFacts
 from lightlint.facts.hooks import TRAINING_STEP
+from lightlint.facts.sources import sources
 from lightlint.facts.spread import Spread, counts_in
 from lightlint.facts.world import Ranks
 
@@ -44,7 +46,8 @@ class RankDependentForward(Check):
 
     def _trains(self, function: cst.FunctionDef) -> bool:
         """Whether a function computes the loss on every rank, and exchanges no tensors that could make it equal again."""
-        if any(self.names.method(call) in _EXCHANGES for call in self.tree.own(function, cst.Call)):
+        named = {each.attr.value for each in self.tree.own(function, cst.Attribute)}
+        if named & _EXCHANGES or any(self.names.method(c) in _EXCHANGES for c in self.tree.own(function, cst.Call)):
             return False
         if self._is_forward(function):
             return self.facts.world.lightning is not Ranks.ONE
@@ -87,8 +90,9 @@ class RankDependentForward(Check):
         return self._is_no_data(value)
 
     def _is_no_data(self, value: cst.BaseExpression) -> bool:
-        text = isinstance(value, (cst.SimpleString, cst.FormattedString, cst.ConcatenatedString))
-        return text or dotted_name(value) in {"True", "False", "None"} or self.names.call(value) in _NO_DATA
+        """Whether a value is text, a switch or a time, whatever way it takes."""
+        found = list(sources(self.facts, value))
+        return bool(found) and all(each is not None and _is_no_data(home, each) for home, each in found)
 
     def _is_same_on_both(self, node: cst.If, name: str, value: cst.BaseExpression | None) -> bool:
         """Whether both branches give a name the same expression: only what is around it differs."""
@@ -102,12 +106,23 @@ class RankDependentForward(Check):
         """Whether tests of several kinds give a name the same expression: first one rank makes it, then the others do."""
         tests = [each for each in self.tree.own(function, cst.If) if self.guards.is_test(each.test)]
         given = [
-            (self.code.text_of(each.test), self.code.text_of(bound) if bound is not None else "")
+            (self.code.text_of(each.test), self._shown(bound) if bound is not None else "")
             for each in tests
             for other, _, bound in self._bound_in(each)
             if other == name
         ]
         return value is not None and len({test for test, _ in given}) > 1 and len({text for _, text in given}) == 1
+
+    def _shown(self, value: cst.BaseExpression) -> str:
+        """How an expression is written; of a call with several settings what is called, for they may be equal."""
+        single = list(sources(self.facts, value))
+        home, only = single[0] if len(single) == 1 else (self.facts, value)
+        value = only if only is not None and home is self.facts else value
+        if isinstance(value, cst.Call) and any(
+            isinstance(arg.value, cst.Attribute | cst.Subscript) for arg in value.args
+        ):
+            return self.code.text_of(value.func)
+        return self.code.text_of(value)
 
     def _is_loss(self, use: cst.Name, function: cst.FunctionDef) -> bool:
         """Whether a use is in what the step returns as its loss, or in a backward pass."""
@@ -119,3 +134,8 @@ class RankDependentForward(Check):
             if isinstance(above, cst.BaseStatement):
                 return False
         return False
+
+
+def _is_no_data(facts: FileFacts, value: cst.BaseExpression) -> bool:
+    text = isinstance(value, (cst.SimpleString, cst.FormattedString, cst.ConcatenatedString))
+    return text or dotted_name(value) in {"True", "False", "None"} or facts.names.call(value) in _NO_DATA
