@@ -212,12 +212,19 @@ class Guards:
             names = [name for each in pending for name in self._tree.within(each, cst.Name)]
             if any(_MAYBE_RANK.search(name.value) and not self._is_place(name) for name in names):
                 return True
-            values = [binding.value for name in names for binding in self._names.bindings.lookup(name)]
+            bound = [binding for name in names for binding in self._names.bindings.lookup(name)]
+            values = [value for each in bound for value in (each.value, *self._answers(each))]
             held = [dotted_name(each) for part in pending for each in self._tree.within(part, cst.Attribute)]
             values += [value for each in held for value in self._assigned.get(each, ())]
             pending = [each for each in dict.fromkeys(values) if each is not None and each not in seen]
             seen.update(pending)
         return False
+
+    def _answers(self, binding: Binding) -> list[cst.BaseExpression | None]:
+        """What a function of this file gives back, for one that asks: `def is_main(): return rank == 0`."""
+        if not isinstance(binding.site, cst.FunctionDef) or binding.kind is not Kind.FUNCTION:
+            return []
+        return [each.value for each in self._tree.own(binding.site.body, cst.Return)]
 
     def _is_place(self, name: cst.Name) -> bool:
         """Whether a name stands in an argument that says on which device: `.cuda(rank)`, `device_ids=[rank]`."""
@@ -263,9 +270,21 @@ class Guards:
 
     def zero_only(self, function: cst.FunctionDef) -> bool:
         """Whether a decorator lets a function run on rank zero only."""
-        for decorator in function.decorators:
-            target = decorator.decorator.func if isinstance(decorator.decorator, cst.Call) else decorator.decorator
+        for decorator in (*(each.decorator for each in function.decorators), *self._wrapped(function)):
+            target = decorator.func if isinstance(decorator, cst.Call) else decorator
             last = dotted_name(target).rpartition(".")[2]
             if last in _ZERO_ONLY or _MAYBE_RANK.search(last):
                 return True
         return False
+
+    def _wrapped(self, function: cst.FunctionDef) -> list[cst.BaseExpression]:
+        """What is called with a function to take its place: `note = rank_zero_only(note)`."""
+        name, found = function.name.value, []
+        for assign in self._tree.all(cst.Assign):
+            match assign:
+                case cst.Assign(
+                    targets=[cst.AssignTarget(target=cst.Name(value=target))],
+                    value=cst.Call(func=func, args=[cst.Arg(value=cst.Name(value=given))]),
+                ) if target == given == name:
+                    found.append(func)
+        return found

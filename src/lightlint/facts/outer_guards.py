@@ -28,10 +28,19 @@ def guarded_by_others(facts: FileFacts, node: cst.CSTNode, depth: int = 0) -> bo
         return False
     own = {*facts.hooks.calls_of.get(function, ()), *facts.instances.calls_of.get(function, ())}
     calls = [(facts, each, True) for each in own] + [*_called(facts, function)]
+    calls += [(facts, each, False) for each in _like(facts, function) if each not in own]
     found = [
         (sure, room.guards.guarded(call) or guarded_by_others(room, call, depth + 1)) for room, call, sure in calls
     ]
     return any(guarded for _, guarded in found) and all(guarded for sure, guarded in found if sure)
+
+
+def _like(facts: FileFacts, function: cst.FunctionDef) -> list[cst.Call]:
+    """The calls of this file that may run a method, of receivers out of sight."""
+    if facts.tree.class_of(function) is None:
+        return []
+    named = [each for each in facts.tree.all(cst.Call) if facts.names.method(each) == function.name.value]
+    return [each for each in named if _is_of_anything(facts, each)]
 
 
 def _called(facts: FileFacts, function: cst.FunctionDef) -> Iterator[tuple[FileFacts, cst.Call, bool]]:

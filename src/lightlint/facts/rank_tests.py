@@ -24,6 +24,8 @@ COLLECTIVES = {f"torch.distributed.{name}" for name in _OPERATIONS.split()}
 
 _ONE = {"is_global_zero", "is_main_process"}  # attributes of trainers and accelerators that are true on one rank
 _COUNT = re.compile(r"world_?size$|^size$|procs?$|processes$|^nproc_per_node$", re.IGNORECASE)
+_TESTS = (cst.Comparison, cst.BooleanOperation, cst.UnaryOperation, cst.Name, cst.Call)
+_DEPTH = 3
 _ENDS = {"exit", "_exit", "abort", "quit"}
 
 
@@ -45,7 +47,27 @@ def splits(tree: Tree, names: Names, guards: Guards, test: cst.BaseExpression) -
             )
         case cst.Comparison():
             return False
+    stands_for = meant(tree, names, test)
+    if stands_for:
+        return all(splits(tree, names, guards, each) for each in stands_for)
     return guards.is_test(test) and not _is_text(names, test)
+
+
+def meant(tree: Tree, names: Names, test: cst.BaseExpression, depth: int = 0) -> list[cst.BaseExpression]:
+    """The tests that a flag or the answer of a function of this file stands for; none for any other expression."""
+    name = test.func if isinstance(test, cst.Call) else test
+    found = names.bindings.lookup(name) if isinstance(name, cst.Name) else []
+    values: list[cst.BaseExpression | None] = []
+    if isinstance(test, cst.Name):
+        values = [None if each.path else each.value for each in found]
+    elif (
+        isinstance(test, cst.Call) and not test.args and len(found) == 1 and isinstance(found[0].site, cst.FunctionDef)
+    ):
+        values = [each.value for each in tree.own(found[0].site.body, cst.Return)]
+    told = [each for each in values if isinstance(each, _TESTS)]
+    if len(told) < len(values) or depth > _DEPTH:
+        return []
+    return [last for each in told for last in meant(tree, names, each, depth + 1) or [each]]
 
 
 def leaves_many(tree: Tree, names: Names, guards: Guards, test: cst.BaseExpression, outcome: bool) -> bool:
@@ -63,13 +85,8 @@ def leaves_many(tree: Tree, names: Names, guards: Guards, test: cst.BaseExpressi
             return isinstance(value, int) and 1 < len(kept) < len(RANKS)
         case cst.Attribute() if test.attr.value in _ONE:
             return not outcome
-        case cst.Name():
-            found = names.bindings.lookup(test)
-            value = found[0].value if len(found) == 1 and not found[0].path else None
-            return isinstance(value, (cst.Comparison, cst.BooleanOperation)) and leaves_many(
-                tree, names, guards, value, outcome
-            )
-    return False
+    stands_for = meant(tree, names, test)
+    return bool(stands_for) and all(leaves_many(tree, names, guards, each, outcome) for each in stands_for)
 
 
 def says_two(tree: Tree, names: Names) -> bool:

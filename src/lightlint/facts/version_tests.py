@@ -220,10 +220,14 @@ class VersionTests:
         if name in _SIGNATURES:
             return about is None or bool(_OURS.match(about))
         if len(call.args) == (3 if name == "builtins.getattr" else 2) and name in _LOOKUPS:
-            asked = self.facts.names.constant(call.args[1].value)
-            named = asked is UNKNOWN or isinstance(asked, str)  # a name out of sight may be what newer versions have
+            named = self._may_be_text(call.args[1].value)
             return named and bool(about and _OURS.match(about)) and about not in _ABOUT_DEVICES
         return False
+
+    def _may_be_text(self, name: cst.BaseExpression) -> bool:
+        """Whether a name is written out, or a setting's, which may be what newer versions have."""
+        value = self.facts.names.constant(name)
+        return isinstance(value, str) or (value is UNKNOWN and isinstance(name, cst.Attribute | cst.Subscript))
 
 
 def _is_version(name: str | None, node: cst.Attribute | cst.Name) -> bool:

@@ -38,15 +38,16 @@ class LogSumExpOverflow(Check):
 
     def _is_shifted(self, value: cst.BaseExpression) -> bool:
         """Whether something, commonly the largest value, is taken off first, or may be where the value comes from."""
-        found = [(home, each) for home, each in sources(self.facts, value) if each is not None]
+        values = [value, *self._kept(value)]
+        found = [(home, each) for one in values for home, each in sources(self.facts, one) if each is not None]
         out_of_sight = any(each is not value and isinstance(each, cst.Attribute | cst.Subscript) for _, each in found)
-        return out_of_sight or any(_subtracts(home, each) for home, each in [*found, *self._kept(value)])
+        return out_of_sight or any(_subtracts(home, each) for home, each in found)
 
-    def _kept(self, value: cst.BaseExpression) -> list[tuple[FileFacts, cst.BaseExpression]]:
+    def _kept(self, value: cst.BaseExpression) -> list[cst.BaseExpression]:
         """What an item or attribute of the same spelling is set to in the same function."""
         key = self.names.key(value) if isinstance(value, cst.Attribute | cst.Subscript) else ""
         assigns = self.tree.own(self.tree.owner(value), cst.Assign) if key else []
-        return [(self.facts, a.value) for a in assigns if any(self.names.key(t.target) == key for t in a.targets)]
+        return [a.value for a in assigns if any(self.names.key(t.target) == key for t in a.targets)]
 
     def _repair(self, call: cst.Call, value: cst.BaseExpression, dims: Sequence[cst.Arg]) -> Repair | None:
         func = call.func

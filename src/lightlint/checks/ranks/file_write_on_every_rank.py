@@ -10,7 +10,7 @@ from lightlint.facts.first_process import first_process_fills
 from lightlint.facts.hooks import ONCE_PER_NODE, Hook
 from lightlint.facts.outer_guards import guarded_by_others
 from lightlint.facts.processes import FULLY_SHARDED
-from lightlint.facts.rank_tests import leaves_many, says_two
+from lightlint.facts.rank_tests import leaves_many, meant, says_two
 from lightlint.facts.world import FABRIC, Ranks
 from lightlint.facts.writes import What, Write
 from lightlint.finding import Applicability, Tier
@@ -26,7 +26,8 @@ _SHARDED = {"torch.distributed.checkpoint", "deepspeed", "accelerate", "megatron
 class FileWriteOnEveryRank(Check):
     def visit_Call(self, call: cst.Call) -> None:
         if tracking.starts_run(self.names, call):
-            if not self._is_chosen(call) and tracking.starts_on_every_rank(self.facts, call):
+            every = not self._is_chosen(call) and tracking.starts_on_every_rank(self.facts, call)
+            if every and not guarded_by_others(self.facts, call):
                 self.report(call, f"`{self.names.call(call)}` starts a run on every rank")
             return
         write = self.facts.writes.of(call)
@@ -55,8 +56,16 @@ class FileWriteOnEveryRank(Check):
         """Whether a test around the call may let one rank only get to it, or is about a single process."""
         if self.guards.guarded(call, self._may_choose) or self._is_alone(call):
             return True
-        tests = [test for test, outcome in self.facts.conditions(call) if not self._leaves_many(test, outcome)]
+        tests = [test for test, outcome in self._tests(call) if not self._leaves_many(test, outcome)]
         return any(_ONE_RANK.search(name.value) for test in tests for name in self.tree.within(test, cst.Name))
+
+    def _tests(self, call: cst.CSTNode) -> list[tuple[cst.BaseExpression, bool]]:
+        """The tests around a call, flags and functions that answer taken for what they ask."""
+        return [
+            (each, outcome)
+            for test, outcome in self.facts.conditions(call)
+            for each in meant(self.tree, self.names, test) or [test]
+        ]
 
     def _may_choose(self, test: cst.BaseExpression, outcome: bool) -> bool:
         return self.guards.may_be_test(test) and not self._leaves_many(test, outcome)
@@ -68,17 +77,15 @@ class FileWriteOnEveryRank(Check):
         """Whether a test lets the call run only where another outcome of it, here or elsewhere, starts the group."""
         starts = [c for c in self.tree.all(cst.Call) if self.names.call(c) == "torch.distributed.init_process_group"]
         joined = {
-            (self.names.key(test), outcome)
-            for start in starts
-            for test, outcome in map(_plain, self.facts.conditions(start))
+            (self.names.key(test), outcome) for start in starts for test, outcome in map(_plain, self._tests(start))
         }
-        mine = {(self.names.key(test), outcome) for test, outcome in map(_plain, self.facts.conditions(call))}
+        mine = {(self.names.key(test), outcome) for test, outcome in map(_plain, self._tests(call))}
         return any(key and (key, not outcome) in joined for key, outcome in mine)
 
     def _is_skipped(self, call: cst.Call, write: Write) -> bool:
         """Whether a loop leaves out what is there already: processes that share the files out among themselves."""
         loops = self.tree.loops(call)
-        tests = [t for t, _ in self.facts.conditions(call) if loops and self.tree.contains(loops[0].body, t)]
+        tests = [t for t, _ in self._tests(call) if loops and self.tree.contains(loops[0].body, t)]
         asked = [each for test in tests for each in self.tree.within(test, cst.Call)]
         exists = [each for each in asked if self.names.method(each) in {"exists", "isfile", "is_file"}]
         spelled = self.names.key(write.path)

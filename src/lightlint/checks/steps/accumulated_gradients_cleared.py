@@ -85,8 +85,7 @@ class AccumulatedGradientsCleared(Check):
         stepping = self.facts.steps.runs(place, self.facts.accumulation.is_step)
         tests = set(self.facts.conditions(update.call))
         together = all(set(self.facts.conditions(each)) == tests for each in stepping)
-        items = [item.item for each in self.tree.own(owner, cst.With) for item in each.items]
-        return together and not any(self.names.method(each) == "accumulate" for each in items)
+        return together and not any(self.names.method(each) == "accumulate" for each in self.tree.own(owner, cst.Call))
 
     def _clear_each_time(self, update: Update, backward: cst.Call, loop: Loop | None) -> cst.Call | None:
         """A `zero_grad()` of the optimizer, where each iteration comes through one between its gradient and a later step."""
