@@ -2,7 +2,8 @@
 
     python tests/benchmarks/promises.py [--device cpu|cuda] [--ranks 2]
 
-Needs torch; the rows about ranks start that many processes (gloo on the CPU, NCCL with one GPU each). Every row is
+Needs torch, and nvidia-ml-py for GPUs; the rows about ranks start that many processes (gloo on the CPU, NCCL on GPUs, which
+they share where there are fewer). Every row is
 measured in this run: the pages name the machine and the versions that stand above the table. Memory on the CPU is what
 malloc has lent out, so it needs Linux with glibc 2.33 or later; resident memory tells the allocator's gaps as well.
 """
@@ -40,7 +41,7 @@ def main() -> None:
     print("| page | case | measured |\n| --- | --- | --- |")
     parts: list[Iterator[Row]] = [losses(), kept_graphs(options.device)]
     if options.device == "cuda":
-        parts += [empty_cache(), waits()]
+        parts += [empty_cache(), waits(), contexts()]
     parts.append(ranks(options.device, options.ranks))
     for part in parts:
         for row in part:
@@ -204,11 +205,38 @@ def _seconds(model: nn.Module, batch: torch.Tensor, how: str) -> float:
     return (time.perf_counter() - start) / STEPS
 
 
+def contexts() -> Iterator[Row]:
+    """What a process holds on a GPU that it put one number on, as the driver says."""
+    import pynvml
+
+    device = torch.cuda.device_count() - 1
+    ready, done = mp.get_context("spawn").Event(), mp.get_context("spawn").Event()
+    process = mp.get_context("spawn").Process(target=_touch, args=(device, ready, done))
+    process.start()
+    ready.wait()
+    pynvml.nvmlInit()
+    handle = pynvml.nvmlDeviceGetHandleByIndex(device)
+    held = {each.pid: each.usedGpuMemory for each in pynvml.nvmlDeviceGetComputeRunningProcesses(handle)}
+    done.set()
+    process.join()
+    taken = held.get(process.pid)
+    yield (
+        "model-moved-before-fit",
+        "a context and one number on a GPU",
+        f"{taken / 2**20:,.0f} MiB, by NVML" if taken else "not measured: NVML does not see this machine's processes",
+    )
+
+
+def _touch(device: int, ready: Any, done: Any) -> None:
+    number = torch.ones((), device=torch.device("cuda", device))
+    torch.cuda.synchronize(device)
+    ready.set()
+    done.wait()
+    assert number.item() == 1
+
+
 def ranks(device: str, count: int) -> Iterator[Row]:
     """What each rank draws and holds."""
-    if device == "cuda" and torch.cuda.device_count() < count:
-        yield "ranks", f"{count} GPUs", "not measured: fewer GPUs here"
-        return
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -221,9 +249,12 @@ def ranks(device: str, count: int) -> Iterator[Row]:
 def _rank(rank: int, count: int, port: int, device: str, results: Any) -> None:
     os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
     if device == "cuda":
-        torch.cuda.set_device(rank)
+        gpus = torch.cuda.device_count()
+        torch.cuda.set_device(rank % gpus)
+        if gpus < count:  # NCCL lets ranks share a GPU only where they say that they are of several hosts
+            os.environ.update(NCCL_HOSTID=str(rank), NCCL_NET="Socket")
     dist.init_process_group("nccl" if device == "cuda" else "gloo", rank=rank, world_size=count)
-    home = torch.device(device, rank) if device == "cuda" else torch.device("cpu")
+    home = torch.device(device, torch.cuda.current_device()) if device == "cuda" else torch.device("cpu")
     cases: dict[tuple[str, str], Callable[[], list[Any]]] = {
         ("loader-without-distributed-sampler", "indices that every rank draws in an epoch, no sampler"): lambda: _drawn(
             None

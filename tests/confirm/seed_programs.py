@@ -18,6 +18,7 @@ import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from datetime import date
 from importlib.metadata import version
 from itertools import chain
 from pathlib import Path
@@ -34,16 +35,17 @@ class Said:
     """What must be said of a rule's findings in a program.
 
     Attributes:
-        verdict: where there are no two GPUs.
+        verdict: where there are fewer than `from_gpus` GPUs.
         words: parts of the reason, in any place.
         numbers: `rank: what` of numbers that must be there, "all" for those of no rank; with `= value`, that value.
-        gpu: the verdict where there are two GPUs, if another one.
+        gpu: the verdict where there are so many GPUs, if another one.
     """
 
     verdict: str
     words: tuple[str, ...] = ()
     numbers: tuple[str, ...] = ()
     gpu: str = ""
+    from_gpus: int = 2
 
 
 @dataclass(frozen=True)
@@ -94,7 +96,7 @@ PROGRAMS = (
     Program(
         "s01_model_moved",
         ("python", "one_process.py"),
-        {"model-moved-before-fit": Said("not reached", gpu="refuted")},
+        {"model-moved-before-fit": Said("not reached", gpu="refuted", from_gpus=1)},
         options=("--devices", "1"),  # its `auto` takes as many as there are
     ),
     Program(
@@ -162,7 +164,7 @@ PROGRAMS = (
     Program(
         "s08_empty_cache",
         ("python", "emptied.py"),
-        {"empty-cache-in-loop": Said(_NO_GPU, ("no GPU",), gpu="confirmed")},
+        {"empty-cache-in-loop": Said(_NO_GPU, ("no GPU",), gpu="confirmed", from_gpus=1)},
     ),
     Program("s08_empty_cache", ("python", "plain.py")),
     Program(
@@ -291,11 +293,11 @@ PROGRAMS = (
 )
 
 
-def broken(program: Program, report: dict[str, Any], *, gpus: bool = False) -> Iterator[str]:
+def broken(program: Program, report: dict[str, Any], gpus: int) -> Iterator[str]:
     """Where a report says something else than it must."""
     run = report["run"]
     expected = (program.ended or run["ended"], program.ranks)
-    if gpus and program.ended_on_gpus:
+    if gpus > 1 and program.ended_on_gpus:
         expected = (program.ended_on_gpus, 1)
     if (run["ended"], run["ranks"]) != expected:
         yield f"the run {run['ended']} on {run['ranks']} ranks"
@@ -307,14 +309,14 @@ def broken(program: Program, report: dict[str, Any], *, gpus: bool = False) -> I
         if not of_rule:
             yield f"{rule} was not found"
         for each in of_rule:
-            yield from (f"{rule}: {what}" for what in _differences(said, each, gpus=gpus))
+            yield from (f"{rule}: {what}" for what in _differences(said, each, gpus))
     for each in found:
         if each["finding"]["name"] not in program.said and each["verdict"] == "confirmed":
             yield f"{each['finding']['name']} is confirmed, too: {each['reason']}"
 
 
-def _differences(said: Said, judged: dict[str, Any], *, gpus: bool) -> Iterator[str]:
-    expected = (gpus and said.gpu) or said.verdict
+def _differences(said: Said, judged: dict[str, Any], gpus: int) -> Iterator[str]:
+    expected = (gpus >= said.from_gpus and said.gpu) or said.verdict
     if judged["verdict"] != expected:
         yield f"{judged['verdict']} ({judged['reason']}), not {expected}"
     elif expected == said.verdict:
@@ -382,11 +384,12 @@ def main(arguments: Sequence[str]) -> int:
         "--only", action="append", metavar="SEED", help="run these again; FILE keeps what it says of the rest"
     )
     options = parser.parse_args(arguments)
-    machine, gpus = _machine()
+    machine = _machine()
+    gpus = len(machine["gpus"])
     reports: dict[str, dict[str, Any]] = {}
     if options.only and options.file.exists():
         kept = json.loads(options.file.read_text(encoding="utf-8"))
-        if kept["machine"] != machine:
+        if {**kept["machine"], "date": machine["date"]} != machine:
             parser.error(f"{options.file} is of another machine: {kept['machine']}")
         reports = kept["programs"]
     failed, started = False, time.monotonic()
@@ -398,7 +401,7 @@ def main(arguments: Sequence[str]) -> int:
             [*together, *alone], chain(pool.map(_reported, together), map(_reported, alone)), strict=True
         ):
             reports[program.name] = _told(report)
-            wrong = list(broken(program, report, gpus=gpus))
+            wrong = list(broken(program, report, gpus))
             print(f"{time.monotonic() - started:5.0f} s  {program.name}: {'; '.join(wrong) or 'as told'}", flush=True)
             failed = failed or bool(wrong)
             told = {"machine": machine, "programs": reports}
@@ -413,12 +416,18 @@ def _reported(program: Program) -> dict[str, Any]:
         return report_of(program, Path(folder))
 
 
-def _machine() -> tuple[dict[str, Any], bool]:
+def _machine() -> dict[str, Any]:
     import torch
 
     gpus = [torch.cuda.get_device_name(number) for number in range(torch.cuda.device_count())]
     versions = {name: version(name) for name in ("torch", "lightning", "lightlint")}
-    return {"gpus": gpus, "python": platform.python_version(), "system": platform.system(), **versions}, len(gpus) > 1
+    return {
+        "date": date.today().isoformat(),
+        "gpus": gpus,
+        "python": platform.python_version(),
+        "system": platform.system(),
+        **versions,
+    }
 
 
 def _told(report: dict[str, Any]) -> dict[str, Any]:

@@ -86,6 +86,7 @@ def test_one_rank_needs_no_agent(script: Path) -> None:
         ("import torch.multiprocessing as mp\nmp.spawn(print, nprocs=2)", SPAWNS),
         ("import torch.distributed as dist\ndist.init_process_group('nccl')", RAW),
         ("import torch", RAW),
+        ("from torch import cuda\nprint(cuda.is_available())", Uses(False, False, falls_back=True)),
     ],
 )
 def test_what_a_program_uses(tmp_path: Path, text: str, expected: Uses) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from recorded import at, claim, event, judged, line, run
 
+from lightlint.confirm.meters.driver import of_process
 from lightlint.confirm.records import Event
 
 MOVED = claim("model-moved-before-fit", "memory-per-rank-and-gpu", "`cuda()` before `Trainer.fit`", tier="warning")
@@ -27,6 +28,32 @@ def start(gpu: int) -> Event:
 def test_a_model_on_another_ranks_gpu_is_confirmed() -> None:
     said = "rank 1, whose device is cuda:1, took 2048 MiB on cuda:0 here"
     assert judged(MOVED, run([moved(0, 2048.0), start(0)], [moved(0, 2048.0), start(1)])) == ("confirmed", said)
+
+
+def test_a_context_on_another_ranks_gpu_is_told_with_what_the_driver_says() -> None:
+    touched = line(memory={"cuda:0": [None, 0.0], "cuda:0 by the driver": [None, 526.0], "cuda:0 peak": [None, 0.0]})
+    said = "rank 1, whose device is cuda:1, made a CUDA context of 526 MiB on cuda:0 here"
+    assert judged(MOVED, run([touched, start(0)], [touched, start(1)])) == ("confirmed", said)
+    unlisted = line(memory={"cuda:0": [None, 0.0], "cuda:0 by the driver": [None, None]})
+    said = "rank 1, whose device is cuda:1, made a CUDA context on cuda:0 here"
+    assert judged(MOVED, run([unlisted, start(0)], [unlisted, start(1)])) == ("confirmed", said)
+
+
+UUID = "830fa9ab-240e-849a-d1bc-554a4dd9c5f3"
+
+
+@pytest.mark.parametrize(
+    ("listed", "held"),
+    [
+        (f"494, GPU-{UUID}, 612\n", 612.0),
+        (f"493, GPU-{UUID}, 1024\n494, GPU-{UUID}, 612\n", 612.0),
+        (f"494, GPU-{UUID}, [N/A]\n", None),
+        ("494, GPU-00000000-0000-0000-0000-000000000000, 612\n", None),
+        ("", None),
+    ],
+)
+def test_what_nvidia_smi_lists_of_a_process(listed: str, held: float | None) -> None:
+    assert of_process(listed, 494, UUID) == held
 
 
 def test_the_device_that_the_trainer_uses_is_refuted() -> None:

@@ -63,6 +63,7 @@ class _Rehearsal:
     folder: Path = field(default_factory=Path.cwd)
     project: Path = field(default_factory=Path.cwd)
     notes: tuple[str, ...] = ()
+    falls_back: bool = False
 
     def run(self, name: str = "", **changes: Any) -> tuple[Run, Ending]:
         """One run in folders of its own, its records kept under `name`."""
@@ -95,6 +96,7 @@ class _Rehearsal:
             tuple(sorted({*claims.meters(self.found), "files", "collectives"})),
             Limits(self.options.epochs, self.options.batches),
             self.options.devices,
+            self.falls_back,
             notebook=self.command.is_notebook or bool(self.path),
         )
 
@@ -194,14 +196,16 @@ def _prepared(command: Command, options: Options, settings: Settings, home: Home
     else:
         found = claims.claimed(kept.read_findings(options.findings), script, ran)
     notes: tuple[str, ...] = ()
+    falls_back = False
     if options.devices is not None:
         used = ranks.uses(claims.files_of(script))
+        falls_back = used.falls_back
         if used.spawns and not command.launcher:
             notes = (
                 "the program starts its ranks itself, by torch.multiprocessing: --devices does not change their number",
             )
         command = ranks.rehearsed(command, options.devices, used)
-    return _Rehearsal(command, options, home, found, variables, path, folder, project, notes)
+    return _Rehearsal(command, options, home, found, variables, path, folder, project, notes, falls_back)
 
 
 def _notes(seen: Run, ending: Ending, devices: int | None) -> list[str]:

@@ -47,6 +47,7 @@ class Plan:
         meters: modules to switch on: names in `lightlint.confirm.meters`, or whole dotted names.
         limits: where the run is cut.
         devices: number of ranks to rehearse with, or None to leave the script's own.
+        falls_back: whether the program runs without CUDA, which it asks for.
         inject: index of the finding whose `try` is made to fail on rank `inject_rank`, or None.
         seed: seed to set before the script starts, or None.
         deterministic: whether torch is to name the operations that are not deterministic.
@@ -60,6 +61,7 @@ class Plan:
     meters: tuple[str, ...] = ()
     limits: Limits = field(default_factory=Limits)
     devices: int | None = None
+    falls_back: bool = False
     inject: int | None = None
     inject_rank: int = 0
     seed: int | None = None

@@ -1,10 +1,12 @@
 """`--devices N` inside the program: Trainer, Fabric and process group are made for N ranks of this machine.
 
-Where it has fewer GPUs than ranks, the ranks rehearse on the CPU, over gloo instead of NCCL.
+Where it has fewer GPUs than ranks, the ranks rehearse on the CPU, over gloo instead of NCCL; a program that asks whether
+there is CUDA is told that there is none, for its second rank would take a GPU that is not there.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Mapping
 from functools import wraps
@@ -23,6 +25,8 @@ def install(session: Session) -> None:
     """Watch for Fabric and for the process group; a Trainer asks for `arguments` itself."""
     devices = session.plan.devices
     if devices is not None:
+        if session.plan.falls_back:
+            session.on_import("ranks", "torch", lambda module: _hide_gpus(devices))
         session.on_import("ranks", "torch.distributed", lambda module: _join_on_cpu(module, devices))
         for name in _FABRICS:
             session.on_import("ranks", name, lambda module: _watch_fabric(module, devices))
@@ -46,6 +50,11 @@ def has_gpus(devices: int) -> bool:
     """Whether each rank can have a GPU of its own; asked in the way that leaves CUDA uninitialised, for forks."""
     torch = sys.modules.get("torch")
     return torch is not None and int(torch.cuda.device_count()) >= devices
+
+
+def _hide_gpus(devices: int) -> None:
+    if not has_gpus(devices):
+        os.environ["CUDA_VISIBLE_DEVICES"] = ""  # read when CUDA starts
 
 
 def _watch_fabric(module: ModuleType, devices: int) -> None:

@@ -44,10 +44,17 @@ _LAUNCHERS = {
 
 @dataclass(frozen=True, slots=True)
 class Uses:
-    """What the files that run call: `lightning` ranks come from a Trainer or Fabric, `spawns` from the program itself."""
+    """What the files that run call.
+
+    Attributes:
+        lightning: its ranks come from a Trainer or Fabric.
+        spawns: they come from the program itself.
+        falls_back: it asks whether there is CUDA, so it runs without.
+    """
 
     lightning: bool
     spawns: bool
+    falls_back: bool = False
 
 
 def uses(files: Iterable[Path]) -> Uses:
@@ -61,7 +68,11 @@ def uses(files: Iterable[Path]) -> Uses:
     )
     trainer = not called.isdisjoint(_LIGHTNING) or any(name.endswith(".LightningCLI") for name in called)
     grouped = "torch.distributed.init_process_group" in called
-    return Uses(trainer or (imports and not grouped), not called.isdisjoint(_STARTERS))
+    return Uses(
+        trainer or (imports and not grouped),
+        not called.isdisjoint(_STARTERS),
+        "torch.cuda.is_available" in called,
+    )
 
 
 def rehearsed(command: Command, devices: int, used: Uses) -> Command:

@@ -12,6 +12,8 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
+from lightlint.confirm.meters import driver
+
 if TYPE_CHECKING:
     from lightlint.confirm.boot.session import Session
 
@@ -24,6 +26,7 @@ def install(session: Session) -> None:
     """Compare memory around the findings' lines."""
     session.snapshots["memory"] = lambda frame: {
         **held(),
+        **{f"cuda:{device} by the driver": driver.held_on(device, cuda) for device, cuda in _gpus()},
         **{f"{name} peak": value for name, value in PEAKS.take("lines").items()},
         "gradients": round(_gradients(frame), 6),
         "cuda started": has_started(),

@@ -225,6 +225,8 @@ def _waiting(run: Run, syncs: Mapping[int, Sequence[Sync]], gone: Sequence[int])
             yield f"rank {rank} stood{at(places)}"
         elif lost is not None and process.of("rank") and _lost_another(lost, process, run):
             yield f"rank {rank} lost it{at(_places(lost))}"
+        elif not process.of("end") and (seen := _last_seen(process)):  # its launcher ended it, too
+            yield f"rank {rank} was last seen{at(seen)}"
 
 
 def unexplained(run: Run) -> Observation | None:

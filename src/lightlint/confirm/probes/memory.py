@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from lightlint.confirm.probes.probe import Probe, confirmed, hits, not_observable, refuted, still_open
 from lightlint.confirm.records import Event, Run
 from lightlint.confirm.verdict import Claim, Number, Verdict
 
+_GPU = re.compile(r"cuda:\d+")
+_BY_DRIVER = " by the driver"
 _NOTHING = 0.5  # MiB: below it nothing was allocated
 
 
@@ -26,11 +29,17 @@ def on_foreign_gpu(claim: Claim, run: Run) -> Verdict:
         Number(f"allocated on {device} at this line", round(mib, 1), "MiB", rank)
         for (rank, device), mib in moved.items()
     ]
+    contexts = {(rank, device): mib for rank, event in hits(claim, run) for device, mib in _contexts(event).items()}
+    numbers += [
+        Number(f"held on {device} with the context made here", mib, "MiB", rank)
+        for (rank, device), mib in contexts.items()
+    ]
     foreign = [(rank, device) for rank, device in moved if own.get(rank, device) != device]
     if foreign:
         rank, device = foreign[0]
         mib = moved[foreign[0]]
-        took = f"took {mib:.0f} MiB on {device}" if mib > _NOTHING else f"made a CUDA context on {device}"
+        context = f" of {contexts[foreign[0]]:.0f} MiB" if foreign[0] in contexts else ""
+        took = f"took {mib:.0f} MiB on {device}" if mib > _NOTHING else f"made a CUDA context{context} on {device}"
         return confirmed(run, f"rank {rank}, whose device is {own[rank]}, {took} here", numbers)
     if not own:
         return still_open(run, "no rank came to a step, which shows its own device", numbers)
@@ -67,13 +76,22 @@ def _allocated(event: Event) -> Mapping[str, float]:
     pairs = event["changes"].get("memory", {})
     found: dict[str, float] = {}
     for name, (before, after) in pairs.items():
-        if not name.startswith("cuda:") or name.endswith(" peak"):
+        if not _GPU.fullmatch(name):
             continue
         top = max(after, (pairs.get(f"{name} peak") or (0, 0))[1] or 0)
         more = top - (before or 0)
         if more > _NOTHING or before is None:
             found[name] = more
     return found
+
+
+def _contexts(event: Event) -> Mapping[str, float]:
+    """What the process held on each GPU, by the driver, behind the lines that made its context there."""
+    return {
+        name.removesuffix(_BY_DRIVER): after
+        for name, (before, after) in event["changes"].get("memory", {}).items()
+        if name.endswith(_BY_DRIVER) and before is None and after is not None
+    }
 
 
 def gradients_stay(claim: Claim, run: Run) -> Verdict:
