@@ -123,13 +123,6 @@ class Forward(Event):
 
 
 @dataclass(eq=False)
-class Layer(Event):
-    """A module was called, anywhere."""
-
-    module: Module
-
-
-@dataclass(eq=False)
 class ModeSet(Event):
     """`train()` or `eval()`."""
 
@@ -269,14 +262,6 @@ class Left(Event):
 
 
 @dataclass(eq=False)
-class Discarded(Event):
-    """A call's result was thrown away."""
-
-    value: Value
-    callee: Value | None
-
-
-@dataclass(eq=False)
 class AttributeSet(Event):
     """An attribute was set."""
 
@@ -302,13 +287,6 @@ class DevicesMixed(Event):
     on_cpu: Tensor
     on_gpu: Tensor
     operation: str
-
-
-@dataclass(eq=False)
-class DataTouched(Event):
-    """`.data` of a tensor was taken."""
-
-    tensor: Tensor
 
 
 @dataclass(eq=False)

@@ -10,7 +10,7 @@ from typing import Any
 
 from lightlint.engine import operators
 from lightlint.engine.decorators import decorated, decorated_class
-from lightlint.engine.events import Discarded, Emptied, Left, Looped
+from lightlint.engine.events import Emptied, Left, Looped
 from lightlint.engine.expressions import assign_target, evaluate, function_of
 from lightlint.engine.frames import Loop
 from lightlint.engine.imports import import_from, import_module
@@ -102,9 +102,7 @@ def _yield(machine: Machine, node: ast.Yield | ast.YieldFrom, scope: Scope) -> S
 
 
 def _expression(machine: Machine, node: ast.Expr, scope: Scope) -> None:
-    value = evaluate(machine, node.value, scope)
-    if isinstance(node.value, ast.Call):
-        machine.emit(Discarded(machine.where(node.value), value, None))
+    evaluate(machine, node.value, scope)
 
 
 def _assign(machine: Machine, node: ast.Assign, scope: Scope) -> None:

@@ -21,9 +21,9 @@ from lightlint.models.library import LibraryModels
 from lightlint.values.core import Bound, Class, Function, Library, Unknown, Value
 from lightlint.values.training import Instance, Module, Optimizer
 
-_MOST_PATHS = 10
-_STEPS_PER_PATH = 4_000
-_STEPS_PER_FILE = 10_000  # some 25 microseconds each (Python 3.11, AMD EPYC)
+_MOST_PATHS = 8
+_STEPS_PER_PATH = 3_500
+_STEPS_PER_FILE = 6_000  # some 25 microseconds each (Python 3.11, AMD EPYC)
 _MOST_FUNCTIONS, _MOST_METHODS = 10, 4
 _CALLBACK_HOOKS = [
     "setup",

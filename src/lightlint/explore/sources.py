@@ -42,7 +42,10 @@ class ProjectSources:
             folder = importer.parent
             for _ in range(level - 1):
                 folder = folder.parent
-            target = folder.joinpath(*(part for part in dotted.lstrip(".").split(".") if part))
+            inner = dotted.lstrip(".")
+            if inner:
+                self._find(inner, folder)  # so that who keeps what was asked for knows when such a file appears
+            target = folder.joinpath(*(part for part in inner.split(".") if part))
             for candidate in (target.with_suffix(".py") if target != folder else folder, target / "__init__.py"):
                 if candidate.suffix == ".py" and candidate.is_file():
                     return str(candidate)

@@ -12,7 +12,6 @@ from lightlint.engine.events import (
     Forward,
     GroupStarted,
     Halved,
-    Layer,
     ModeSet,
     StateLoaded,
     StateTaken,
@@ -151,7 +150,6 @@ def call_module(machine: Machine, module: Module, given: Arguments, node: ast.AS
         return tensors.loss(machine, last, given, node, module.reduction or "unknown")
     outermost = not machine.forwards
     synchronised = module.wrapper in ("ddp", "fabric", "accelerate", "fsdp")
-    machine.emit(Layer(machine.where(node), module))
     machine.forwards.append(module)
     machine.inside_ddp += synchronised
     try:
@@ -216,9 +214,8 @@ def layer(machine: Machine, module: Module, given: Arguments, node: ast.AST) -> 
     if machine.grad[-1] and any(each.requires_grad for each in own):
         around = next((m for m in machine.forwards if isinstance(m, Module) and m.within_ddp is not None), None)
         if around is not None and not machine.inside_ddp:
-            for graph in made.graph:
-                if graph.bypassed is None and graph.made >= made.made - 2:
-                    graph.bypassed = around
+            for graph in made.graph.difference(*(tensor.graph for tensor in inputs)):
+                graph.bypassed = around
     if own and module.device is not None:
         made.device, made.sure_device = module.device, False
     made.escaped = made.escaped or module.escaped

@@ -7,7 +7,7 @@ from typing import Any
 
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.calls import call_flag
-from lightlint.engine.events import Backward, Cleared, DataTouched, DevicesMixed, Divided, LossComputed, Summed
+from lightlint.engine.events import Backward, Cleared, DevicesMixed, Divided, LossComputed, Summed
 from lightlint.engine.machine import Machine
 from lightlint.models.tables import ACTIVATIONS, KEEPS_ROLE, LOSSES, NUMBERS, WITHOUT_GRAPH
 from lightlint.values.core import (
@@ -170,7 +170,6 @@ def _combine(symbol: str, made: Tensor, left: Tensor, right: Tensor) -> None:
 def attribute(machine: Machine, tensor: Tensor, name: str, node: ast.AST) -> Value:
     """An attribute of a tensor."""
     if name == "data":
-        machine.emit(DataTouched(machine.where(node), tensor))
         return tensor if tensor.parameter else derive(machine, node, tensor, graph=False, keep=True)
     if name == "grad":
         tensor.gradient_touched = True
