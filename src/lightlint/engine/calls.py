@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from lightlint.engine.arguments import Arguments, bind
-from lightlint.engine.events import CalledUnknown
+from lightlint.engine.events import Backward, CalledUnknown
 from lightlint.engine.frames import Call
 from lightlint.engine.generators import generator_of
 from lightlint.engine.machine import Machine
@@ -61,6 +61,8 @@ def call_unknown(machine: Machine, function: Value, given: Arguments, node: ast.
     if isinstance(holder, Value):
         machine.escape(holder)
     machine.emit(CalledUnknown(machine.where(node), function, values))
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "backward":
+        machine.emit(Backward(machine.where(node), [], None, "unknown"))
     traits = frozenset(each for value in values for each in value.traits if each == "rank")
     key = None
     if isinstance(function, Unknown) and function.key is not None and not values:

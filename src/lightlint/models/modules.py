@@ -83,7 +83,9 @@ def set_up(machine: Machine, module: Module, last: str, given: Arguments, node: 
         module.own = [parameter(machine, module, node)]
     if last in LOSSES:
         reduction = given.keywords.get("reduction")
-        module.reduction = text_of(reduction) or ("mean" if reduction is None and given.double_star is None else None)
+        older = {"size_average", "reduce"} & given.keywords.keys()
+        plain = reduction is None and given.double_star is None and not older
+        module.reduction = text_of(reduction) or ("mean" if plain else None)
 
 
 def _fill_sequential(module: Module, given: Arguments) -> None:

@@ -417,6 +417,8 @@ def loss(machine: Machine, name: str, given: Arguments, node: ast.AST, reduction
     """A loss function."""
     source, target = given.get(0, "input"), given.get(1, "target")
     written = given.keywords.get("reduction")
+    if {"size_average", "reduce"} & given.keywords.keys():
+        reduction = "unknown"  # the older words for it
     if reduction is None:
         reduction = text_of(written) or ("mean" if written is None and given.double_star is None else None)
     machine.emit(LossComputed(machine.where(node), name, LOSSES[name], source, target, reduction))
