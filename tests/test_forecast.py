@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,11 @@ from lightlint.forecast import fit
 from lightlint.forecast.breakdown import MIB, Simulation, Step
 from lightlint.forecast.gpus import BudgetError, all_gpus, find, parse_size
 
-needs_torch = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
+
+def needs_torch(test: Callable[..., None]) -> Callable[..., None]:
+    return pytest.mark.slow(pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")(test))
+
+
 needs_lightning = pytest.mark.skipif(find_spec("lightning") is None, reason="Lightning is not installed")
 MODEL = """
 import torch

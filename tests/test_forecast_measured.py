@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,11 @@ from lightlint.forecast import report
 from lightlint.forecast.breakdown import MIB, Measured, Simulation
 from lightlint.forecast.report import Budget, Forecast
 
-needs_torch = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
+
+def needs_torch(test: Callable[..., None]) -> Callable[..., None]:
+    return pytest.mark.slow(pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")(test))
+
+
 LOOP = """
 import torch
 from torch import nn

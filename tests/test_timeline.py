@@ -19,6 +19,7 @@ from timeline.wheel import Wheel
 from lightlint.facts.api import FIRST
 from lightlint.facts.versions import Version
 
+pytestmark = pytest.mark.slow
 RELEASED = ("1.5.0", "1.9.5", "2.6.0")
 
 

@@ -11,7 +11,7 @@ from launched import Place, linux_only, place
 
 __all__ = ["place"]
 torch = pytest.importorskip("torch")
-pytestmark = linux_only
+pytestmark = [linux_only, pytest.mark.slow]
 GPUS = torch.cuda.device_count()
 on_gpus = pytest.mark.skipif(not GPUS, reason="NCCL needs a GPU")
 

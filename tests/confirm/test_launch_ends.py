@@ -11,6 +11,7 @@ import pytest
 from launched import Place, linux_only, place
 
 __all__ = ["place"]
+pytestmark = pytest.mark.slow
 
 WAITS = """
     import pathlib, sys, time

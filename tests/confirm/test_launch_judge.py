@@ -13,6 +13,7 @@ import pytest
 from launched import Place, place
 
 __all__ = ["place"]
+pytestmark = pytest.mark.slow
 
 TRAINS = """
     from torch.utils.data import DataLoader

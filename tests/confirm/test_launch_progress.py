@@ -115,6 +115,7 @@ def test_a_stack_is_shown_with_the_users_frames_first(monkeypatch: pytest.Monkey
     ]
 
 
+@pytest.mark.slow
 def test_a_line_of_progress_on_a_terminal_only(place: Place) -> None:
     place.write("train.py", "import time\ntime.sleep(3)\n")
     theirs, ours = pty.openpty()
