@@ -20,6 +20,7 @@ from lightlint.facts.loops import Loops
 from lightlint.facts.names import Names
 from lightlint.facts.positions import Places, Positions
 from lightlint.facts.project import Project
+from lightlint.facts.reaching import Reaching
 from lightlint.facts.roots import exists
 from lightlint.facts.strings import Strings
 from lightlint.facts.training import Training
@@ -47,7 +48,8 @@ class Basis:
         self.names = Names(self.tree, self.bindings, self.module_name)
         self.classes = Classes(self.tree, self.names, project, self.path)
         self.hooks = Hooks(self.tree, self.names, self.classes)
-        self.values = Values(self.tree, self.names, self.classes, self.hooks)
+        self.reaching = Reaching(self.tree, self.names, self.flow)
+        self.values = Values(self.tree, self.names, self.classes, self.hooks, self.reaching)
         self.instances = Instances(self.tree, self.names, self.classes, self.hooks, self.values)
         self.dicts = Dicts(self.tree, self.names, self.classes, self.hooks)
         self.strings = Strings(self.names, self.hooks, self.values, self.dicts)

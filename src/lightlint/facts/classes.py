@@ -12,6 +12,7 @@ import libcst as cst
 
 from lightlint.facts.bindings import Kind, unpacked
 from lightlint.facts.names import UNKNOWN, Names
+from lightlint.facts.optimizers import is_library_optimizer
 from lightlint.facts.project import Project
 from lightlint.facts.summary import ClassSummary
 from lightlint.facts.tree import Tree
@@ -34,7 +35,6 @@ _KNOWN = {
     "torch.jit.ScriptModule": NN_MODULE,
     "torch.fx.GraphModule": NN_MODULE,
     "torch.optim.swa_utils.AveragedModel": NN_MODULE,
-    "torch.distributed.optim.ZeroRedundancyOptimizer": OPTIMIZER,
     "lightning.demos.boring_classes.BoringModel": MODULE,
     "lightning.demos.boring_classes.DemoModel": MODULE,
     "lightning.demos.boring_classes.BoringDataModule": DATA_MODULE,
@@ -49,10 +49,12 @@ _Part = tuple[cst.CSTNode, cst.BaseExpression | None, tuple[int, ...]]  # a targ
 
 
 def library_bases(name: str) -> tuple[str, ...]:
-    """The bases a class of torch, Lightning or torchmetrics is known to have."""
+    """The bases a class of a library is known to have."""
     room, _, last = name.rpartition(".")
     if name in _KNOWN:
         return (_KNOWN[name],)
+    if is_library_optimizer(name):
+        return (OPTIMIZER,)
     if not last[:1].isupper():
         return ()
     if room == "torch.utils.data" and last in _DATASETS:

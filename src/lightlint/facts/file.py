@@ -31,7 +31,6 @@ from lightlint.facts.pickling import Pickling
 from lightlint.facts.prefixes import Prefixes
 from lightlint.facts.pretrained import Pretrained
 from lightlint.facts.processes import Processes
-from lightlint.facts.reaching import Reaching
 from lightlint.facts.rehearsed import Rehearsed, rehearsed
 from lightlint.facts.rescues import Rescues
 from lightlint.facts.results import Results
@@ -173,11 +172,6 @@ class FileFacts(Linked):
     def keepers(self) -> Keepers:
         """What gathers something in every iteration."""
         return Keepers(self)
-
-    @cached_property
-    def reaching(self) -> Reaching:
-        """Which bindings a name's value can come from."""
-        return Reaching(self.tree, self.names, self.flow)
 
     @cached_property
     def configured(self) -> Configured:

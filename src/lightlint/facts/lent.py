@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from lightlint.facts.callers import Callers, Hand, Way
+from lightlint.facts.optimizers import is_library_optimizer
 
 if TYPE_CHECKING:
     from lightlint.facts.file import FileFacts
@@ -35,7 +36,7 @@ def lenders(facts: FileFacts, optimizer: cst.BaseExpression) -> list[Way]:
 
 def _is_torch(hand: Hand) -> bool:
     origins = hand.facts.values.origins(hand.value)
-    named = all(each.name.startswith("torch.optim.") for each in origins)
+    named = all(each.name.startswith("torch.optim.") or is_library_optimizer(each.name) for each in origins)
     return named and hand.facts.values.is_optimizer(hand.value)
 
 

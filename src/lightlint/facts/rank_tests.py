@@ -22,11 +22,24 @@ _OPERATIONS = (
 _OPERATIONS += " gather_object broadcast_object_list scatter_object_list all_gather_into_tensor reduce_scatter_tensor"
 COLLECTIVES = {f"torch.distributed.{name}" for name in _OPERATIONS.split()}
 
+_AGREEING = (
+    "reduce",
+    "gather",
+    "sync",
+    "broadcast",
+)  # in the name of a helper out of sight: it may be such an operation
+
 _ONE = {"is_global_zero", "is_main_process"}  # attributes of trainers and accelerators that are true on one rank
 _COUNT = re.compile(r"world_?size$|^size$|procs?$|processes$|^nproc_per_node$", re.IGNORECASE)
 _TESTS = (cst.Comparison, cst.BooleanOperation, cst.UnaryOperation, cst.Name, cst.Call)
 _DEPTH = 3
 _ENDS = {"exit", "_exit", "abort", "quit"}
+
+
+def agrees(names: Names, call: cst.Call) -> bool:
+    """Whether a call brings the ranks together: a collective, or a helper that by its name reduces something."""
+    method = names.method(call)
+    return names.call(call) in COLLECTIVES or any(word in method for word in _AGREEING)
 
 
 def splits(tree: Tree, names: Names, guards: Guards, test: cst.BaseExpression) -> bool:

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from lightlint.facts.bindings import dotted_name
+from lightlint.facts.optimizers import is_library_optimizer
+from lightlint.facts.origins import Origin
 from lightlint.facts.tree import Loop
 
 if TYPE_CHECKING:
@@ -164,11 +166,15 @@ class Steps:
         return call.args[0].value if call.args else call.func.value
 
     def optimizer(self, call: cst.Call) -> cst.BaseExpression | None:
-        """The torch optimizer that a call steps, None for what is not surely one."""
+        """The optimizer of torch or another library that a call steps, None for what is not surely one."""
         stepped = self.stepped(call)
         origins = self._facts.values.origins(stepped)
-        known = origins and all(origin.name.startswith("torch.optim.") for origin in origins)
+        known = origins and all(map(self._is_library_class, origins))
         return stepped if known and self._facts.values.is_optimizer(stepped) else None
+
+    def _is_library_class(self, origin: Origin) -> bool:
+        """Whether no code of the project makes an optimizer, which might clear its gradients when it steps."""
+        return origin.name.startswith("torch.optim.") or is_library_optimizer(origin.name)
 
     def may_clear(self, body: cst.CSTNode, optimizer: cst.BaseExpression, overrides: Overrides | None = None) -> bool:
         """Whether something in a body, or in a helper it calls, may clear the gradients of an optimizer.

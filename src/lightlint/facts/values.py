@@ -13,24 +13,16 @@ from lightlint.facts.calls import given
 from lightlint.facts.classes import MODULE, NN_MODULE, OPTIMIZER, Classes
 from lightlint.facts.containers import Containers, item_of
 from lightlint.facts.hooks import Hooks
+from lightlint.facts.iterables import Iterables
 from lightlint.facts.names import Names
 from lightlint.facts.origins import DEPTH, keeps_object
 from lightlint.facts.origins import SAME_OBJECT as SAME_OBJECT
 from lightlint.facts.origins import Origin as Origin
 from lightlint.facts.parts import Parts, Source
+from lightlint.facts.reaching import Reaching
 from lightlint.facts.tree import Tree
 
 _SCALERS = {"torch.amp.GradScaler", "torch.cuda.amp.GradScaler", "torch.cpu.amp.GradScaler"}
-_WRAPPERS = {"builtins.enumerate", "builtins.iter", "builtins.next", "builtins.list", "builtins.tuple", "tqdm.tqdm"}
-_WRAPPERS |= {
-    "tqdm.auto.tqdm",
-    "tqdm.notebook.tqdm",
-    "itertools.islice",
-    "rich.progress.track",
-    "itertools.cycle",
-    "tqdm",
-}
-
 _PARALLEL = {"torch.nn.DataParallel", "torch.nn.parallel.DataParallel", "torch.nn.parallel.DistributedDataParallel"}
 _PARALLEL |= {"torch.compile"}
 
@@ -38,13 +30,14 @@ _PARALLEL |= {"torch.compile"}
 class Values:
     """Origins of the values of one file."""
 
-    def __init__(self, tree: Tree, names: Names, classes: Classes, hooks: Hooks) -> None:
+    def __init__(self, tree: Tree, names: Names, classes: Classes, hooks: Hooks, reaching: Reaching) -> None:
         self._tree = tree
         self._names = names
         self._classes = classes
         self._hooks = hooks
         self.parts = Parts(tree, names, classes)
         self._containers = Containers(tree, names, classes, hooks, self)
+        self._iterables = Iterables(tree, names, classes, hooks, reaching)
         self._searched: dict[tuple[cst.CSTNode | None, int], list[Origin | None]] = {}
 
     def origins(self, expression: cst.CSTNode | None) -> tuple[Origin, ...]:
@@ -85,14 +78,8 @@ class Values:
         return bool(found) and all(origin.name in _SCALERS for origin in found)
 
     def iterated(self, expression: cst.CSTNode) -> cst.CSTNode:
-        """What a loop really iterates: the argument of `enumerate`, `tqdm` and the like, by a name too, else the expression."""
-        found = self._names.bindings.lookup(expression) if isinstance(expression, cst.Name) else []
-        values = [each.value for each in found if each.kind is Kind.ASSIGN and not each.path]
-        if values and len(values) == len(found) and all(self._names.call(each) in _WRAPPERS for each in values):
-            expression = values[-1] or expression
-        while isinstance(expression, cst.Call) and expression.args and self._names.call(expression) in _WRAPPERS:
-            expression = expression.args[0].value
-        return expression
+        """What a loop really draws from: the argument of `enumerate`, `tqdm` and the like, by a name too, else the expression."""
+        return self._iterables.drawn(expression)
 
     def is_batch_loop(self, loop: cst.CSTNode) -> bool:
         """Whether a `for` draws batches from a DataLoader."""
@@ -149,11 +136,12 @@ class Values:
         if binding.kind is not Kind.ASSIGN:
             return [None]
         if binding.annotation is not None:
-            found = self.origins_at(binding.value, depth + 1)
-            return [self._annotated(binding.annotation)] if None in found else found
+            return self._as_promised(binding.annotation, self.origins_at(binding.value, depth + 1))
         value = binding.value
         if binding.path:
             return self._of_part(value, binding.path, depth)
+        if self._iterables.wraps_name(value, name):  # `loader = tqdm(loader)`
+            return []
         if _mentions(value, name):  # `model = model.to(device)` adds nothing, `model = wrap(model)` is unknown
             return [] if keeps_object(value) else self.origins_at(value, depth + 3)
         return self.origins_at(value, depth + 1)
@@ -164,9 +152,11 @@ class Values:
             return [None]
         if binding.site in (function.params.star_arg, function.params.star_kwarg):
             return [None]  # a tuple or a dict, whatever the annotation of its items
-        promised = self._annotated(binding.annotation) if binding.annotation is not None else None
-        if promised is not None:
-            return [promised]
+        found = self._given_for(binding, function, depth)
+        return self._as_promised(binding.annotation, found) if binding.annotation is not None else found
+
+    def _given_for(self, binding: Binding, function: cst.FunctionDef, depth: int) -> list[Origin | None]:
+        """Origins of what the calls of a function of this file give for a parameter."""
         calls = (*self._hooks.calls_of.get(function, ()), *self._hooks.constructions.get(function, ()))
         if not calls or self._hooks.of(function):
             return [None]
@@ -183,9 +173,16 @@ class Values:
         """The expression a call of a function of this file gives for one of its parameters; None for its default."""
         return given(self._names, self._classes, function, call, parameter)
 
-    def _annotated(self, annotation: cst.BaseExpression) -> Origin | None:
+    def _as_promised(self, annotation: cst.BaseExpression, found: list[Origin | None]) -> list[Origin | None]:
+        """Origins with what an annotation adds: the class of what is out of sight, and of what unknown functions give."""
         name = annotated(self._names, annotation, self._tree.scope(annotation))
-        return Origin(name) if name else None
+        return [self._known_as(name, each) for each in found] if name else found
+
+    def _known_as(self, name: str, origin: Origin | None) -> Origin:
+        if origin is None:
+            return Origin(name)
+        is_class = origin.name.rpartition(".")[2][:1].isupper() or self._classes.local(origin.name) is not None
+        return origin if is_class else Origin(name, origin.call)
 
     def _of_attribute(self, attribute: cst.Attribute, depth: int) -> list[Origin | None]:
         node = self._classes.self_class(attribute.value)

@@ -49,6 +49,14 @@ class DataloaderArgConflict(Check):
         if self._is_made(self._given(call, "sampler")):
             repair = Repair("drop `shuffle`", remove_argument(self.code, call, shuffle))
             self.report(shuffle, "`sampler` excludes `shuffle=True`: the constructor raises ValueError", repair=repair)
+        elif self._may_be_made(call, sampler := self._given(call, "sampler")):
+            key = self.names.key(sampler.value) if sampler is not None else ""
+            draft = replace(self.code, shuffle.value, f"{key} is None")
+            self.report(
+                shuffle,
+                "`sampler` excludes `shuffle=True`: where one is made, the constructor raises ValueError",
+                repair=Repair("shuffle where there is no sampler", draft) if key else None,
+            )
         elif self._is_iterable(call):
             self.report(shuffle, "an IterableDataset excludes `shuffle=True`: the constructor raises ValueError")
 
@@ -143,6 +151,34 @@ class DataloaderArgConflict(Check):
             values = [each.value for each in found if each.kind is Kind.ASSIGN and not each.path]
             return bool(values) and len(values) == len(found) and all(self._is_instance(each) for each in values)
         return self._is_instance(value)
+
+    def _may_be_made(self, call: cst.Call, arg: cst.Arg | None) -> bool:
+        """Whether an argument surely is an object on one way to a call, where no test keeps that way from it."""
+        tests = {(self.code.text_of(test), outcome) for test, outcome in self.facts.conditions(call)}
+        for source in self._sources(arg.value) if arg is not None else []:
+            if self._is_instance(source):
+                held = {(self.code.text_of(test), outcome) for test, outcome in self.facts.conditions(source)}
+                same = self.tree.owner(source) is self.tree.owner(call)
+                if not tests or (same and tests <= held):
+                    return True
+        return False
+
+    def _sources(self, value: cst.BaseExpression) -> list[cst.BaseExpression]:
+        """What an argument can be: what its name is bound to, what the calls of a helper give, what an object keeps."""
+        found: list[cst.BaseExpression] = []
+        for source in self.facts.reaching.sources(value):
+            node = self.classes.self_class(source.value) if isinstance(source, cst.Attribute) else None
+            bound = self.names.bindings.lookup(source) if isinstance(source, cst.Name) else []
+            function = bound[0].scope if len(bound) == 1 and bound[0].kind is Kind.PARAMETER else None
+            if node is not None and isinstance(source, cst.Attribute):
+                found += self.classes.attribute_values(node, source.attr.value)
+            elif isinstance(function, cst.FunctionDef):
+                calls = self.hooks.calls_of.get(function, ())
+                given = [self.values.given(function, each, bound[0].name) for each in calls]
+                found += [one for each in given if each is not None for one in self.facts.reaching.sources(each)]
+            else:
+                found.append(source)
+        return found
 
     def _is_instance(self, value: cst.CSTNode | None) -> bool:
         name = self.names.call(value) or ""

@@ -22,6 +22,7 @@ _PARAMETRIC = re.compile(
 )
 _CONTAINER = re.compile(r"torch\.nn\.(?:ModuleList|ModuleDict|Sequential)$")
 _REGISTERING = {"add_module", "register_module", "setattr", "__setattr__"}
+_DEPTH = 3
 _CASTS = {"to", "cuda", "double", "half"}
 _OVERRIDES = {"parameters", "named_parameters", "state_dict", "_apply", "to", "modules", "named_modules", "children"}
 
@@ -115,7 +116,7 @@ class ModuleListNotRegistered(Check):
         func = item.func if isinstance(item, cst.Call) else None
         return func.value if isinstance(func, cst.Attribute) and func.attr.value in _CASTS else item
 
-    def _has_parameters(self, item: cst.BaseExpression) -> bool:
+    def _has_parameters(self, item: cst.BaseExpression, depth: int = 0) -> bool:
         """Whether an item surely is a module made for this container that has parameters, or state of a metric."""
         if not isinstance(item, cst.Call):
             return False
@@ -125,15 +126,42 @@ class ModuleListNotRegistered(Check):
             return bool(names) and all(_PARAMETRIC.match(each) and each != "torch.nn.Sequential" for each in names)
         if _PARAMETRIC.match(name):
             return name != "torch.nn.Sequential" or any(
-                _PARAMETRIC.match(self.names.call(call) or "")
-                for call in self.tree.within(item, cst.Call)
-                if call is not item
+                _PARAMETRIC.match(self.names.call(call) or "") for call in self._parts(item) if call is not item
             )
+        if self.hooks.callee(item) is not None:
+            return self._gives_modules(item, depth)
         local = self.classes.local(name)
         if local is None or not self.classes.is_a(local, NN_MODULE):
             return False
         made = {self.names.call(call) or "" for call in self.tree.within(local, cst.Call)}
         return any(_PARAMETRIC.match(each) or each == "torch.nn.Parameter" for each in made)
+
+    def _parts(self, item: cst.Call) -> list[cst.Call]:
+        """The calls in a call, and those that make the lists it takes apart: `nn.Sequential(*layers)`."""
+        rooms: list[cst.CSTNode] = [item]
+        for arg in item.args:
+            held = arg.value if arg.star == "*" and isinstance(arg.value, cst.Name) else None
+            if held is not None:
+                rooms += [each.value for each in self.names.bindings.lookup(held) if each.value is not None]
+                rooms += added_to(self.tree, self.names, self.tree.owner(held), held.value)
+        return [call for room in rooms for call in self.tree.within(room, cst.Call)]
+
+    def _gives_modules(self, item: cst.Call, depth: int) -> bool:
+        """Whether a helper of this file makes such a module in each call, and keeps it nowhere."""
+        helper = self.hooks.callee(item)
+        if helper is None or depth > _DEPTH or not all(map(self._is_static, helper.decorators)):
+            return False
+        targets = self.tree.within(helper.body, cst.AssignTarget, cst.AnnAssign)
+        if any(isinstance(each.target, (cst.Attribute, cst.Subscript)) for each in targets):
+            return False
+        returns = self.values.returns(helper)
+        sources = [self.facts.reaching.sources(each) if each is not None else [] for each in returns]
+        return bool(returns) and all(
+            bool(each) and all(self._has_parameters(self._made(one), depth + 1) for one in each) for each in sources
+        )
+
+    def _is_static(self, decorator: cst.Decorator) -> bool:
+        return self.names.of(decorator.decorator) in {"builtins.staticmethod", "builtins.classmethod"}
 
     def _choices(self, chosen: cst.Subscript) -> list[str]:
         """The classes that `classes[name]` can be, none where some are out of sight."""

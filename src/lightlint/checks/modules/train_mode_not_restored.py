@@ -99,13 +99,15 @@ class TrainModeNotRestored(Check):
 
     def _is_last(self, call: cst.Call, loop: Loop) -> bool:
         """Whether a test of one iteration only may decide about the call."""
-        tests = [test for test, _ in self.facts.conditions(call) if self.tree.contains(loop.body, test)]
-        for test in tests:
-            equal = any(isinstance(each.operator, cst.Equal) for each in self.tree.within(test, cst.ComparisonTarget))
-            counts = any(isinstance(each.operator, cst.Modulo) for each in self.tree.within(test, cst.BinaryOperation))
-            if equal and not counts:
-                return True
-        return False
+        tests = [each for each in self.facts.conditions(call) if self.tree.contains(loop.body, each[0])]
+        return any(self._may_hold_once(*each) for each in tests)
+
+    def _may_hold_once(self, test: cst.BaseExpression, outcome: bool) -> bool:
+        """Whether a test may come out so in one iteration only: `epoch == last`, or `epoch != last` that failed."""
+        if any(isinstance(each.operator, cst.Modulo) for each in self.tree.within(test, cst.BinaryOperation)):
+            return False
+        once = cst.Equal if outcome else cst.NotEqual
+        return any(isinstance(each.operator, once) for each in self.tree.within(test, cst.ComparisonTarget))
 
     def _module(self, call: cst.Call, key: str) -> cst.BaseExpression | None:
         """An expression of the function that names the module."""

@@ -4,7 +4,7 @@ import libcst as cst
 
 from lightlint.check import Check
 from lightlint.facts.bindings import Kind
-from lightlint.facts.rank_tests import COLLECTIVES
+from lightlint.facts.rank_tests import agrees
 from lightlint.facts.tree import Loop
 from lightlint.facts.world import Ranks
 
@@ -27,7 +27,7 @@ class BatchSkippedOnSomeRanks(Check):
         behind = [each for each in backwards if self.tree.order(each) > self.tree.order(node)]
         if not backwards or len(behind) != len(backwards) or not self.loops.batch_loop(node):
             return
-        if self.facts.steps.runs(loop.body, self._agrees):
+        if self.facts.steps.runs(loop.body, lambda call: agrees(self.names, call)):
             return
         tests = [test for test, _ in self.facts.conditions(node) if self.tree.contains(loop.body, test)]
         if any(self._follows_batch(test, loop, 0) for test in tests):
@@ -35,13 +35,6 @@ class BatchSkippedOnSomeRanks(Check):
                 node,
                 "each rank decides by a batch of its own: one that leaves this out pairs its next backward pass with another step of the others",
             )
-
-    def _agrees(self, call: cst.Call) -> bool:
-        """Whether a call brings the ranks together: a collective, or a helper out of sight that reduces something."""
-        method = self.names.method(call)
-        return self.names.call(call) in COLLECTIVES or any(
-            word in method for word in ("reduce", "gather", "sync", "broadcast")
-        )
 
     def _follows_batch(self, test: cst.CSTNode, loop: Loop, depth: int) -> bool:
         """Whether a test asks whether numbers of this rank are finite, or for what its batch holds."""

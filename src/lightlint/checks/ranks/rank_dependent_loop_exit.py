@@ -7,9 +7,10 @@ import libcst as cst
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Backward, Collective, Event, Left
 from lightlint.explore.rehearsals import Entry
+from lightlint.facts.bindings import Kind
 from lightlint.facts.loops import LoopKind
 from lightlint.facts.names import UNKNOWN
-from lightlint.facts.rank_tests import COLLECTIVES, conjuncts, splits
+from lightlint.facts.rank_tests import COLLECTIVES, agrees, conjuncts, splits
 from lightlint.facts.tree import Loop
 from lightlint.facts.world import Ranks
 from lightlint.values.core import Site
@@ -17,6 +18,24 @@ from lightlint.values.core import Site
 _BRINGING = COLLECTIVES - {f"torch.distributed.{name}" for name in ("barrier", "reduce", "gather", "gather_object")}
 _PLAIN = {"builtins.bool", "builtins.int", "builtins.float"}
 _READING = {"item", "any", "all", "bool", "int", "cpu"}
+_NUMBERS = {
+    "item",
+    "detach",
+    "any",
+    "all",
+    "isnan",
+    "isinf",
+    "isfinite",
+    "cpu",
+    "float",
+    "mean",
+    "sum",
+    "abs",
+    "max",
+    "numpy",
+}
+_JOINS = {"torch.distributed.algorithms.join.Join", "torch.distributed.algorithms.Join"}
+_DEPTH = 4
 _NEW = {f"torch.{name}" for name in ("zeros", "tensor", "full", "zeros_like", "as_tensor")}
 
 
@@ -55,6 +74,48 @@ class RankDependentLoopExit(Check):
             self.report(
                 node, "what leads out of the loop here is decided on some ranks only: the others go on and wait"
             )
+        else:
+            self._judge_own_loss(node, loop, tests)
+
+    def _judge_own_loss(self, node: cst.CSTNode, loop: Loop, tests: list[cst.BaseExpression]) -> None:
+        """Each rank asks the loss of its own batch, and no collective tells it what the others found."""
+        losses = [loss for test in tests if (loss := self._own_loss(test, loop)) is not None]
+        joined = any(self.names.call(call) in _JOINS for call in self.tree.all(cst.Call))
+        if losses and not joined and not self.facts.steps.runs(loop.body, lambda call: agrees(self.names, call)):
+            name = losses[0].value
+            self.report(
+                node,
+                f"each rank decides by its own `{name}` whether it leaves the loop here: the others wait in the next step's all-reduce",
+            )
+
+    def _own_loss(self, value: cst.BaseExpression, loop: Loop, depth: int = 0) -> cst.Name | None:
+        """The training loss of a loop that a test asks for, as it is or made into another number by calls in sight."""
+        if depth > _DEPTH or not all(map(self._is_plain, self.tree.within(value, cst.Call))):
+            return None
+        for name in self.tree.within(value, cst.Name):
+            if self.names.is_word(name):
+                continue
+            if self._is_trained_on(name, loop) and self.facts.criteria.is_mean(name):
+                return name
+            for each in self.facts.reaching.bindings(name):
+                made = each.value if each.kind in {Kind.ASSIGN, Kind.AUGMENT} and not each.path else None
+                inside = made is not None and self.tree.contains(loop.body, made)
+                found = self._own_loss(made, loop, depth + 1) if made is not None and inside else None
+                if found is not None:
+                    return found
+        return None
+
+    def _is_plain(self, call: cst.Call) -> bool:
+        """Whether a call gives the number of this rank: of a tensor's method, of torch or Python, or of a helper in sight."""
+        name = self.names.call(call) or ""
+        known = name.startswith(("torch.", "math.", "numpy.", "builtins.")) or self.names.method(call) in _NUMBERS
+        return known or self.facts.steps.callee(call) is not None
+
+    def _is_trained_on(self, loss: cst.Name, loop: Loop) -> bool:
+        """Whether a loop runs the backward pass of what a name holds."""
+        backwards = [each for each in self.tree.own(loop.body, cst.Call) if self.loops.is_backward(each)]
+        started = [part for each in backwards for part in self.tree.within(each, cst.Name)]
+        return any(each.value == loss.value for each in started)
 
     def _is_set_on_some_ranks(self, test: cst.BaseExpression, loop: Loop) -> bool:
         """Whether a flag is set under a rank test in the loop, and no collective brings it to the others."""

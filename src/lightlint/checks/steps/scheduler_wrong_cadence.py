@@ -13,6 +13,12 @@ _ROOM = "torch.optim.lr_scheduler."
 _WARMUP = (("num_training_steps", 2),)
 _WITH_WARMUP = re.compile(r"transformers\.(?:optimization\.)?get_(?:linear|cosine|polynomial)\w*_with_warmup$")
 _PLAIN_STEPS = 3
+_RANGES = {
+    "builtins.range",
+    "tqdm.trange",
+    "tqdm.tnrange",
+    *(f"tqdm.{room}.trange" for room in ("auto", "notebook", "std")),
+}
 
 
 class SchedulerWrongCadence(Check):
@@ -83,10 +89,10 @@ class SchedulerWrongCadence(Check):
 
     def _counts_epochs(self, length: cst.BaseExpression, loop: cst.CSTNode) -> bool:
         """Whether a length is what the epoch loop counts to, and batches are many times as many."""
-        if not isinstance(loop, cst.For) or self.names.call(loop.iter) != "builtins.range":
+        counted = self.values.iterated(loop.iter) if isinstance(loop, cst.For) else None
+        if not isinstance(counted, cst.Call) or self.names.call(counted) not in _RANGES:
             return False
-        assert isinstance(loop.iter, cst.Call)
-        bounds = [arg.value for arg in loop.iter.args[:2]]
+        bounds = [arg.value for arg in counted.args[:2] if arg.keyword is None]
         key, bound = self.names.key(length), bounds[-1] if bounds else None
         same = self.tree.owner(length) is self.tree.owner(loop) or "." in key
         if isinstance(length, cst.Name) and isinstance(bound, cst.Attribute) and self.classes.is_self(bound.value):
