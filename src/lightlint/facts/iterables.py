@@ -88,11 +88,19 @@ class Iterables:
         return found[0] if found and (len(found) == 1 or (len(keys) == 1 and "" not in keys)) else whole
 
     def _handed_on(self, function: cst.FunctionDef) -> str:
-        """The parameter whose items a generator of this file yields, each once and as it is; empty for any other function."""
+        """The parameter whose items a function of this file hands on, each once and as it is; empty for any other function."""
         if function not in self._sources:
-            self._sources[function] = ""  # of a generator that draws from itself
-            self._sources[function] = self._yielded_from(function)
+            self._sources[function] = ""  # of one that draws from itself
+            drawn = (
+                [self._yielded_from(function)] if self._tree.own(function.body, cst.Yield) else self._returned(function)
+            )
+            self._sources[function] = drawn[0] if len(set(drawn)) == 1 and not function.decorators else ""
         return self._sources[function]
+
+    def _returned(self, function: cst.FunctionDef) -> list[str]:
+        """What a function returns: `return tqdm(batches) if shown else batches`."""
+        returns = self._tree.own(function.body, cst.Return) if function.asynchronous is None else []
+        return [self._parameter(each.value, function) for each in returns]
 
     def _yielded_from(self, function: cst.FunctionDef) -> str:
         yields = self._tree.own(function.body, cst.Yield)
@@ -100,9 +108,14 @@ class Iterables:
         loop = loops[0] if len(loops) == 1 else None
         if not isinstance(loop, cst.For):
             return ""
-        source, item = self.drawn(loop.iter), yields[0].value
+        item = yields[0].value
         bound = self._names.bindings.lookup(item) if isinstance(item, cst.Name) else []
         drawn = len(bound) == 1 and self._tree.contains(loop.target, bound[0].site)
+        return self._parameter(loop.iter, function) if drawn else ""
+
+    def _parameter(self, value: cst.BaseExpression | None, function: cst.FunctionDef) -> str:
+        """The parameter of a function that a value draws from."""
+        source = self.drawn(value) if value is not None else None
         found = self._names.bindings.lookup(source) if isinstance(source, cst.Name) else []
-        parameter = len(found) == 1 and found[0].kind is Kind.PARAMETER and found[0].scope is function
-        return found[0].name if drawn and parameter else ""
+        only = found[0] if len(found) == 1 and found[0].kind is Kind.PARAMETER else None
+        return only.name if only is not None and only.scope is function else ""

@@ -172,6 +172,9 @@ class DataloaderArgConflict(Check):
             function = bound[0].scope if len(bound) == 1 and bound[0].kind is Kind.PARAMETER else None
             if node is not None and isinstance(source, cst.Attribute):
                 found += self.classes.attribute_values(node, source.attr.value)
+            elif isinstance(source, cst.Call) and (helper := self.hooks.callee(source)) is not None:
+                given = self.values.returns(helper)
+                found += [one for each in given if each is not None for one in self.facts.reaching.sources(each)]
             elif isinstance(function, cst.FunctionDef):
                 calls = self.hooks.calls_of.get(function, ())
                 given = [self.values.given(function, each, bound[0].name) for each in calls]

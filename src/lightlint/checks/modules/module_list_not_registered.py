@@ -137,13 +137,11 @@ class ModuleListNotRegistered(Check):
         return any(_PARAMETRIC.match(each) or each == "torch.nn.Parameter" for each in made)
 
     def _parts(self, item: cst.Call) -> list[cst.Call]:
-        """The calls in a call, and those that make the lists it takes apart: `nn.Sequential(*layers)`."""
+        """The calls in a call, and those that make what it is given by name: `nn.Sequential(conv, *layers)`."""
         rooms: list[cst.CSTNode] = [item]
-        for arg in item.args:
-            held = arg.value if arg.star == "*" and isinstance(arg.value, cst.Name) else None
-            if held is not None:
-                rooms += [each.value for each in self.names.bindings.lookup(held) if each.value is not None]
-                rooms += added_to(self.tree, self.names, self.tree.owner(held), held.value)
+        for held in (arg.value for arg in item.args if isinstance(arg.value, cst.Name)):
+            rooms += [each.value for each in self.names.bindings.lookup(held) if each.value is not None]
+            rooms += added_to(self.tree, self.names, self.tree.owner(held), held.value)
         return [call for room in rooms for call in self.tree.within(room, cst.Call)]
 
     def _gives_modules(self, item: cst.Call, depth: int) -> bool:

@@ -26,12 +26,12 @@ class LossAverageDenominator(Check):
             self._judge(node, node.target, node.value)
 
     def _judge(self, node: cst.CSTNode, total: cst.BaseExpression, number: cst.BaseExpression) -> None:
-        added = self._added(node, total)
+        added = self._added(node, self._given_back(total))
         if not added:
             return
         loops = {loops[0] for each in added if (loops := self.tree.loops(each))}
         loop = loops.pop() if len(loops) == 1 else None
-        sources = self.facts.reaching.sources(number)
+        sources = [self._kept(each) for each in self.facts.reaching.sources(number)]
         name = self.code.text_of(self._summed(total))
         if all(map(self._is_weighted, added)) and any(map(self._counts_batches, sources)):
             self.report(
@@ -41,6 +41,13 @@ class LossAverageDenominator(Check):
             self.report(
                 node, f"`{name}` adds up means over batches and is divided by the number of examples, not of batches"
             )
+
+    def _given_back(self, total: cst.BaseExpression) -> cst.BaseExpression:
+        """The total of the helper of this file that adds it up, where a name holds what that gives back."""
+        sources = self.facts.reaching.sources(total) if isinstance(total, cst.Name) else [total]
+        helper = self.hooks.callee(sources[0]) if len(sources) == 1 and isinstance(sources[0], cst.Call) else None
+        returns = self.values.returns(helper) if helper is not None and not helper.decorators else []
+        return returns[0] if len(returns) == 1 and isinstance(returns[0], cst.Name) else total
 
     def _summed(self, total: cst.BaseExpression) -> cst.BaseExpression:
         """The list in `sum(losses)`, else the total itself."""
@@ -172,12 +179,12 @@ class LossAverageDenominator(Check):
         return len(made) == 1 and None not in made and made == {origin.call for origin in self.values.origins(other)}
 
     def _kept(self, value: cst.BaseExpression) -> cst.BaseExpression:
-        """What `self.data` was set to, where that is one name: `data`."""
+        """What `self.data` was set to, where that is one thing."""
         node = self.classes.self_class(value.value) if isinstance(value, cst.Attribute) else None
         values = (
             self.classes.attribute_values(node, value.attr.value) if node and isinstance(value, cst.Attribute) else []
         )
-        return values[0] if len(values) == 1 and isinstance(values[0], cst.Name) else value
+        return values[0] if len(values) == 1 else value
 
     def _see_alike(self, one: cst.BaseExpression, other: cst.BaseExpression) -> bool:
         if isinstance(one, cst.Name) and isinstance(other, cst.Name):

@@ -46,7 +46,7 @@ class SchedulerWrongCadence(Check):
             return
         lengths = _WARMUP if _WITH_WARMUP.match(name) else LENGTHS.get(name, ())
         name = name.rpartition(".")[2]
-        loops = self.tree.loops(call) or self._outside(call)
+        loops = [*self.tree.loops(call), *self._outside(call)]
         if origin is None or origin.call is None or not loops:
             return
         length = next((arg.value for kw, at in lengths if (arg := self.names.argument(origin.call, kw, at))), None)
@@ -89,11 +89,8 @@ class SchedulerWrongCadence(Check):
 
     def _counts_epochs(self, length: cst.BaseExpression, loop: cst.CSTNode) -> bool:
         """Whether a length is what the epoch loop counts to, and batches are many times as many."""
-        counted = self.values.iterated(loop.iter) if isinstance(loop, cst.For) else None
-        if not isinstance(counted, cst.Call) or self.names.call(counted) not in _RANGES:
-            return False
-        bounds = [arg.value for arg in counted.args[:2] if arg.keyword is None]
-        key, bound = self.names.key(length), bounds[-1] if bounds else None
+        bound = self._end(loop) if isinstance(loop, cst.For) else None
+        key = self.names.key(length)
         same = self.tree.owner(length) is self.tree.owner(loop) or "." in key
         if isinstance(length, cst.Name) and isinstance(bound, cst.Attribute) and self.classes.is_self(bound.value):
             node = self.tree.enclosing_class(loop)
@@ -101,6 +98,20 @@ class SchedulerWrongCadence(Check):
             values = [_part(value, path) for value, path in kept]
             return len(values) == 1 and self.names.key(values[0]) == key and self._stand_together(values[0], length)
         return bool(key) and same and key == self.names.key(bound)
+
+    def _end(self, loop: cst.For) -> cst.BaseExpression | None:
+        """What a loop counts to: `epochs` of `range(epochs)` and `tqdm(range(1, epochs + 1))`."""
+        drawn = self.values.iterated(loop.iter)
+        sources = self.facts.reaching.sources(drawn) if isinstance(drawn, cst.BaseExpression) else []
+        counted = sources[0] if len(sources) == 1 else None
+        if not isinstance(counted, cst.Call) or self.names.call(counted) not in _RANGES:
+            return None
+        match [arg.value for arg in counted.args[:2] if arg.keyword is None]:
+            case [first, cst.BinaryOperation(operator=cst.Add(), left=left, right=right)]:
+                return left if self.names.constant(first) == 1 == self.names.constant(right) else None
+            case [*_, last]:
+                return last
+        return None
 
     def _stand_together(self, value: cst.CSTNode | None, length: cst.BaseExpression) -> bool:
         return value is not None and self.tree.owner(value) is self.tree.owner(length)
