@@ -6,6 +6,7 @@ import libcst as cst
 
 from lightlint.check import Check, Fault, Repair
 from lightlint.engine.events import Forward, ModeSet, Stepped
+from lightlint.engine.frames import Condition
 from lightlint.explore.rehearsals import Entry
 from lightlint.facts.loops import LoopKind
 from lightlint.facts.tree import Loop
@@ -126,7 +127,7 @@ class TrainModeNotRestored(Check):
                     for module in event.module.modules():
                         if event.training:
                             left.pop(module, None)
-                        else:
+                        elif not any(map(_holds_once, event.where.conditions)):
                             left[module] = event
                 elif isinstance(event, Forward) and event.grad and event.by_mode and not event.where.phase:
                     used = any(graph.consumed for graph in event.graph) and stepped & set(event.parameters)
@@ -139,3 +140,12 @@ class TrainModeNotRestored(Check):
                             "the model is trained in eval mode from here on: no `train()` comes before the next epoch"
                         )
                         yield Fault.at(left[event.module], message, event.site)
+
+
+def _holds_once(condition: Condition) -> bool:
+    """Whether a test of a counter may hold in one turn alone, which can be the last: `epoch == epochs - 1`."""
+    match condition.key:
+        case ("==" | "!=" as symbol, left, right):
+            counts = bool({"count", "index"} & condition.traits) and "%" not in f"{left}{right}"
+            return counts and condition.outcome is (symbol == "==")
+    return False
