@@ -212,8 +212,8 @@ def compare(machine: Machine, symbol: str, left: Value, right: Value, node: ast.
         found_tensor = machine.models.binary(machine, symbol, left, right, node)
         if found_tensor is not None:
             return found_tensor
-    if symbol == "==" and "count" in traits and "periodic" not in traits and not isinstance(right, Unknown):
-        traits = traits | {"periodic"}
+    if symbol in ("==", "!=") and bool(left.traits & _COUNTED) != bool(right.traits & _COUNTED):
+        traits = traits | {"periodic"}  # one turn among others, such as the last
     key = (symbol, left.key, right.key) if left.key is not None and right.key is not None else None
     return Unknown(key, traits, plain=True)
 

@@ -1,12 +1,8 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import libcst as cst
 
-from lightlint.check import Check, Fault
-from lightlint.engine.events import Divided
-from lightlint.explore.rehearsals import Entry
+from lightlint.check import Check
 from lightlint.facts.bindings import Binding, Kind
 from lightlint.facts.loading import LOADER
 from lightlint.facts.tree import Loop
@@ -264,13 +260,3 @@ class LossAverageDenominator(Check):
         helpers = self.hooks.callees(value)
         given = [each for helper in helpers for each in self.values.returns(helper)]
         return bool(given) and all(self._is_batch_mean(each, depth + 1) for each in given)
-
-    def rehearse(self, entry: Entry) -> Iterator[Fault]:
-        """A sum of batch means divided by the number of examples."""
-        for event in entry.of(Divided):
-            over, by = event.left.traits, event.right.traits
-            means = {"batch-mean", "summed"} <= over and "batch-sum" not in over
-            if means and "samples" in by and "batches" not in by:
-                yield Fault.at(
-                    event, "adds up means over batches and is divided by the number of examples, not of batches"
-                )
