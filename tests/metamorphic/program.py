@@ -48,7 +48,7 @@ class Program:
     """The file that is rewritten, the files that a rewrite adds, and where it is to act.
 
     `wanted`: the origins of the statements to change (None: all); `alone`: no other file imports this one;
-    `names`: every identifier that the file had at first.
+    `names`: every identifier that the file had at first; `given`: those that rewrites took for what they add.
     """
 
     name: str
@@ -57,6 +57,7 @@ class Program:
     wanted: frozenset[int] | None = None
     alone: bool = True
     added: dict[str, ast.Module] = field(default_factory=dict)
+    given: set[str] = field(default_factory=set)
 
     def wants(self, statement: ast.AST) -> bool:
         number = origin(statement)
@@ -74,8 +75,11 @@ class Program:
         return replace(self, wanted=frozenset(near))
 
     def fresh(self, stem: str) -> str:
-        """A name that the program does not have; the same for the same stem."""
-        return next(name for name in chain([stem], (f"{stem}_{n}" for n in count(2))) if name not in self.names)
+        """A name that the program does not have, another each time: one name for many values is another program."""
+        taken = self.names | self.given
+        name = next(name for name in chain([stem], (f"{stem}_{n}" for n in count(2))) if name not in taken)
+        self.given.add(name)
+        return name
 
     def ask(self, template: str) -> None:
         """Have the statements of a template stand at the top of the file, behind its imports, once.

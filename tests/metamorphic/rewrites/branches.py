@@ -60,12 +60,11 @@ def early_exit(program: Program) -> None:
 
 @rewrite("named-test", "flag = T; if flag: A")
 def named_test(program: Program) -> None:
-    name = program.fresh("flag")
-
     def change(place: Place) -> Sequence[ast.stmt] | None:
         statement = place.statement
         if not isinstance(statement, ast.If) or rebinds(statement.test) or _is_main_guard(statement):
             return None
+        name = program.fresh("flag")
         before = statements("FLAG = T", FLAG=name, T=statement.test)
         statement.test = ast.Name(name, ast.Load())
         return [*before, statement]
@@ -75,12 +74,11 @@ def named_test(program: Program) -> None:
 
 @rewrite("test-in-function", "def holds(): return T; if holds(): A")
 def test_in_function(program: Program) -> None:
-    name = program.fresh("holds")
-
     def change(place: Place) -> Sequence[ast.stmt] | None:
         statement = place.statement
         if not isinstance(statement, ast.If) or rebinds(statement.test) or _is_main_guard(statement):
             return None
+        name = program.fresh("holds")
         before = statements("def HOLDS():\n    return T", HOLDS=name, T=statement.test)
         statement.test = expression("HOLDS()", HOLDS=name)
         return [*before, statement]

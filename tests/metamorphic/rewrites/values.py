@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 from ..names import imports_of, is_dotted, reads_its_frame, root_name
 from ..program import Place, Program, change_statements
@@ -145,10 +145,9 @@ def hoisted_arguments(program: Program) -> None:
         if call is None or not isinstance(call.value, ast.Call):
             return None
         made: list[ast.stmt] = []
-        names = _names(program, "given")
         for slot in arguments(call.value):
             if not is_dotted(slot.value) and not isinstance(slot.value, ast.Constant) and not reads_super(slot.value):
-                name = next(names)
+                name = program.fresh("given")
                 made += statements("HELD = VALUE", HELD=name, VALUE=slot.value)
                 slot.put(ast.Name(name, ast.Load()))
         return [*made, place.statement] if made else None
@@ -173,12 +172,3 @@ def named_receiver(program: Program) -> None:
         return [*statements("HELD = VALUE", HELD=name, VALUE=receiver), place.statement]
 
     change_statements(program, change)
-
-
-def _names(program: Program, stem: str) -> Iterator[str]:
-    first = program.fresh(stem)
-    yield first
-    number = 2
-    while True:
-        yield f"{first}_{number}"
-        number += 1
