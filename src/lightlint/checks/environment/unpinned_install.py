@@ -22,8 +22,8 @@ class UnpinnedInstall(Check):
             self.report_span(start, end, _message(sure or found), tier=self._tier(sure))
 
     def _tier(self, sure: list[Requirement]) -> Tier:
-        """A version that the shell takes away is a fault today; a missing one is one some day, or never."""
-        return Tier.WARNING if any(each.redirected for each in sure) else Tier.NOTE
+        """An upgrade, or a version that the shell takes away, harms today; a missing version some day, or never."""
+        return Tier.WARNING if any(each.redirected or each.upgrade for each in sure) else Tier.NOTE
 
     def _open(self, requirements: tuple[Requirement, ...]) -> list[Requirement]:
         """The packages of which the newest version there is gets installed, or the one that is there already stays."""
