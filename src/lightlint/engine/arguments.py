@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -85,8 +84,3 @@ def bind(machine: Machine, function: Function, given: Arguments, scope: Scope) -
 def _maybe(default: Value, name: str, given: Arguments) -> Value:
     """A default, where nothing out of sight may have replaced it."""
     return default if given.double_star is None else Unknown(hint=name)
-
-
-def parameter_names(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> list[str]:
-    """The names of positional parameters."""
-    return [each.arg for each in (*node.args.posonlyargs, *node.args.args)]

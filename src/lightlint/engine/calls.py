@@ -53,7 +53,6 @@ def call(machine: Machine, function: Value, given: Arguments, node: ast.AST, sco
 
 def call_unknown(machine: Machine, function: Value, given: Arguments, node: ast.AST) -> Value:
     """A call of something out of sight: whatever it is given escapes."""
-    machine.unknown_calls += 1
     values = given.values()
     for value in values:
         machine.escape(value)
@@ -136,16 +135,6 @@ def _leave(machine: Machine, function: Function, state: _State) -> None:
     del machine.loops[loops:], machine.conditions[conditions:], machine.grad[grad:]
     machine.entered[id(function.node)] -= 1
     machine.calls.pop()
-
-
-def run_frame(machine: Machine, function: Function, node: ast.AST) -> _State:
-    """Open the frame of a function that is run in pieces."""
-    return _enter(machine, function, node)
-
-
-def leave_frame(machine: Machine, function: Function, state: _State) -> None:
-    """Close it."""
-    _leave(machine, function, state)
 
 
 def call_flag(given: Arguments, name: str) -> bool:

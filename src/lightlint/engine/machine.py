@@ -26,7 +26,7 @@ from lightlint.values.core import (
     Unknown,
     Value,
 )
-from lightlint.values.training import Instance, Tensor, tensors_in
+from lightlint.values.training import Instance, Tensor
 
 if TYPE_CHECKING:
     from lightlint.engine.arguments import Arguments
@@ -118,7 +118,6 @@ class Machine:
         self.made: set[int] = set()  # classes of the program that were instantiated
         self.uses_rank = False
         self.distributed = False
-        self.unknown_calls = 0
         self.default_device: str | None = "cpu"
         self._serials: Counter[Site | None] = Counter()
 
@@ -303,8 +302,3 @@ def plain_key(key: Hashable | None) -> tuple[Hashable | None, bool]:
 
 def _listed(value: object) -> list[Value]:
     return value if isinstance(value, list) else []
-
-
-def mentions_tensor(*values: Value) -> bool:
-    """Whether any value is or holds a tensor."""
-    return any(tensors_in(value) for value in values)

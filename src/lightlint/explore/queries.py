@@ -31,12 +31,6 @@ def in_batch(where: Where) -> bool:
     return where.within("batch")
 
 
-def turns_apart(first: Where, second: Where) -> bool:
-    """Whether the second is in a later turn of a loop that the first is in, too."""
-    loops = {turn.loop: turn.number for turn in first.turns}
-    return any(turn.loop in loops and loops[turn.loop] < turn.number for turn in second.turns)
-
-
 def sure(entry: Entry, kind: type[E], is_fault: Callable[[E], bool]) -> Iterator[E]:
     """The faulty events of a kind at places where, on each path that gets there, one is faulty."""
     faulty: dict[Site, E] = {}

@@ -72,11 +72,6 @@ class Entry:
             if path.rank == 1 and path.finished and first[frozenset(path.flips.items())].finished:
                 yield first[frozenset(path.flips.items())], path
 
-    @property
-    def sure_of_ranks(self) -> bool:
-        """Whether the program itself starts several ranks on the default path."""
-        return bool(self.paths) and self.paths[0].machine.distributed
-
     def of(self, kind: type[E]) -> Iterator[E]:
         """The events of a kind in all rehearsals."""
         for path in self.paths:

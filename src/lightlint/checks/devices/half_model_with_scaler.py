@@ -1,12 +1,18 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import libcst as cst
 
-from lightlint.check import Check, Repair
+from lightlint.check import Check, Fault, Repair
+from lightlint.engine.events import Halved, Stepped
+from lightlint.explore.queries import in_sight
+from lightlint.explore.rehearsals import Entry, Path
 from lightlint.facts.keywords import keywords
 from lightlint.facts.updates import parameters_of
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import Draft, drop_statement, replace
+from lightlint.values.core import is_constant
 
 _HALF = {"torch.half", "torch.float16"}
 
@@ -97,3 +103,22 @@ class HalfModelWithScaler(Check):
         if isinstance(statement, cst.Expr) and statement.value is call:
             return drop_statement(self.code, statement)
         return replace(self.code, call, self.code.text_of(call.func.value))
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Modules made fp16 whose parameters a GradScaler steps, on each path that gets to such a step."""
+        found = [_halved(path) for path in entry.paths if any(_scales(event) for event in path.of(Stepped))]
+        if found and all(found):
+            message = "the module gets fp16 parameters, whose gradients the scaler refuses to unscale"
+            yield from (Fault.at(event, message) for event in found[0])
+
+
+def _scales(event: Stepped) -> bool:
+    """Whether a scaler that is surely on steps an optimizer in sight."""
+    enabled = event.scaler.arguments.get("enabled") if event.scaler is not None else None
+    is_on = enabled is None or is_constant(enabled, True)
+    return event.via == "scaler" and is_on and in_sight([event.optimizer])
+
+
+def _halved(path: Path) -> list[Halved]:
+    scaled = {each for event in path.of(Stepped) if _scales(event) for each in event.parameters}
+    return [event for event in path.of(Halved) if scaled & set(event.parameters) and not event.module.escaped]
