@@ -31,7 +31,7 @@ class Rehearsed:
     """
 
     def __init__(self, source: Source, path: Path, project: Project) -> None:
-        self._source, self._file, self._project = source, str(path), project
+        self._source, self._file, self.project = source, str(path), project
         try:
             self._tree = syntax_of(source.text)
         except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -46,7 +46,7 @@ class Rehearsed:
 
     def _read(self, path: Path) -> ast.Module | None:
         try:
-            return syntax_of(self._project.text(path))
+            return syntax_of(self.project.text(path))
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             return None
 
@@ -80,8 +80,9 @@ class Rehearsed:
 def rehearsed(source: Source, path: Path, project: Project) -> Rehearsed:
     """The rehearsals of a file; those of the last one are kept, for its sketch and its tree ask alike."""
     key = (str(path), source.text)
-    if key not in _latest:
+    made = _latest.get(key)
+    if made is None or made.project is not project:  # another project may hold other files beside it
         made = Rehearsed(source, path, project)
         _latest.clear()
         _latest[key] = made
-    return _latest[key]
+    return made
