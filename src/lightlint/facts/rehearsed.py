@@ -9,7 +9,7 @@ from pathlib import Path
 
 from lightlint.explore.rehearsals import Entry, Rehearsals
 from lightlint.explore.sources import ProjectSources
-from lightlint.facts.project import Project
+from lightlint.facts.project import Project, Question
 from lightlint.sources.source import Source
 from lightlint.syntax import syntax_of
 from lightlint.values.core import Site
@@ -36,6 +36,7 @@ class Rehearsed:
             self._tree = syntax_of(source.text)
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             self._tree = ast.Module([], [])
+        self.asked: frozenset[Question] = frozenset()  # of the project, which what is found hangs on
         self.entries: list[Entry] = []
         if _TRAINS.search(source.text):
             sources = ProjectSources(project.find_module, self._read, self._given())
@@ -82,7 +83,11 @@ def rehearsed(source: Source, path: Path, project: Project) -> Rehearsed:
     key = (str(path), source.text)
     made = _latest.get(key)
     if made is None or made.project is not project:  # another project may hold other files beside it
+        before, project.asked = project.asked, set()
         made = Rehearsed(source, path, project)
+        made.asked = frozenset(project.asked)
+        project.asked = before
         _latest.clear()
         _latest[key] = made
+    project.asked |= made.asked
     return made
