@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from lightlint.engine.events import Event
-from lightlint.explore.rehearsals import Entry
 from lightlint.facts.file import FileFacts
 from lightlint.finding import Applicability, Finding, Fix, Tier
 from lightlint.fixes.code import Code
 from lightlint.fixes.draft import Draft, as_fix
 from lightlint.pages import Page
-from lightlint.values.core import Site
+
+if TYPE_CHECKING:
+    from lightlint.engine.events import Event
+    from lightlint.explore.rehearsals import Entry
+    from lightlint.values.core import Site
 
 
 @dataclass(frozen=True, slots=True)

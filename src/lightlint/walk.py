@@ -91,7 +91,6 @@ def _rehearse(check: Check, facts: FileFacts, rows: list[int]) -> None:
             if not any(first <= row <= last for row in rows for first, last in around):
                 told.add(span)
                 check.report_fault(fault, *span)
-    rows += [facts.source.row_of(start) for start, _ in told]
 
 
 @cache

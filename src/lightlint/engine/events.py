@@ -234,14 +234,6 @@ class Summed(Event):
 
 
 @dataclass(eq=False)
-class Divided(Event):
-    """A division."""
-
-    left: Value
-    right: Value
-
-
-@dataclass(eq=False)
 class Looped(Event):
     """A loop was entered."""
 

@@ -136,7 +136,7 @@ def annotation_of(machine: Machine, node: ast.expr, scope: Scope) -> Value:
 def _update(machine: Machine, node: ast.AugAssign, scope: Scope) -> None:
     """`+=` and its like."""
     symbol = operators.SYMBOLS[type(node.op)]
-    before = evaluate(machine, _loaded(node.target), scope)
+    before = evaluate(machine, node.target, scope)
     change = evaluate(machine, node.value, scope)
     if symbol == "+" and isinstance(before, Sequence) and before.kind == "list":
         from lightlint.engine.expressions import listed
@@ -153,10 +153,6 @@ def _update(machine: Machine, node: ast.AugAssign, scope: Scope) -> None:
     if machine.loops and isinstance(result, (Constant, Unknown)) and not isinstance(change, Tensor):
         result = _counted(machine, node, symbol, before, change, result)
     assign_target(machine, node.target, result, scope)
-
-
-def _loaded(target: ast.expr) -> ast.expr:
-    return target  # `evaluate` looks at the type of a node, not at its context
 
 
 def _counted(

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from lightlint.engine.events import E, Where
-from lightlint.explore.rehearsals import Entry
 from lightlint.values.core import Site, Value
 from lightlint.values.training import Graph, Instance, Tensor
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
 
 
 def identity(parameter: Tensor) -> Hashable:

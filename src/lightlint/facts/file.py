@@ -31,7 +31,6 @@ from lightlint.facts.pickling import Pickling
 from lightlint.facts.prefixes import Prefixes
 from lightlint.facts.pretrained import Pretrained
 from lightlint.facts.processes import Processes
-from lightlint.facts.rehearsed import Rehearsed, rehearsed
 from lightlint.facts.rescues import Rescues
 from lightlint.facts.results import Results
 from lightlint.facts.rewrapped import Rewrapped
@@ -46,6 +45,7 @@ from lightlint.facts.world import World
 from lightlint.facts.writes import Writes
 
 if TYPE_CHECKING:
+    from lightlint.facts.rehearsed import Rehearsed
     from lightlint.facts.versions import Target
 
 
@@ -70,6 +70,8 @@ class FileFacts(Linked):
     @cached_property
     def rehearsed(self) -> Rehearsed:
         """What the file's code does when it is rehearsed."""
+        from lightlint.facts.rehearsed import rehearsed
+
         return rehearsed(self.source, self.path, self.project)
 
     @cached_property

@@ -6,13 +6,15 @@ import ast
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from lightlint.explore.rehearsals import Entry, Rehearsals
-from lightlint.explore.sources import ProjectSources
 from lightlint.facts.project import Project, Question
 from lightlint.sources.source import Source
 from lightlint.syntax import syntax_of
-from lightlint.values.core import Site
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
+    from lightlint.values.core import Site
 
 _TRAINS = re.compile(
     r"backward\(|def training_step|\.fit\(|DataLoader\(|cross_entropy|CrossEntropyLoss|nll_loss|NLLLoss|BCE\w*Loss"
@@ -39,6 +41,9 @@ class Rehearsed:
         self.asked: frozenset[Question] = frozenset()  # of the project, which what is found hangs on
         self.entries: list[Entry] = []
         if _TRAINS.search(source.text):
+            from lightlint.explore.rehearsals import Rehearsals
+            from lightlint.explore.sources import ProjectSources
+
             sources = ProjectSources(project.find_module, self._read, self._given())
             self.entries = Rehearsals(sources, self._file).entries
 

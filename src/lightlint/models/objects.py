@@ -22,6 +22,7 @@ from lightlint.values.core import (
     Library,
     Mapping,
     Method,
+    Scope,
     Sequence,
     Super,
     Unknown,
@@ -138,7 +139,7 @@ def _fill_fields(machine: Machine, made: Instance, cls: Class, given: Arguments,
         call(machine, Bound(made, after), Arguments(), node)
 
 
-def _scope_of(machine: Machine, cls: Class):  # type: ignore[no-untyped-def]
+def _scope_of(machine: Machine, cls: Class) -> Scope | None:
     module = machine.modules.get(cls.file)
     return module.scope if module is not None else None
 

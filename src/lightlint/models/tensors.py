@@ -7,7 +7,7 @@ from typing import Any
 
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.calls import call_flag
-from lightlint.engine.events import Backward, Cleared, DevicesMixed, Divided, LossComputed, Summed
+from lightlint.engine.events import Backward, Cleared, DevicesMixed, LossComputed, Summed
 from lightlint.engine.machine import Machine
 from lightlint.models.tables import ACTIVATIONS, KEEPS_ROLE, LOSSES, NUMBERS, WITHOUT_GRAPH
 from lightlint.values.core import (
@@ -115,8 +115,6 @@ def device_value(device: str | None) -> Value:
 
 def binary(machine: Machine, symbol: str, left: Value, right: Value, node: ast.AST) -> Value | None:
     """An operator with a tensor on a side; None where there is none."""
-    if symbol == "/" and not isinstance(left, Instance) and not isinstance(right, Instance):
-        machine.emit(Divided(machine.where(node), left, right))
     first, second = isinstance(left, Tensor), isinstance(right, Tensor)
     if not (first or second) or isinstance(left, Sequence) or isinstance(right, Sequence):
         return None
@@ -188,8 +186,6 @@ def attribute(machine: Machine, tensor: Tensor, name: str, node: ast.AST) -> Val
         return derive(machine, node, tensor, keep=True)
     if name in ("dtype", "ndim", "is_cuda", "is_leaf", "names", "layout", "grad_fn"):
         return Unknown(("tensor", tensor.made, name), plain=name == "ndim")
-    if tensor.role == "batch" and name not in KEEPS_ROLE and name not in WITHOUT_GRAPH and name.isidentifier():
-        return Method(tensor, name)
     return Method(tensor, name)
 
 

@@ -1,13 +1,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from lightlint.check import Check, Fault, Repair
 from lightlint.engine.events import LoaderMade
 from lightlint.explore.queries import sure
-from lightlint.explore.rehearsals import Entry
 from lightlint.facts.bindings import Kind
 from lightlint.facts.classes import ITERABLE_DATASET
 from lightlint.facts.keywords import keywords
@@ -18,6 +18,9 @@ from lightlint.facts.workers import LOADER
 from lightlint.fixes.edits import join, remove_argument, replace
 from lightlint.values.core import Value, is_constant
 from lightlint.values.training import Instance
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
 
 _POSITIONS = {"batch_size": 1, "shuffle": 2, "sampler": 3, "batch_sampler": 4, "num_workers": 5, "drop_last": 8}
 _OF_WORKERS = ("persistent_workers", "prefetch_factor")

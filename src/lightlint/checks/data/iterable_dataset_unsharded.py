@@ -2,18 +2,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import LoaderMade, WorkerAsked
-from lightlint.explore.rehearsals import Entry
 from lightlint.facts.classes import ITERABLE_DATASET
 from lightlint.facts.loading import Driver
 from lightlint.facts.wholes import Wholes
 from lightlint.facts.world import Ranks
 from lightlint.values.core import Class, Function, number_of
 from lightlint.values.training import Instance
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
 
 _SHARES = re.compile(
     r"worker|shard|split_by|stride|num_proc|partition|get_rank|rank$|world_size|replica", re.IGNORECASE

@@ -1,18 +1,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from lightlint.check import Check, Fault, Repair
 from lightlint.engine.events import Halved, Stepped
 from lightlint.explore.queries import in_sight
-from lightlint.explore.rehearsals import Entry, Path
 from lightlint.facts.keywords import keywords
 from lightlint.facts.updates import parameters_of
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import Draft, drop_statement, replace
 from lightlint.values.core import is_constant
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry, Path
 
 _HALF = {"torch.half", "torch.float16"}
 

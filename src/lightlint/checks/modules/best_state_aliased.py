@@ -1,12 +1,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from lightlint.check import Check, Fault, Repair
 from lightlint.engine.events import StateLoaded, StateTaken, Stepped
-from lightlint.explore.rehearsals import Entry
 from lightlint.facts.aliases import is_live_holder, live_parameters, live_state
 from lightlint.facts.bindings import unpacked
 from lightlint.facts.changed_weights import ChangedWeights
@@ -15,6 +15,9 @@ from lightlint.facts.restores import restores
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import add_import, join, wrap
 from lightlint.values.core import Mapping
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
 
 
 class BestStateAliased(Check):

@@ -2,14 +2,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from lightlint.check import Check, Fault, Repair
 from lightlint.engine.events import FitStarted, ModeSet
-from lightlint.explore.rehearsals import Entry
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import insert_after, insert_before
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
 
 _SETS_MODE = re.compile(r"\.train\(|def train\b")
 

@@ -2,17 +2,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from lightlint.check import Check, Fault, Repair
 from lightlint.engine.events import Forward, ModeSet
 from lightlint.explore.queries import goes_nowhere, in_batch, in_sight
-from lightlint.explore.rehearsals import Entry
 from lightlint.facts.loops import LoopKind
 from lightlint.facts.phases import Phases
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import decorate
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
 
 _GRADIENTS = re.compile(r"grad|backward|attack|adversar|saliency|attribut|perturb|adapt", re.IGNORECASE)
 # words of every training step, which say nothing about an evaluation beside it

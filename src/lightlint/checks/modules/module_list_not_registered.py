@@ -2,12 +2,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from lightlint.check import Check, Fault, Repair
 from lightlint.engine.events import AttributeSet, Backward, OptimizerMade
-from lightlint.explore.rehearsals import Entry
 from lightlint.facts.bindings import Binding, Kind
 from lightlint.facts.classes import NN_MODULE
 from lightlint.facts.displays import Display, added_to, holds_displays, items, keeps_chosen, meant_by, moves_items
@@ -15,6 +15,9 @@ from lightlint.finding import Applicability
 from lightlint.fixes.containers import as_container, container_for
 from lightlint.values.core import Mapping, Sequence
 from lightlint.values.training import Module
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
 
 _PARAMETRIC = re.compile(
     r"torch\.nn\.(?:Lazy)?(?:Linear|Bilinear|Conv\w+|Embedding\w*|LSTM|GRU|RNN|\w+Cell|\w+Norm\w*|Transformer\w*|Multihead\w+"

@@ -2,15 +2,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import AttributeSet, Backward, OptimizerMade, PartReplaced, Stepped
-from lightlint.explore.rehearsals import Entry
 from lightlint.facts.updates import Owner, body_of, parameters_of
 from lightlint.values.core import Value
 from lightlint.values.training import Module, Tensor
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
 
 # layers that take numbers only
 _SIZED = re.compile(r"torch\.nn\.(?:Linear|Conv\w+|Embedding|BatchNorm\w+|LayerNorm|LSTM|GRU)$")

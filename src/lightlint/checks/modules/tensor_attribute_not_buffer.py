@@ -1,16 +1,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from lightlint.check import Check, Fault, Repair
 from lightlint.engine.events import DevicesMixed
-from lightlint.explore.rehearsals import Entry
 from lightlint.facts.classes import NN_MODULE
 from lightlint.facts.tensor_uses import TensorUses
 from lightlint.finding import Applicability
 from lightlint.fixes.buffers import as_buffer
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
 
 
 class TensorAttributeNotBuffer(Check):

@@ -1,19 +1,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from lightlint.check import Check, Fault, Repair
 from lightlint.engine.events import Forward, ModeSet, Stepped
 from lightlint.engine.frames import Condition
-from lightlint.explore.rehearsals import Entry
 from lightlint.facts.loops import LoopKind
 from lightlint.facts.tree import Loop
 from lightlint.finding import Applicability, Tier
 from lightlint.fixes.edits import insert_before
 from lightlint.values.core import Site
 from lightlint.values.training import Module
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
 
 
 class TrainModeNotRestored(Check):

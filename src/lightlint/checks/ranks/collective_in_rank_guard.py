@@ -2,14 +2,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import CalledUnknown, Collective
-from lightlint.explore.rehearsals import Entry, Path
 from lightlint.facts.rank_tests import on_some_ranks, other_ways
 from lightlint.values.core import Site
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry, Path
 
 _OUTPUT = re.compile(
     r"^(?:info|debug|warning|error|log|print|write|append|exit|format|rank_zero_\w+|mkdir|touch|unlink|exists|is_file"

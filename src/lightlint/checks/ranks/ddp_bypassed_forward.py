@@ -2,18 +2,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Backward, Collective, Forward
-from lightlint.explore.rehearsals import Entry
 from lightlint.facts.bindings import Kind
 from lightlint.facts.processes import DATA_PARALLEL
 from lightlint.facts.updates import body_of
 from lightlint.facts.world import Ranks
 from lightlint.finding import Tier
 from lightlint.values.training import Graph, tensors_in
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
 
 _NO_GRAPH = {"detach", "item", "tolist", "numpy", "argmax", "data", "generate"}
 _BY_HAND = re.compile(

@@ -1,13 +1,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from lightlint.check import Check, Fault, Repair
 from lightlint.engine.events import Backward, EpochSet, Looped
 from lightlint.explore.queries import sure
-from lightlint.explore.rehearsals import Entry
 from lightlint.facts.loading import LOADER, Driver
 from lightlint.facts.samplers import SAMPLERS, Samplers
 from lightlint.facts.streams import Stream, training_streams
@@ -15,6 +15,9 @@ from lightlint.facts.tree import Loop
 from lightlint.fixes.edits import insert_before
 from lightlint.values.core import Class, Constant
 from lightlint.values.training import Instance, Loader
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
 
 _DEPTH = 3
 

@@ -1,12 +1,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Backward, Collective, Event, Left
-from lightlint.explore.rehearsals import Entry
 from lightlint.facts.bindings import Kind
 from lightlint.facts.loops import LoopKind
 from lightlint.facts.names import UNKNOWN
@@ -14,6 +14,9 @@ from lightlint.facts.rank_tests import COLLECTIVES, agrees, conjuncts, splits
 from lightlint.facts.tree import Loop
 from lightlint.facts.world import Ranks
 from lightlint.values.core import Site
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
 
 _BRINGING = COLLECTIVES - {f"torch.distributed.{name}" for name in ("barrier", "reduce", "gather", "gather_object")}
 _PLAIN = {"builtins.bool", "builtins.int", "builtins.float"}

@@ -2,13 +2,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from lightlint.check import Check, Fault, Repair
 from lightlint.engine.events import Backward, Cleared, Stepped
 from lightlint.explore.queries import in_batch, in_sight
-from lightlint.explore.rehearsals import Entry, Path
 from lightlint.facts.bindings import dotted_name
 from lightlint.facts.micro_batches import MicroBatches
 from lightlint.facts.tree import Loop
@@ -16,6 +16,9 @@ from lightlint.finding import Applicability
 from lightlint.fixes.edits import wrap
 from lightlint.values.core import Constant
 from lightlint.values.training import Instance, Tensor
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry, Path
 
 _WINDOW = re.compile(r"accum|micro", re.IGNORECASE)
 

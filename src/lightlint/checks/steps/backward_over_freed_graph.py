@@ -1,19 +1,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Backward
 from lightlint.explore.queries import in_sight
-from lightlint.explore.rehearsals import Entry
 from lightlint.facts.bindings import Binding
 from lightlint.facts.carried_graphs import cuts
 from lightlint.facts.kept_states import RECURRENT, hangs_on, kept_state
 from lightlint.facts.tree import Loop
 from lightlint.facts.updates import Owner
 from lightlint.values.training import Module
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
 
 
 class BackwardOverFreedGraph(Check):

@@ -2,18 +2,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from lightlint.check import Check, Fault, Repair
 from lightlint.engine.events import Backward, Cleared, Clipped, Stepped
-from lightlint.explore.rehearsals import Entry
 from lightlint.facts.updates import Owner, Update
 from lightlint.finding import Applicability, Tier
 from lightlint.fixes.edits import Draft
 from lightlint.fixes.moves import move_before
 from lightlint.values.core import number_of
 from lightlint.values.training import Tensor
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
 
 _HIGH = 100  # a norm above which nobody clips: the call is there for what it returns
 _MAYBE_BACKWARD = re.compile(r"backward|train|update|optim|step|learn", re.IGNORECASE)

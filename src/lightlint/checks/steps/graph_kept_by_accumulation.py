@@ -1,13 +1,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from lightlint.check import Check, Fault, Repair
 from lightlint.engine.events import Appended, Emptied, Summed
 from lightlint.explore.queries import goes_nowhere, in_batch
-from lightlint.explore.rehearsals import Entry, Path
 from lightlint.facts.autograd import Graph
 from lightlint.facts.bindings import Kind
 from lightlint.facts.hooks import TRAINING_STEP
@@ -15,6 +15,9 @@ from lightlint.facts.keepers import Keeper
 from lightlint.finding import Applicability, Tier
 from lightlint.fixes.edits import join, wrap
 from lightlint.values.training import Tensor
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry, Path
 
 
 class GraphKeptByAccumulation(Check):

@@ -2,13 +2,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import chain
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from lightlint.check import Check, Fault, Repair
 from lightlint.engine.events import Backward, Cleared, Stepped
 from lightlint.explore.queries import identity, in_sight
-from lightlint.explore.rehearsals import Entry, Path
 from lightlint.facts.bindings import Kind
 from lightlint.facts.classes import MODULE
 from lightlint.facts.hooks import TRAINING_STEP, Hook, Owner
@@ -17,6 +17,9 @@ from lightlint.facts.steps import Overrides
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import Draft, insert_after, insert_before
 from lightlint.values.training import Tensor
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry, Path
 
 
 class MissingZeroGrad(Check):

@@ -1,14 +1,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import LossComputed
 from lightlint.explore.queries import sure
-from lightlint.explore.rehearsals import Entry
 from lightlint.values.training import Tensor
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
 
 _GIVEN = {"softmax": "probabilities", "sigmoid": "probabilities", "linear": "logits"}
 

@@ -1,16 +1,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import ClosureDone
-from lightlint.explore.rehearsals import Entry
 from lightlint.facts.classes import MODULE, OPTIMIZER, Classes
 from lightlint.facts.configured import CONFIGURE
 from lightlint.facts.hooks import Hook, Owner
 from lightlint.facts.overrides import taken
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
 
 _UNSCALED = {"32", "32-true", "64", "64-true", "bf16", "bf16-mixed", "bf16-true"}
 _PLAIN = ("auto", "ddp", "single_device")

@@ -1,16 +1,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from lightlint.check import Check, Fault, Repair
 from lightlint.engine.events import LossComputed
 from lightlint.explore.queries import sure
-from lightlint.explore.rehearsals import Entry
 from lightlint.finding import Applicability, Tier
 from lightlint.fixes.logits import bare_logits
 from lightlint.values.training import Tensor
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
 
 
 class SoftmaxBeforeCrossEntropy(Check):

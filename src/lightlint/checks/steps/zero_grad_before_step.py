@@ -1,18 +1,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from lightlint.check import Check, Fault, Repair
 from lightlint.engine.events import Backward, CalledUnknown, Cleared, Stepped
-from lightlint.explore.rehearsals import Entry, Path
 from lightlint.facts.updates import Update
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import Draft
 from lightlint.fixes.moves import move_before
 from lightlint.values.core import Site
 from lightlint.values.training import Instance, Tensor, tensors_in
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry, Path
 
 
 class ZeroGradBeforeStep(Check):

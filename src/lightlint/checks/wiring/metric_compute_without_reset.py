@@ -1,12 +1,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from lightlint.check import Check, Fault, Repair
 from lightlint.engine.events import MetricUsed
-from lightlint.explore.rehearsals import Entry
 from lightlint.facts.classes import MODULE
 from lightlint.facts.displays import Display, items
 from lightlint.facts.names import UNKNOWN
@@ -14,6 +14,9 @@ from lightlint.facts.running_metrics import RunningMetrics, counts_one_epoch, ow
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import insert_after
 from lightlint.values.core import Library
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
 
 _ONCE_AN_EPOCH = {
     "on_train_epoch_end", "on_validation_epoch_end", "training_epoch_end", "validation_epoch_end", "on_validation_end",

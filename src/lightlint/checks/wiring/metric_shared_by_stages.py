@@ -1,13 +1,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import MetricUsed
-from lightlint.explore.rehearsals import Entry
 from lightlint.facts.classes import MODULE
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
 
 _STARTS = ("on_validation_epoch_start", "on_validation_start", "on_validation_model_eval")
 
