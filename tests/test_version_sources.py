@@ -16,7 +16,7 @@ from lightlint.facts.pins import Kind, entries_of, pins_in
 from lightlint.facts.pins.commands import lines_of
 from lightlint.facts.pins.containers import dockerfile_pins, text_pins
 from lightlint.facts.pins.images import image_pins
-from lightlint.facts.pins.listed import readme_pins
+from lightlint.facts.pins.prose import readme_pins
 from lightlint.facts.pins.requirement_files import requirement_pins
 from lightlint.facts.project import Projects
 from lightlint.facts.roots import nearest_with, root_of

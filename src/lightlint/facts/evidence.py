@@ -20,6 +20,7 @@ DISTRIBUTIONS = {
     "lightning": ("lightning", "pytorch-lightning", "lightning-fabric"),
 }
 _STRONG = (Kind.DECLARED, Kind.IMAGE)
+_VAGUE = (Kind.CI, Kind.PROSE)
 COMPANIONS = ("torchvision", "torchaudio", "torchtext")  # each release of which is made for one of torch
 
 
@@ -44,7 +45,7 @@ def places(path: Path, root: Path, pip_lines: Sequence[str] = ()) -> Iterator[Pl
     """Where the versions for a file may stand, the best place first; each is read when it is asked for.
 
     First its own `pip install` lines, then what the folders from its own up to the top declare and which images they
-    start from, at last scripts, CI and READMEs, which tell of one way to install among others.
+    start from, then scripts, CI and READMEs, which tell of one way to install among others, at last what READMEs mention.
     """
     own = [requirement for line in pip_lines for requirement in parse_pip_command(line)]
     lines = [each for each in own if each.specifier and not each.redirected]
@@ -55,7 +56,7 @@ def places(path: Path, root: Path, pip_lines: Sequence[str] = ()) -> Iterator[Pl
         yield from (_of_kind(kind, directory, reach) for kind in _STRONG for reach in _near(directory, root))
     tops = _tops(root, directories)
     yield from (_of_kind(kind, directory, Reach.WIDE) for directory in tops for kind in _STRONG)
-    for kind in (Kind.SCRIPT, Kind.CI, Kind.README):
+    for kind in (Kind.SCRIPT, Kind.CI, Kind.README, Kind.PROSE):
         for directory in directories:
             yield from (_of_kind(kind, directory, reach) for reach in _near(directory, root))
         yield from (_of_kind(kind, directory, Reach.WIDE) for directory in tops)
@@ -101,10 +102,13 @@ def settled(package: str, around: Iterable[Place]) -> Choice | None:
 
 
 def _refines(choice: Choice, found: Choice) -> bool:
-    """Whether a source says more exactly what a better one leaves open; CI tries versions at both ends, and does not."""
+    """Whether a source says more exactly what a better one leaves open.
+
+    CI tries versions at both ends, and prose tells of what was once used: they do not.
+    """
     narrower = choice.range != found.range and choice.range & found.range == choice.range
     bounded = choice.range.lower is not None and choice.range.upper is not None
-    sure = choice.pin.locked or not (choice.pin.conditional or choice.pin.kind is Kind.CI)
+    sure = choice.pin.locked or not (choice.pin.conditional or choice.pin.kind in _VAGUE)
     return narrower and bounded and sure
 
 
@@ -159,7 +163,7 @@ def _of(name: str, place: Place) -> Choice | None:
     chosen = locked or always or ranges
     if not chosen:
         return None
-    if place.kind is not Kind.DECLARED:  # one of several ways to install
+    if place.kind not in {Kind.DECLARED, Kind.PROSE}:  # one of several ways to install
         chosen = [item for item in chosen if None not in (item[1].lower, item[1].upper)] or chosen
     whole = reduce(and_, (found for _, found in chosen))
     if whole.empty or chosen is locked or chosen is ranges or place.kind is not Kind.DECLARED:

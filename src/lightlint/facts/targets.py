@@ -10,7 +10,7 @@ from pathlib import Path
 
 from lightlint.facts.evidence import DISTRIBUTIONS, Choice, Place, places, settled
 from lightlint.facts.installed import version_text
-from lightlint.facts.pins import Pin
+from lightlint.facts.pins import Kind, Pin
 from lightlint.facts.tables import table
 from lightlint.facts.versions import Range, Target, Version, parse_range, releases
 
@@ -80,7 +80,14 @@ def _unpinned(package: str, around: Callable[[], Iterable[Place]], root: Path) -
 
 def _target(package: str, found: Choice, root: Path) -> Target:
     whole = found.allowed if found.allowed != found.range else None
-    return Target(package, found.range.lower, found.range.upper, f"pin {place_of(found.pin, root)}", whole)
+    return Target(
+        package,
+        found.range.lower,
+        found.range.upper,
+        f"pin {place_of(found.pin, root)}",
+        whole,
+        found.pin.kind is Kind.PROSE,
+    )
 
 
 def _lightning_beside(torch: Target) -> Target | None:
@@ -88,7 +95,7 @@ def _lightning_beside(torch: Target) -> Target | None:
     needed = table("releases")["torch_for_lightning"]
     fitting = [Version(minor) for minor, oldest in needed.items() if torch.may_be_at_least(oldest)]
     if fitting and len(fitting) < len(needed):
-        return Target("lightning", None, fitting[-1].bumped(2), torch.source)
+        return Target("lightning", None, fitting[-1].bumped(2), torch.source, hearsay=torch.hearsay)
     return None
 
 

@@ -153,7 +153,8 @@ class Target:
     """Versions of a package that a file must work with: from `lower` on, below `upper`; None is no bound.
 
     `source` says how it is known: "setting", "pin pyproject.toml:12", "installed" or "newest". `allowed` are all versions
-    that the project's pins allow, where a lock or an image names one of them: None where these are the same.
+    that the project's pins allow, where a lock or an image names one of them: None where these are the same. What is
+    known by `hearsay`, from a README's prose, keeps rules silent and proves nothing: newer versions are not ruled out.
     """
 
     package: str
@@ -161,6 +162,7 @@ class Target:
     upper: Version | None
     source: str
     allowed: Range | None = None
+    hearsay: bool = False
 
     def surely_at_least(self, version: Version | str) -> bool:
         """Whether every version of the target is `version` or later."""
@@ -168,11 +170,11 @@ class Target:
 
     def surely_below(self, version: Version | str) -> bool:
         """Whether every version of the target is older than `version`."""
-        return self.upper is not None and self.upper <= _version(version)
+        return not self.hearsay and not self.may_be_at_least(version)
 
     def may_be_at_least(self, version: Version | str) -> bool:
         """Whether the target holds `version` or a later one."""
-        return not self.surely_below(version)
+        return self.upper is None or self.upper > _version(version)
 
     def may_be_below(self, version: Version | str) -> bool:
         """Whether the target holds a version older than `version`."""

@@ -23,6 +23,7 @@ _SOURCES = {
     Kind.SCRIPT: "a script",
     Kind.CI: "CI",
     Kind.README: "a README",
+    Kind.PROSE: "what a README tells",
 }
 _WHY = {
     "setting": "the setting `target.{}`",

@@ -109,7 +109,7 @@ class DataloaderArgConflict(Check):
         value = self.names.constant(given)
         if name == "persistent_workers":
             return value is True
-        is_old = value == 2 and self.facts.torch.surely_below("2.0")  # the default of then
+        is_old = value == 2 and not self.facts.torch.may_be_at_least("2.0")  # the default of then
         return isinstance(value, int) and not isinstance(value, bool) and not is_old
 
     def _repair(self, call: cst.Call, wrong: list[cst.Arg], workers: cst.Arg | None) -> Repair | None:

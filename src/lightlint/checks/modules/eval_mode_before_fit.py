@@ -26,7 +26,11 @@ class EvalModeBeforeFit(Check):
         if run is None or run.entry != "fit" or run.module is None or model is None:
             return
         name = model.value
-        if not isinstance(name, cst.Name) or self.facts.lightning.surely_below("2.2") or self._sets_mode(run.module):
+        if (
+            not isinstance(name, cst.Name)
+            or not self.facts.lightning.may_be_at_least("2.2")
+            or self._sets_mode(run.module)
+        ):
             return
         owner = self.tree.owner(call)
         calls = [each for each in self.tree.own(owner, cst.Call) if each is not call]
@@ -45,7 +49,7 @@ class EvalModeBeforeFit(Check):
 
     def _check_pretrained(self, call: cst.Call) -> None:
         above, statement = self.tree.parent(call), self.tree.statement(call)
-        if not isinstance(above, cst.Assign) or statement is None or self.facts.lightning.surely_below("2.2"):
+        if not isinstance(above, cst.Assign) or statement is None or not self.facts.lightning.may_be_at_least("2.2"):
             return
         if self.facts.pretrained.is_trained_in_eval(call):
             key = self.names.key(above.targets[0].target)

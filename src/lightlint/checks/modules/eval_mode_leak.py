@@ -24,7 +24,11 @@ class EvalModeLeak(Check):
             return
         key = self.names.key(func.value)
         hooks = {hook.name for hook in self.hooks.reached(function)} & _HOOKS
-        if not hooks or not self._is_trained(func.value, node, hooks) or self.facts.lightning.surely_below("2.2"):
+        if (
+            not hooks
+            or not self._is_trained(func.value, node, hooks)
+            or not self.facts.lightning.may_be_at_least("2.2")
+        ):
             return
         family = self.facts.optimization.family(node)
         if family and self._is_used(call, key) and not any(self._may_restore(each) for each in family):

@@ -47,7 +47,7 @@ class LoadWeightsOnlyUnset(Check):
     def _can_be_told(self, call: cst.Call) -> bool:
         """Whether the loading of a file from elsewhere surely needs `weights_only`, and torch may know it."""
         target = self.facts.torch
-        return target.may_be_at_least(_ADDED) and not self._is_own(call)
+        return target.may_be_at_least(_ADDED) and not target.hearsay and not self._is_own(call)
 
     def _is_decided(self, call: cst.Call) -> bool:
         """Whether the call or the file says what may be loaded, or is ready for a refusal."""

@@ -17,7 +17,7 @@ class ManualRawOptimizer(Check):
             node is None
             or not facts.is_manual(node)
             or not facts.family(node)
-            or self.facts.lightning.surely_below("1.6")
+            or not self.facts.lightning.may_be_at_least("1.6")
         ):
             return
         steps = [each for each in facts.calls(node) if self.names.method(each) == "step"]

@@ -22,7 +22,7 @@ class FabricLossBackward(Check):
         given = self.facts.dicts.argument(maker, "precision", 3)
         precision = self.names.constant(given.value) if given.value is not None else None
         strategy = self.facts.dicts.argument(maker, "strategy", 1).value
-        old = self.facts.lightning.surely_below("2.3")
+        old = not self.facts.lightning.may_be_at_least("2.3")
         needed = isinstance(precision, (int, str)) and precision in (_SCALED if old else _SCALED | _LOSSY)
         own = strategy is not None and str(self.names.constant(strategy)).startswith("deepspeed")
         plain = given.value is None and given.sure

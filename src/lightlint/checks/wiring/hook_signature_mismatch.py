@@ -8,7 +8,7 @@ from lightlint.facts.hook_calls import Passed, passed, passed_since
 from lightlint.facts.hooks import STEPS, Owner
 from lightlint.facts.mentions import is_called, is_called_with_arguments
 from lightlint.facts.overrides import Taken, owner_of, taken
-from lightlint.facts.versions import Version
+from lightlint.facts.versions import Version, releases
 from lightlint.finding import Tier
 from lightlint.fixes.edits import insert_parameter
 from lightlint.fixes.hook_parameters import without_missing
@@ -28,7 +28,11 @@ class HookSignatureMismatch(Check):
             return
         missing, refused = call.missing(takes), call.refused(takes)
         shifted = None if missing or refused else call.shifted(takes)
-        if not (missing or refused or shifted) or is_versioned(self.facts, function):
+        if (
+            not (missing or refused or shifted)
+            or is_versioned(self.facts, function)
+            or self._suits_newest(owner, hook, takes)
+        ):
             return
         if not refused and is_called_with_arguments(self.facts.project, self.facts.source, hook):
             return  # the project's own loop calls it, as with Fabric
@@ -44,6 +48,11 @@ class HookSignatureMismatch(Check):
             tier=None if sure else Tier.WARNING,
             repair=self._repair(owner, function, takes, call, missing, refused),
         )
+
+    def _suits_newest(self, owner: Owner, hook: str, takes: Taken) -> bool:
+        """Whether only a version known by hearsay passes something else, and the newest what the hook takes."""
+        call = passed(owner, hook, releases("lightning")[-1]) if self.facts.lightning.hearsay else None
+        return call is not None and not (call.missing(takes) or call.refused(takes) or call.shifted(takes))
 
     def _report_shifted(self, function: cst.FunctionDef, shifted: tuple[str, str], *, is_sure: bool) -> None:
         """A parameter with a default in the middle, of which older releases passed the value."""

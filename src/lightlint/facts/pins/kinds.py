@@ -61,13 +61,13 @@ def reader_of(file: Path) -> Reader | None:
     if _IS_CONTAINER.search(name):
         return _load("containers:dockerfile_pins")
     if name.startswith("readme") and suffix in _PROSE:
-        return _load("listed:readme_pins")
+        return _load("prose:readme_pins")
     if suffix in _LISTS and (_IS_LIST.search(file.stem.lower()) or (folder in _FOLDERS_OF_LISTS and suffix)):
         return _load("requirement_files:requirement_pins")
     if suffix in {".yml", ".yaml"} or name == "devcontainer.json":
         return _of_yaml(name, folder)
     if suffix in _PROSE and _IS_README.match(name):
-        return _load("listed:readme_pins")
+        return _load("prose:readme_pins")
     if _CI.search(name):
         return _texts(Kind.CI)
     if (suffix in _SCRIPTS and _IS_SCRIPT.search(name)) or name in {"makefile", "justfile"}:

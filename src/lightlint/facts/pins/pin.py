@@ -21,11 +21,12 @@ PINNED = frozenset(
 class Kind(IntEnum):
     """What a file that states versions is, the weakest first."""
 
-    README = 0
-    CI = 1
-    SCRIPT = 2
-    IMAGE = 3
-    DECLARED = 4
+    PROSE = 0
+    README = 1
+    CI = 2
+    SCRIPT = 3
+    IMAGE = 4
+    DECLARED = 5
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,224 @@
+"""Versions in sentences, badges and tables of a README: the weakest evidence, which only keeps rules silent."""
+
+from __future__ import annotations
+
+from functools import reduce
+from operator import or_
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lightlint.cli import run_command
+from lightlint.facts.pins import entries_of, pins_in
+from lightlint.facts.pins.pin import Kind
+from lightlint.facts.pins.prose import readme_pins
+from lightlint.facts.pins.prose.paragraphs import paragraphs
+from lightlint.facts.roots import nearest_with, root_of
+from lightlint.facts.targets import target_in, target_of
+from lightlint.facts.versions import Range, Version, parse_range
+
+
+def forget_versions() -> None:
+    for once in (pins_in, entries_of, target_in, root_of, nearest_with):
+        once.cache_clear()
+
+
+def told(text: str, name: str = "torch") -> Range | None:
+    """The versions around all that a README says of a package."""
+    ranges = [parse_range(pin.specifier) for pin in readme_pins(Path("README.md"), text) if pin.name == name]
+    return reduce(or_, ranges) if ranges else None
+
+
+@pytest.mark.parametrize(
+    ("text", "versions"),
+    [
+        ("We wrote the models with python 3.6, PyTorch version 1.7.1, CUDA 11.0 and torchvision 0.8.2.", "==1.7.1"),
+        ("Make sure that you're using pytorch version 1.7.1 since newer ones (1.8.1) give other numbers.", "==1.7.1"),
+        ("Please use PyTorch 1.7.1 because we cannot reproduce the results with pytorch 1.8.1.", ">=1.7.1,<=1.8.1"),
+        ("The code was tested on PyTorch 1.4 / 1.7 and Python 3.7.", ">=1.4,<1.8"),
+        ("It has been tested under PyTorch 1.4, 1.5 and 1.7.", ">=1.4,<1.8"),
+        ("Tested with PyTorch 1.4 to 1.9", ">=1.4,<1.10"),
+        ("This\nhas been developed and tested with PyTorch\n1.6.0 on one V100.", "==1.6.0"),
+        ("![torch](https://img.shields.io/badge/PyTorch-1.8-ee4c2c?logo=pytorch)", "1.8"),
+        ("<img src='https://img.shields.io/badge/pytorch-%3E%3D1.13-red.svg'/>", ">=1.13"),
+        ("[![](https://img.shields.io/badge/PyTorch_2.0+-ee4c2c)](https://pytorch.org)", ">=2.0"),
+        ("![](https://img.shields.io/badge/pytorch-v1.6%20%7C%201.7-blue)", ">=1.6,<1.8"),
+        ("![](https://img.shields.io/static/v1?label=PyTorch&message=1.9&color=red)", "1.9"),
+        ("3. Install [PyTorch 1.0](https://pytorch.org/get-started)", "1.0"),
+        ("3. Install [PyTorch 1.0][torch]\n\n[torch]: https://pytorch.org", "1.0"),
+        ("Requirements:\n* PyTorch >= 1.0\n* numpy", ">=1.0"),
+        ("Requirements:\n* PyTorch ≥ 1.4, < 1.9\n", ">=1.4,<1.9"),
+        ("| package | version |\n|---|---|\n| torch | 1.8.1 |\n", "==1.8.1"),
+        ("| **PyTorch** | `1.8` |\n", "1.8"),
+        ("You need `pytorch==1.6` and a GPU.", "1.6"),
+        ("## Environment\nUbuntu 18.04, Python 3.7, PyTorch 1.5+", ">=1.5"),
+        ("## Dependencies\n\nPython 3, PyTorch (1.3.1 or later), scipy", ">=1.3.1"),
+        ("Setup\n-----\nAny Linux, torch 1.x\n", "1.*"),
+        ("<h2>Installation</h2>\n<ul><li>64-bit Python 3.8 and <b>PyTorch 1.9.0</b> (or later)</li></ul>", ">=1.9.0"),
+        ("The experiments were developed for version 1.10 of PyTorch.", "1.10"),
+        ("PyTorch 1.8 以上 需要", ">=1.8"),
+        ("```\npython 3.7\npytorch 1.2.0\n```", "==1.2.0"),
+        ("- pytorch1.6.0+cu101", "==1.6.0"),
+        ("* PyTorch 0.4 or 0.5", ">=0.4,<0.6"),
+        ("Works with torch 1.7.1. PyTorch 2.0 features are planned.", ">=1.7.1,<2.1"),
+    ],
+)
+def test_what_is_needed_or_was_used_is_read(text: str, versions: str):
+    found, expected = told(text), parse_range(versions)
+    assert found is not None
+    assert (found.lower, found.upper and found.upper.minor) == (expected.lower, expected.upper and expected.upper.minor)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "PyTorch 2.0 features: `torch.compile` makes it twice as fast.",
+        "## News\n* 2023-03-20: runs with PyTorch 2.0\n",
+        "## Changelog\n- PyTorch 1.1 is now required\n",
+        "# What's new\n\n## v2\n\nTested with PyTorch 2.1.\n",
+        "**May 9, 2019**: PyTorch version updated from 1.0.1 to 1.1.0",
+        "- [x] Support pytorch 1.10",
+        "- PyTorch 2.0 support",
+        "If you use pytorch 1.1 or higher, install tensorboard.",
+        "It does not work with PyTorch 1.8.",
+        "In the original paper PyTorch 0.4.1 was used.",
+        "Faster with `torch.compile()` (only supported from PyTorch 2.0).",
+        "We use PyTorch Geometric 2.0 and PyTorch3D 0.6.",
+        "We use [a port](https://github.com/someone/thing.pytorch/releases/tag/1.8) of it.",
+        "python -m torch.distributed.launch --lr 0.3 --scale 1.8 is used\n",
+        "Based on PyTorch, CUDA 10.1 and Python 3.7.",
+        "Requires torch 10.4",
+        "```python\nx = torch.ones(1.8)  # torch 1.8 is used\n```",
+        "![PyTorch](https://example.org/badge/PyTorch-1.8.svg)",
+    ],
+)
+def test_news_and_other_things_are_no_evidence(text: str):
+    assert told(text) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "versions"),
+    [
+        ("![](https://img.shields.io/badge/pytorch_lightning-1.5+-792ee5)", "pytorch-lightning", ">=1.5"),
+        ("![](https://img.shields.io/badge/-Lightning_1.9-792ee5)", "lightning", "1.9"),
+        ("It is written with PyTorch Lightning 1.4.9 and torch 1.9.", "pytorch-lightning", "==1.4.9"),
+        ("It is written with PyTorch Lightning 1.4.9 and torch 1.9.", "torch", "1.9"),
+        ("Requires torch 1.7.1 and torchvision 0.8.2.", "torchvision", "==0.8.2"),
+    ],
+)
+def test_each_package_is_told_apart(text: str, name: str, versions: str):
+    assert told(text, name) == parse_range(versions)
+
+
+minors = st.tuples(st.integers(0, 2), st.integers(0, 15)).map("{0[0]}.{0[1]}".format)
+names = st.sampled_from(
+    ["PyTorch", "pytorch", "torch", "**PyTorch**", "`torch`", "[PyTorch](https://pytorch.org/)", "PyTorch version"]
+)
+frames = st.sampled_from(
+    [
+        "The code was tested with Python 3.7, {} and CUDA 10.2.",
+        "Our implementation needs {}.",
+        "> Please install {}, then run `train.py`.",
+        "## Requirements\nLinux, {}\n",
+        "Prerequisites\n=============\n\n* Python 3.6, {}, tqdm 4.62\n",
+        "<p>This repository is built on {} and runs on one GPU</p>",
+    ]
+)
+
+
+@given(frames, names, st.lists(minors, min_size=1, max_size=3), st.sampled_from([", ", " / ", " or ", " and "]))
+def test_all_versions_of_a_sentence_lie_in_what_is_read(frame: str, name: str, versions: list[str], between: str):
+    found = told(frame.format(f"{name} {between.join(versions)}"))
+    assert found is not None
+    assert all(Version(version) in found for version in versions)
+    assert found.lower == min(map(Version, versions))
+
+
+@given(st.text(alphabet="pytorch lightning\n#-*|>[](){}<>=.0129+~`!&/,;:'_shields.io/badge/", max_size=120))
+def test_no_prose_breaks_the_reader(text: str):
+    rows = len(text.splitlines())
+    assert all(1 <= pin.row <= rows for pin in readme_pins(Path("README.md"), text))
+    assert [each.row for each in paragraphs(text)] == sorted(each.row for each in paragraphs(text))
+
+
+@pytest.fixture
+def target(tmp_path: Path):
+    """What files of a project make of the torch or Lightning of its train.py."""
+    (tmp_path / ".git").mkdir()
+
+    def of(files: dict[str, str], package: str = "torch"):
+        for name, text in files.items():
+            (tmp_path / name).write_text(text, "utf-8")
+        forget_versions()
+        return target_of(package, tmp_path / "train.py", tmp_path)
+
+    return of
+
+
+def test_prose_speaks_only_where_nothing_else_does(target):
+    prose = "The code was tested with PyTorch 1.7.1 and Lightning 1.2.\n"
+    alone = target({"README.md": prose, "requirements.txt": "torch\n"})
+    assert (str(alone.version), alone.source, alone.hearsay) == ("1.7.1", "pin README.md:1", True)
+    assert target({}, "lightning").version.minor == "1.2"
+    declared = target({"requirements.txt": "torch>=1.5\n"})
+    assert (declared.lower, declared.upper, declared.hearsay) == (Version("1.5"), None, False)
+    assert target({"README.md": f"{prose}\n    pip install torch==1.9.0", "requirements.txt": ""}).version == Version(
+        "1.9.0"
+    )
+
+
+def test_hearsay_keeps_silent_and_proves_nothing(target):
+    old = target({"README.md": "It needs PyTorch 1.7.1."})
+    assert not old.may_be_at_least("1.8")
+    assert not old.surely_at_least("1.8")
+    assert not old.surely_below("1.8")
+    assert old.always_has("1.7")
+    assert not old.always_has("1.8")
+
+
+OLD_CODE = """\
+import torch
+from torch.cuda.amp import GradScaler
+from torchvision.models import resnet50
+
+scaler = GradScaler()
+net = torch.nn.utils.weight_norm(resnet50(pretrained=True).fc)
+"""
+
+
+def test_old_code_beside_a_readme_is_clean(tmp_path: Path, monkeypatch, capsys):
+    (tmp_path / ".git").mkdir()
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "train.py").write_text(OLD_CODE)
+    (tmp_path / "README.md").write_text(
+        "# Net\n\nDeveloped with python 3.6, PyTorch version 1.7.1 and torchvision 0.8.2.\n"
+    )
+    forget_versions()
+    assert run_command(["train.py"]) == 0
+    capsys.readouterr()
+    assert run_command(["--show-settings", "train.py"]) == 0
+    shown = capsys.readouterr().out
+    assert "    from README.md:3: torch==1.7.1, what a README tells\n" in shown
+    (tmp_path / "README.md").write_text("# Net\n\nNews: PyTorch version 1.7.1 came out.\n")
+    forget_versions()
+    assert run_command(["train.py", "--output-format", "concise"]) == 1
+    assert {"LL506", "LL722"} <= set(capsys.readouterr().out.split())
+
+
+def test_newer_code_is_not_blamed_for_what_a_readme_tells(tmp_path: Path, monkeypatch, capsys):
+    (tmp_path / ".git").mkdir()
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "train.py").write_text(
+        "import lightning.pytorch as pl\n\n\nclass Log(pl.Callback):\n"
+        "    def on_train_batch_end(self, trainer, pl_module, outputs, batch, batch_idx):\n        print(batch_idx)\n\n\n"
+        'pl.Trainer(precision="16-mixed", max_epochs=3, callbacks=[Log()])\n'
+    )
+    (tmp_path / "README.md").write_text("We used PyTorch Lightning 1.4 for the first experiments.\n")
+    forget_versions()
+    assert run_command(["train.py"]) == 0, capsys.readouterr().out
+
+
+def test_kinds_keep_their_order():
+    assert min(Kind) is Kind.PROSE
