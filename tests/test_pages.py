@@ -17,6 +17,7 @@ from lightlint.check import Check
 from lightlint.facts.project import Projects
 from lightlint.finding import Applicability, Finding
 from lightlint.fixes.apply import Fixed, fix_source
+from lightlint.fixes.leftovers import leftovers
 from lightlint.lint import lint
 from lightlint.pages import Page, all_pages
 from lightlint.parsing import parses
@@ -106,4 +107,10 @@ def run_findings(folder: Path, settings: Settings) -> list[Finding]:
 
 def repaired(source: Source, settings: Settings) -> Fixed:
     projects = Projects()
-    return fix_source(source, lambda s: lint(s, settings, projects).findings, unsafe=True, parses=parses)
+    return fix_source(
+        source,
+        lambda s: lint(s, settings, projects).findings,
+        unsafe=True,
+        parses=parses,
+        tidy=lambda before, after: leftovers(before, after, projects),
+    )

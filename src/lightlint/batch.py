@@ -10,7 +10,7 @@ from pathlib import Path
 from lightlint.clock import Clock
 from lightlint.digest import digest
 from lightlint.facts.project import Projects, Question
-from lightlint.finding import Finding
+from lightlint.finding import Edit, Finding
 from lightlint.fixes.apply import fix_source
 from lightlint.lint import Crash, Linted, lint, unreadable
 from lightlint.parsing import no_collection, parses
@@ -111,8 +111,13 @@ def fixed_text(
         crashes.extend(linted.crashes)
         return _offered(linted.findings, settings)
 
+    def tidy(before: Source, after: Source) -> Sequence[Edit]:
+        from lightlint.fixes.leftovers import leftovers
+
+        return leftovers(before, after, projects)
+
     known = _offered(found, settings) if found is not None else None
-    fixed = fix_source(source, once, unsafe=unsafe, parses=parses, found=known)
+    fixed = fix_source(source, once, unsafe=unsafe, parses=parses, found=known, tidy=tidy)
     problems = tuple(map(_crashed, dict.fromkeys(crashes)))
     changed: tuple[Changed, ...] = ()
     if fixed.source is not source:

@@ -15,6 +15,7 @@ CODE = "LL003"
 
 Lint = Callable[[Source], Sequence[Finding]]
 Parses = Callable[[str], bool]
+Tidy = Callable[[Source, Source], Sequence[Edit]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +70,13 @@ class _State:
 
 
 def fix_source(
-    source: Source, lint: Lint, *, unsafe: bool, parses: Parses, found: Sequence[Finding] | None = None
+    source: Source,
+    lint: Lint,
+    *,
+    unsafe: bool,
+    parses: Parses,
+    found: Sequence[Finding] | None = None,
+    tidy: Tidy | None = None,
 ) -> Fixed:
     """Repair a source round by round, at most ten.
 
@@ -79,19 +86,31 @@ def fix_source(
         unsafe: also apply fixes that may change what the program means.
         parses: whether a text is valid; no round that makes it invalid is kept.
         found: what linting finds in the source as it is, where that is known.
+        tidy: what is to be cleared away after the fixes, told the text before and after them, until it says nothing.
     """
     state = _State(source, tuple(lint(source) if found is None else found))
     seen = {source.text: state}
     for _ in range(ROUNDS):
         state, following = _round(state, lint, unsafe=unsafe, parses=parses)
         if following is None:
-            return _fixed(state)
+            return _fixed(_tidied(source, state, lint, tidy) if tidy else state)
         earlier = seen.get(following.source.text)
         if earlier is not None:
             fighting = following.applied[len(earlier.applied) :]
             return _fixed(earlier, fighting, "undo each other")
         state = seen[following.source.text] = following
     return _fixed(state, _chosen(state, unsafe=unsafe), f"were still due after {ROUNDS} rounds")
+
+
+def _tidied(source: Source, state: _State, lint: Lint, tidy: Tidy) -> _State:
+    """The state without what fixes left behind; a step that would bring a finding is not taken."""
+    while state.applied and (edits := tidy(source, state.source)) and state.source.editable(edits):
+        text = state.source.rewritten(edits)
+        findings = tuple(lint(text))
+        if Counter(map(_kind, findings)) - Counter(map(_kind, state.findings)):
+            break
+        state = replace(state, source=text, findings=findings)
+    return state
 
 
 def _round(state: _State, lint: Lint, *, unsafe: bool, parses: Parses) -> tuple[_State, _State | None]:

@@ -1,4 +1,4 @@
-"""Add an import that a fix needs."""
+"""Add an import that a fix needs, and remove one."""
 
 from __future__ import annotations
 
@@ -35,38 +35,45 @@ def add_import(code: Code, module: cst.Module, wanted: str) -> Draft | None:
     return _insert(code, module, statement)
 
 
-def drop_import(code: Code, module: cst.Module, name: str, besides: int) -> Draft:
-    """Remove the one `from` import at the top of a file that binds a name, if its text has the name nowhere else.
-
-    Args:
-        besides: how many uses of the name the fix takes out itself.
+def drop_import(code: Code, module: cst.Module, name: str) -> Draft:
+    """Remove the one import at the top of a file that binds a name, whoever uses it.
 
     Returns:
-        A draft without edits where the name may still be needed, or a comment would be lost.
+        A draft without edits where it is bound elsewhere, too, as `import a.b` or as `x as x`, which hand on more than the
+        name, or where a comment would be lost.
     """
     lines = [line for line in module.body if _is_import(line) and name in {bound for bound, _ in _bindings(line)}]
-    used = re.findall(rf"(?<![\w.]){name}\b", code.source.text)
-    statement = cst.ensure_type(lines[0], cst.SimpleStatementLine).body[0] if len(lines) == 1 else None
-    if (
-        not isinstance(statement, cst.ImportFrom)
-        or len(used) != besides + 1
-        or isinstance(statement.names, cst.ImportStar)
-    ):
+    if len(lines) != 1:
         return Draft()
-    names = list(statement.names)
-    index = next((i for i, each in enumerate(names) if each.asname is None and each.evaluated_name == name), None)
-    if index is None:
+    found = [
+        (each, list(each.names))
+        for each in cst.ensure_type(lines[0], cst.SimpleStatementLine).body
+        if isinstance(each, cst.Import | cst.ImportFrom) and not isinstance(each.names, cst.ImportStar)
+    ]
+    places = [(each, names, names.index(alias)) for each, names in found for alias in names if _binds_only(alias, name)]
+    if len(places) != 1:
         return Draft()
+    statement, names, index = places[0]
     if len(names) == 1:
         draft = drop_statement(code, statement) or Draft()
-    elif index + 1 < len(names):
-        draft = Draft((RawEdit(code.spans.span(names[index].name)[0], code.spans.span(names[index + 1].name)[0], ""),))
     else:
-        draft = Draft(
-            (RawEdit(code.spans.span(names[-2].asname or names[-2].name)[1], code.spans.span(names[-1].name)[1], ""),)
-        )
+        draft = Draft((RawEdit(*_share(code, names, index), ""),))
     lost = draft.drops_comment or any("#" in code.source.text[each.start : each.end] for each in draft.edits)
     return Draft() if lost else draft
+
+
+def _binds_only(alias: cst.ImportAlias, name: str) -> bool:
+    """Whether a part of an import binds a name, and says no more by it."""
+    written = alias.evaluated_name
+    return written == name if alias.asname is None else alias.evaluated_alias == name != written
+
+
+def _share(code: Code, names: list[cst.ImportAlias], index: int) -> tuple[int, int]:
+    """The text of one of several imported names, with a comma."""
+    start, end = code.spans.span(names[index])[0], code.spans.span(names[index].asname or names[index].name)[1]
+    if index + 1 < len(names):
+        return start, code.spans.span(names[index + 1])[0]
+    return code.spans.span(names[index - 1].asname or names[index - 1].name)[1], end
 
 
 def _insert(code: Code, module: cst.Module, statement: str) -> Draft | None:

@@ -1,15 +1,10 @@
 from __future__ import annotations
 
-import re
-from pathlib import Path
-
 import libcst as cst
 
 from lightlint.check import Check, Repair
 from lightlint.facts.compat import is_for_older
-from lightlint.facts.mentions import occurs
 from lightlint.fixes.edits import Draft, add_import, join, replace
-from lightlint.fixes.imports import drop_import
 
 _SINCE = "2.4"  # the first release that deprecates them
 _WRITES = {"autocast": "torch>=1.10", "GradScaler": "torch>=2.3"}
@@ -27,7 +22,7 @@ class DeprecatedCudaAmp(Check):
         self.report(
             call,
             f"`torch.cuda.amp.{last}` is deprecated since torch {_SINCE}: a FutureWarning",
-            repair=Repair(f'use `torch.amp.{last}("cuda")`', self._with_import(call, last), writes=_WRITES[last]),
+            repair=Repair(f'use `torch.amp.{last}("cuda")`', self._draft(call, last), writes=_WRITES[last]),
         )
 
     def _is_imported_for_older(self, call: cst.Call) -> bool:
@@ -53,27 +48,3 @@ class DeprecatedCudaAmp(Check):
         torch = add_import(self.code, self.tree.module, "torch")
         replaced = replace(self.code, call, f"torch.amp.{last}({', '.join(given)})")
         return join(torch, replaced)
-
-    def _with_import(self, call: cst.Call, last: str) -> Draft | None:
-        """The draft, together with those of all other uses of an imported name where the import can go with them."""
-        same = [each for each in self.tree.all(cst.Call) if self._is_same(each.func, call.func)]
-        unused = self._unused(call.func, len(same))
-        imported = add_import(self.code, self.tree.module, "torch")
-        apart = imported is None or imported.edits or any(is_for_older(self.facts, each) for each in same)
-        if apart or not unused.edits or re.search(r"#\s*(?:noqa|lightlint)", self.facts.source.text):
-            return self._draft(call, last)
-        return join(*(self._draft(each, last) for each in same), unused) or self._draft(call, last)
-
-    def _is_same(self, func: cst.BaseExpression, other: cst.BaseExpression) -> bool:
-        """Whether two calls are of one imported name."""
-        return isinstance(func, cst.Name) and isinstance(other, cst.Name) and func.value == other.value
-
-    def _unused(self, func: cst.BaseExpression, uses: int) -> Draft:
-        """The import of the old name, where its last uses go and no other file can have it from here."""
-        path = Path(self.facts.source.filename)
-        if not isinstance(func, cst.Name) or path.name == "__init__.py":
-            return Draft()
-        word = rf"\b{path.stem}\s+import\b[^#]*\b{func.value}\b"
-        if occurs(self.facts.project, func.value, word, path.absolute()):
-            return Draft()
-        return drop_import(self.code, self.tree.module, func.value, uses)
