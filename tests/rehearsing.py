@@ -6,6 +6,7 @@ import ast
 from pathlib import Path
 
 from lightlint.engine.machine import Machine
+from lightlint.explore.parsed import Parsed
 from lightlint.explore.rehearsals import Entry, Rehearsals
 from lightlint.explore.sources import ProjectSources
 from lightlint.values.core import Value
@@ -13,12 +14,13 @@ from lightlint.values.core import Value
 
 def entries_of(text: str, **others: str) -> list[Entry]:
     """The rehearsals of a program; `others` are modules beside it by name."""
-    trees = {"/program/main.py": ast.parse(text)} | {f"/program/{name}.py": ast.parse(o) for name, o in others.items()}
+    texts = {"/program/main.py": text} | {f"/program/{name}.py": other for name, other in others.items()}
+    modules = {name: Parsed(ast.parse(each)) for name, each in texts.items()}
 
     def find(dotted: str, _: Path) -> Path | None:
         return Path(f"/program/{dotted}.py") if dotted in others else None
 
-    return Rehearsals(ProjectSources(find, lambda path: trees.get(str(path)), trees), "/program/main.py").entries
+    return Rehearsals(ProjectSources(find, modules.get, modules), "/program/main.py").entries
 
 
 def main_of(text: str, **others: str) -> Machine:

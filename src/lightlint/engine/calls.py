@@ -89,7 +89,7 @@ def call_function(machine: Machine, function: Function, given: Arguments, node: 
         scope.receiver = given.positional[0]
     bind(machine, function, given, scope)
     _annotate(machine, function, scope)
-    if isinstance(definition, (ast.FunctionDef, ast.AsyncFunctionDef)) and machine.sources.is_generator(definition):
+    if not isinstance(definition, ast.Lambda) and machine.sources.is_generator(function.file, definition):
         return generator_of(machine, function, scope, node)
     state = _enter(machine, function, node)
     try:

@@ -48,8 +48,8 @@ class Sources(Protocol):
     def tree(self, file: str) -> ast.Module | None:
         """What `ast` makes of a file, None for one that cannot be read."""
 
-    def is_generator(self, node: ast.AST) -> bool:
-        """Whether a function yields."""
+    def is_generator(self, file: str, node: ast.AST) -> bool:
+        """Whether a function of a file yields."""
 
 
 class Models(Protocol):

@@ -12,7 +12,8 @@ from lightlint.engine.events import E, Event, FitStarted
 from lightlint.engine.imports import module_of
 from lightlint.engine.machine import BudgetSpentError, Machine, Test
 from lightlint.engine.statements import LeaveLoop, NextTurn, Raised, Returned, annotation_of
-from lightlint.explore.sources import ProjectSources, idle_tests, trains
+from lightlint.explore.parsed import trains
+from lightlint.explore.sources import ProjectSources
 from lightlint.frameworks import fabric, lightning  # noqa: F401 - their methods register themselves
 from lightlint.frameworks.fit import fit, hook
 from lightlint.models.annotations import by_name
@@ -98,7 +99,6 @@ class Rehearsals:
         self._first: Machine | None = None  # of the default path of the file as the main program
         tree = sources.tree(file)
         if tree is not None:
-            self._idle = {file: idle_tests(tree)}
             self._explore(tree)
 
     def _explore(self, tree: ast.Module) -> None:
@@ -148,10 +148,8 @@ class Rehearsals:
         return machine
 
     def _matters(self, test: Test, flips: Mapping[Test, bool]) -> bool:
-        if test[0] not in self._idle:
-            tree = self._sources.tree(test[0])
-            self._idle[test[0]] = idle_tests(tree) if tree is not None else set()
-        return test not in flips and test[1:] not in self._idle[test[0]]
+        parsed = self._sources.parsed(test[0])
+        return test not in flips and (parsed is None or test[1:] not in parsed.idle_tests)
 
     def _path(self, start: Start, flips: Mapping[Test, bool], rank: int, *, whole: bool) -> Path:
         """One path; `whole` runs the file itself anew, else what it defines is at hand. Its imports are run once for all."""

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 from lightlint.facts.project import Project, Question
 from lightlint.sources.source import Source
 from lightlint.syntax import syntax_of
 
 if TYPE_CHECKING:
+    from lightlint.explore.parsed import Kept
     from lightlint.explore.rehearsals import Entry
     from lightlint.values.core import Site
 
@@ -20,7 +21,12 @@ _TRAINS = re.compile(
     r"backward\(|def training_step|\.fit\(|DataLoader\(|cross_entropy|CrossEntropyLoss|nll_loss|NLLLoss|BCE\w*Loss"
     r"|binary_cross_entropy|barrier\(|all_reduce\(|DistributedSampler|\.compute\(\)"
 )  # what a file must hold for a rehearsal to show anything
+_TRAINING = re.compile(
+    r"backward|training_step|fit|DataLoader|(?:cross_entropy|CrossEntropyLoss|nll_loss|NLLLoss|BCE\w*Loss)\w*"
+    r"|binary_cross_entropy\w*|barrier|all_reduce|DistributedSampler|compute"
+)  # the same as names, for what texts and comments tell of trains nothing
 _latest: dict[tuple[str, str], Rehearsed] = {}
+_imported: WeakKeyDictionary[Project, Kept] = WeakKeyDictionary()
 
 
 class Rehearsed:
@@ -34,27 +40,28 @@ class Rehearsed:
 
     def __init__(self, source: Source, path: Path, project: Project) -> None:
         self._source, self._file, self.project = source, str(path), project
-        try:
-            self._tree = syntax_of(source.text)
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            self._tree = ast.Module([], [])
+        self._tree = _tree(source.text) or ast.Module([], [])
         self.asked: frozenset[Question] = frozenset()  # of the project, which what is found hangs on
         self.entries: list[Entry] = []
-        if _TRAINS.search(source.text):
-            from lightlint.explore.rehearsals import Rehearsals
-            from lightlint.explore.sources import ProjectSources
+        if _TRAINS.search(source.text) and _trains(self._tree):
+            self.entries = self._rehearse()
 
-            sources = ProjectSources(project.find_module, self._read, self._given())
-            self.entries = Rehearsals(sources, self._file).entries
+    def _rehearse(self) -> list[Entry]:
+        from lightlint.explore.parsed import Kept, Parsed
+        from lightlint.explore.rehearsals import Rehearsals
+        from lightlint.explore.sources import ProjectSources
 
-    def _given(self) -> Mapping[str, ast.Module]:
-        return {self._file: self._tree}
+        project = self.project
+        kept = _imported.get(project)
+        if kept is None:
+            kept = _imported[project] = Kept()
 
-    def _read(self, path: Path) -> ast.Module | None:
-        try:
-            return syntax_of(self.project.text(path))
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            return None
+        def read(file: str) -> Parsed | None:
+            text = project.text(Path(file))
+            return kept.of(file, text, _tree)
+
+        sources = ProjectSources(project.find_module, read, {self._file: Parsed(self._tree)})
+        return Rehearsals(sources, self._file).entries
 
     def span(self, site: Site) -> tuple[int, int] | None:
         """The characters at a place, None for one in another file."""
@@ -81,6 +88,32 @@ class Rehearsed:
                         return inner.lineno, inner.end_lineno or inner.lineno
                 return first, node.end_lineno or node.lineno
         return row, row
+
+
+def _trains(tree: ast.Module) -> bool:
+    """Whether code names anything of training, or has it looked up by its name in a text."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute):
+            names = [node.attr]
+        elif isinstance(node, ast.Name):
+            names = [node.id]
+        elif isinstance(node, (ast.FunctionDef, ast.alias)):
+            names = [node.name]
+        elif isinstance(node, ast.Call):
+            texts = [each.value for each in node.args if isinstance(each, ast.Constant) and isinstance(each.value, str)]
+            names = [each.rpartition(".")[2] for each in texts]
+        else:
+            continue
+        if any(map(_TRAINING.fullmatch, names)):
+            return True
+    return False
+
+
+def _tree(text: str) -> ast.Module | None:
+    try:
+        return syntax_of(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
 
 
 def rehearsed(source: Source, path: Path, project: Project) -> Rehearsed:

@@ -1,0 +1,180 @@
+"""Modules as `ast` parses them, and what a look at their text tells."""
+
+from __future__ import annotations
+
+import ast
+from collections import OrderedDict
+from collections.abc import Callable
+from functools import cache, cached_property
+from typing import Any, cast
+
+_FRAMES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+_MOST_TEXT = 600_000  # characters of modules that are kept parsed, at some 60 bytes each
+
+
+class Parsed:
+    """A module of the program."""
+
+    def __init__(self, tree: ast.Module) -> None:
+        self.tree = tree
+
+    @property
+    def idle_tests(self) -> frozenset[tuple[int, int]]:
+        """The places of tests that decide only about messages: rehearsing them the other way would show nothing."""
+        return self._seen[0]
+
+    def is_generator(self, function: ast.AST) -> bool:
+        """Whether one of its functions yields."""
+        return id(function) in self._seen[1]
+
+    @cached_property
+    def _seen(self) -> tuple[frozenset[tuple[int, int]], frozenset[int]]:
+        """Idle tests, and the ids of functions that yield: one walk for both, each node before what is in it."""
+        nodes: list[ast.AST] = [self.tree]
+        above: list[tuple[int, str, int]] = [(0, "", 0)]  # of each node: its parent, as what, and its frame
+        generators: set[int] = set()
+        for position, node in enumerate(nodes):
+            frame = above[position][2]
+            kind = type(node)
+            if kind is ast.Yield or kind is ast.YieldFrom:
+                generators.add(frame)
+            elif isinstance(node, _FRAMES):
+                frame = id(node)
+            for name in _parts(cast(Any, kind)):
+                part = getattr(node, name, None)
+                for each in part if type(part) is list else (part,):
+                    if isinstance(each, ast.AST):
+                        nodes.append(each)
+                        above.append((position, name, frame))
+        acting = bytearray(map(_acts, nodes))
+        sides = bytearray(len(nodes))  # whether something happens in the body or behind the `else` of an `if`
+        for position in range(len(nodes) - 1, 0, -1):
+            if acting[position]:
+                parent, name, _ = above[position]
+                acting[parent] = 1
+                sides[parent] |= name in ("body", "orelse")
+        tests = [node.test for node, acts in zip(nodes, sides, strict=True) if isinstance(node, ast.If) and not acts]
+        return frozenset((test.lineno, test.col_offset) for test in tests), frozenset(generators)
+
+
+@cache
+def _parts(kind: type[Any]) -> tuple[str, ...]:
+    """The fields of a node that hold others."""
+    return tuple(name for name in kind._fields if name not in ("ctx", "op", "ops", "id", "attr", "kind", "arg"))
+
+
+def _acts(node: ast.AST) -> bool:
+    """Whether a node does more than to tell something."""
+    if isinstance(node, ast.Call):
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        return name not in _TALK
+    return isinstance(node, _ACTS)
+
+
+class Kept:
+    """Parsed modules by file, those that were used last up to some amount of text."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[str, tuple[str, Parsed | None]] = OrderedDict()
+        self._size = 0
+
+    def of(self, file: str, text: str, parse: Callable[[str], ast.Module | None]) -> Parsed | None:
+        """The module that a file's text is, None where Python refuses it."""
+        known, parsed = self._kept.pop(file, ("", None))
+        self._size -= len(known)
+        if known != text:
+            tree = parse(text)
+            parsed = Parsed(tree) if tree is not None else None
+        self._kept[file] = text, parsed
+        self._size += len(text)
+        while self._size > _MOST_TEXT and len(self._kept) > 1:
+            self._size -= len(self._kept.popitem(last=False)[1][0])
+        return parsed
+
+
+_ACTS = (
+    ast.Assign,
+    ast.AugAssign,
+    ast.AnnAssign,
+    ast.Return,
+    ast.Break,
+    ast.Continue,
+    ast.Raise,
+    ast.For,
+    ast.While,
+    ast.With,
+    ast.Delete,
+)
+_TALK = frozenset(
+    [
+        "print",
+        "log",
+        "info",
+        "debug",
+        "warn",
+        "warning",
+        "error",
+        "write",
+        "add_scalar",
+        "add_scalars",
+        "add_image",
+        "format",
+        "item",
+        "time",
+        "join",
+        "len",
+        "str",
+        "round",
+        "set_description",
+        "set_postfix",
+        "getLogger",
+        "perf_counter",
+        "strftime",
+        "float",
+        "int",
+    ]
+)
+_TRAINING = frozenset(
+    [
+        "backward",
+        "manual_backward",
+        "step",
+        "zero_grad",
+        "DataLoader",
+        "fit",
+        "eval",
+        "train",
+        "no_grad",
+        "inference_mode",
+        "DistributedDataParallel",
+        "DDP",
+        "barrier",
+        "all_reduce",
+        "all_gather",
+        "broadcast",
+        "save",
+        "clip_grad_norm_",
+        "load_state_dict",
+        "state_dict",
+        "set_epoch",
+        "compute",
+        "update",
+        "cross_entropy",
+        "nll_loss",
+        "binary_cross_entropy_with_logits",
+        "binary_cross_entropy",
+        "criterion",
+        "loss_fn",
+        "prepare",
+        "setup",
+    ]
+)
+
+
+def trains(function: ast.FunctionDef) -> bool:
+    """Whether a function has a word of training in it: others are rehearsed where they are called."""
+    for node in ast.walk(function):
+        name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+        if name in _TRAINING:
+            return True
+    return False
