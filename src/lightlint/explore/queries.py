@@ -48,4 +48,4 @@ def sure(entry: Entry, kind: type[E], is_fault: Callable[[E], bool]) -> Iterator
 
 def goes_nowhere(graphs: Iterable[Graph]) -> bool:
     """Whether nothing has gone backward through graphs, and nothing out of sight has them."""
-    return not any(graph.used or graph.escaped for graph in graphs)
+    return not any(graph.used or graph.open for graph in graphs)

@@ -31,6 +31,7 @@ from lightlint.values.core import (
 from lightlint.values.training import Instance, Loader, Module, Optimizer, Schedule, Tensor
 
 _INDEX = frozenset({"index", "count"})
+_NUMBER = "optimizer_idx"  # which Lightning 1 gave `optimizer_step` ahead of the closure
 
 
 def hook(machine: Machine, holder: Instance, name: str, args: list[Value], node: ast.AST) -> Value | None:
@@ -244,7 +245,8 @@ def _optimize(run: Fit, batch: Value, index: Value, optimizers: list[Optimizer])
     custom = optim.lookup_step(optimizer)
     if isinstance(own, Function):
         epoch = Unknown(("counter", "epoch", machine.loops[0].turn if machine.loops else 0), _INDEX, plain=True)
-        hook(machine, run.module, "optimizer_step", [epoch, index, optimizer, closure], node)
+        number = [Constant(0)] if any(each.arg == _NUMBER for each in own.node.args.args) else []
+        hook(machine, run.module, "optimizer_step", [epoch, index, optimizer, *number, closure], node)
         machine.emit(ClosureDone(_at(machine, own), closure, own, once.called))
     elif custom is not None:
         call(machine, Bound(optimizer, custom), Arguments([closure]), node)

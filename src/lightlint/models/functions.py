@@ -166,8 +166,7 @@ def _autograd_grad(machine: Machine, given: Arguments, node: ast.AST) -> Value:
     reached: dict[int, Tensor] = {}
     for tensor in tensors_in(outputs):
         for graph in tensor.graph:
-            graph.used = True
-            graph.consumed += 0 if keep else 1
+            graph.go_backward(keep=keep)
         reached.update({each.made: each for each in tensor.parameters})
     machine.emit(Differentiated(machine.where(node), [*reached.values()]))
     return Sequence([tensors.derive(machine, node, outputs)], "tuple", more=True)

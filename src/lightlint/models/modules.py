@@ -149,7 +149,9 @@ def call_module(machine: Machine, module: Module, given: Arguments, node: ast.AS
     last = module.name
     module.calls += 1
     if isinstance(module.cls, Library) and last in LOSSES:
-        return tensors.loss(machine, last, given, node, module.reduction or "unknown")
+        found = tensors.loss(machine, last, given, node, module.reduction or "unknown")
+        found.guessed = module.assumed
+        return found
     outermost = not machine.forwards
     synchronised = module.wrapper in ("ddp", "fabric", "accelerate", "fsdp")
     machine.forwards.append(module)
@@ -159,6 +161,8 @@ def call_module(machine: Machine, module: Module, given: Arguments, node: ast.AS
     finally:
         machine.forwards.pop()
         machine.inside_ddp -= synchronised
+    if isinstance(result, Tensor) and (module.opaque or module.assumed):
+        result.guessed = True
     if outermost:
         graph = frozenset(each for tensor in tensors_in(result) for each in tensor.graph)
         trained = [each for each in module.parameters() if each.requires_grad]

@@ -218,8 +218,7 @@ def backward(machine: Machine, value: Value, node: ast.AST, via: str, *, keep: b
     freed = any(graph.consumed and not graph.escaped for tensor in sources for graph in tensor.graph)
     for tensor in sources:
         for graph in tensor.graph:
-            graph.used = True
-            graph.consumed += 0 if keep else 1
+            graph.go_backward(keep=keep)
         parameters.update({each.made: each for each in tensor.parameters if each.requires_grad})
     reached = [parameters[key] for key in sorted(parameters)]
     machine.emit(Backward(machine.where(node), reached, sources[0] if sources else None, via, freed))
@@ -377,7 +376,7 @@ def _in_place(machine: Machine, tensor: Tensor, name: str, given: Arguments, nod
 def part(machine: Machine, tensor: Tensor, index: object, node: ast.AST) -> Tensor:
     """A part of a tensor; of a batch the same part is the same tensor each time."""
     if tensor.role != "batch":
-        return derive(machine, node, tensor, keep=True)
+        return _part_of_guess(machine, tensor, derive(machine, node, tensor, keep=True), node)
     key = index if isinstance(index, (int, str)) else str(index)
     found = tensor.parts.get(key)
     if found is None:
@@ -393,6 +392,14 @@ def part(machine: Machine, tensor: Tensor, index: object, node: ast.AST) -> Tens
     return found
 
 
+def _part_of_guess(machine: Machine, whole: Tensor, made: Tensor, node: ast.AST) -> Tensor:
+    """A part of what a module out of sight gave: a number for the log, perhaps, unless something goes backward through it."""
+    made.guessed = whole.guessed
+    if made.guessed and made.graph:
+        made.graph |= {Graph(machine.site(node), machine.clock, None, guess=True)}
+    return made
+
+
 def item(machine: Machine, tensor: Tensor, index: Value, node: ast.AST) -> Value:
     """`tensor[index]`."""
     if tensor.role == "batch" and isinstance(index, Constant):
@@ -406,7 +413,7 @@ def item(machine: Machine, tensor: Tensor, index: Value, node: ast.AST) -> Value
     made.scalar = False
     if text_of(index) is not None or (isinstance(index, Unknown) and "index" not in index.traits):
         made.escaped = True  # what a module out of sight gives by name may be anything
-    return made
+    return _part_of_guess(machine, tensor, made, node)
 
 
 def loss(machine: Machine, name: str, given: Arguments, node: ast.AST, reduction: str | None = None) -> Tensor:

@@ -10,14 +10,25 @@ from lightlint.values.core import Class, Library, Sequence, Site, Value
 class Graph:
     """A piece of what autograd recorded: one use of parameters that require gradients."""
 
-    __slots__ = ("bypassed", "consumed", "escaped", "made", "site", "training", "used")
+    __slots__ = ("bypassed", "consumed", "escaped", "guess", "made", "site", "training", "used")
 
-    def __init__(self, site: Site, made: int, training: bool | None) -> None:
+    def __init__(self, site: Site, made: int, training: bool | None, *, guess: bool = False) -> None:
         self.site, self.made, self.training = site, made, training
+        self.guess = guess  # stands for no use, but for the guess that a value is recorded: see `open`
         self.consumed = 0  # how many backward passes have freed it
         self.used = False  # whether anything has gone backward through it
         self.escaped = False
         self.bypassed: Module | None = None  # the module under DDP whose wrapper this forward went around
+
+    @property
+    def open(self) -> bool:
+        """Whether it may be something else than it seems: code out of sight has it, or no backward pass has proved a guess."""
+        return self.escaped or (self.guess and not self.used)
+
+    def go_backward(self, *, keep: bool) -> None:
+        """A backward pass comes through; it frees what was recorded unless it is to `keep` it."""
+        self.used = True
+        self.consumed += not keep
 
 
 class Tensor(Value):
@@ -55,6 +66,7 @@ class Tensor(Value):
         self.part: Any = None
         self.moved_from: Tensor | None = None
         self.activation: tuple[str, Site] | None = None  # the last activation it went through, and where
+        self.guessed = False  # a module out of sight gave it: it may be a tuple, and its parts anything
         self.criterion = False  # a loss function gave it, as it is or with other terms
         self.serial = 0  # tells parameters made at one place apart, in the order they were made
         self.stored_at: Site | None = None

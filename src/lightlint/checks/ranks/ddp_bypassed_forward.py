@@ -151,8 +151,9 @@ class DdpBypassedForward(Check):
                 if isinstance(event, Forward):
                     around.update({graph: event for graph in event.graph if graph.bypassed is not None})
                 elif isinstance(event, Backward) and event.loss is not None and not event.loss.escaped:
-                    forwards = [around[graph] for graph in event.loss.graph if graph in around]
-                    if forwards and len(forwards) == len(event.loss.graph) and not forwards[0].module.escaped:
+                    recorded = [graph for graph in event.loss.graph if not graph.guess]
+                    forwards = [around[graph] for graph in recorded if graph in around]
+                    if forwards and len(forwards) == len(recorded) and not forwards[0].module.escaped:
                         yield Fault.at(
                             forwards[0], "this runs forward past DDP: no rank gets the gradients of the others"
                         )

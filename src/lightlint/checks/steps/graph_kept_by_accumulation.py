@@ -144,7 +144,7 @@ class GraphKeptByAccumulation(Check):
                 open_ended = event.consumed_before or (in_batch(event.where) and goes_nowhere(event.result.graph))
                 if event.site in used or event.before.escaped or event.result.escaped or not graphs or not open_ended:
                     continue
-                if not any(graph.escaped for graph in graphs):
+                if not any(graph.open for graph in graphs):
                     yield Fault.at(event, "the sum keeps the autograd graph of every iteration alive")
             yield from (
                 Fault.at(event, "the list keeps the autograd graph of every iteration alive") for event in _kept(path)
@@ -161,6 +161,7 @@ def _kept(path: Path) -> Iterator[Appended]:
             not isinstance(value, Tensor)
             or not value.graph
             or value.escaped
+            or any(graph.open for graph in value.graph)
             or container.escaped
             or container.kind == "deque"
         ):

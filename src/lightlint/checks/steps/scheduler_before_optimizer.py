@@ -9,6 +9,7 @@ from lightlint.finding import Applicability, Tier
 from lightlint.fixes.edits import Draft
 from lightlint.fixes.moves import block_of, move_after
 
+_SETS_FIRST_VALUE = "1.1"  # before, a scheduler's first step set the first value: it belonged ahead of the optimizer
 _PLATEAU = "torch.optim.lr_scheduler.ReduceLROnPlateau"
 _SPELLED = {"scheduler", "lr_scheduler", "sched", "lr_sched"}
 _DEPTH = 3
@@ -17,7 +18,7 @@ _DEPTH = 3
 class SchedulerBeforeOptimizer(Check):
     def visit_Call(self, call: cst.Call) -> None:
         sure = self.facts.updates.is_scheduler_step(call)
-        if call.args or not (sure or self._is_spelled(call)):
+        if call.args or not (sure or self._is_spelled(call)) or self.facts.torch.surely_below(_SETS_FIRST_VALUE):
             return
         origins = self.values.origins(call.func.value) if isinstance(call.func, cst.Attribute) else ()
         if any(origin.name == _PLATEAU for origin in origins) or self._is_tested(call):
