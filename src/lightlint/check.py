@@ -15,8 +15,8 @@ from lightlint.fixes.draft import Draft, as_fix
 from lightlint.pages import Page
 
 if TYPE_CHECKING:
-    from lightlint.engine.events import Event
-    from lightlint.explore.rehearsals import Entry
+    from lightlint.engine.events import E, Event
+    from lightlint.explore.rehearsals import Entry, Path
     from lightlint.values.core import Site
 
 
@@ -81,6 +81,10 @@ class Check:
         """Report what a rehearsal shows, at characters `start` to `end`."""
         if self.stands():
             self._report_span(start, end, fault.message, None, fault.tier)
+
+    def happened(self, node: cst.CSTNode, kind: type[E]) -> list[tuple[Entry, Path, E]]:
+        """The events of a kind at a node in all rehearsals of the file: none, too, where no rehearsal comes there."""
+        return self.facts.rehearsed.at(*self.facts.positions.span(node), kind)
 
     def stands(self) -> bool:
         """Whether findings of this file stand, asked before one is reported: for questions that take long to answer."""

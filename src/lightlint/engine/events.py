@@ -35,6 +35,11 @@ class Where:
         """Whether a test on such a number let it happen."""
         return any(trait in condition.traits for condition in self.conditions)
 
+    def behind(self, trait: str) -> Site:
+        """The place in the function of the last test on such a number: the event's, or that of the call that led to it."""
+        depths = [condition.depth for condition in self.conditions if trait in condition.traits]
+        return self.calls[depths[-1]].site if depths and depths[-1] < len(self.calls) else self.site
+
 
 @dataclass(eq=False)
 class Event:
@@ -187,10 +192,11 @@ class EpochSet(Event):
 
 @dataclass(eq=False)
 class Collective(Event):
-    """Something all ranks of a group must call together."""
+    """Something all ranks of a group must call together; `alone`: one process is all there is then."""
 
     name: str
     args: list[Value]
+    alone: bool = False
 
 
 @dataclass(eq=False)

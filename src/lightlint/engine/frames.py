@@ -45,6 +45,7 @@ class Condition:
     site: Site
     traits: Traits
     known: bool
+    depth: int  # how many calls were open
 
 
 @dataclass(frozen=True, slots=True)

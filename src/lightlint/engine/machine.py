@@ -118,6 +118,7 @@ class Machine:
         self.made: set[int] = set()  # classes of the program that were instantiated
         self.uses_rank = False
         self.distributed = False
+        self.group_ended = False  # whether a process group has been destroyed, and none started since
         self.default_device: str | None = "cpu"
         self._serials: Counter[Site | None] = Counter()
 
@@ -276,7 +277,9 @@ class Machine:
 
     def condition(self, value: Value, outcome: bool, node: ast.AST) -> Condition:
         """A test that came out, as events remember it."""
-        return Condition(value.key, outcome, self.site(node), value.traits, self.truth(value) is not None)
+        return Condition(
+            value.key, outcome, self.site(node), value.traits, self.truth(value) is not None, len(self.calls)
+        )
 
     def unknown(
         self, *values: Value, key: Hashable | None = None, hint: str = "", drop: Traits = frozenset()

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from functools import cache, cached_property
 from typing import Any, cast
 
+_NAMED = (ast.Attribute, ast.Name)
 _FRAMES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 _MOST_TEXT = 600_000  # characters of modules that are kept parsed, at some 60 bytes each
 
@@ -173,8 +174,20 @@ _TRAINING = frozenset(
 
 def trains(function: ast.FunctionDef) -> bool:
     """Whether a function has a word of training in it: others are rehearsed where they are called."""
-    for node in ast.walk(function):
-        name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
-        if name in _TRAINING:
-            return True
-    return False
+    return not _TRAINING.isdisjoint(_words(function))
+
+
+def training_functions(functions: list[ast.FunctionDef]) -> list[ast.FunctionDef]:
+    """Those with a word of training in them or in another that they name; such as others name come behind those."""
+    words = {each.name: _words(each) for each in functions}
+    named = {name: (found & words.keys()) - {name} for name, found in words.items()}
+    training = {name for name, found in words.items() if not _TRAINING.isdisjoint(found)}
+    while more := {name for name, others in named.items() if others & training} - training:
+        training |= more
+    inner = set().union(*named.values())
+    return sorted((each for each in functions if each.name in training), key=lambda each: each.name in inner)
+
+
+def _words(function: ast.AST) -> set[str]:
+    nodes = ast.walk(function)
+    return {each.attr if isinstance(each, ast.Attribute) else each.id for each in nodes if isinstance(each, _NAMED)}

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from lightlint.engine.events import E, Where
+from lightlint.engine.events import E, GroupStarted, Where
+from lightlint.engine.machine import plain_key
 from lightlint.values.core import Site, Value
 from lightlint.values.training import Graph, Instance, Tensor
 
 if TYPE_CHECKING:
-    from lightlint.explore.rehearsals import Entry
+    from lightlint.explore.rehearsals import Entry, Path
 
 
 def identity(parameter: Tensor) -> Hashable:
@@ -44,6 +45,36 @@ def sure(entry: Entry, kind: type[E], is_fault: Callable[[E], bool]) -> Iterator
             spared |= {event.site for event in path.of(kind)} - found.keys()
         faulty.update(found)
     yield from (event for site, event in faulty.items() if site not in spared)
+
+
+def may_be_alone(where: Where) -> bool:
+    """Whether a test of how many processes there are let something happen, and may have come out for one."""
+    asked = [condition for condition in where.conditions if "world" in condition.traits]
+    return bool(asked) and not any(_says_several(each.key, each.outcome) for each in asked)
+
+
+def _says_several(key: Hashable | None, outcome: bool) -> bool:
+    """Whether a test that came out so leaves more than one process."""
+    plain, negated = plain_key(key)
+    outcome = outcome != negated
+    match plain:
+        case ("and" | "or" as word, *parts):
+            return outcome == (word == "and") and any(_says_several(part, outcome) for part in parts)
+        case ("==" | "<=", _, ("constant", "int", 1)) | ("<", _, ("constant", "int", 2)):
+            return not outcome
+    return False
+
+
+def happens_once(found: list[tuple[Entry, Path, E]], is_apart: Callable[[E], bool] = lambda _: False) -> bool:
+    """Whether all that happened at a place was apart from what other ranks do there, or happened in one process alone."""
+    left = [(path, event) for entry, path, event in found if not is_apart(event) and not _is_alone(entry, path)]
+    ranks = {path.rank for path, _ in left}
+    return bool(found) and (not left or (ranks == {0} and all(path.machine.uses_rank for path, _ in left)))
+
+
+def _is_alone(entry: Entry, path: Path) -> bool:
+    """Whether a path starts no process group, and another of the entry does."""
+    return not path.of(GroupStarted) and any(True for _ in entry.of(GroupStarted))
 
 
 def goes_nowhere(graphs: Iterable[Graph]) -> bool:

@@ -12,7 +12,7 @@ from lightlint.engine.events import E, Event, FitStarted
 from lightlint.engine.imports import module_of
 from lightlint.engine.machine import BudgetSpentError, Machine, Test
 from lightlint.engine.statements import LeaveLoop, NextTurn, Raised, Returned, annotation_of
-from lightlint.explore.parsed import trains
+from lightlint.explore.parsed import training_functions, trains
 from lightlint.explore.sources import ProjectSources
 from lightlint.frameworks import fabric, lightning  # noqa: F401 - their methods register themselves
 from lightlint.frameworks.fit import fit, hook
@@ -110,8 +110,9 @@ class Rehearsals:
         for node in classes:
             self._rehearse_class(node)
         functions = [node for node in tree.body if isinstance(node, ast.FunctionDef) and id(node) not in self._called]
-        for function in functions[:_MOST_FUNCTIONS]:
-            if id(function) not in self._called and not function.name.startswith("test_") and trains(function):
+        left = training_functions([each for each in functions if not each.name.startswith("test_")])
+        for function in left[:_MOST_FUNCTIONS]:
+            if id(function) not in self._called:
                 self._rehearse(function.name, self._function_start(function.name))
         for node in classes:
             self._rehearse_methods(node)

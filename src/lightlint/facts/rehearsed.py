@@ -13,17 +13,20 @@ from lightlint.sources.source import Source
 from lightlint.syntax import syntax_of
 
 if TYPE_CHECKING:
+    from lightlint.engine.events import E
     from lightlint.explore.parsed import Kept
     from lightlint.explore.rehearsals import Entry
+    from lightlint.explore.rehearsals import Path as Rehearsal
     from lightlint.values.core import Site
 
 _TRAINS = re.compile(
     r"backward\(|def training_step|\.fit\(|DataLoader\(|cross_entropy|CrossEntropyLoss|nll_loss|NLLLoss|BCE\w*Loss"
-    r"|binary_cross_entropy|barrier\(|all_reduce\(|DistributedSampler|\.compute\(\)"
+    r"|binary_cross_entropy|barrier\(|all_reduce\(|\.compute\(\)|[Dd]istributed|def on_|random_split"
 )  # what a file must hold for a rehearsal to show anything
 _TRAINING = re.compile(
     r"backward|training_step|fit|DataLoader|(?:cross_entropy|CrossEntropyLoss|nll_loss|NLLLoss|BCE\w*Loss)\w*"
     r"|binary_cross_entropy\w*|barrier|all_reduce|DistributedSampler|compute"
+    r"|(?:torch\.)?distributed|DistributedDataParallel|on_\w+|random_split"
 )  # the same as names, for what texts and comments tell of trains nothing
 _latest: dict[tuple[str, str], Rehearsed] = {}
 _imported: WeakKeyDictionary[Project, Kept] = WeakKeyDictionary()
@@ -69,6 +72,17 @@ class Rehearsed:
         if file != self._file or not row:
             return None
         return self._offset(row, column), self._offset(end_row, end_column)
+
+    def at(self, start: int, end: int, kind: type[E]) -> list[tuple[Entry, Rehearsal, E]]:
+        """The events of a kind at characters `start` to `end`, each with the entry and the path on which it happened."""
+        found: list[tuple[Entry, Rehearsal, E]] = []
+        for entry in self.entries:
+            for path in entry.paths:
+                for event in path.of(kind):
+                    span = self.span(event.site)
+                    if span is not None and start <= span[0] and span[1] <= end:
+                        found.append((entry, path, event))
+        return found
 
     def _offset(self, row: int, column: int) -> int:
         """Of a row from 1 and a column in UTF-8 bytes."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.events import Clipped, Collective, Logged, MetricUsed
@@ -12,6 +13,7 @@ from lightlint.models.parallel import FIRST_NAMES, RANK_NAMES, rank_value, world
 from lightlint.models.registry import LIGHTNING, attributes, methods
 from lightlint.values.core import (
     NONE,
+    TRUE,
     Constant,
     Library,
     Mapping,
@@ -19,12 +21,14 @@ from lightlint.values.core import (
     Unknown,
     Value,
     is_constant,
+    text_of,
 )
 from lightlint.values.training import Instance, Loader, Module, Optimizer, tensors_in
 
 COLLECTIVE_METHODS = frozenset(
     ["barrier", "broadcast", "reduce", "all_reduce", "all_gather", "reduce_boolean_decision"]
 )
+_OF_FIT = re.compile("spawn|fork|notebook")  # strategies whose processes live as long as `fit`
 _HOOKS = frozenset(
     [
         "setup",
@@ -178,10 +182,12 @@ def trainer_attribute(machine: Machine, trainer: Value, name: str, node: ast.AST
     if name == "world_size":
         return world_size()
     if name == "log_dir":
-        machine.emit(Collective(machine.where(node), "trainer.log_dir", []))
+        machine.emit(Collective(machine.where(node), "trainer.log_dir", [], _is_alone(machine, trainer)))
         return Unknown(("log_dir",), plain=True)
     if name == "strategy":
-        return machine.instance(Library("pl.strategies.Strategy"), "strategy", node)
+        strategy = machine.instance(Library("pl.strategies.Strategy"), "strategy", node)
+        strategy.attributes["#trainer"] = trainer
+        return strategy
     if name in ("lightning_module", "model"):
         return trainer.attributes.get("#module") or Unknown()
     if name == "is_last_batch":
@@ -221,18 +227,31 @@ def trainer_method(machine: Machine, trainer: Value, name: str, given: Arguments
             return NONE
         sources = [value for value in given.behind(1 if given.positional else 0).values() if value is not module]
         (fit if name == "fit" else evaluate)(machine, module, trainer, sources, node)
+        trainer.attributes["#ran"] = TRUE
         return NONE
     if name == "save_checkpoint" or name in COLLECTIVE_METHODS:
-        machine.emit(Collective(machine.where(node), f"trainer.{name}", given.values()))
+        alone = _is_alone(machine, trainer)
+        machine.emit(Collective(machine.where(node), f"trainer.{name}", given.values(), alone))
         return NONE
     return Unknown()
 
 
+def _is_alone(machine: Machine, trainer: Value) -> bool:
+    """Whether a Trainer surely runs in one process now: it has one device, or the processes of its `fit` have ended."""
+    given = trainer.arguments if isinstance(trainer, Instance) else {}
+    one = is_constant(given.get("devices"), 1) and is_constant(given.get("num_nodes", Constant(1)), 1)
+    strategy = text_of(given.get("strategy")) or ""
+    ended = isinstance(trainer, Instance) and "#ran" in trainer.attributes and bool(_OF_FIT.search(strategy))
+    return one or ended or machine.group_ended
+
+
 @methods("strategy")
-def strategy_method(machine: Machine, _: Value, name: str, given: Arguments, node: ast.AST) -> Value:
+def strategy_method(machine: Machine, strategy: Value, name: str, given: Arguments, node: ast.AST) -> Value:
     """A method of a strategy."""
     if name in COLLECTIVE_METHODS:
-        machine.emit(Collective(machine.where(node), f"strategy.{name}", given.values()))
+        trainer = strategy.attributes.get("#trainer", NONE) if isinstance(strategy, Instance) else NONE
+        alone = _is_alone(machine, trainer)
+        machine.emit(Collective(machine.where(node), f"strategy.{name}", given.values(), alone))
         return given.positional[0] if given.positional else NONE
     return Unknown()
 

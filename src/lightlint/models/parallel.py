@@ -62,7 +62,7 @@ def world_size() -> Unknown:
 
 def collective(machine: Machine, name: str, given: Arguments, node: ast.AST) -> None:
     """Write a collective down."""
-    machine.emit(Collective(machine.where(node), name, given.values()))
+    machine.emit(Collective(machine.where(node), name, given.values(), machine.group_ended))
 
 
 @function(*(f"torch.distributed.{name}" for name in COLLECTIVES))
@@ -96,12 +96,18 @@ def _is_initialized(machine: Machine, _: Arguments, __: ast.AST) -> Value:
 
 @function("torch.distributed.init_process_group", "deepspeed.init_distributed")
 def _init(machine: Machine, _: Arguments, node: ast.AST) -> Value:
-    machine.distributed = True
+    machine.distributed, machine.group_ended = True, False
     machine.emit(GroupStarted(machine.where(node), "init_process_group"))
     return NONE
 
 
-@function("torch.distributed.destroy_process_group", "torch.cuda.set_device")
+@function("torch.distributed.destroy_process_group")
+def _destroy(machine: Machine, given: Arguments, _: ast.AST) -> Value:
+    machine.group_ended |= not given.values()
+    return NONE
+
+
+@function("torch.cuda.set_device")
 def _nothing(_: Machine, __: Arguments, ___: ast.AST) -> Value:
     return NONE
 

@@ -32,6 +32,8 @@ from lightlint.values.core import (
 )
 from lightlint.values.training import Instance, Iterator, Module, Tensor
 
+_THERE = frozenset({"there"})  # whether a file is there
+
 
 @function("functools.partial")
 def _partial(_: Machine, given: Arguments, __: ast.AST) -> Value:
@@ -292,6 +294,18 @@ def _exit(_: Machine, __: Arguments, ___: ast.AST) -> Value:
     raise Raised(Library("builtins.SystemExit"))
 
 
+@function("os.path.exists", "os.path.isfile", "os.path.isdir")
+def _exists(_: Machine, given: Arguments, __: ast.AST) -> Value:
+    path = given.get(0, "path")
+    key = path.key if path is not None else None
+    return Unknown(("path", key, "exists") if key is not None else None, _THERE | traits_of(path), plain=True)
+
+
+@function("io.BytesIO", "io.StringIO")
+def _in_memory(machine: Machine, _: Arguments, node: ast.AST) -> Value:
+    return machine.instance(Library("io.BytesIO"), "file", node)
+
+
 @function("argparse.ArgumentParser", "simple_parsing.ArgumentParser", "jsonargparse.ArgumentParser")
 def _parser(machine: Machine, _: Arguments, node: ast.AST) -> Value:
     return machine.instance(Library("argparse.ArgumentParser"), "parser", node)
@@ -346,7 +360,7 @@ def path_method(machine: Machine, value: Value, name: str, given: Arguments, nod
             machine.emit(Written(machine.where(node), "open", value))
         return machine.instance(Library("io.File"), "file", node)
     if name in ("exists", "is_file", "is_dir"):
-        return Unknown(("path", value.key, name), plain=True)
+        return Unknown(("path", value.key, name), _THERE, plain=True)
     if name in ("joinpath", "with_suffix", "with_name", "resolve", "absolute", "expanduser"):
         return objects.path(machine, node, value, *given.positional)
     return Unknown(None, traits_of(value))

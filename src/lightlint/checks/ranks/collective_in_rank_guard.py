@@ -8,6 +8,7 @@ import libcst as cst
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import CalledUnknown, Collective
+from lightlint.explore.queries import may_be_alone
 from lightlint.facts.rank_tests import on_some_ranks, other_ways
 from lightlint.values.core import Site
 
@@ -28,11 +29,11 @@ _APART = {
 class CollectiveInRankGuard(Check):
     def visit_Call(self, call: cst.Call) -> None:
         name = self.facts.collectives.name(call)
-        if name and on_some_ranks(self.facts, call) and not self._is_balanced(call, name):
+        if name and on_some_ranks(self.facts, call) and not self._is_balanced(call, name) and not self._is_alone(call):
             self.report(call, f"`{name}` waits for all ranks, and only some of them get here")
             return
         led = "" if name else self.facts.collectives.led_to(call)
-        if led and on_some_ranks(self.facts, call) and not self._is_met(call):
+        if led and on_some_ranks(self.facts, call) and not (self._is_met(call) or self._is_alone(call)):
             shown = self.names.method(call)
             self.report(call, f"`{shown}` leads to `{led}`, which waits for all ranks, and only some of them get here")
 
@@ -45,8 +46,14 @@ class CollectiveInRankGuard(Check):
         return any(self.guards.may_be_test(test) for each in waiting for test, _ in self.facts.conditions(each))
 
     def visit_Attribute(self, attribute: cst.Attribute) -> None:
-        if self.facts.collectives.is_log_dir(attribute) and on_some_ranks(self.facts, attribute):
+        waits = self.facts.collectives.is_log_dir(attribute) and on_some_ranks(self.facts, attribute)
+        if waits and not self._is_alone(attribute):
             self.report(attribute, "`trainer.log_dir` is broadcast to all ranks, and only some of them read it here")
+
+    def _is_alone(self, node: cst.CSTNode) -> bool:
+        """Whether one process is all there is where the rehearsals come to a node."""
+        found = self.happened(node, Collective)
+        return bool(found) and all(event.alone or may_be_alone(event.where) for _, _, event in found)
 
     def _is_balanced(self, call: cst.Call, name: str) -> bool:
         """Whether the function has a second call of the kind under a rank test: each rank then joins one of them."""
@@ -77,8 +84,9 @@ class CollectiveInRankGuard(Check):
                 for event in path.of(Collective):
                     if (
                         event.site not in there
+                        and not event.alone
                         and event.where.depends_on("rank")
-                        and event.name.startswith(("dist.", "strategy.", "self."))
+                        and event.name.startswith(("dist.", "strategy.", "self.all_gather"))
                     ):
                         message = f"`{event.name}` waits for all ranks, and only some of them get here"
                         yield Fault.at(event, message)

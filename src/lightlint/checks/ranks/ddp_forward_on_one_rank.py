@@ -1,10 +1,20 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 import libcst as cst
 
-from lightlint.check import Check
+from lightlint.check import Check, Fault
+from lightlint.engine.events import CalledUnknown, Forward
+from lightlint.explore.queries import in_sight
 from lightlint.facts.rank_tests import on_some_ranks, other_ways
 from lightlint.finding import Tier
+from lightlint.values.core import is_constant
+from lightlint.values.training import Module
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry, Path
 
 
 class DdpForwardOnOneRank(Check):
@@ -16,7 +26,7 @@ class DdpForwardOnOneRank(Check):
             return
         trains = self.facts.steps.leads(call, self.loops.is_backward)
         buffered = models.has_buffers
-        if buffered is False and not trains:
+        if (buffered is False or self._exchanges_nothing(call)) and not trains:
             return
         waits = "gradients" if trains else "buffers" if buffered else "any buffers"
         self.report(
@@ -29,3 +39,59 @@ class DdpForwardOnOneRank(Check):
         """Whether a call of the other ranks runs a DDP model, or hands one to code out of sight."""
         models = self.facts.data_parallel
         return self.facts.forwards.leads_to_forward(call) or any(models.is_wrapped(arg.value) for arg in call.args)
+
+    def _exchanges_nothing(self, call: cst.Call) -> bool:
+        """Whether what a call runs forward, as far as rehearsals come there, goes around DDP or has no buffers."""
+        start, end = self.facts.positions.span(call)
+        rehearsed = self.facts.rehearsed
+        run = [
+            event
+            for entry in rehearsed.entries
+            for event in entry.of(Forward)
+            for site in (event.site, *(each.site for each in event.where.calls))
+            if rehearsed.span(site) == (start, end)
+        ]
+        return bool(run) and not any(_wraps(event) and has_buffers(event.module) is not False for event in run)
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Forward passes through DDP that a test of the rank keeps some ranks from."""
+        for pair in entry.pairs():
+            for path, other in (pair, pair[::-1]):
+                if len(_wrapped(path)) <= len(_wrapped(other)) or _unknown(path) != _unknown(other):
+                    continue
+                there = {event.site for event in _wrapped(other)}
+                for event in _wrapped(path):
+                    trains = event.grad and any(graph.used for graph in event.graph)
+                    buffered = has_buffers(event.module)
+                    if (
+                        event.site in there
+                        or not event.where.depends_on("rank")
+                        or not (trains or buffered is not False)
+                    ):
+                        continue
+                    waits = "gradients" if trains else "buffers" if buffered else "any buffers"
+                    message = f"a DDP model runs on some ranks only here, which exchanges {waits} with all"
+                    tier = None if trains or buffered else Tier.WARNING
+                    yield Fault(event.where.behind("rank"), message, tier, (event.site,))
+
+
+def has_buffers(wrapper: Module) -> bool | None:
+    """Whether a module that DDP wraps has buffers that it sends before each forward pass; None for one out of sight."""
+    if is_constant(wrapper.arguments.get("broadcast_buffers"), False):
+        return False
+    below = wrapper.modules()
+    if any(each.buffers or ("BatchNorm" in each.name and not each.opaque) for each in below):
+        return True
+    return False if wrapper.sees_all() and isinstance(wrapper.wraps, Module) and in_sight(below) else None
+
+
+def _wraps(event: Forward) -> bool:
+    return event.module.wrapper == "ddp"
+
+
+def _wrapped(path: Path) -> list[Forward]:
+    return [event for event in path.of(Forward) if _wraps(event)]
+
+
+def _unknown(path: Path) -> int:
+    return len([event for event in path.of(CalledUnknown) if event.where.depends_on("rank")])

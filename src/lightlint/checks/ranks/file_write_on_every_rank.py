@@ -5,6 +5,8 @@ import re
 import libcst as cst
 
 from lightlint.check import Check, Repair
+from lightlint.engine.events import Written
+from lightlint.explore.queries import happens_once, may_be_alone
 from lightlint.facts import tracking
 from lightlint.facts.first_process import first_process_fills
 from lightlint.facts.hooks import ONCE_PER_NODE, Hook
@@ -16,6 +18,7 @@ from lightlint.facts.writes import What, Write
 from lightlint.finding import Applicability, Tier
 from lightlint.fixes.edits import insert_argument
 from lightlint.fixes.rank_zero import on_rank_zero
+from lightlint.values.training import Instance
 
 _ONE_RANK = re.compile(
     r"world_size|num_(?:devices|nodes|gpus|processes)|n_gpus?|fast_dev_run|distributed|is_initialized"
@@ -40,6 +43,8 @@ class FileWriteOnEveryRank(Check):
         if processes.may_differ(write.path) or processes.follows_data(write.path) or self._is_skipped(call, write):
             return
         if first_process_fills(self.facts, call) or guarded_by_others(self.facts, call):
+            return
+        if happens_once(self.happened(call, Written), _is_apart):
             return
         where = f" in `{hook.name}`" if hook is not None else ""
         done = "makes one directory" if write.what is What.DIRECTORY else "writes one file"
@@ -127,6 +132,14 @@ class FileWriteOnEveryRank(Check):
             return None
         applicability = Applicability.SAFE if guarded.is_safe else Applicability.UNSAFE
         return Repair("write on rank zero only", guarded.draft, applicability)
+
+
+def _is_apart(event: Written) -> bool:
+    """Whether a write goes to memory or under a name of the rank's own, or is left out where the file is there."""
+    in_memory = isinstance(event.path, Instance) and event.path.kind == "file"
+    named = event.path is not None and "rank" in event.path.traits
+    left_out = bool(event.where.turns) and event.where.depends_on("there")
+    return in_memory or named or left_out or may_be_alone(event.where)
 
 
 def _plain(condition: tuple[cst.BaseExpression, bool]) -> tuple[cst.BaseExpression, bool]:
