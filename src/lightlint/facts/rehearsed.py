@@ -26,7 +26,7 @@ _TRAINS = re.compile(
 _TRAINING = re.compile(
     r"backward|training_step|fit|DataLoader|(?:cross_entropy|CrossEntropyLoss|nll_loss|NLLLoss|BCE\w*Loss)\w*"
     r"|binary_cross_entropy\w*|barrier|all_reduce|DistributedSampler|compute"
-    r"|(?:torch\.)?distributed|DistributedDataParallel|on_\w+|random_split"
+    r"|(?:torch\.)?distributed|DistributedDataParallel|on_(?:fit|train|val|test|pred)\w+|random_split"
 )  # the same as names, for what texts and comments tell of trains nothing
 _latest: dict[tuple[str, str], Rehearsed] = {}
 _imported: WeakKeyDictionary[Project, Kept] = WeakKeyDictionary()
