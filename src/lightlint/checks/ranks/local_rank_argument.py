@@ -6,6 +6,7 @@ import libcst as cst
 
 from lightlint.check import Check
 
+_SPELLS_IT_OTHERWISE = "2.0"  # before, `torch.distributed.launch` gives the option as it is written
 _FLAGS = {"--local_rank", "--local-rank"}
 # words of launchers that pass the option, and of programs that read the variable or set the attribute
 _ELSEWHERE = re.compile(
@@ -15,7 +16,7 @@ _ELSEWHERE = re.compile(
 
 class LocalRankArgument(Check):
     def visit_Call(self, call: cst.Call) -> None:
-        if self.names.method(call) != "add_argument":
+        if self.names.method(call) != "add_argument" or self.facts.torch.surely_below(_SPELLS_IT_OTHERWISE):
             return
         flags = {self.names.constant(arg.value) for arg in call.args if arg.keyword is None and not arg.star}
         if not flags & _FLAGS or _ELSEWHERE.search(self.facts.source.text) or self._is_set():
