@@ -42,19 +42,29 @@ class Fault:
     message: str
     tier: Tier | None = None
     also: tuple[Site, ...] = ()  # where else the rule may have told the same fault: the calls that led here
+    of_call: bool = False  # it lies in the arguments of a call: told there or nowhere by who reads the text
 
     @classmethod
     def at(cls, event: Event, message: str, *also: Site, tier: Tier | None = None) -> Fault:
         """A fault where an event happened."""
         return cls(event.site, message, tier, (*also, *(call.site for call in event.where.calls)))
 
+    @classmethod
+    def of(cls, event: Event, message: str, *, tier: Tier | None = None) -> Fault:
+        """A fault in what one call, or assignment, says."""
+        return cls(event.site, message, tier, of_call=True)
+
 
 class Check:
     """Base of every check. Subclasses define `visit_<NodeType>` methods and keep no state of their own.
 
+    `asks_passes`: its `rehearse` asks the forward passes of the file's modules, too.
+
     The facts are attributes: `tree`, `names`, `classes`, `hooks`, `values`, `loops`, `guards`, and `facts` for the rest,
     and `code` is what the edit helpers take.
     """
+
+    asks_passes = False
 
     def __init__(self, page: Page, facts: FileFacts, add: Callable[[Finding], None]) -> None:
         self.page = page
@@ -77,6 +87,18 @@ class Check:
         """What is wrong in the rehearsals of one entry of the file; a rule about what happens defines this."""
         return iter(())
 
+    def runs_right(self, node: cst.CSTNode, kind: type[E], is_fault: Callable[[E], bool | None]) -> bool:
+        """Whether something happened at a node in the rehearsals that the rule asks, and never with the rule's fault.
+
+        Args:
+            node: the place.
+            kind: what happened.
+            is_fault: whether an event has the fault, None where it tells nothing.
+        """
+        span = self.facts.positions.span(node)
+        events = [event for _, _, event in self.happened(node, kind) if self.facts.rehearsed.span(event.site) == span]
+        return bool(events) and not any(is_fault(event) is not False for event in events)
+
     def report_fault(self, fault: Fault, start: int, end: int) -> None:
         """Report what a rehearsal shows, at characters `start` to `end`."""
         if self.stands():
@@ -84,7 +106,7 @@ class Check:
 
     def happened(self, node: cst.CSTNode, kind: type[E]) -> list[tuple[Entry, Path, E]]:
         """The events of a kind at a node in all rehearsals of the file: none, too, where no rehearsal comes there."""
-        return self.facts.rehearsed.at(*self.facts.positions.span(node), kind)
+        return self.facts.rehearsed.at(*self.facts.positions.span(node), kind, passes=self.asks_passes)
 
     def stands(self) -> bool:
         """Whether findings of this file stand, asked before one is reported: for questions that take long to answer."""

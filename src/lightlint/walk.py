@@ -16,8 +16,9 @@ from lightlint.finding import Finding
 from lightlint.pages import Page
 
 if TYPE_CHECKING:
-    from lightlint.check import Check
+    from lightlint.check import Check, Fault
     from lightlint.facts.file import FileFacts
+    from lightlint.facts.rehearsed import Rehearsed
 
 Handler = Callable[[cst.CSTNode], None]
 Failed = Callable[[Page, Exception], None]
@@ -80,17 +81,21 @@ def _rehearse(check: Check, facts: FileFacts, rows: list[int]) -> None:
     """Report what the rehearsals show, but for functions in which the rule has found its fault in the text."""
     rehearsed = facts.rehearsed
     told: set[tuple[int, int]] = set()
-    for entry in rehearsed.entries:
+    for entry in [*rehearsed.entries, *(rehearsed.passes if check.asks_passes else [])]:
         for fault in check.rehearse(entry):
             span = rehearsed.span(fault.site)
             if span is None or span in told:
                 continue
-            around = [
-                rehearsed.around(site[1]) for site in (fault.site, *fault.also) if rehearsed.span(site) is not None
-            ]
+            around = [(fault.site[1], fault.site[3])] if fault.of_call else _around(rehearsed, fault)
             if not any(first <= row <= last for row in rows for first, last in around):
                 told.add(span)
                 check.report_fault(fault, *span)
+
+
+def _around(rehearsed: Rehearsed, fault: Fault) -> list[tuple[int, int]]:
+    """The rows of the functions in which a fault and what led to it lie."""
+    sites = (fault.site, *fault.also)
+    return [rehearsed.around(site[1]) for site in sites if rehearsed.span(site) is not None]
 
 
 @cache

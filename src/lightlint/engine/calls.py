@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from lightlint.engine.arguments import Arguments, bind
-from lightlint.engine.events import Backward, CalledUnknown
+from lightlint.engine.events import Backward, Called, CalledUnknown
 from lightlint.engine.frames import Call
 from lightlint.engine.generators import generator_of
 from lightlint.engine.machine import Machine
@@ -40,8 +40,12 @@ def call(machine: Machine, function: Value, given: Arguments, node: ast.AST, sco
         full.keywords = {**function.keywords, **full.keywords}
         return call(machine, function.function, full, node, scope)
     if isinstance(function, Library):
+        if not function.path.startswith("builtins."):
+            machine.emit(Called(machine.where(node), function.path, given))
         return machine.models.call_library(machine, function, given, node)
     if isinstance(function, Method):
+        if isinstance(function.receiver, Instance):
+            machine.emit(Called(machine.where(node), function.name, given, function.receiver))
         return machine.models.call_method(machine, function, given, node)
     if isinstance(function, Class):
         machine.made.add(id(function.node))

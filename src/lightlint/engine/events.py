@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from lightlint.engine.arguments import Arguments
 from lightlint.engine.frames import Call, Condition, Loop, Turn
 from lightlint.values.core import Function, Mapping, Sequence, Site, Value
 from lightlint.values.training import Graph, Instance, Loader, Module, Optimizer, Schedule, Tensor
@@ -12,7 +13,10 @@ from lightlint.values.training import Graph, Instance, Loader, Module, Optimizer
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """Where and when: place, clock, open loops, tests that let it happen, calls, phase, grad mode, inside a DDP forward."""
+    """Where and when: place, clock, open loops, tests that let it happen, calls, phase, grad mode, inside a DDP forward.
+
+    `module`: the one whose forward pass it happens in, the innermost; `training`: in which mode that is then.
+    """
 
     site: Site
     time: int
@@ -22,6 +26,8 @@ class Where:
     phase: str
     grad: bool
     inside_ddp: bool
+    module: Module | None = None
+    training: bool | None = None
 
     def within(self, kind: str) -> bool:
         """Whether a loop of a kind is open."""
@@ -378,6 +384,24 @@ class Halved(Event):
 @dataclass(eq=False)
 class WorkerAsked(Event):
     """`get_worker_info()`."""
+
+
+@dataclass(eq=False)
+class Called(Event):
+    """A call of what a library gives: a function or class by canonical path, or the method `path` of `receiver`."""
+
+    path: str
+    given: Arguments
+    receiver: Instance | None = None
+
+    @property
+    def name(self) -> str:
+        """Its name without the path."""
+        return self.path.rpartition(".")[2]
+
+    def argument(self, name: str, position: int | None = None) -> Value | None:
+        """An argument by name or position, None where none is given in sight."""
+        return self.given.get(-1 if position is None else position, name)
 
 
 @dataclass(eq=False)

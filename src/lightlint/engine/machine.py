@@ -26,7 +26,7 @@ from lightlint.values.core import (
     Unknown,
     Value,
 )
-from lightlint.values.training import Instance, Tensor
+from lightlint.values.training import Instance, Module, Tensor
 
 if TYPE_CHECKING:
     from lightlint.engine.arguments import Arguments
@@ -107,7 +107,7 @@ class Machine:
         self.grad: list[bool] = [True]
         self.phases: list[str] = [""]
         self.inside_ddp = 0
-        self.forwards: list[Instance] = []
+        self.forwards: list[Module] = []
         self.answers: dict[Hashable, bool] = {}
         self.asked: dict[Test, bool] = {}  # tests that nothing known decides, as they came out
         self.modules: dict[str, Namespace] = {}
@@ -156,6 +156,8 @@ class Machine:
             self.phases[-1],
             self.grad[-1],
             self.inside_ddp > 0,
+            self.forwards[-1] if self.forwards else None,
+            self.forwards[-1].training if self.forwards else None,
         )
 
     def emit(self, event: E) -> E:

@@ -214,6 +214,8 @@ def compare(machine: Machine, symbol: str, left: Value, right: Value, node: ast.
             return found_tensor
     if symbol in ("==", "!=") and bool(left.traits & _COUNTED) != bool(right.traits & _COUNTED):
         traits = traits | {"periodic"}  # one turn among others, such as the last
+    if symbol in ("<", "<=", ">", ">=") and not traits & _COUNTED:
+        traits = traits | {"better"}
     key = (symbol, left.key, right.key) if left.key is not None and right.key is not None else None
     return Unknown(key, traits, plain=True)
 

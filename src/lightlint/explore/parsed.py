@@ -156,6 +156,7 @@ _TRAINING = frozenset(
         "save",
         "clip_grad_norm_",
         "load_state_dict",
+        "load",
         "state_dict",
         "set_epoch",
         "compute",

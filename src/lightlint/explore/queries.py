@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
@@ -28,6 +29,26 @@ def in_sight(values: Iterable[Value]) -> bool:
 def _is_managed(value: Value) -> bool:
     """Whether a framework that was given the object may do more with it than the program says."""
     return isinstance(value, Instance) and "#managed" in value.arguments
+
+
+def speaks_of(key: object, pattern: re.Pattern[str]) -> bool:
+    """Whether a name in a value's key, as of `args.training`, matches a pattern."""
+    if isinstance(key, tuple):
+        return any(speaks_of(each, pattern) for each in key)
+    return isinstance(key, str) and pattern.search(key) is not None
+
+
+def holds(key: object, part: object) -> bool:
+    """Whether a value's key has another's in it, as that of `rate > 0` has that of `rate`."""
+    return key == part or (isinstance(key, tuple) and any(holds(each, part) for each in key))
+
+
+_MODE = re.compile("train|eval|infer|mode", re.IGNORECASE)
+
+
+def in_each_mode(where: Where) -> bool:
+    """Whether no test of which nothing is known may ask whether it is training that runs."""
+    return not any(not each.known and speaks_of(each.key, _MODE) for each in where.conditions)
 
 
 def in_batch(where: Where) -> bool:

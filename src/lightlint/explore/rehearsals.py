@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.calls import call
-from lightlint.engine.events import E, Event, FitStarted
+from lightlint.engine.events import Called, E, Event, FitStarted
 from lightlint.engine.imports import module_of
 from lightlint.engine.machine import BudgetSpentError, Machine, Test
 from lightlint.engine.statements import LeaveLoop, NextTurn, Raised, Returned, annotation_of
@@ -16,15 +17,17 @@ from lightlint.explore.parsed import training_functions, trains
 from lightlint.explore.sources import ProjectSources
 from lightlint.frameworks import fabric, lightning  # noqa: F401 - their methods register themselves
 from lightlint.frameworks.fit import fit, hook
-from lightlint.models.annotations import by_name
+from lightlint.models.annotations import by_name, of_library
 from lightlint.models.kinds import kind_of_class
 from lightlint.models.library import LibraryModels
+from lightlint.models.modules import set_mode
 from lightlint.values.core import Bound, Class, Function, Library, Unknown, Value
-from lightlint.values.training import Instance, Module, Optimizer
+from lightlint.values.training import Instance, Module, Optimizer, Tensor
 
 _MOST_PATHS = 8
 _STEPS_PER_PATH = 3_500
 _STEPS_PER_FILE = 6_000  # some 25 microseconds each (Python 3.11, AMD EPYC)
+_STEPS_OF_PASSES = 2_400
 _MOST_FUNCTIONS, _MOST_METHODS = 10, 4
 _CALLBACK_HOOKS = [
     "setup",
@@ -42,6 +45,15 @@ _CALLBACK_HOOKS = [
 ]
 
 Start = Callable[[Machine], None]
+
+
+def library_name(path: str) -> str:
+    """What the rest of lightlint calls a library's name: `lightning.Trainer` for the machine's `pl.Trainer`."""
+    root, dot, rest = path.partition(".")
+    return _ROOMS.get(root, root) + dot + rest
+
+
+_ROOMS = {"pl": "lightning", "fabric": "lightning.fabric"}
 
 
 @dataclass(eq=False)
@@ -78,6 +90,15 @@ class Entry:
         for path in self.paths:
             yield from path.of(kind)
 
+    @cached_property
+    def calls(self) -> dict[str, list[Called]]:
+        """The calls of libraries by canonical name, as in `lightning.Trainer`; of methods by `.fit`."""
+        found: dict[str, list[Called]] = {}
+        for event in self.of(Called):
+            name = library_name(event.path) if event.receiver is None else f".{event.path}"
+            found.setdefault(name, []).append(event)
+        return found
+
 
 class Rehearsals:
     """All rehearsals of a file.
@@ -85,9 +106,10 @@ class Rehearsals:
     Args:
         sources: its project.
         file: the file.
+        training: whether it holds words of training; of another only the forward passes can be rehearsed.
     """
 
-    def __init__(self, sources: ProjectSources, file: str) -> None:
+    def __init__(self, sources: ProjectSources, file: str, *, training: bool = True) -> None:
         self.file = file
         self._sources = sources
         self._steps = 0
@@ -98,14 +120,46 @@ class Rehearsals:
         self.failures: list[str] = []
         self._first: Machine | None = None  # of the default path of the file as the main program
         tree = sources.tree(file)
-        if tree is not None:
+        if tree is not None and training:
             self._explore(tree)
 
-    def _explore(self, tree: ast.Module) -> None:
-        def main(machine: Machine) -> None:
-            module_of(machine, self.file, "__main__", main=True)
+    @cached_property
+    def passes(self) -> list[Entry]:
+        """Each module of the file, made with assumed arguments and called in training, then in evaluation mode."""
+        tree, before, self.entries = self._sources.tree(self.file), self.entries, []
+        self._steps = _STEPS_PER_FILE - _STEPS_OF_PASSES
+        if self._first is None:
+            self._rehearse("main", self._main, whole=True)
+            self.entries.clear()
+        for node in tree.body if tree is not None else []:
+            if isinstance(node, ast.ClassDef) and self._is_module(node):
+                self._rehearse(node.name, self._pass_start(node.name))
+        found, self.entries = self.entries, before
+        return found
 
-        self._rehearse("main", main, whole=True)
+    def _is_module(self, node: ast.ClassDef) -> bool:
+        cls = self._first.modules[self.file].scope.names.get(node.name) if self._first is not None else None
+        return isinstance(cls, Class) and kind_of_class(cls) == "module" and isinstance(cls.find("forward"), Function)
+
+    def _pass_start(self, name: str) -> Start:
+        def start(machine: Machine) -> None:
+            cls = self._named(machine, name)
+            forward = cls.find("forward") if isinstance(cls, Class) else None
+            if isinstance(cls, Class) and isinstance(forward, Function):
+                module = make_with_assumed(machine, cls)
+                for training in (True, False):
+                    assert isinstance(module, Module)
+                    set_mode(machine, module, training, cls.node)
+                    given = assumed_arguments(machine, forward, skip=1)
+                    call(machine, module, given, cls.node)
+
+        return start
+
+    def _main(self, machine: Machine) -> None:
+        module_of(machine, self.file, "__main__", main=True)
+
+    def _explore(self, tree: ast.Module) -> None:
+        self._rehearse("main", self._main, whole=True)
         classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
         for node in classes:
             self._rehearse_class(node)
@@ -265,7 +319,19 @@ def call_with_assumed(machine: Machine, function: Function, receiver: Instance |
     call(machine, Bound(receiver, function) if bound and receiver is not None else function, given, function.node)
 
 
-def assumed_arguments(machine: Machine, function: Function, skip: int) -> Arguments:
+def of_batch(machine: Machine, node: ast.AST) -> Value:
+    """Something that may have come out of a loader, as what a forward pass is given."""
+    made = of_library(machine, "torch.Tensor", node)
+    assert isinstance(made, Tensor)
+    made.device = None
+    return made
+
+
+def assumed_arguments(
+    machine: Machine,
+    function: Function,
+    skip: int,
+) -> Arguments:
     """Arguments for the parameters that have no default: by annotation, else by name; an optimizer gets the one module's parameters."""
     node = function.node
     positional = [*node.args.posonlyargs, *node.args.args]
@@ -281,6 +347,8 @@ def assumed_arguments(machine: Machine, function: Function, skip: int) -> Argume
             value = machine.models.annotated(machine, value, annotation, each.arg, each)
         if isinstance(value, Unknown) and not value.plain:
             value = by_name(machine, each.arg, each)
+        if isinstance(value, Unknown) and not value.plain and function.name == "forward":
+            value = of_batch(machine, each)
         values[each.arg] = value
     modules = [value for value in values.values() if isinstance(value, Module) and value.own]
     for value in values.values():

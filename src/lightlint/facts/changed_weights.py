@@ -13,9 +13,7 @@ if TYPE_CHECKING:
     from lightlint.facts.file import FileFacts
     from lightlint.facts.flow import Flow
 
-_TRAINING = re.compile(
-    r"train|fit(?!ness)|backward|learn(?!er)|optimi[sz]e|finetune|run_epoch|one_epoch", re.IGNORECASE
-)
+TRAINING = re.compile(r"train|fit(?!ness)|backward|learn(?!er)|optimi[sz]e|finetune|run_epoch|one_epoch", re.IGNORECASE)
 _BETTER = (cst.LessThan, cst.GreaterThan, cst.LessThanEqual, cst.GreaterThanEqual)
 _OF_MODULES = {"parameters", "state_dict", "eval"}
 _MOVING = {"to", "cuda"}
@@ -41,7 +39,7 @@ class ChangedWeights:
             return known or bool(re.search("opt", self._names.key(receiver), re.IGNORECASE))
         if self._facts.loops.is_backward(call) or self._facts.steps.leads(call, self._facts.loops.is_backward):
             return True
-        if not _TRAINING.search(method) or self._names.key(receiver) == model:
+        if not TRAINING.search(method) or self._names.key(receiver) == model:
             return False
         own = receiver is not None and self._facts.classes.is_self(receiver) and model.startswith("self")
         return own or any(self._names.key(arg.value) == model for arg in call.args)

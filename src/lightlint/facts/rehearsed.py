@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
@@ -15,18 +16,19 @@ from lightlint.syntax import syntax_of
 if TYPE_CHECKING:
     from lightlint.engine.events import E
     from lightlint.explore.parsed import Kept
-    from lightlint.explore.rehearsals import Entry
+    from lightlint.explore.rehearsals import Entry, Rehearsals
     from lightlint.explore.rehearsals import Path as Rehearsal
     from lightlint.values.core import Site
 
 _TRAINS = re.compile(
     r"backward\(|def training_step|\.fit\(|DataLoader\(|cross_entropy|CrossEntropyLoss|nll_loss|NLLLoss|BCE\w*Loss"
     r"|binary_cross_entropy|barrier\(|all_reduce\(|\.compute\(\)|[Dd]istributed|def on_|random_split"
+    r"|load_state_dict\(|torch\.load\("
 )  # what a file must hold for a rehearsal to show anything
 _TRAINING = re.compile(
     r"backward|training_step|fit|DataLoader|(?:cross_entropy|CrossEntropyLoss|nll_loss|NLLLoss|BCE\w*Loss)\w*"
     r"|binary_cross_entropy\w*|barrier|all_reduce|DistributedSampler|compute"
-    r"|(?:torch\.)?distributed|DistributedDataParallel|on_(?:fit|train|val|test|pred)\w+|random_split"
+    r"|(?:torch\.)?distributed|DistributedDataParallel|on_(?:fit|train|val|test|pred)\w+|random_split|load_state_dict|load"
 )  # the same as names, for what texts and comments tell of trains nothing
 _latest: dict[tuple[str, str], Rehearsed] = {}
 _imported: WeakKeyDictionary[Project, Kept] = WeakKeyDictionary()
@@ -45,11 +47,23 @@ class Rehearsed:
         self._source, self._file, self.project = source, str(path), project
         self._tree = _tree(source.text) or ast.Module([], [])
         self.asked: frozenset[Question] = frozenset()  # of the project, which what is found hangs on
-        self.entries: list[Entry] = []
-        if _TRAINS.search(source.text) and _trains(self._tree):
-            self.entries = self._rehearse()
+        self.entries: list[Entry] = self._rehearsals.entries if self._trains else []
 
-    def _rehearse(self) -> list[Entry]:
+    @cached_property
+    def _trains(self) -> bool:
+        return _TRAINS.search(self._source.text) is not None and _trains(self._tree)
+
+    @property
+    def passes(self) -> list[Entry]:
+        """The forward passes of the file's modules, in training and in evaluation mode."""
+        before, self.project.asked = self.project.asked, set()
+        found = self._rehearsals.passes
+        self.asked |= self.project.asked
+        self.project.asked = before | self.asked
+        return found
+
+    @cached_property
+    def _rehearsals(self) -> Rehearsals:
         from lightlint.explore.parsed import Kept, Parsed
         from lightlint.explore.rehearsals import Rehearsals
         from lightlint.explore.sources import ProjectSources
@@ -64,7 +78,7 @@ class Rehearsed:
             return kept.of(file, text, _tree)
 
         sources = ProjectSources(project.find_module, read, {self._file: Parsed(self._tree)})
-        return Rehearsals(sources, self._file).entries
+        return Rehearsals(sources, self._file, training=self._trains)
 
     def span(self, site: Site) -> tuple[int, int] | None:
         """The characters at a place, None for one in another file."""
@@ -73,10 +87,10 @@ class Rehearsed:
             return None
         return self._offset(row, column), self._offset(end_row, end_column)
 
-    def at(self, start: int, end: int, kind: type[E]) -> list[tuple[Entry, Rehearsal, E]]:
+    def at(self, start: int, end: int, kind: type[E], *, passes: bool = False) -> list[tuple[Entry, Rehearsal, E]]:
         """The events of a kind at characters `start` to `end`, each with the entry and the path on which it happened."""
         found: list[tuple[Entry, Rehearsal, E]] = []
-        for entry in self.entries:
+        for entry in [*self.entries, *(self.passes if passes else [])]:
             for path in entry.paths:
                 for event in path.of(kind):
                     span = self.span(event.site)

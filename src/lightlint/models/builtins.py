@@ -141,6 +141,9 @@ def _dict(machine: Machine, given: Arguments, node: ast.AST) -> Value:
                 found.items[key_of(row.items[0], ("?", number))] = row.items[1]
             else:
                 found.more = True
+    if isinstance(value, Mapping) and value.source is not None:
+        found.made, found.depth = value.made, value.depth  # a state's tensors are those of its module still
+        return found
     machine.clock += 1
     found.made, found.depth = machine.clock, len(machine.loops)
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Hashable
 from typing import cast
 
 from lightlint.engine.arguments import Arguments
@@ -246,6 +247,10 @@ def attribute(machine: Machine, module: Module, name: str, node: ast.AST) -> Val
         return module.buffers[name]
     if name == "device":
         return tensors.device_value(module.device)
+    if name == "_modules":
+        held = Mapping(more=True)
+        held.items = cast("dict[Hashable, Value]", module.attributes)  # what is put into it is registered
+        return held
     if name in (
         "out_features",
         "in_features",
@@ -258,6 +263,8 @@ def attribute(machine: Machine, module: Module, name: str, node: ast.AST) -> Val
         return Unknown(("dimension", module.number, name), plain=True)
     if name == "config":
         return Unknown(("config", module.number), hint="config")
+    if name == "p" and "Dropout" in module.name and not module.open_arguments:
+        return module.arguments.get("p") or module.arguments.get("#0") or Constant(0.5)
     return None
 
 

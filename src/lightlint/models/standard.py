@@ -13,6 +13,7 @@ from lightlint.engine.generators import Frame
 from lightlint.engine.machine import Machine
 from lightlint.models import iterables, objects, parallel, tensors
 from lightlint.models.builtins import writes
+from lightlint.models.containers import mapping_method
 from lightlint.models.registry import function, methods
 from lightlint.values.core import (
     NONE,
@@ -57,6 +58,8 @@ def _copy(machine: Machine, given: Arguments, node: ast.AST) -> Value:
     shallow = isinstance(node, ast.Call) and getattr(node.func, "attr", getattr(node.func, "id", "")) == "copy"
     if value is None:
         return Unknown()
+    if shallow and isinstance(value, Mapping):
+        return mapping_method(machine, value, "copy", Arguments(), node)
     return value if shallow and not isinstance(value, (Sequence, Mapping)) else copied(machine, value, node, {})
 
 
@@ -225,7 +228,7 @@ def _defaultdict(_: Machine, __: Arguments, ___: ast.AST) -> Value:
 def _ordered(machine: Machine, given: Arguments, node: ast.AST) -> Value:
     first = given.get(0, "")
     if isinstance(first, Mapping):
-        return Mapping(first.items, more=first.more)
+        return mapping_method(machine, first, "copy", Arguments(), node)
     found = Mapping(dict(given.keywords.items()))
     if first is not None:
         rows, known = listed(machine, first, node)

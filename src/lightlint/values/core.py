@@ -16,7 +16,7 @@ class Value:
     """Something a name can hold.
 
     `traits` say where a number comes from: `rank`, `index` (a loop's variable), `count` (a counter), `periodic` (a test on
-    one), `batch-size`, `batches`, `samples`, `batch-mean`, `batch-sum`. `escaped`: code out of sight has had it in its
+    one), `batch-size`, `batches`, `samples`, `batch-mean`, `batch-sum`, `better` (a test that one number is above another). `escaped`: code out of sight has had it in its
     hands, so nothing that needs to know all that happens to it may be said.
     """
 

@@ -6,18 +6,19 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from lightlint.check import Check, Fault, Repair
-from lightlint.engine.events import StateLoaded, StateTaken, Stepped
+from lightlint.engine.events import CalledUnknown, Event, StateLoaded, StateTaken, Stepped
 from lightlint.facts.aliases import is_live_holder, live_parameters, live_state
 from lightlint.facts.bindings import unpacked
-from lightlint.facts.changed_weights import ChangedWeights
+from lightlint.facts.changed_weights import TRAINING, ChangedWeights
 from lightlint.facts.last_weights import are_kept_each_round, is_last_item
 from lightlint.facts.restores import restores
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import add_import, join, wrap
 from lightlint.values.core import Mapping
+from lightlint.values.training import Module
 
 if TYPE_CHECKING:
-    from lightlint.explore.rehearsals import Entry
+    from lightlint.explore.rehearsals import Entry, Path
 
 
 class BestStateAliased(Check):
@@ -51,6 +52,8 @@ class BestStateAliased(Check):
         if self._weights.moves_first_later(assign, self.names.key(holder)) or are_kept_each_round(
             self.facts, assign, key
         ):
+            return
+        if self._is_fresh(live):
             return
         self.report(
             source,
@@ -121,7 +124,12 @@ class BestStateAliased(Check):
             call
             for call in self.tree.all(cst.Call)
             if self.names.method(call) == "load_state_dict" and not self._follows(call, assign)
-            if any(each.attr.value == attribute for arg in call.args for each in self.tree.within(arg, cst.Attribute))
+            if any(
+                each.attr.value == attribute
+                and (not self.classes.is_self(each.value) or self.tree.enclosing_class(call) is node)
+                for arg in call.args
+                for each in self.tree.within(arg, cst.Attribute)
+            )
         ]
         written = [
             each.model
@@ -157,16 +165,59 @@ class BestStateAliased(Check):
 
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """A module's state, taken without a copy, that is loaded back after steps have changed it."""
+        message = "this is no copy: its tensors are the weights of the model, which training goes on to change"
         for path in entry.paths:
-            taken = {id(event.state): event for event in path.of(StateTaken)}
-            steps = path.of(Stepped)
-            for event in path.of(StateLoaded):
-                state = event.state
-                source = taken.get(id(state)) if isinstance(state, Mapping) else None
-                if source is None or source.object is not event.object or event.object.escaped or state.escaped:
-                    continue
-                if any(source.time < step.time < event.time for step in steps):
-                    message = (
-                        "this is no copy: its tensors are the weights of the model, which training goes on to change"
-                    )
-                    yield Fault.at(source, message)
+            yield from (Fault.at(taken, message) for taken in path.of(StateTaken) if _is_stale(path, taken))
+
+    def _is_fresh(self, live: cst.Call) -> bool:
+        """Whether the rehearsals took a state that nothing changed before it was loaded, or at all."""
+        span, rehearsed = self.facts.positions.span(live), self.facts.rehearsed
+        found = [
+            (path, taken)
+            for entry in rehearsed.entries
+            for path in entry.paths
+            for taken in path.of(StateTaken)
+            if rehearsed.span(taken.site) == span
+        ]
+        loaded = [each for each in found if any(_loads(*each))]
+        return bool(found) and not any(_changes(*each) if not loaded else _is_stale(*each) for each in found)
+
+
+def _loads(path: Path, taken: StateTaken) -> Iterator[StateLoaded]:
+    """Where a state, or a shallow copy of it, is loaded back into its module."""
+    for event in path.of(StateLoaded):
+        state = event.state
+        same = isinstance(state, Mapping) and state.source is event.object is taken.object
+        if same and isinstance(state, Mapping) and state.made == taken.time and not state.escaped:
+            yield event
+
+
+def _changes(path: Path, taken: StateTaken) -> list[Event]:
+    """What changes the weights of a state's module later: steps, and training out of sight."""
+    module = taken.object
+    weights = set(module.parameters()) if isinstance(module, Module) else set()
+    steps: list[Event] = [event for event in path.of(Stepped) if weights & set(event.parameters)]
+    steps += [event for event in path.of(CalledUnknown) if module in event.values and _trains(event)]
+    return [event for event in steps if event.time > taken.time]
+
+
+def _trains(event: CalledUnknown) -> bool:
+    return TRAINING.search(getattr(event.callee, "hint", "") or getattr(event.callee, "path", "")) is not None
+
+
+def _is_stale(path: Path, taken: StateTaken) -> bool:
+    """Whether a state, or the last one taken at its place, is loaded after its module has changed.
+
+    One that is taken where something got better stays while the turns behind it go on to train.
+    """
+    later = _changes(path, taken)
+    if any(event.time < load.time for load in _loads(path, taken) for event in later):
+        return True
+    if not any("better" in each.traits and not each.known for each in taken.where.conditions):
+        return False
+    loops = {turn.loop for turn in taken.where.turns}
+    again = [event for event in later if loops & {turn.loop for turn in event.where.turns}]
+    others = [each for each in path.of(StateTaken) if each.site == taken.site and each.object is taken.object]
+    loads = [load for other in others for load in _loads(path, other)]
+    behind = [load for load in loads if not loops & {turn.loop for turn in load.where.turns}]
+    return any(event.time < load.time for load in behind for event in again)

@@ -1,14 +1,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from lightlint.check import Check, Repair
+from lightlint.check import Check, Fault, Repair
+from lightlint.engine.events import Called
+from lightlint.explore.queries import holds, in_each_mode
 from lightlint.facts.classes import NN_MODULE
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import insert_argument
+from lightlint.values.core import is_constant
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
 
 _DROPOUTS = {
     f"torch.nn.functional.{name}"
@@ -18,19 +25,22 @@ _MEANT = re.compile(r"(?:^|_)mc(?:$|_|[A-Z])|^MC|monte|bayes|prenet|uncertain|st
 
 
 class FunctionalDropoutAlwaysOn(Check):
+    asks_passes = True
+
     def visit_Call(self, call: cst.Call) -> None:
         name = self.names.call(call)
         if name not in _DROPOUTS or self.names.has_star(call) or self.names.argument(call, "training", 2) is not None:
             return
         method, probability = self.tree.function(call), self.names.argument(call, "p", 1)
-        if method is None or self._is_asked_for(method, probability):
+        around = [each for each in self.tree.ancestors(call) if isinstance(each, cst.FunctionDef)]
+        if method is None or any(self._is_asked_for(each, probability) for each in around):
             return
         if probability is not None and self.names.constant(probability.value) in (0, 0.0):
             return
         given = [probability] if probability is not None else []
         if not (self._runs_in_module(call) if self.tree.enclosing_class(call) else self._helps_forward(method)):
             return
-        if self._is_meant(call) or self._depends_on_mode(call, given):
+        if self._is_meant(call) or self._depends_on_mode(call, given) or self.runs_right(call, Called, _drops):
             return
         self.report(
             call,
@@ -72,7 +82,7 @@ class FunctionalDropoutAlwaysOn(Check):
         return own or any(_MEANT.search(each) for each in around)
 
     def _is_asked_for(self, method: cst.FunctionDef, probability: cst.Arg | None) -> bool:
-        """Whether each call of the method says whether values are dropped: by a parameter that is 0 unless given."""
+        """Whether each call of a method says whether values are dropped: by a parameter that is 0 unless given."""
         if probability is None or not isinstance(probability.value, cst.Name):
             return False
         parameters = (*method.params.params, *method.params.kwonly_params)
@@ -104,3 +114,27 @@ class FunctionalDropoutAlwaysOn(Check):
         first = method.params.params[0].name.value
         draft = insert_argument(self.code, call, f"training={first}.training")
         return Repair(f"follow `{first}.training`", draft, Applicability.UNSAFE)
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Functions that drop values, without a word of the mode, while the module around them is in evaluation mode."""
+        for name in _DROPOUTS & entry.calls.keys():
+            for event in entry.calls[name]:
+                if _drops(event):
+                    message = f"`{event.name}()` without `training=` drops values in `eval()` too"
+                    yield Fault.of(event, message)
+
+
+def _drops(call: Called) -> bool | None:
+    where, rate = call.where, call.argument("p", 1)
+    if where.module is None:
+        return None
+    if where.training:
+        return False
+    if call.argument("training", 2) is not None or not call.given.exact or is_constant(rate, 0, 0.0):
+        return False
+    names = [where.module.name, *(each.function.name for each in where.calls)]
+    if any(_MEANT.search(each) for each in names) or "training" in where.module.attributes:
+        return False
+    tested = rate is not None and any(holds(each.key, rate.key) for each in where.conditions)
+    known = rate is None or rate.key is not None
+    return None if tested or not known or not in_each_mode(where) else True

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from lightlint.check import Check, Fault, Repair
-from lightlint.engine.events import AttributeSet, Backward, OptimizerMade
+from lightlint.engine.events import AttributeSet, Backward, Forward, OptimizerMade
 from lightlint.facts.bindings import Binding, Kind
 from lightlint.facts.classes import NN_MODULE
 from lightlint.facts.displays import Display, added_to, holds_displays, items, keeps_chosen, meant_by, moves_items
 from lightlint.finding import Applicability
 from lightlint.fixes.containers import as_container, container_for
-from lightlint.values.core import Mapping, Sequence
-from lightlint.values.training import Module
+from lightlint.values.core import Mapping, Sequence, Value
+from lightlint.values.training import Module, Tensor, tensors_in
 
 if TYPE_CHECKING:
-    from lightlint.explore.rehearsals import Entry
+    from lightlint.explore.rehearsals import Entry, Path
 
 _PARAMETRIC = re.compile(
     r"torch\.nn\.(?:Lazy)?(?:Linear|Bilinear|Conv\w+|Embedding\w*|LSTM|GRU|RNN|\w+Cell|\w+Norm\w*|Transformer\w*|Multihead\w+"
@@ -31,6 +31,8 @@ _OVERRIDES = {"parameters", "named_parameters", "state_dict", "_apply", "to", "m
 
 
 class ModuleListNotRegistered(Check):
+    asks_passes = True
+
     def visit_Assign(self, assign: cst.Assign) -> None:
         target = assign.targets[0].target
         if isinstance(target, cst.Attribute) and len(assign.targets) == 1:
@@ -40,6 +42,8 @@ class ModuleListNotRegistered(Check):
         node, name = self.classes.self_class(target.value), target.attr.value
         held = (self._display(value) or self._made_by(value)) if node is not None else None
         if held is None or node is None or not self.classes.is_a(node, NN_MODULE):
+            return
+        if self.runs_right(target, AttributeSet, _hides):
             return
         family = [node, *self.hooks.subclasses.get(node, ())]
         if any(self._is_registered(each, name, value) for each in family):
@@ -184,24 +188,46 @@ class ModuleListNotRegistered(Check):
         return Repair(f"make it an `{container}`", draft, Applicability.UNSAFE) if draft is not None else None
 
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
-        """Modules in plain containers whose parameters get gradients and are in no optimizer that has the rest."""
+        """Modules in plain containers that a forward pass uses, or that get gradients and are in no optimizer of the rest."""
         for path in entry.paths:
-            made = path.of(OptimizerMade)
-            if not made or any(event.optimizer.more or event.optimizer.escaped for event in made):
-                continue
-            held = {each for event in made for each in event.optimizer.parameters}
-            reached = {each for event in path.of(Backward) for each in event.parameters}
+            trained, given = _trained(path) | _used(path), _given(path)
             for event in path.of(AttributeSet):
-                module, value = event.object, event.value
-                if not isinstance(module, Module) or not isinstance(value, (Sequence, Mapping)) or module.escaped:
-                    continue
-                inside = [*value.items.values()] if isinstance(value, Mapping) else value.items
-                if not inside or not all(isinstance(each, Module) for each in inside):
-                    continue
-                trained = [
-                    p for each in inside if isinstance(each, Module) for p in each.parameters() if p.requires_grad
-                ]
-                if trained and all(p in reached and p not in held for p in trained) and held & set(module.parameters()):
-                    kind = "dict" if isinstance(value, Mapping) else "list"
+                hidden = {p for each in _modules_in(event.value) for p in each.parameters() if p.requires_grad}
+                if _hides(event) and not event.object.escaped and trained & hidden and not given & hidden:
+                    kind = "dict" if isinstance(event.value, Mapping) else "list"
                     message = f"`self.{event.name}` is a plain {kind}: the modules in it are not trained, not moved and not saved"
-                    yield Fault.at(event, message)
+                    yield Fault.of(event, message)
+
+
+def _modules_in(value: Value) -> list[Module]:
+    """The modules of a container that holds nothing else."""
+    held = [*value.items.values()] if isinstance(value, Mapping) else value.items if isinstance(value, Sequence) else []
+    modules = [each for each in held if isinstance(each, Module)]
+    return modules if len(modules) == len(held) else []
+
+
+def _hides(event: AttributeSet) -> bool | None:
+    """Whether a module keeps modules with parameters where it does not see them, None where it keeps none."""
+    held = [each for each in _modules_in(event.value) if each.parameters()]
+    if not isinstance(event.object, Module) or not held:
+        return None
+    return not set(event.object.modules()) & set(held)
+
+
+def _given(path: Path) -> set[Tensor]:
+    """The parameters that optimizers have."""
+    return {each for event in path.of(OptimizerMade) for each in event.optimizer.parameters}
+
+
+def _trained(path: Path) -> set[Tensor]:
+    """Parameters that get gradients and are in no optimizer, where all optimizers are in sight."""
+    made = path.of(OptimizerMade)
+    if not made or any(event.optimizer.more or event.optimizer.escaped for event in made):
+        return set()
+    return {each for event in path.of(Backward) for each in event.parameters} - _given(path)
+
+
+def _used(path: Path) -> set[Tensor]:
+    """Parameters that the forward passes of modules need, which nothing in sight trains."""
+    results = [event.result for event in path.of(Forward) if event.training] if not path.of(OptimizerMade) else []
+    return {p for result in results for tensor in tensors_in(result) for p in tensor.parameters if not p.escaped}

@@ -1,10 +1,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from lightlint.check import Check, Repair
+from lightlint.check import Check, Fault, Repair
+from lightlint.engine.events import Called
+from lightlint.explore.queries import holds, in_each_mode
 from lightlint.facts.bindings import Kind
 from lightlint.facts.classes import NN_MODULE
 from lightlint.facts.keywords import keywords
@@ -12,12 +16,18 @@ from lightlint.facts.names import UNKNOWN
 from lightlint.facts.sources import sources as reached
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import replace
+from lightlint.values.core import Constant, number_of
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
 
 _ATTENTION = "torch.nn.functional.scaled_dot_product_attention"
 _MODE = re.compile("train|eval|infer", re.IGNORECASE)
 
 
 class SdpaDropoutInEval(Check):
+    asks_passes = True
+
     def visit_Call(self, call: cst.Call) -> None:
         if self.names.call(call) != _ATTENTION:
             return
@@ -26,6 +36,8 @@ class SdpaDropoutInEval(Check):
         given = at or next(hidden, None)
         node = self.tree.enclosing_class(call)
         if given is None or node is None or not self.classes.is_a(node, NN_MODULE):
+            return
+        if self.runs_right(call, Called, _drops):
             return
         if not self._stays(given.value, node) or self._in_training_only(call) or self._is_zero(call, given.value, node):
             return
@@ -96,3 +108,23 @@ class SdpaDropoutInEval(Check):
     def _self_is_visible(self, call: cst.Call) -> bool:
         method = self.tree.function(call)
         return method is not None and bool(method.params.params) and method.params.params[0].name.value == "self"
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Attention that drops values while its module is in evaluation mode."""
+        for event in entry.calls.get(_ATTENTION, ()):
+            if _drops(event):
+                yield Fault.at(event, "this dropout is applied in `eval()` too")
+
+
+def _drops(call: Called) -> bool | None:
+    rate = call.argument("dropout_p", 4)
+    if rate is None or call.where.module is None:
+        return None
+    if call.where.training:
+        return False
+    if isinstance(rate, Constant):
+        return number_of(rate) != 0
+    tested = any(holds(each.key, rate.key) for each in call.where.conditions)
+    if tested:
+        return False
+    return None if rate.key is None or not in_each_mode(call.where) else True
