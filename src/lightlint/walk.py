@@ -39,11 +39,10 @@ def walk(
     handlers: dict[type, list[tuple[Page, Handler]]] = defaultdict(list)
     rehearsing: list[tuple[Page, Check]] = []
     out: set[str] = set()
-    rows: dict[str, list[int]] = defaultdict(list)
+    found: dict[str, list[Finding]] = defaultdict(list)
 
     def noted(finding: Finding) -> None:
-        rows[finding.name].append(facts.source.row_of(finding.start))
-        add(finding)
+        found[finding.name].append(finding)
 
     for page in pages:
         try:
@@ -71,10 +70,21 @@ def walk(
         if page.name not in out:
             try:
                 with stage(clock, "rehearsal"):
-                    _rehearse(check, facts, rows[page.name])
+                    found[page.name] = _standing(check, facts, found[page.name])
+                    _rehearse(check, facts, [facts.source.row_of(each.start) for each in found[page.name]])
             except Exception as error:
                 out.add(page.name)
                 failed(page, error)
+    for findings in found.values():
+        for finding in findings:
+            add(finding)
+
+
+def _standing(check: Check, facts: FileFacts, findings: list[Finding]) -> list[Finding]:
+    """The findings that no rehearsal clears."""
+    sites = [site for entry in facts.rehearsed.entries for site in check.clears(entry)] if findings else []
+    spans = [span for site in sites if (span := facts.rehearsed.span(site)) is not None]
+    return [each for each in findings if not any(start < each.end and each.start < end for start, end in spans)]
 
 
 def _rehearse(check: Check, facts: FileFacts, rows: list[int]) -> None:

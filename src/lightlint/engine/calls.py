@@ -96,14 +96,17 @@ def call_function(machine: Machine, function: Function, given: Arguments, node: 
     if not isinstance(definition, ast.Lambda) and machine.sources.is_generator(function.file, definition):
         return generator_of(machine, function, scope, node)
     state = _enter(machine, function, node)
+    machine.returned_at = None
     try:
         if isinstance(definition, ast.Lambda):
             return evaluate(machine, definition.body, scope)
         run(machine, definition.body, scope)
     except Returned as returned:
+        machine.returned_at = returned.site
         return returned.value
     finally:
         _leave(machine, function, state)
+    machine.returned_at = None
     return NONE
 
 

@@ -29,6 +29,11 @@ class Where:
     module: Module | None = None
     training: bool | None = None
 
+    @property
+    def places(self) -> tuple[Site, ...]:
+        """The place, and those of the calls that led there."""
+        return (self.site, *(call.site for call in self.calls))
+
     def within(self, kind: str) -> bool:
         """Whether a loop of a kind is open."""
         return any(turn.loop.kind == kind for turn in self.turns)
@@ -75,6 +80,8 @@ class Backward(Event):
     loss: Tensor | None
     via: str
     twice: bool = False  # through a graph that an earlier pass has freed
+    kept: bool = False  # the graph may be gone over again
+    graph: frozenset[Graph] = frozenset()
 
 
 @dataclass(eq=False)
@@ -82,6 +89,7 @@ class Differentiated(Event):
     """`torch.autograd.grad`: gradients were given back, none added."""
 
     parameters: list[Tensor]
+    graph: frozenset[Graph]
 
 
 @dataclass(eq=False)
@@ -334,10 +342,12 @@ class Configured(Event):
 
 @dataclass(eq=False)
 class StepReturned(Event):
-    """`training_step` gave something back."""
+    """`training_step` gave something back, at its `return` where one is `written`."""
 
     module: Module
     result: Value
+    automatic: bool
+    written: bool
 
 
 @dataclass(eq=False)

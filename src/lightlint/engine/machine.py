@@ -120,6 +120,9 @@ class Machine:
         self.distributed = False
         self.group_ended = False  # whether a process group has been destroyed, and none started since
         self.default_device: str | None = "cpu"
+        self.returned_at: Site | None = (
+            None  # the value of the last `return`, None where the last function ended without
+        )
         self._serials: Counter[Site | None] = Counter()
 
     def tick(self) -> None:

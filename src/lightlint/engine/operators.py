@@ -24,6 +24,7 @@ from lightlint.values.core import (
     Traits,
     Unknown,
     Value,
+    is_constant,
     traits_of,
 )
 from lightlint.values.training import Instance, Tensor
@@ -112,6 +113,8 @@ def binary(machine: Machine, symbol: str, left: Value, right: Value, node: ast.A
         worked_out = _worked_out(symbol, left, right)
         if worked_out is not None:
             return worked_out
+    if symbol == "%" and isinstance(left, Unknown) and is_constant(right, 1):
+        return Constant(0)
     if symbol == "+" and isinstance(left, Sequence) and isinstance(right, Sequence):
         return Sequence([*left.items, *right.items], left.kind, more=left.more or right.more)
     if symbol == "*" and isinstance(left, Sequence) and left.kind != "slice":

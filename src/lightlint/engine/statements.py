@@ -23,6 +23,7 @@ from lightlint.values.core import (
     Mapping,
     Scope,
     Sequence,
+    Site,
     Unknown,
     Value,
     is_constant,
@@ -43,8 +44,8 @@ class NextTurn(Exception):  # noqa: N818
 class Returned(Exception):  # noqa: N818
     """`return`."""
 
-    def __init__(self, value: Value) -> None:
-        self.value = value
+    def __init__(self, value: Value, site: Site) -> None:
+        self.value, self.site = value, site
 
 
 class Raised(Exception):  # noqa: N818
@@ -94,11 +95,18 @@ def _yield(machine: Machine, node: ast.Yield | ast.YieldFrom, scope: Scope) -> S
         yield value
         return
     iteration = machine.models.iterate(machine, value, node)
-    for turn in range(iteration.turns):
-        item = iteration.pull(turn)
-        if item is None:
-            break
-        yield item
+    loop = Loop(node, machine.site(node), iteration.kind, iteration.bound, iteration.over, iteration.known)
+    machine.loops.append(loop)
+    try:
+        for turn in range(iteration.turns):
+            item = iteration.pull(turn)
+            if item is None:
+                break
+            loop.turn += 1
+            yield item
+    finally:
+        if loop in machine.loops:  # not in a frame that is let go of while it is suspended
+            machine.loops.remove(loop)
 
 
 def _expression(machine: Machine, node: ast.Expr, scope: Scope) -> None:
@@ -166,6 +174,8 @@ def _counted(
         traits = traits - {"batch-size"} | {"samples"}
     if symbol in ("+", "-") and number_of(change) is not None and all(not loop.known for loop in machine.loops[-1:]):
         traits = traits | {"count"}
+        if isinstance(before, Constant) and any(loop.turn > 1 for loop in machine.loops[:-1]):
+            traits = traits | {"restarted"}
     elif all(loop.known for loop in machine.loops):
         return result
     key = ("counter", node.lineno, node.col_offset, tuple(loop.turn for loop in machine.loops), machine.clock)
@@ -198,7 +208,7 @@ def _return(machine: Machine, node: ast.Return, scope: Scope) -> None:
     value = evaluate(machine, node.value, scope) if node.value is not None else NONE
     if machine.conditions:
         machine.emit(Left(machine.where(node), "return"))
-    raise Returned(value)
+    raise Returned(value, machine.site(node.value or node))
 
 
 def _raise(machine: Machine, node: ast.Raise, scope: Scope) -> None:

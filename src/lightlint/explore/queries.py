@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from lightlint.engine.events import E, GroupStarted, Where
 from lightlint.engine.machine import plain_key
 from lightlint.values.core import Site, Value
-from lightlint.values.training import Graph, Instance, Tensor
+from lightlint.values.training import Graph, Instance, Optimizer, Schedule, Tensor
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry, Path
@@ -101,3 +101,29 @@ def _is_alone(entry: Entry, path: Path) -> bool:
 def goes_nowhere(graphs: Iterable[Graph]) -> bool:
     """Whether nothing has gone backward through graphs, and nothing out of sight has them."""
     return not any(graph.used or graph.open for graph in graphs)
+
+
+def once_in_several(where: Where) -> bool:
+    """Whether a test on a multiple of a counter lets it happen in few turns, as `i % 4 == 0` does and `i % 4 != 0` does not."""
+    return any("periodic" in each.traits and _is_rare(each.key, each.outcome) for each in where.conditions)
+
+
+def _is_rare(key: Hashable, outcome: bool) -> bool:
+    plain, negated = plain_key(key)
+    if not isinstance(plain, tuple) or not plain:
+        return False
+    holds = outcome != negated
+    if plain[0] in ("and", "or"):
+        return any(_is_rare(each, holds) for each in plain[1:])
+    return holds if plain[0] in ("==", "sync gradients", "last batch") else plain[0] == "%" and not holds
+
+
+def inside(where: Where, name: str) -> bool:
+    """Whether a function of such a name is being run."""
+    return any(call.function.name == name for call in where.calls)
+
+
+def optimizer_of(schedule: Schedule) -> Optimizer | None:
+    """The optimizer whose learning rate a schedule sets, where both are in sight."""
+    optimizer = schedule.optimizer
+    return optimizer if isinstance(optimizer, Optimizer) and in_sight([schedule, optimizer]) else None

@@ -21,7 +21,7 @@ from lightlint.models.annotations import by_name, of_library
 from lightlint.models.kinds import kind_of_class
 from lightlint.models.library import LibraryModels
 from lightlint.models.modules import set_mode
-from lightlint.values.core import Bound, Class, Function, Library, Unknown, Value
+from lightlint.values.core import Bound, Class, Function, Library, Sequence, Unknown, Value
 from lightlint.values.training import Instance, Module, Optimizer, Tensor
 
 _MOST_PATHS = 8
@@ -161,8 +161,10 @@ class Rehearsals:
     def _explore(self, tree: ast.Module) -> None:
         self._rehearse("main", self._main, whole=True)
         classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
+        bases = {getattr(base, "id", "") for node in classes for base in node.bases}
         for node in classes:
-            self._rehearse_class(node)
+            if node.name not in bases:  # else what it does is rehearsed with the class that it is a part of
+                self._rehearse_class(node)
         functions = [node for node in tree.body if isinstance(node, ast.FunctionDef) and id(node) not in self._called]
         left = training_functions([each for each in functions if not each.name.startswith("test_")])
         for function in left[:_MOST_FUNCTIONS]:
@@ -265,10 +267,17 @@ class Rehearsals:
                 module = make_with_assumed(machine, cls)
                 trainer = machine.instance(Library("pl.Trainer"), "trainer", cls.node)
                 trainer.open_arguments = True
+                trainer.arguments["callbacks"] = Sequence(self._callbacks(machine), more=True)
                 if isinstance(module, Module):
                     fit(machine, module, trainer, [], cls.node)
 
         return start
+
+    def _callbacks(self, machine: Machine) -> list[Value]:
+        """The callbacks that a file defines, which the Trainer that it does not show may be given."""
+        here = [each for each in machine.modules[self.file].scope.names.values() if isinstance(each, Class)]
+        of_file = [each for each in here if each.file == self.file and kind_of_class(each) == "callback"]
+        return [make_with_assumed(machine, each) for each in of_file[:_MOST_METHODS]]
 
     def _callback_start(self, name: str) -> Start:
         def start(machine: Machine) -> None:

@@ -17,6 +17,8 @@ from lightlint.facts.hooks import TRAINING_STEP, Hook, Owner
 from lightlint.facts.names import UNKNOWN
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from lightlint.facts.file import FileFacts
 
 FLAG = "automatic_optimization"
@@ -76,6 +78,16 @@ class Optimization:
     def subclasses(self, node: cst.ClassDef) -> list[cst.ClassDef]:
         """The classes of this file that derive from one."""
         return [each for each in self._tree.all(cst.ClassDef) if node in self._classes.line(each)[1:]]
+
+    def is_refined(self, name: str) -> bool:
+        """Whether other code may make a loss of what the `training_step` of a class, by name, gives."""
+        here = [node for node in self._tree.all(cst.ClassDef) if node.name.value == name]
+        ends = any(self._classes.has_method(node, "training_step_end") for node in here)
+        called = any(self._names.method(call) == TRAINING_STEP for call in self._tree.all(cst.Call))
+        return ends or called or any(map(self.subclasses, here)) or bool(self._users())
+
+    def _users(self) -> tuple[Path, ...]:
+        return self._facts.project.users(self._facts.path, TRAINING_STEP)
 
     def step_class(self, node: cst.CSTNode, depth: int = 0) -> cst.ClassDef | None:
         """The LightningModule whose method a node stands in, or alone calls its function, if a `training_step` runs that."""

@@ -81,7 +81,9 @@ def call_method(machine: Machine, value: Value, name: str, given: Arguments, nod
         done = [_set_up(machine, value, each, node) for each in given.positional]
         return done[0] if len(done) == 1 else Sequence(done, "tuple")
     if name == "backward":
-        tensors.backward(machine, given.get(0, "loss") or NONE, node, value.kind)
+        tensors.backward(
+            machine, given.get(0, "loss") or NONE, node, value.kind, keep=tensors.keeps_graph(given.behind(1))
+        )
         return NONE
     if name in _COLLECTIVES:
         machine.emit(Collective(machine.where(node), f"{value.kind}.{name}", given.values()))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.calls import call
@@ -46,7 +47,7 @@ def hook(machine: Machine, holder: Instance, name: str, args: list[Value], node:
     try:
         return call(machine, Bound(holder, found), Arguments(args[:most]), node)
     except (Raised, LeaveLoop, NextTurn):
-        return NONE
+        return Unknown()
 
 
 class Fit:
@@ -214,11 +215,23 @@ def _step(
         _optimize(run, batch, index, optimizers)
         _step_schedules(run, schedules, "step", automatic)
     else:
-        result = run.own("training_step", batch, index, Constant(0)) or NONE
-        machine.emit(StepReturned(machine.where(node), run.module, result))
+        result = _training_step(run, batch, index, automatic)
         if automatic:
             _backward(run, result)
     run.all("on_train_batch_end", NONE, batch, index)
+
+
+def _training_step(run: Fit, batch: Value, index: Value, automatic: bool) -> Value:
+    machine = run.machine
+    result = run.own("training_step", batch, index, Constant(0))
+    own = run.module.cls.find("training_step") if isinstance(run.module.cls, Class) else None
+    if result is None or not isinstance(own, Function):
+        return NONE
+    where = _at(machine, own)
+    if machine.returned_at is not None:
+        where = replace(where, site=machine.returned_at)
+    machine.emit(StepReturned(where, run.module, result, automatic, machine.returned_at is not None))
+    return result
 
 
 def _backward(run: Fit, result: Value) -> None:
@@ -231,8 +244,7 @@ def _optimize(run: Fit, batch: Value, index: Value, optimizers: list[Optimizer])
     machine, node, optimizer = run.machine, run.node, optimizers[0]
 
     def act() -> Value:
-        result = run.own("training_step", batch, index, Constant(0)) or NONE
-        machine.emit(StepReturned(machine.where(node), run.module, result))
+        result = _training_step(run, batch, index, automatic=True)
         machine.emit(Cleared(machine.where(node), list(optimizer.parameters), optimizer, implicit=True))
         _backward(run, result)
         run.all("on_before_optimizer_step", optimizer)

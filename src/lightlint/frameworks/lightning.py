@@ -113,7 +113,7 @@ def _own_method(machine: Machine, module: Module, name: str, given: Arguments, n
             else NONE
         )
     if name == "manual_backward":
-        tensors.backward(machine, given.get(0, "loss") or NONE, node, "manual_backward")
+        tensors.backward(machine, given.get(0, "loss") or NONE, node, name, keep=tensors.keeps_graph(given.behind(1)))
         return NONE
     if name == "all_gather":
         machine.emit(Collective(machine.where(node), "self.all_gather", given.values()))
@@ -192,7 +192,7 @@ def trainer_attribute(machine: Machine, trainer: Value, name: str, node: ast.AST
         return trainer.attributes.get("#module") or Unknown()
     if name == "is_last_batch":
         turns = tuple(loop.turn for loop in machine.loops)
-        return Unknown(("last batch", turns), frozenset({"periodic"}), plain=True)
+        return Unknown(("last batch", turns), frozenset({"periodic", "last"}), plain=True)
     if name in ("current_epoch", "global_step"):
         return _counter(machine, name)
     if name == "sanity_checking":

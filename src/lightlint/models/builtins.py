@@ -157,7 +157,7 @@ def _number(name: str) -> Builtin:
         if value is None:
             return Constant(python()) if given.exact else Unknown(plain=True)
         if isinstance(value, Tensor):
-            return tensors.number_in(value) if name != "str" else Unknown(plain=True)
+            return tensors.number_in(machine, value, name, node) if name != "str" else Unknown(plain=True)
         if isinstance(value, Constant) and len(given.positional) == 1:
             try:
                 return Constant(python(value.value), value.traits)

@@ -136,6 +136,7 @@ def _factory(machine: Machine, last: str, given: Arguments, node: ast.AST) -> Te
         made.scalar = plain and last != "Tensor"
         if written is None and not plain and not isinstance(first, Sequence):
             made.device = first.device if isinstance(first, Tensor) else None
+    tensors.note_cuts(machine, made, first, last, node)
     if tensors_in(first) and written is None and last not in ("from_numpy", "randperm"):
         made.device = None
     if (
@@ -162,19 +163,20 @@ def _parameter(machine: Machine, given: Arguments, node: ast.AST) -> Value:
 @function("torch.autograd.grad")
 def _autograd_grad(machine: Machine, given: Arguments, node: ast.AST) -> Value:
     outputs = given.get(0, "outputs")
-    keep = call_flag(given, "create_graph") or call_flag(given, "retain_graph")
+    keep = tensors.keeps_graph(given.behind(2))
     reached: dict[int, Tensor] = {}
     for tensor in tensors_in(outputs):
         for graph in tensor.graph:
             graph.go_backward(keep=keep)
         reached.update({each.made: each for each in tensor.parameters})
-    machine.emit(Differentiated(machine.where(node), [*reached.values()]))
+    graph_of = frozenset(graph for tensor in tensors_in(outputs) for graph in tensor.graph)
+    machine.emit(Differentiated(machine.where(node), [*reached.values()], graph_of))
     return Sequence([tensors.derive(machine, node, outputs)], "tuple", more=True)
 
 
 @function("torch.autograd.backward")
 def _autograd_backward(machine: Machine, given: Arguments, node: ast.AST) -> Value:
-    keep = call_flag(given, "create_graph") or call_flag(given, "retain_graph")
+    keep = tensors.keeps_graph(given.behind(1))
     tensors.backward(machine, given.get(0, "tensors") or NONE, node, "backward", keep=keep)
     return NONE
 

@@ -252,6 +252,13 @@ def mapped(machine: Machine, function: Value, values: list[Value], node: ast.AST
     return iterator(machine, outer, node, "map")
 
 
+def _note_batches(machine: Machine, source: Iteration) -> None:
+    """A `while` loop that draws from a loader's iterator goes over batches."""
+    loop = machine.loops[-1] if machine.loops else None
+    if loop is not None and source.kind == "batch" and isinstance(loop.node, ast.While):
+        loop.kind, loop.over = source.kind, source.over
+
+
 def following(machine: Machine, value: Value, default: Value | None, node: ast.AST) -> Value:
     """`next(...)`."""
     from lightlint.engine.statements import Raised
@@ -265,6 +272,7 @@ def following(machine: Machine, value: Value, default: Value | None, node: ast.A
             turn = position.value if isinstance(position, Constant) else 0
             item = source.pull(turn if source.known else min(turn, source.turns - 1))
             value.attributes["position"] = Constant(turn + 1)
+            _note_batches(machine, source)
         if item is None:
             if default is not None:
                 return default

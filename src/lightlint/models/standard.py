@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.calls import call
@@ -116,7 +117,15 @@ def _count(machine: Machine, given: Arguments, node: ast.AST) -> Value:
     return iterables.range_of(machine, given.positional[:1] or [Constant(0)], node, endless=True)
 
 
-@function("itertools.cycle", "itertools.chain.from_iterable", "itertools.tee")
+@function("itertools.cycle")
+def _cycle(machine: Machine, given: Arguments, node: ast.AST) -> Value:
+    source = iterables.iterate(machine, given.positional[0] if given.positional else Unknown(), node)
+    endless = iterables.iterator(machine, replace(source, bound=None), node, "cycle")
+    endless.source.over = endless
+    return endless
+
+
+@function("itertools.chain.from_iterable", "itertools.tee")
 def _through(_: Machine, given: Arguments, __: ast.AST) -> Value:
     return given.positional[0] if given.positional else Unknown()
 
@@ -328,7 +337,8 @@ def parser_method(machine: Machine, parser: Value, name: str, given: Arguments, 
         )
         if plain and default is not None and is_constant(default, None):
             plain = False
-        parser.attributes[key] = Unknown(("argument", key), hint=key, plain=plain)
+        traits = frozenset({"one"} if is_constant(default, 1) else ())
+        parser.attributes[key] = Unknown(("argument", key), traits, hint=key, plain=plain)
         return NONE
     if name in ("parse_args", "parse_known_args"):
         values = {

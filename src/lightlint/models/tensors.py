@@ -6,13 +6,13 @@ import ast
 from typing import Any
 
 from lightlint.engine.arguments import Arguments
-from lightlint.engine.calls import call_flag
 from lightlint.engine.events import Backward, Cleared, DevicesMixed, LossComputed, Summed
 from lightlint.engine.machine import Machine
 from lightlint.models.tables import ACTIVATIONS, KEEPS_ROLE, LOSSES, NUMBERS, WITHOUT_GRAPH
 from lightlint.values.core import (
     NONE,
     Constant,
+    Cut,
     Library,
     Method,
     Sequence,
@@ -26,14 +26,20 @@ from lightlint.values.training import Graph, Instance, Module, Tensor, tensors_i
 
 
 def derive(
-    machine: Machine, node: ast.AST | None, *values: Value | None, keep: bool = False, graph: bool = True
+    machine: Machine,
+    node: ast.AST | None,
+    *values: Value | None,
+    keep: bool = False,
+    graph: bool = True,
+    how: str = "",
 ) -> Tensor:
-    """A tensor computed from others; `keep` hands on role and reduction, `graph` whether gradients flow."""
+    """A tensor computed from others; `keep` hands on role and reduction, `graph` whether gradients flow, `how` where not."""
     sources = [tensor for value in values for tensor in tensors_in(value)]
     made = machine.tensor(node)
     made.leaf = False
     if graph and machine.grad[-1]:
         _record(machine, made, sources, node)
+    _note_cuts(machine, made, sources, how, node)
     devices = [tensor.device for tensor in sources if not tensor.scalar] or [t.device for t in sources[:1]]
     made.device = "cuda" if "cuda" in devices else None if None in devices else devices[0] if devices else None
     made.sure_device = all(tensor.sure_device or tensor.role == "batch" for tensor in sources if tensor.device == "cpu")
@@ -54,6 +60,23 @@ def derive(
         )
         made.metric, made.unscaled_loss, made.criterion = first.metric, first.unscaled_loss, first.criterion
     return made
+
+
+def note_cuts(machine: Machine, made: Value, first: Value | None, how: str, node: ast.AST) -> None:
+    """Let a tensor made of a value's numbers remember where these lost their graph: at the latest here."""
+    _note_cuts(machine, made, tensors_in(first), how, node)
+    if isinstance(first, Unknown):
+        made.cuts |= first.cuts
+
+
+def _note_cuts(machine: Machine, made: Value, sources: list[Tensor], how: str, node: ast.AST | None) -> None:
+    """Hand on where sources lost their graphs, and that they do here where a name says `how`."""
+    cuts = {cut for tensor in sources for cut in tensor.cuts}
+    reached = frozenset(each for tensor in sources for each in tensor.parameters) if how and machine.grad[-1] else None
+    if reached:
+        cuts.add(Cut(how, machine.site(node), machine.clock, reached))
+    if cuts:
+        made.cuts = frozenset(cuts)
 
 
 def _record(machine: Machine, made: Tensor, sources: list[Tensor], node: ast.AST | None) -> None:
@@ -119,7 +142,7 @@ def binary(machine: Machine, symbol: str, left: Value, right: Value, node: ast.A
     if not (first or second) or isinstance(left, Sequence) or isinstance(right, Sequence):
         return None
     if symbol in ("==", "!=", "<", "<=", ">", ">=", "in", "not in", "is", "is not"):
-        return derive(machine, node, left, right, graph=False)
+        return derive(machine, node, left, right, graph=False, how="comparison")
     mix(machine, node, symbol, left, right)
     made = derive(machine, node, left, right)
     if symbol in ("+", "-"):
@@ -168,7 +191,7 @@ def _combine(symbol: str, made: Tensor, left: Tensor, right: Tensor) -> None:
 def attribute(machine: Machine, tensor: Tensor, name: str, node: ast.AST) -> Value:
     """An attribute of a tensor."""
     if name == "data":
-        return tensor if tensor.parameter else derive(machine, node, tensor, graph=False, keep=True)
+        return tensor if tensor.parameter else derive(machine, node, tensor, graph=False, keep=True, how=name)
     if name == "grad":
         tensor.gradient_touched = True
         for parameter in tensor.parameters:
@@ -211,6 +234,12 @@ def reduce(name: str, made: Tensor, source: Value | None, given: Arguments) -> N
         made.scaled, made.scalar, made.criterion = source.scaled, True, source.criterion
 
 
+def keeps_graph(given: Arguments) -> bool:
+    """Whether a backward pass is told to keep its graph, or may be."""
+    told = [given.keywords.get("retain_graph"), given.keywords.get("create_graph"), *given.positional[1:2]]
+    return not given.exact or any(each is not None and not is_constant(each, False, None) for each in told)
+
+
 def backward(machine: Machine, value: Value, node: ast.AST, via: str, *, keep: bool = False) -> None:
     """A backward pass from a value; `keep` leaves its graph as it is."""
     sources = tensors_in(value)
@@ -221,19 +250,19 @@ def backward(machine: Machine, value: Value, node: ast.AST, via: str, *, keep: b
             graph.go_backward(keep=keep)
         parameters.update({each.made: each for each in tensor.parameters if each.requires_grad})
     reached = [parameters[key] for key in sorted(parameters)]
-    machine.emit(Backward(machine.where(node), reached, sources[0] if sources else None, via, freed))
+    graphs = frozenset(graph for tensor in sources for graph in tensor.graph)
+    loss = sources[0] if sources else None
+    machine.emit(Backward(machine.where(node), reached, loss, via, freed, keep, graphs))
 
 
 def call_method(machine: Machine, tensor: Value, name: str, given: Arguments, node: ast.AST) -> Value:
     """A method of a tensor."""
     assert isinstance(tensor, Tensor)
     if name == "backward":
-        backward(
-            machine, tensor, node, "backward", keep=call_flag(given, "retain_graph") or call_flag(given, "create_graph")
-        )
+        backward(machine, tensor, node, "backward", keep=keeps_graph(given))
         return NONE
     if name in ("item", "tolist"):
-        return number_in(tensor)
+        return number_in(machine, tensor, name, node)
     if name in ("detach", "numpy", "detach_"):
         return _detached(machine, tensor, name, node)
     if name == "size":
@@ -272,7 +301,7 @@ def computed(machine: Machine, name: str, given: Arguments, node: ast.AST) -> Va
     source = given.positional[0] if given.positional else given.keywords.get("input")
     values = given.values()
     if name in WITHOUT_GRAPH:
-        return derive(machine, node, *values, graph=False)
+        return derive(machine, node, *values, graph=False, how=name)
     if name in ("mean", "sum", "nanmean", "nansum"):
         made = derive(machine, node, source)
         reduce(name, made, source, given.behind(1) if given.positional else given)
@@ -304,14 +333,16 @@ def activated(machine: Machine, name: str, value: Value | None, node: ast.AST) -
     return made
 
 
-def number_in(tensor: Tensor) -> Unknown:
+def number_in(machine: Machine, tensor: Tensor, how: str, node: ast.AST) -> Unknown:
     """The number in a tensor, on the host."""
     traits: set[str] = set()
     if tensor.reduction == "mean":
         traits.add("batch-mean")
     elif tensor.reduction == "sum":
         traits.add("batch-sum")
-    return Unknown(("item", tensor.made), frozenset(traits), plain=True)
+    number = Unknown(("item", tensor.made), frozenset(traits), plain=True)
+    _note_cuts(machine, number, [tensor], how, node)
+    return number
 
 
 def _detached(machine: Machine, tensor: Tensor, name: str, node: ast.AST) -> Tensor:
@@ -323,7 +354,7 @@ def _detached(machine: Machine, tensor: Tensor, name: str, node: ast.AST) -> Ten
             False,
         )
         return tensor
-    return derive(machine, node, tensor, graph=False, keep=True)
+    return derive(machine, node, tensor, graph=False, keep=True, how=name)
 
 
 def _moved(machine: Machine, tensor: Tensor, name: str, given: Arguments, node: ast.AST) -> Tensor:

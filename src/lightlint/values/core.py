@@ -12,16 +12,34 @@ Site = tuple[str, int, int, int, int]
 """A place in the program: file, row from 1, column from 0 (in UTF-8 bytes, as `ast` counts), end row, end column."""
 
 
+class Cut:
+    """A place where a value was taken out of its graph.
+
+    Args:
+        how: the method or function, "comparison" for an operator.
+        parameters: which the gradient would have reached.
+    """
+
+    __slots__ = ("how", "made", "parameters", "site")
+
+    def __init__(self, how: str, site: Site, made: int, parameters: frozenset[Any]) -> None:
+        self.how, self.site, self.made, self.parameters = how, site, made, parameters
+
+
 class Value:
     """Something a name can hold.
 
     `traits` say where a number comes from: `rank`, `index` (a loop's variable), `count` (a counter), `periodic` (a test on
-    one), `batch-size`, `batches`, `samples`, `batch-mean`, `batch-sum`, `better` (a test that one number is above another). `escaped`: code out of sight has had it in its
-    hands, so nothing that needs to know all that happens to it may be said.
+    one), `batch-size`, `batches`, `samples`, `batch-mean`, `batch-sum`, `better` (a test that one number is above another),
+    `last` (a test for the last batch), `summed` (a counter of the program), `restarted` (one that begins anew in each turn of
+    an outer loop), `one` (an option that is 1 unless a run says otherwise). `cuts`: where what it was computed from lost its
+    graph. `escaped`: code out of sight has had it in its hands, so nothing that needs to know all that happens to it may be
+    said.
     """
 
     escaped = False
     traits: Traits = NO_TRAITS
+    cuts: frozenset[Cut] = frozenset()
     key: Hashable | None = None
 
 

@@ -1,14 +1,23 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 import libcst as cst
 
-from lightlint.check import Check
+from lightlint.check import Check, Fault
+from lightlint.engine.events import Backward, Cleared, Stepped
+from lightlint.explore.queries import in_batch, once_in_several
 from lightlint.facts.accumulation import Window
 from lightlint.facts.bindings import Kind
 from lightlint.facts.classes import MODULE
 from lightlint.facts.hooks import TRAINING_STEP, Hook, Owner
 from lightlint.facts.tree import Loop
 from lightlint.facts.updates import Update
+from lightlint.values.training import Instance, Tensor
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry, Path
 
 
 class AccumulatedGradientsCleared(Check):
@@ -109,3 +118,46 @@ class AccumulatedGradientsCleared(Check):
         calls = [(each, self.hooks.callee(each)) for each in self.tree.own(loop.body, cst.Call)]
         flows = [(call, self.facts.flow(callee)) for call, callee in calls if callee is not None]
         return [call for call, flow in flows if not flow.reaches(flow.start, [flow.end])]
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Gradients that are cleared unused before a step, taken once in so many batches, uses those of the same pass."""
+        message = "clears the gradients in every iteration, and the optimizer steps once in several: the others are thrown away"
+        for path in entry.paths:
+            yield from (Fault.at(event, message) for event in _thrown_away(path))
+
+
+def _thrown_away(path: Path) -> Iterator[Cleared]:
+    added: dict[Tensor, list[Backward]] = {}
+    lost: dict[Tensor, tuple[Cleared, list[Backward]]] = {}
+    for event in path.events:
+        if isinstance(event, Backward):
+            for each in event.parameters:
+                added.setdefault(each, []).append(event)
+        elif isinstance(event, Cleared):
+            for each in event.parameters:
+                passes = added.pop(each, None)
+                if passes and in_batch(event.where) and not event.implicit and not event.where.depends_on("periodic"):
+                    lost[each] = event, passes
+        elif isinstance(event, Stepped):
+            waits = once_in_several(event.where) and in_batch(event.where) and _is_plain(event.optimizer)
+            for each in event.parameters if waits else []:
+                cleared, passes = lost.get(each, (None, []))
+                if cleared is not None and _are_alike(passes, added.get(each, []), event) and not each.gradient_touched:
+                    yield cleared
+                    break
+            for each in event.parameters:
+                lost.pop(each, None)
+                added.pop(each, None)
+
+
+def _is_plain(optimizer: Instance) -> bool:
+    """Whether no code out of sight steps or clears it, as an Accelerator does."""
+    manager = optimizer.arguments.get("#managed")
+    return not optimizer.escaped and not (isinstance(manager, Instance) and manager.kind == "accelerator")
+
+
+def _are_alike(lost: list[Backward], used: list[Backward], step: Stepped) -> bool:
+    """Whether the passes that were thrown away are those of the step, some turns of its loop before."""
+    outer = step.where.turns[:-1]
+    same_loop = all(each.where.turns[: len(outer)] == outer for each in lost)
+    return same_loop and {each.site for each in lost} == {each.site for each in used}

@@ -1,8 +1,13 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 import libcst as cst
 
-from lightlint.check import Check
+from lightlint.check import Check, Fault
+from lightlint.engine.events import Backward, Cleared, Stepped
+from lightlint.explore.queries import in_batch
 from lightlint.facts.accumulation import Window
 from lightlint.facts.bindings import Kind
 from lightlint.facts.classes import MODULE
@@ -10,6 +15,12 @@ from lightlint.facts.hooks import TRAINING_STEP
 from lightlint.facts.options import project_default
 from lightlint.facts.sources import sources
 from lightlint.facts.tails import is_filled, is_rest_asked
+from lightlint.values.training import Instance, Loader, Tensor
+
+if TYPE_CHECKING:
+    from lightlint.engine.frames import Turn
+    from lightlint.explore.rehearsals import Entry, Path
+    from lightlint.values.core import Site, Value
 
 
 class AccumulationTailDropped(Check):
@@ -121,3 +132,76 @@ class AccumulationTailDropped(Check):
     def _comes_to_backward(self, call: cst.Call) -> bool:
         callee = self.hooks.callee(call)
         return self.loops.is_backward(call) or (callee is not None and self.loops.is_backward_in(callee.body))
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Optimizers that step once in so many batches, and nowhere else on any path."""
+        sums = {step for path in entry.paths if not _counts_rest(path) for step in _adding_up(path)}
+        for steps in _by_optimizer(entry):
+            counts_batches = any(_traits(event) & {"index", "restarted"} for event in steps)
+            if counts_batches and all(map(_waits, steps)) and sums & set(steps):
+                yield Fault.at(steps[0], "no step follows the last batches of an epoch where they do not fill a window")
+
+    def clears(self, entry: Entry) -> Iterator[Site]:
+        """Steps beside which another takes the rest, or of which the program makes sure that there is none."""
+        counted = any(map(_counts_rest, entry.paths))
+        for steps in _by_optimizer(entry):
+            others = not all(event.where.conditions and in_batch(event.where) for event in steps)
+            right = [event for event in steps if others or counted or _traits(event) & _WITHOUT_REST]
+            yield from (site for event in right for site in event.where.places)
+
+
+_WITHOUT_REST = frozenset({"batches", "samples", "last", "one"})
+
+
+def _by_optimizer(entry: Entry) -> list[list[Stepped]]:
+    steps: dict[object, list[Stepped]] = {}
+    for event in entry.of(Stepped):
+        steps.setdefault((event.optimizer.site, event.optimizer.serial), []).append(event)
+    return [*steps.values()]
+
+
+def _traits(event: Stepped) -> frozenset[str]:
+    return frozenset(trait for each in event.where.conditions for trait in each.traits)
+
+
+def _waits(event: Stepped) -> bool:
+    """Whether a step in a loop over batches hangs on how many there were, and not on which is the last."""
+    optimizer = event.optimizer
+    seen = not optimizer.escaped and "#managed" not in optimizer.arguments
+    counts = "periodic" in _traits(event) and not _traits(event) & _WITHOUT_REST
+    return counts and in_batch(event.where) and seen
+
+
+def _adding_up(path: Path) -> Iterator[Stepped]:
+    """The steps that use gradients of more batches than one, of a loader that may have any number of them."""
+    added: dict[Tensor, set[tuple[Turn, ...]]] = {}
+    for event in path.events:
+        if isinstance(event, Backward):
+            for each in event.parameters:
+                added.setdefault(each, set()).add(event.where.turns)
+        elif isinstance(event, Cleared):
+            for each in event.parameters:
+                added.pop(each, None)
+        elif isinstance(event, Stepped) and any(len(added.get(each, ())) > 1 for each in event.parameters):
+            over = [turn.loop.over for turn in event.where.turns if turn.loop.kind == "batch"]
+            if not any(map(_is_measured, over)):
+                yield event
+
+
+def _is_measured(over: Value | None) -> bool:
+    """Whether a loop over batches never ends, or the program says how many samples there are."""
+    if isinstance(over, Loader):
+        return isinstance(over.data, Instance) and "tensors" in over.data.arguments
+    return isinstance(over, Instance) and over.name == "cycle"
+
+
+def _counts_rest(path: Path) -> bool:
+    """Whether the program has tested what is left of a length over a window."""
+    return any(_holds_rest(key) for key in path.machine.answers)
+
+
+def _holds_rest(key: object) -> bool:
+    if not isinstance(key, tuple):
+        return False
+    first = key[1] if len(key) == 3 and key[0] == "%" else None
+    return (isinstance(first, tuple) and first[:1] == ("length",)) or any(map(_holds_rest, key))

@@ -1,10 +1,19 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 import libcst as cst
 
-from lightlint.check import Check
+from lightlint.check import Check, Fault
+from lightlint.engine.events import Backward, StepReturned
+from lightlint.explore.queries import in_sight, inside
 from lightlint.facts.hooks import TRAINING_STEP
 from lightlint.finding import Tier
+from lightlint.values.training import tensors_in
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
 
 
 class BackwardInAutomatic(Check):
@@ -61,3 +70,23 @@ class BackwardInAutomatic(Check):
             entries = [each for each in value.elements if isinstance(each, cst.DictElement)]
             value = next((each.value for each in entries if self.names.constant(each.key) == "loss"), None)
         return self.names.key(value)
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Passes by hand in a `training_step` whose result Lightning goes back over, or would if it gave one."""
+        for path in entry.paths:
+            pending: list[Backward] = []
+            for event in path.events:
+                if isinstance(event, Backward) and inside(event.where, "training_step"):
+                    pending.append(event)
+                elif isinstance(event, StepReturned):
+                    yield from _by_hand(pending, event) if event.automatic else ()
+                    pending = []
+
+
+def _by_hand(passes: list[Backward], returned: StepReturned) -> Iterator[Fault]:
+    given = {graph for each in tensors_in(returned.result) for graph in each.graph}
+    for event in passes:
+        if event.via == "manual_backward":
+            yield Fault.at(event, "`manual_backward` raises, since `automatic_optimization` is not turned off")
+        elif event.graph & given and not event.kept and in_sight([returned.module, *tensors_in(returned.result)]):
+            yield Fault.at(event, "a backward pass over a loss in a step whose backward pass is Lightning's")

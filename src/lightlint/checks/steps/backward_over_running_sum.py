@@ -1,10 +1,18 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 import libcst as cst
 
-from lightlint.check import Check
+from lightlint.check import Check, Fault
+from lightlint.engine.events import Backward
+from lightlint.explore.queries import in_sight
 from lightlint.facts.bindings import Binding, Kind
 from lightlint.facts.tree import Loop
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
 
 
 class BackwardOverRunningSum(Check):
@@ -56,3 +64,13 @@ class BackwardOverRunningSum(Check):
         calls = self.tree.own(loop.body, cst.Call)
         on_it = [each.func for each in calls if isinstance(each.func, cst.Attribute)]
         return any(self.names.key(func.value) == name.value and func.attr.value.endswith("_") for func in on_it)
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Passes over a sum that holds what an earlier pass has freed."""
+        for event in entry.of(Backward):
+            loss = event.loss
+            if event.twice and loss is not None and loss.sums and not event.where.phase and in_sight([loss]):
+                yield Fault.at(
+                    event,
+                    "the sum holds the losses of earlier iterations, whose graphs are gone: the second pass raises",
+                )

@@ -1,10 +1,18 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 import libcst as cst
 
-from lightlint.check import Check, Repair
+from lightlint.check import Check, Fault, Repair
+from lightlint.engine.events import LossComputed
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import Draft, rename
+from lightlint.values.training import Tensor
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
 
 
 class KlDivInputNotLog(Check):
@@ -35,3 +43,14 @@ class KlDivInputNotLog(Check):
         bound = self.names.bindings.lookup(name)
         uses = [each for each in self.tree.own(self.tree.owner(name), cst.Name) if each.value == name.value]
         return len(bound) == 1 and bound[0].value is value and len(uses) == 2
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Divergences of what a softmax or a sigmoid gave."""
+        for event in entry.of(LossComputed):
+            given = event.input
+            if event.function not in ("kl_div", "KLDivLoss") or not isinstance(given, Tensor) or given.escaped:
+                continue
+            if given.activation is not None and given.role in ("probabilities", "sigmoid"):
+                name, site = given.activation
+                message = f"the input of the divergence went through {name}, where log-probabilities are expected"
+                yield Fault.at(event, message, site)

@@ -1,13 +1,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from lightlint.check import Check
+from lightlint.check import Check, Fault
+from lightlint.engine.events import Configured, ScheduleStepped, Stepped
+from lightlint.explore.queries import in_sight
 from lightlint.facts.configured import CONFIGURE
 from lightlint.facts.hooks import TRAINING_STEP
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
+
 
 _MAY_STEP = re.compile(r"(?<!training_)step|sched", re.IGNORECASE)
 _SCHEDULERS = {"lr_schedulers", "lr_scheduler_configs", "lr_scheduler_step"}
@@ -72,3 +79,17 @@ class ManualSchedulerNeverStepped(Check):
     def _is_read(self, value: cst.CSTNode) -> bool:
         above = self.tree.parent(value)
         return isinstance(above, cst.Attribute) and (above.attr is value or above.attr.value in _READS)
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Schedules that Lightning is given and nothing steps, on any path."""
+        stepped = {event.schedule.site for event in entry.of(ScheduleStepped)}
+        trained = any(entry.of(Stepped))
+        for event in entry.of(Configured):
+            for schedule, _ in event.schedules:
+                if trained and not event.automatic and in_sight([schedule]) and schedule.site not in stepped:
+                    name = event.module.name
+                    message = (
+                        f"nothing steps this scheduler: `{name}` optimizes by hand, so the learning rate never changes"
+                    )
+                    if schedule.site is not None:
+                        yield Fault(schedule.site, message, also=tuple(call.site for call in event.where.calls))

@@ -8,7 +8,7 @@ import libcst as cst
 
 from lightlint.check import Check, Fault, Repair
 from lightlint.engine.events import Backward, Cleared, Stepped
-from lightlint.explore.queries import identity, in_sight
+from lightlint.explore.queries import identity, in_batch, in_sight
 from lightlint.facts.bindings import Kind
 from lightlint.facts.classes import MODULE
 from lightlint.facts.hooks import TRAINING_STEP, Hook, Owner
@@ -20,6 +20,7 @@ from lightlint.values.training import Tensor
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry, Path
+    from lightlint.values.core import Site
 
 
 class MissingZeroGrad(Check):
@@ -146,29 +147,45 @@ class MissingZeroGrad(Check):
 
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Gradients that a step has used, added to by the next backward pass and used again; no path clears them."""
-        cleared = {identity(each) for event in entry.of(Cleared) if not event.implicit for each in event.parameters}
-        for path in entry.paths:
-            for step, parameter in _used_twice(path):
-                if identity(parameter) not in cleared and not parameter.gradient_touched and not parameter.escaped:
-                    message = (
-                        "nothing clears the gradients between two steps: each step uses the sum over all batches so far"
-                    )
-                    yield Fault.at(step, message)
+        message = "nothing clears the gradients between two steps: each step uses the sum over all batches so far"
+        yield from (Fault.at(step, message) for step in _faults(entry))
+
+    def clears(self, entry: Entry) -> Iterator[Site]:
+        """Steps whose gradients were cleared since the step before, on each path."""
+        again = [each for path in entry.paths for each in _again(path)]
+        stale = {site for event, parameter in again if parameter is not None for site in event.where.places}
+        yield from (site for event, _ in again for site in event.where.places if site not in stale)
 
 
-def _used_twice(path: Path) -> Iterator[tuple[Stepped, Tensor]]:
+def _faults(entry: Entry) -> Iterator[Stepped]:
+    """Steps by gradients of before, of parameters that nothing clears, or only something outside of their loop over batches."""
+    events = [event for event in entry.of(Cleared) if not event.implicit]
+    cleared = {identity(each) for event in events for each in event.parameters}
+    often = {identity(each) for event in events if in_batch(event.where) for each in event.parameters}
+    for path in entry.paths:
+        for step, parameter in _again(path):
+            if parameter is None or parameter.gradient_touched or parameter.escaped:
+                continue
+            kept = identity(parameter) not in (often if in_batch(step.where) else cleared)
+            if kept and in_sight([step.optimizer]) and step.via != "lightning":
+                yield step
+
+
+def _again(path: Path) -> Iterator[tuple[Stepped, Tensor | None]]:
+    """The steps that are not the first with their parameters, and a parameter that still held what an earlier one used."""
     added: set[Tensor] = set()
     stepped: set[Tensor] = set()
+    used: set[Tensor] = set()
     stale: set[Tensor] = set()
     for event in path.events:
         if isinstance(event, Backward):
             added |= set(event.parameters)
-            stale |= stepped & set(event.parameters)
+            stale |= used & set(event.parameters)
         elif isinstance(event, Cleared):
-            for group in (added, stepped, stale):
+            for group in (added, used, stale):
                 group -= set(event.parameters)
-        elif isinstance(event, Stepped) and in_sight([event.optimizer]) and event.via != "lightning":
-            used = next((each for each in event.parameters if each in stale), None)
-            if used is not None:
-                yield event, used
+        elif isinstance(event, Stepped):
+            if stepped & added & set(event.parameters):
+                yield event, next((each for each in event.parameters if each in stale), None)
             stepped |= added & set(event.parameters)
+            used |= added & set(event.parameters)

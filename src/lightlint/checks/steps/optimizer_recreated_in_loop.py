@@ -1,14 +1,26 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from lightlint.check import Check
+from lightlint.check import Check, Fault
+from lightlint.engine.events import OptimizerMade
+from lightlint.explore.queries import in_batch, in_sight
 from lightlint.facts.bindings import Binding
 from lightlint.facts.loops import LoopKind
 from lightlint.facts.tree import Loop
 from lightlint.facts.updates import parameters_of
+from lightlint.values.core import Site, is_constant
+from lightlint.values.training import Optimizer, Tensor
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    from lightlint.explore.rehearsals import Entry
+
 
 _RESETTING = re.compile(r"load_state_dict|reset|init|deepcopy|^apply$|build|create|fold", re.IGNORECASE)
 _REPEATED = re.compile(r"epoch|loader|batch", re.IGNORECASE)
@@ -92,3 +104,31 @@ class OptimizerRecreatedInLoop(Check):
             return True
         targets = self.tree.own(loop.body, cst.AssignTarget)
         return any(self.names.key(each.target) == module for each in targets)
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Optimizers made anew for parameters that one made at the same place has stepped."""
+        for path in entry.paths:
+            made: dict[tuple[Site, Tensor], Optimizer] = {}
+            for event in path.of(OptimizerMade):
+                optimizer = event.optimizer
+                before = next((made[key] for each in optimizer.parameters if (key := (event.site, each)) in made), None)
+                made.update({(event.site, each): optimizer for each in optimizer.parameters})
+                if before is None or not before.steps or not event.where.turns or event.where.conditions:
+                    continue
+                if _averages(optimizer) and in_sight([before, optimizer]) and _options(before) == _options(optimizer):
+                    what = "iteration" if in_batch(event.where) else "epoch"
+                    yield Fault.at(
+                        event,
+                        f"a new `{optimizer.name}` in each {what} over a model that stays: what it has averaged is lost each time",
+                    )
+
+
+def _averages(optimizer: Optimizer) -> bool:
+    """Whether an optimizer keeps something from step to step."""
+    momentum = optimizer.arguments.get("momentum", optimizer.arguments.get("#2"))
+    return optimizer.name != "SGD" or (momentum is not None and not is_constant(momentum, 0, 0.0))
+
+
+def _options(optimizer: Optimizer) -> dict[str, Hashable]:
+    """What an optimizer is told besides its parameters: an iteration may ask for another."""
+    return {name: each.key for name, each in optimizer.arguments.items() if name not in ("#0", "params")}

@@ -1,13 +1,22 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 import libcst as cst
 
-from lightlint.check import Check, Repair
+from lightlint.check import Check, Fault, Repair
+from lightlint.engine.events import Backward, Differentiated
+from lightlint.explore.queries import in_batch, sure
 from lightlint.facts.bindings import Kind
 from lightlint.facts.loops import LoopKind
 from lightlint.facts.outer_graphs import OuterGraphs
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import remove_argument
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
+
 
 _AGAIN = {"backward", "manual_backward", "grad", "register_hook", "hessian", "jacobian", "vjp", "jvp"}
 
@@ -63,3 +72,22 @@ class RetainGraphForNothing(Check):
         forwards = [each.body for each in self.tree.all(cst.FunctionDef) if each.name.value == "forward"]
         targets = [t.target for body in (*bodies, *forwards) for t in self.tree.within(body, cst.AssignTarget)]
         return any(isinstance(each, (cst.Attribute, cst.Subscript)) for each in targets)
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Graphs that a pass has kept and no later one goes over, on each path."""
+        again: set[Backward] = set()
+        for path in entry.paths:
+            kept: list[Backward] = []
+            for event in path.events:
+                if isinstance(event, (Backward, Differentiated)):
+                    again |= {each for each in kept if each.graph & event.graph or not event.graph}
+                    kept += [event] if isinstance(event, Backward) and event.kept else []
+        yield from (
+            Fault.at(event, "keeps what the forward pass saved, and nothing goes back over it again")
+            for event in sure(entry, Backward, lambda each: _is_kept(each) and each not in again)
+        )
+
+
+def _is_kept(event: Backward) -> bool:
+    graphs = not any(graph.escaped for graph in event.graph)
+    return event.kept and event.loss is not None and bool(event.graph) and graphs and in_batch(event.where)

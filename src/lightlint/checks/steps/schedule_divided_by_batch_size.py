@@ -1,11 +1,22 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from lightlint.check import Check
+from lightlint.check import Check, Fault
+from lightlint.engine.events import LoaderMade, ScheduleMade
+from lightlint.engine.operators import factors_of
 from lightlint.facts.loading import LOADER
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    from lightlint.explore.rehearsals import Entry
+    from lightlint.values.core import Value
+
 
 _SCHEDULES = re.compile(r"torch\.optim\.lr_scheduler\.|transformers\.(?:optimization\.)?get_\w*schedule")
 
@@ -73,6 +84,24 @@ class ScheduleDividedByBatchSize(Check):
         callee = self.hooks.callee(call)
         inside = self.tree.own(callee.body, cst.Call) if callee is not None else []
         return any(_SCHEDULES.match(self.names.call(each) or "") for each in inside)
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Lengths of schedules that are a number of batches over the size of these batches."""
+        for path in entry.paths:
+            loaders = [event.loader for event in path.of(LoaderMade)]
+            for event in path.of(ScheduleMade):
+                factors = dict(_factors(event.schedule.length))
+                for loader in loaders:
+                    keys = {("batch size", loader.number), *dict(_factors(loader.arguments.get("batch_size")))}
+                    if factors.get(("length", loader.number), 0) > 0 and any(factors.get(key, 0) < 0 for key in keys):
+                        message = (
+                            "divides a number of batches by their size: the schedule ends that many times too early"
+                        )
+                        yield Fault.at(event, message)
+
+
+def _factors(value: Value | None) -> tuple[tuple[Hashable, int], ...]:
+    return (factors_of(value) if value is not None else None) or ()
 
 
 def _root(expression: cst.BaseExpression) -> cst.BaseExpression:

@@ -1,13 +1,24 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 import libcst as cst
 
-from lightlint.check import Check, Repair
+from lightlint.check import Check, Fault, Repair
+from lightlint.engine.events import ScheduleStepped, Stepped
+from lightlint.explore.queries import optimizer_of
 from lightlint.facts.bindings import Kind
 from lightlint.facts.tree import Loop
 from lightlint.finding import Applicability, Tier
 from lightlint.fixes.edits import Draft
 from lightlint.fixes.moves import block_of, move_after
+from lightlint.values.core import Site
+from lightlint.values.training import Instance
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry, Path
+
 
 _SETS_FIRST_VALUE = "1.1"  # before, a scheduler's first step set the first value: it belonged ahead of the optimizer
 _PLATEAU = "torch.optim.lr_scheduler.ReduceLROnPlateau"
@@ -111,3 +122,37 @@ class SchedulerBeforeOptimizer(Check):
         return bool(loops) and any(
             self.tree.loops(each)[:1] == loops[:1] for each in self.tree.own(loops[0].body, cst.Continue)
         )
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Schedules whose first step comes ahead of the first one of their optimizer, in the same turn, on each path."""
+        if self.facts.torch.surely_below(_SETS_FIRST_VALUE):
+            return
+        early: dict[Site, ScheduleStepped] = {}
+        late: set[Site] = set()
+        for path in entry.paths:
+            found = dict(_first_steps(path))
+            early.update({event.site: event for event, is_early in found.items() if is_early})
+            late |= {event.site for event, is_early in found.items() if not is_early}
+        message = "steps the scheduler ahead of the optimizer: the first value of its schedule is never used"
+        yield from (Fault.at(event, message) for site, event in early.items() if site not in late)
+
+
+def _first_steps(path: Path) -> Iterator[tuple[ScheduleStepped, bool]]:
+    """The first step of each schedule at each place, and whether its optimizer first steps behind it, in the same turn."""
+    seen: set[Site] = set()
+    stepped: set[Instance] = set()
+    waiting: dict[Instance, ScheduleStepped] = {}
+    for event in path.events:
+        if isinstance(event, ScheduleStepped) and event.site not in seen and not event.implicit:
+            seen.add(event.site)
+            optimizer = optimizer_of(event.schedule)
+            if optimizer is None or optimizer in stepped or event.args or event.where.depends_on("index"):
+                yield event, False
+            else:
+                waiting.setdefault(optimizer, event)
+        elif isinstance(event, Stepped):
+            stepped.add(event.optimizer)
+            before = waiting.pop(event.optimizer, None)
+            if before is not None:
+                turns = before.where.turns
+                yield before, bool(turns) and event.where.turns[: len(turns)] == turns

@@ -1,13 +1,22 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from lightlint.check import Check
+from lightlint.check import Check, Fault
+from lightlint.engine.events import BatchDrawn, ScheduleStepped
+from lightlint.engine.operators import factors_of
+from lightlint.explore.queries import in_batch, optimizer_of, sure
 from lightlint.facts.loops import LoopKind
 from lightlint.facts.schedules import LENGTHS
 from lightlint.facts.tree import Loop
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
+
 
 _ROOM = "torch.optim.lr_scheduler."
 _WARMUP = (("num_training_steps", 2),)
@@ -115,6 +124,46 @@ class SchedulerWrongCadence(Check):
 
     def _stand_together(self, value: cst.CSTNode | None, length: cst.BaseExpression) -> bool:
         return value is not None and self.tree.owner(value) is self.tree.owner(length)
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Schedules whose length counts batches stepped once an epoch, or the reverse."""
+        lengths = {("length", event.loader.number) for event in entry.of(BatchDrawn)} | {("trainer", "batches")}
+
+        def counts_batches(event: ScheduleStepped) -> bool:
+            factors = (factors_of(event.schedule.length) if event.schedule.length is not None else None) or ()
+            return any(key in lengths and power > 0 for key, power in factors)
+
+        def is_rare(event: ScheduleStepped) -> bool:
+            return _is_known(event) and counts_batches(event) and not in_batch(event.where) and bool(event.where.turns)
+
+        def is_frequent(event: ScheduleStepped) -> bool:
+            return _is_known(event) and _counts_epochs(event)
+
+        for event in sure(entry, ScheduleStepped, is_rare):
+            name = event.schedule.name
+            message = f"steps `{name}` once an epoch, although its length counts batches: it hardly leaves its start"
+            yield Fault.at(event, message)
+        for event in sure(entry, ScheduleStepped, is_frequent):
+            name = event.schedule.name
+            message = (
+                f"steps `{name}` once a batch, although its length counts epochs: it is through after a few batches"
+            )
+            yield Fault.at(event, message)
+
+
+def _is_known(event: ScheduleStepped) -> bool:
+    return optimizer_of(event.schedule) is not None and not event.implicit and not event.args
+
+
+def _counts_epochs(event: ScheduleStepped) -> bool:
+    """Whether a step in a loop over batches is one of a schedule as long as a loop around it takes turns."""
+    length = event.schedule.length
+    kinds = [turn.loop.kind for turn in event.where.turns]
+    if length is None or length.key is None or "batch" not in kinds:
+        return False
+    around = event.where.turns[: kinds.index("batch")]
+    often = event.where.conditions and event.where.depends_on("index")
+    return not often and any(turn.loop.bound is not None and turn.loop.bound.key == length.key for turn in around)
 
 
 def _part(value: cst.BaseExpression | None, path: tuple[int, ...]) -> cst.BaseExpression | None:

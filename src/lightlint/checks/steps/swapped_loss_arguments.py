@@ -1,11 +1,20 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 import libcst as cst
 
-from lightlint.check import Check, Repair
+from lightlint.check import Check, Fault, Repair
+from lightlint.engine.events import LossComputed
 from lightlint.facts.bindings import Kind
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import join, replace
+from lightlint.values.training import Tensor
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
+
 
 _UNEQUAL = {"CrossEntropyLoss", "NLLLoss", "KLDivLoss", "BCELoss", "BCEWithLogitsLoss"}
 _MOVING = {"to", "cuda", "long", "float", "cpu", "view", "squeeze", "unsqueeze"}
@@ -53,3 +62,13 @@ class SwappedLossArguments(Check):
         return bool(sources) and all(
             isinstance(each, cst.Call) and self.values.is_module(each.func) for each in sources
         )
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Losses that get a piece of a batch for the prediction, and what hangs on parameters for the target."""
+        for event in entry.of(LossComputed):
+            given, target = event.input, event.target
+            if event.wants == "any" or not isinstance(given, Tensor) or not isinstance(target, Tensor):
+                continue
+            drawn = given.role == "batch" and not given.graph and not given.escaped
+            if drawn and target.graph and target.role != "batch" and not target.escaped:
+                yield Fault.at(event, f"`{event.function}` takes the prediction first, and is given the data first")

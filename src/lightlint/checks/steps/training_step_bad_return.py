@@ -1,10 +1,21 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 import libcst as cst
 
-from lightlint.check import Check
+from lightlint.check import Check, Fault
+from lightlint.engine.events import StepReturned
+from lightlint.explore.queries import in_sight, sure
 from lightlint.facts.hooks import TRAINING_STEP, Hook, Owner
 from lightlint.facts.returned_keys import returned_keys
+from lightlint.values.core import Constant, Mapping, Sequence, Unknown, Value
+from lightlint.values.training import Tensor
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
+
 
 _WITHOUT_LOSS = '`training_step` returns a dict without "loss": Lightning raises'
 
@@ -18,15 +29,12 @@ class TrainingStepBadReturn(Check):
         if node is None or function.decorators:
             return
         what = self._fault(statement.value) or self._fault_of_helper(statement.value)
-        if what and self.facts.optimization.is_automatic(node) and not self._is_refined(node):
+        if (
+            what
+            and self.facts.optimization.is_automatic(node)
+            and not self.facts.optimization.is_refined(node.name.value)
+        ):
             self.report(statement.value, what)
-
-    def _is_refined(self, node: cst.ClassDef) -> bool:
-        """Whether other code may make a loss of what is returned."""
-        if self.facts.optimization.subclasses(node) or self.classes.has_method(node, "training_step_end"):
-            return True
-        called = any(self.names.method(call) == TRAINING_STEP for call in self.tree.all(cst.Call))
-        return called or bool(self.facts.project.users(self.facts.path, TRAINING_STEP))
 
     def _fault(self, value: cst.BaseExpression) -> str:
         match value:
@@ -85,3 +93,27 @@ class TrainingStepBadReturn(Check):
 
     def _is_cut(self, value: cst.BaseExpression) -> bool:
         return isinstance(value, cst.Call) and not value.args and self.names.method(value) == "detach"
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """What `training_step` gave, where it surely is what Lightning refuses."""
+        for event in sure(entry, StepReturned, lambda each: each.automatic and bool(_refused(each.result))):
+            if in_sight([event.module]) and not self.facts.optimization.is_refined(event.module.name):
+                yield Fault.at(event, f"`training_step` returns {_refused(event.result)}")
+
+
+def _refused(value: Value) -> str:
+    """What a result is, and what becomes of it; "" for one that Lightning may take."""
+    raises = ": Lightning takes a tensor, a dict or None and raises"
+    if isinstance(value, Sequence):
+        return f"a {value.kind}{raises}" if value.kind in ("tuple", "list") else ""
+    if isinstance(value, Constant) and value.value is not None:
+        return f"a {'text' if isinstance(value.value, str) else 'number'}{raises}"
+    if isinstance(value, Unknown) and isinstance(value.key, tuple) and value.key[:1] == ("item",) and value.plain:
+        return f"a number{raises}"
+    if not isinstance(value, Mapping):
+        return ""
+    loss = value.items.get("loss")
+    if loss is None:
+        return 'a dict without "loss": Lightning raises' if value.items and not value.more and not value.escaped else ""
+    cut = loss.cuts and not loss.escaped and not (isinstance(loss, Tensor) and loss.parameters)
+    return "a loss without its graph: the backward pass raises" if cut else ""

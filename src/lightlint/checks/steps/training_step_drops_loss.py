@@ -1,12 +1,21 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from lightlint.check import Check
+from lightlint.check import Check, Fault
+from lightlint.engine.events import Backward, Configured, LossComputed, StepReturned
+from lightlint.explore.queries import in_sight, inside, sure
 from lightlint.facts.bindings import dotted_name
 from lightlint.facts.hooks import TRAINING_STEP, Hook, Owner
+from lightlint.values.core import is_constant
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
+
 
 _BY_HAND = {"backward", "manual_backward", "optimizers", "optimizer_step", "training_step_end"}
 _MAY_TRAIN = re.compile(r"optimi[sz]e|learn|^fit|^train_(?:step|batch|on)|(?:^|_)step$|^update", re.IGNORECASE)
@@ -29,7 +38,11 @@ class TrainingStepDropsLoss(Check):
         family = facts.family(node)
         if not family or any(map(self._is_by_hand, family)) or not flow.reaches(flow.start, [flow.end]):
             return
-        if any(map(self._may_train, facts.calls(node))) or self._is_used(node) or not facts.is_automatic(node):
+        if (
+            any(map(self._may_train, facts.calls(node)))
+            or facts.is_refined(node.name.value)
+            or not facts.is_automatic(node)
+        ):
             return
         if any(map(self._computes_loss, facts.reach(node, TRAINING_STEP))):
             self.report(
@@ -78,9 +91,14 @@ class TrainingStepDropsLoss(Check):
         assign = self.tree.parent(target)
         return not isinstance(assign, cst.Assign) or not self.tree.within(assign.value, cst.Call)
 
-    def _is_used(self, node: cst.ClassDef) -> bool:
-        """Whether a subclass or a caller may make a step of this one."""
-        if self.facts.optimization.subclasses(node):
-            return True
-        called = any(self.names.method(call) == TRAINING_STEP for call in self.tree.all(cst.Call))
-        return called or bool(self.facts.project.users(self.facts.path, TRAINING_STEP))
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Steps that compute a loss and give nothing, on each path, where Lightning is to train with it."""
+        by_hand = any(event.via != "lightning" for event in entry.of(Backward))
+        losses = any(inside(event.where, "training_step") for event in entry.of(LossComputed))
+        trained = [event.module for event in entry.of(Configured) if event.automatic and event.optimizers]
+        if by_hand or not losses or not trained:
+            return
+        for event in sure(entry, StepReturned, lambda each: is_constant(each.result, None) and not each.written):
+            if in_sight([event.module]) and not self.facts.optimization.is_refined(event.module.name):
+                message = "`training_step` computes a loss and never returns it: Lightning skips every batch, no weight changes"
+                yield Fault.at(event, message)
