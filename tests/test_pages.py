@@ -80,6 +80,7 @@ def assert_repaired(page: Page, example: Example, found: Sequence[Finding], fold
     for name, text in example.fixed.files.items():
         once = repaired(load_source(folder / name), settings)
         assert once.source.text == text
+        assert once.problems == ()
         again = repaired(once.source, settings)
         assert again.source.text == text
         assert not again.applied

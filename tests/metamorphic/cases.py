@@ -15,7 +15,7 @@ from rulebook import Example, examples
 from lightlint.pages import Page, all_pages
 
 # Cells, suppressions, and what a writer says to mean are in comments, which no rewritten program has.
-_COMMENT = re.compile(r"^# %%|# *(?:noqa|lightlint:|type:|pragma|Monte-Carlo|/// script)", re.MULTILINE)
+COMMENT = re.compile(r"^# %%|# *(?:noqa|lightlint:|type:|pragma|Monte-Carlo|/// script)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ def page_cases(page: Page) -> list[Case]:
     """The first bad example of a page that is no notebook, and all its good ones."""
     found: list[Case] = []
     for example in examples(page):
-        if any(name.endswith(".ipynb") or _COMMENT.search(text) for name, text in example.files.items()):
+        if any(name.endswith(".ipynb") or COMMENT.search(text) for name, text in example.files.items()):
             continue
         bad = example.kind == "bad"
         if bad and any(not case.good for case in found):

@@ -32,6 +32,7 @@ _QUIET = frozenset(
         "lightning_fabric",
     )
 )
+_MODULE = re.compile(r"^[ \t]*from[ \t]+[\w.]+(?=[ \t]+import\b)|(?<=import )[\w.]+(?=[ \t]+as\b)", re.MULTILINE)
 
 
 def leftovers(before: Source, after: Source, projects: Projects) -> Sequence[Edit]:
@@ -81,8 +82,11 @@ def _is_quiet(module: cst.BaseExpression | None) -> bool:
 
 
 def _words(source: Source, name: str) -> int:
-    """How often a name stands in a text by itself: strings, comments and magics count, attributes of others do not."""
-    return len(re.findall(rf"(?<![\w.]){re.escape(name)}\b", source.shown))
+    """How often a name stands in a text by itself: strings, comments and magics count, attributes of others do not.
+
+    Neither do the modules that other imports take something from.
+    """
+    return len(re.findall(rf"(?<![\w.]){re.escape(name)}\b", _MODULE.sub("", source.shown)))
 
 
 def _is_handed_on(project: Project, path: Path, name: str) -> bool:

@@ -40,7 +40,7 @@ class MissingZeroGrad(Check):
         self.report(
             call,
             f"{where} clears the gradients of `{name}`, so each step uses the sum over all batches so far",
-            repair=Repair(f"call `{name}.zero_grad()`", self._draft(call, name), Applicability.UNSAFE),
+            repair=Repair(f"call `{name}.zero_grad()`", self._draft(call, optimizer), Applicability.UNSAFE),
         )
 
     def _judge_overrides(self, call: cst.Call, turn: cst.CSTNode, optimizer: cst.BaseExpression) -> None:
@@ -126,8 +126,9 @@ class MissingZeroGrad(Check):
     def _is_library(self, name: str) -> bool:
         return name.startswith(("lightning.", "torch.", "builtins.", "abc.", "typing."))
 
-    def _draft(self, call: cst.Call, name: str) -> Draft | None:
+    def _draft(self, call: cst.Call, optimizer: cst.BaseExpression) -> Draft | None:
         """The call in front of the one backward pass beside the step, else behind the step."""
+        name = self.code.text_of(optimizer)
         statement = self.tree.statement(call)
         if not isinstance(statement, cst.BaseSmallStatement):
             return None
@@ -141,9 +142,24 @@ class MissingZeroGrad(Check):
         beside = (
             isinstance(first, cst.BaseSmallStatement) and self.tree.parent(self.tree.parent(first) or first) is body
         )
-        if isinstance(first, cst.BaseSmallStatement) and beside and self.tree.order(first) < self.tree.order(statement):
+        early = first is not None and self.tree.order(first) < self.tree.order(statement)
+        if (
+            isinstance(first, cst.BaseSmallStatement)
+            and beside
+            and early
+            and not self._is_bound_behind(first, optimizer)
+        ):
             return insert_before(self.code, first, f"{name}.zero_grad()")
         return insert_after(self.code, statement, f"{name}.zero_grad()")
+
+    def _is_bound_behind(self, statement: cst.BaseSmallStatement, optimizer: cst.BaseExpression) -> bool:
+        """Whether a name in an expression gets its value behind a statement of its function: it is not to be used there."""
+        names = self.tree.within(optimizer, cst.Name)
+        sites = [each.site for name in names for each in self.names.bindings.lookup(name)]
+        return any(
+            self.tree.owner(site) is self.tree.owner(statement) and self.tree.order(site) > self.tree.order(statement)
+            for site in sites
+        )
 
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Gradients that a step has used, added to by the next backward pass and used again; no path clears them."""

@@ -5,7 +5,7 @@ import libcst as cst
 from lightlint.check import Check, Repair
 from lightlint.facts.world import Ranks
 from lightlint.finding import Applicability, Tier
-from lightlint.fixes.edits import replace
+from lightlint.fixes.edits import rename
 
 
 class LogRankZeroOnlyMonitored(Check):
@@ -31,5 +31,5 @@ class LogRankZeroOnlyMonitored(Check):
         """Take the mean of all ranks instead, unless the call stands where one rank only gets to it."""
         if self.names.argument(call, "sync_dist") is not None or self.guards.guarded(call) or argument.keyword is None:
             return None
-        draft = replace(self.code, argument.keyword, "sync_dist")
+        draft = rename(self.code, argument.keyword, "sync_dist")
         return Repair("log the mean of all ranks", draft, Applicability.UNSAFE)
