@@ -200,6 +200,29 @@ def test_the_same_test_comes_out_alike_and_is_tried_the_other_way() -> None:
     assert ends == [(Constant(1).key, Constant(1).key), (Constant(2).key, Constant(2).key)]
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        "    if mode == 'a': return 1\n    elif mode == 'b': return 2",
+        "    if mode == 'a': return 1\n    if mode == 'b': return 2",
+        "    with open(mode):\n        if mode == 'b':\n            return 2\n    raise ValueError(mode)",
+    ],
+)
+def test_a_function_whose_tests_are_all_open_gives_a_value(body: str) -> None:
+    names = names_of(main_of(f"import sys\ndef pick(mode):\n{body}\nx = pick(sys.argv[1])"))
+    assert isinstance(names["x"], Constant)
+    assert names["x"].value in (1, 2)
+
+
+def test_an_open_test_ahead_of_the_work_is_passed_by() -> None:
+    names = names_of(
+        main_of("import sys\ndef run(a):\n    if a: return 1\n    made.append(2)\nmade = []\nrun(sys.argv[1])")
+    )
+    made = names["made"]
+    assert isinstance(made, Sequence)
+    assert len(made.items) == 1
+
+
 def test_ranks_differ_where_the_rank_is_asked() -> None:
     text = "import torch.distributed as dist\ndist.init_process_group('gloo')\nif dist.get_rank() == 0:\n    dist.barrier()\n"
     first, second = next(entries_of(text)[0].pairs())

@@ -22,7 +22,7 @@ from lightlint.values.core import (
     Unknown,
     Value,
 )
-from lightlint.values.training import Instance, Tensor
+from lightlint.values.training import Instance, Tensor, tensors_in
 
 _DEEPEST = 28  # calls open at once
 _RECURSION = 2  # of one function
@@ -60,6 +60,8 @@ def call_unknown(machine: Machine, function: Value, given: Arguments, node: ast.
     values = given.values()
     for value in values:
         machine.escape(value)
+        for tensor in tensors_in(value):
+            machine.lent.update(dict.fromkeys(tensor.parameters))
     holder = getattr(function, "holder", None)
     if isinstance(holder, Value):
         machine.escape(holder)

@@ -74,7 +74,10 @@ E = TypeVar("E", bound=Event)
 
 @dataclass(eq=False)
 class Backward(Event):
-    """Gradients were added to `.grad` of parameters; `via`: backward, manual_backward, fabric, accelerate, lightning, autograd."""
+    """Gradients were added to `.grad` of parameters; `via`: backward, manual_backward, fabric, accelerate, lightning, autograd.
+
+    `perhaps`: other parameters, whose tensors went into code out of sight before, which may have led them into this loss.
+    """
 
     parameters: list[Tensor]
     loss: Tensor | None
@@ -82,6 +85,7 @@ class Backward(Event):
     twice: bool = False  # through a graph that an earlier pass has freed
     kept: bool = False  # the graph may be gone over again
     graph: frozenset[Graph] = frozenset()
+    perhaps: list[Tensor] = field(default_factory=list)
 
 
 @dataclass(eq=False)

@@ -51,6 +51,9 @@ class Sources(Protocol):
     def is_generator(self, file: str, node: ast.AST) -> bool:
         """Whether a function of a file yields."""
 
+    def last_answers(self, file: str, function: ast.AST) -> frozenset[int]:
+        """The tests (by id) behind which a function gives its last value: where they fail, it raises or gives none."""
+
 
 class Models(Protocol):
     """What libraries and the values of training do."""
@@ -116,6 +119,7 @@ class Machine:
         self.entered: Counter[int] = Counter()  # how often each function of the program is open
         self.called: set[int] = set()  # functions of the program that ran, by the id of their node
         self.made: set[int] = set()  # classes of the program that were instantiated
+        self.lent: dict[Tensor, None] = {}  # parameters whose tensors went into code out of sight
         self.uses_rank = False
         self.distributed = False
         self.group_ended = False  # whether a process group has been destroyed, and none started since

@@ -246,11 +246,22 @@ def _leaving(body: Statements[ast.stmt]) -> bool:
     return bool(body) and isinstance(body[-1], _LEAVES)
 
 
+def _answers(body: Statements[ast.stmt]) -> bool:
+    return isinstance(body[-1], ast.Return) and body[-1].value is not None
+
+
+def _is_last_answer(machine: Machine, node: ast.If) -> bool:
+    return bool(machine.calls) and id(node) in machine.sources.last_answers(
+        machine.file, machine.calls[-1].function.node
+    )
+
+
 def branch(machine: Machine, node: ast.If, value: Value) -> tuple[Statements[ast.stmt], bool]:
     """Which side of an `if` runs, and whether its condition goes on to hold behind it."""
     leaves, leaves_else = _leaving(node.body), _leaving(node.orelse)
     skips = isinstance(node.body[-1], ast.Continue) if leaves else False
-    outcome = machine.decide(value, node.test, default=not leaves or leaves_else, leaves=leaves and not skips)
+    default = not leaves or leaves_else or (_answers(node.body) and _is_last_answer(machine, node))
+    outcome = machine.decide(value, node.test, default=default, leaves=leaves and not skips)
     machine.conditions.append(machine.condition(value, outcome, node.test))
     stays = (leaves and not outcome) or (leaves_else and outcome)
     return (node.body if outcome else node.orelse), stays

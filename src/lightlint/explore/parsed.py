@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache, cached_property
 from typing import Any, cast
 
@@ -18,6 +18,7 @@ class Parsed:
 
     def __init__(self, tree: ast.Module) -> None:
         self.tree = tree
+        self._last_answers: dict[int, frozenset[int]] = {}
 
     @property
     def idle_tests(self) -> frozenset[tuple[int, int]]:
@@ -27,6 +28,14 @@ class Parsed:
     def is_generator(self, function: ast.AST) -> bool:
         """Whether one of its functions yields."""
         return id(function) in self._seen[1]
+
+    def last_answers(self, function: ast.AST) -> frozenset[int]:
+        """The tests (by id) behind which a function gives its last value: where they fail, it raises or gives none."""
+        found = self._last_answers.get(id(function))
+        if found is None:
+            body = getattr(function, "body", [])
+            found = self._last_answers[id(function)] = frozenset(_last_answers(body if isinstance(body, list) else []))
+        return found
 
     @cached_property
     def _seen(self) -> tuple[frozenset[tuple[int, int]], frozenset[int]]:
@@ -56,6 +65,18 @@ class Parsed:
                 sides[parent] |= name in ("body", "orelse")
         tests = [node.test for node, acts in zip(nodes, sides, strict=True) if isinstance(node, ast.If) and not acts]
         return frozenset((test.lineno, test.col_offset) for test in tests), frozenset(generators)
+
+
+def _last_answers(body: list[ast.stmt]) -> Iterator[int]:
+    end = body[-2:-1] if body and isinstance(body[-1], ast.Raise) else body[-1:]
+    for last in end:
+        if isinstance(last, ast.With):
+            yield from _last_answers(last.body)
+        elif isinstance(last, ast.If):
+            answer = last.body[-1]
+            if isinstance(answer, ast.Return) and answer.value is not None and not last.orelse:
+                yield id(last)
+            yield from _last_answers(last.orelse)
 
 
 @cache

@@ -68,3 +68,8 @@ class ProjectSources:
         """Whether a function of a file yields."""
         parsed = self.parsed(file)
         return parsed is not None and parsed.is_generator(node)
+
+    def last_answers(self, file: str, function: ast.AST) -> frozenset[int]:
+        """The tests (by id) behind which a function gives its last value: where they fail, it raises or gives none."""
+        parsed = self.parsed(file)
+        return parsed.last_answers(function) if parsed is not None else frozenset()

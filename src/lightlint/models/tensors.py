@@ -252,7 +252,8 @@ def backward(machine: Machine, value: Value, node: ast.AST, via: str, *, keep: b
     reached = [parameters[key] for key in sorted(parameters)]
     graphs = frozenset(graph for tensor in sources for graph in tensor.graph)
     loss = sources[0] if sources else None
-    machine.emit(Backward(machine.where(node), reached, loss, via, freed, keep, graphs))
+    perhaps = [each for each in machine.lent if each.requires_grad and each.made not in parameters]
+    machine.emit(Backward(machine.where(node), reached, loss, via, freed, keep, graphs, perhaps))
 
 
 def call_method(machine: Machine, tensor: Value, name: str, given: Arguments, node: ast.AST) -> Value:

@@ -121,7 +121,7 @@ class ClipGradWrongPlace(Check):
             state: dict[Tensor, str] = {}
             for event in path.events:
                 if isinstance(event, Backward):
-                    state.update(dict.fromkeys(event.parameters, "added"))
+                    state.update(dict.fromkeys([*event.parameters, *event.perhaps], "added"))
                 elif isinstance(event, Cleared):
                     state.update(dict.fromkeys(event.parameters, "cleared"))
                 elif isinstance(event, Stepped):

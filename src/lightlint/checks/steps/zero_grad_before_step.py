@@ -98,7 +98,7 @@ def _lost(path: Path) -> Iterator[tuple[Site, bool]]:
     where: dict[Instance, Site] = {}
     for event in path.events:
         if isinstance(event, Backward):
-            state.update(dict.fromkeys(event.parameters or state))  # of something unknown it may reach all
+            state.update(dict.fromkeys([*(event.parameters or state), *event.perhaps]))  # of an unknown: perhaps all
         elif isinstance(event, CalledUnknown):  # which may have run a backward pass
             tensors = [each for value in event.values for each in tensors_in(value)]
             state.update(dict.fromkeys(parameter for each in tensors for parameter in each.parameters))
