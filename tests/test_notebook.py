@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from lightlint.cli import run_command
 from lightlint.finding import Edit, Location
 from lightlint.sources.load import load
-from lightlint.sources.magics import mask
+from lightlint.sources.magics import mask, mask_broken
 from lightlint.sources.notebook import read_notebook
 from lightlint.sources.source import Source, UnreadableError
 from lightlint.sources.write import write
@@ -230,12 +230,32 @@ def test_install_commands_are_told_with_their_offset() -> None:
     ]
 
 
-def test_a_broken_cell_is_blanked_and_told_and_the_others_stay() -> None:
-    source = read_notebook("a.ipynb", notebook("x = 1", "y = (\nz = 'é'", "w = 2"))
-    assert source.text == "x = 1\n     \n       \nw = 2\n"
+BLANKS_TO_FILL: dict[str, list[str]] = {
+    "loss = <YOUR CODE>": ["loss"],
+    "first, second = <compute both>": ["first", "second"],
+    "    scores = <YOUR CODE>  # in a loop": ["scores"],
+    "model.head = <YOUR CODE>": [],
+    "assert loss == <what?>": [],
+    "<YOUR CODE: with a = in it>": [],
+    "x =": [],
+    "": [],
+}
+
+
+def test_a_broken_cell_is_blanked_but_for_the_names_it_binds_and_told_and_the_others_stay() -> None:
+    source = read_notebook("a.ipynb", notebook("x = 1", "y = (\nz == 'é'", "w = 2"))
+    assert source.text == "x = 1\ny=_()\n        \nw = 2\n"
     [(offset, message)] = source.broken
     assert (source.cell_at(offset), message) == (source.cells[1], "'(' was never closed")
     assert not source.editable([source.edit(source.cells[1].start, source.cells[1].start, "v = 1\n")])
+
+
+@given(st.lists(st.sampled_from(sorted(BLANKS_TO_FILL)), max_size=6).map("\n".join))
+def test_a_broken_cell_parses_at_its_length_and_binds_what_it_bound(text: str) -> None:
+    masked = mask_broken(text).text
+    assert [len(row) for row in masked.split("\n")] == [len(row) for row in text.split("\n")]
+    bound = {node.id for node in ast.walk(ast.parse(masked)) if isinstance(node, ast.Name) and node.id != "_"}
+    assert bound == {name for row, names in BLANKS_TO_FILL.items() if row in text.split("\n") for name in names}
 
 
 @pytest.mark.parametrize("text", ["  x = 1\n  y = 2", ">>> x = 1", "%sql\nselect * from t", "cd ..", "conda install x"])

@@ -50,3 +50,17 @@ def test_comment_behind_a_command_suppresses(tmp_path: Path) -> None:
     )
     result = lightlint("--select", "LL801,LL002", str(path))
     assert result.returncode == 0, result.stdout
+
+
+def test_what_a_broken_cell_computes_anew_is_not_what_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "course.ipynb"
+    cells = [
+        "import torch\nfrom torch import nn\nmodel = nn.Linear(4, 1)\nx = torch.randn(8, 4)\nloss = model(x).pow(2).mean()\n",
+        "loss.backward()\n",
+        "scores = model(x)\nloss = <YOUR CODE: the loss of the scores>\n",
+        "loss.backward()\n",
+    ]
+    path.write_text(notebook(*cells))
+    assert lightlint("--select", "LL108", "--output-format", "concise", str(path)).stdout.count("LL108") == 0
+    path.write_text(notebook(cells[0], cells[1], cells[3]))
+    assert lightlint("--select", "LL108", "--output-format", "concise", str(path)).stdout.count("LL108") == 1

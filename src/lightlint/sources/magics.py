@@ -1,7 +1,8 @@
 """IPython's syntax in a code cell, masked at equal length: the cell parses as Python and every offset stays.
 
 A masked statement becomes a call of `_`, of which nothing is known, padded with blanks; text that is no Python of
-this program (`%%bash`, `%%writefile`) becomes blank. Valid Python is never masked: `%`, `!` at the start of a logical
+this program (`%%bash`, `%%writefile`) becomes blank, and so does a cell that does not parse, save that the names it
+gives values hold such a call from there on. Valid Python is never masked: `%`, `!` at the start of a logical
 line or behind `=`, and `?` outside strings and comments, occur in none. A comment that suppresses findings stays.
 """
 
@@ -33,6 +34,9 @@ _INSTALL = re.compile(
 _NEXT_COMMAND = re.compile(r"&&|\|\||;\s|\s\|\s")
 _SUPPRESSION = re.compile(r"(?<=[ \t])#\s*(?:noqa\b|lightlint\s*:)[^\r\n]*\Z", re.IGNORECASE)
 _SHELL_COMMENT = re.compile(r"(?:^|\s)#.*")
+_DEFINITION = re.compile(r"[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]")
+_NAME = r"(?!(?:True|False|None|_)\b)[^\W\d]\w*"
+_BOUND = re.compile(rf"[ \t]*(?P<names>{_NAME}(?:[ \t]*,[ \t]*{_NAME})*)[ \t]*=(?!=)")
 _CONTINUATION = re.compile(r"\\(?:\r\n|\r|\n)")
 
 
@@ -53,6 +57,26 @@ def mask(text: str) -> Masked:
 def mask_all(text: str) -> Masked:
     """Blank a whole cell; it still tells what it installs."""
     return Masked(_blank(text), ((0, len(text)),), tuple(_shell_commands(text, 0)))
+
+
+def mask_broken(text: str) -> Masked:
+    """Blank a cell that does not parse, but let the names that it gives values hold something unknown from there on."""
+    rows: list[str] = []
+    inside: int | None = None  # the indent of a function or class whose names are its own
+    for row in text.splitlines(keepends=True):
+        indent = len(row) - len(row.lstrip())
+        if row.strip() and inside is not None and indent <= inside:
+            inside = None
+        if inside is None and _DEFINITION.match(row):
+            inside = indent
+        bound = _BOUND.match(row) if inside is None else None
+        rows.append(_bound(bound["names"].strip(), row) if bound else _blank(row))
+    return Masked("".join(rows), ((0, len(text)),), tuple(_shell_commands(text, 0)))
+
+
+def _bound(names: str, row: str) -> str:
+    statement = f"{names}=_()"
+    return statement + _blank(row[len(statement) :]) if len(statement) <= len(row.rstrip("\r\n")) else _blank(row)
 
 
 def mask_unparsed(text: str) -> Masked | None:

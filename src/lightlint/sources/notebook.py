@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lightlint.sources import json_spans
-from lightlint.sources.magics import Masked, mask, mask_all, mask_unparsed
+from lightlint.sources.magics import Masked, mask, mask_all, mask_broken, mask_unparsed
 from lightlint.sources.source import Cell, ForeignError, Source, UnreadableError
 
 _LFS = b"version https://git-lfs"
@@ -93,7 +93,7 @@ class NotebookOrigin:
 def read_notebook(filename: str, data: bytes) -> Source:
     """The source of a notebook of format 4: its code cells, each followed by a line end.
 
-    A cell with a syntax error is blanked and named in `Source.broken`.
+    A cell with a syntax error is blanked, but for the names it binds, and named in `Source.broken`.
 
     Raises:
         UnreadableError: the bytes are no notebook of format 4, or one of another language than Python.
@@ -142,7 +142,7 @@ def _read_cell(text: str) -> tuple[Masked, tuple[int, str] | None]:
     indent = re.match(r"\s*?([ \t]+)\S", masked.text)
     if indent and _syntax_error(re.sub(f"(?m)^{indent[1]}", "", masked.text)) is None:
         return mask_all(text), None  # IPython takes an indent off that all lines share; at equal length it cannot go
-    return mask_all(text), fault
+    return mask_broken(text), fault
 
 
 def _syntax_error(text: str) -> tuple[int, str] | None:
