@@ -92,7 +92,7 @@ class Guards:
                 read = self._instances.read(expression) if depth < 4 else None
                 return read is not None and self._gives_rank(read, depth + 1)
             case cst.Subscript():
-                return self._is_variable(expression)
+                return self._is_variable(expression) or self._is_entry(expression)
             case cst.Name() if depth < 4:
                 found = self._names.bindings.lookup(expression)
                 if len(found) == 1 and found[0].kind is Kind.PARAMETER:
@@ -173,6 +173,12 @@ class Guards:
         name = self._names.of(expression.func)
         key = self._names.constant(expression.args[0].value) if expression.args else UNKNOWN
         return name in {"os.environ.get", "os.getenv"} and isinstance(key, str) and key in _RANK_VARIABLES
+
+    def _is_entry(self, expression: cst.Subscript) -> bool:
+        """`config["local_rank"]`."""
+        index = expression.slice[0].slice
+        key = self._names.constant(index.value) if isinstance(index, cst.Index) else UNKNOWN
+        return isinstance(key, str) and key in _RANK_ATTRIBUTES
 
     def is_test(self, expression: cst.CSTNode, depth: int = 0) -> bool:
         """Whether an expression surely differs between ranks because it compares or is a rank."""

@@ -55,6 +55,9 @@ def leaves_one(facts: FileFacts, test: cst.BaseExpression, outcome: bool, depth:
                     number = facts.names.constant(other)
                     kept = [size for size in _SIZES if outcomes(operator, number, [size]) == {outcome}]
                     return isinstance(number, int) and kept == [1]
+                if facts.guards.is_rank(counted):  # `local_rank == -1`: the mark of a run without ranks
+                    number = facts.names.constant(other)
+                    return bool(told := outcomes(operator, number)) and outcome not in told
             return False
         case cst.Name() | cst.Attribute() | cst.Call():
             name = facts.names.call(test) or facts.names.key(test)
