@@ -168,10 +168,14 @@ class Updates:
         """Whether a call steps what surely is one of torch's learning-rate schedulers, or of those Transformers makes."""
         if self._names.method(call) != "step" or not isinstance(call.func, cst.Attribute):
             return False
-        origins = self._facts.values.origins(call.func.value)
-        return bool(origins) and all(self._is_scheduler(each.name) for each in origins)
+        return self.is_scheduler(call.func.value)
 
-    def _is_scheduler(self, name: str) -> bool:
+    def is_scheduler(self, expression: cst.BaseExpression) -> bool:
+        """Whether a value surely is one of torch's learning-rate schedulers, or of those Transformers makes."""
+        origins = self._facts.values.origins(expression)
+        return bool(origins) and all(self._makes_scheduler(each.name) for each in origins)
+
+    def _makes_scheduler(self, name: str) -> bool:
         made = name.startswith(_SCHEDULERS) or bool(_TRANSFORMERS.match(name))
         return made or self._facts.classes.name_is_a(name, SCHEDULER)
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import re
+
 import libcst as cst
 
 from lightlint.check import Check, Repair
@@ -7,6 +9,8 @@ from lightlint.facts.checkpoints import LOAD, SAVE
 from lightlint.facts.world import Ranks
 from lightlint.finding import Applicability, Tier
 from lightlint.fixes.edits import insert_argument
+
+_NUMBERS = re.compile(r"sched|scaler", re.IGNORECASE)  # of one that comes from out of sight
 
 
 class LoadWithoutMapLocation(Check):
@@ -32,8 +36,22 @@ class LoadWithoutMapLocation(Check):
     def _goes_into_state(self, load: cst.Call) -> bool:
         """Whether what is loaded is put into a module or an optimizer, and so is no data set."""
         return any(
-            self.names.method(call) == "load_state_dict" and call.args and self._comes_from(call.args[0].value, load)
+            self.names.method(call) == "load_state_dict"
+            and call.args
+            and not self._holds_numbers_only(call)
+            and self._comes_from(call.args[0].value, load)
             for call in self.tree.all(cst.Call)
+        )
+
+    def _holds_numbers_only(self, call: cst.Call) -> bool:
+        """Whether a state is that of a learning-rate scheduler or a scaler, which has no tensors: its place does not matter."""
+        if not isinstance(call.func, cst.Attribute):
+            return False
+        owner = call.func.value
+        return (
+            bool(_NUMBERS.search(self.names.key(owner)))
+            or self.facts.updates.is_scheduler(owner)
+            or self.facts.updates.is_scaler(owner)
         )
 
     def _comes_from(self, value: cst.BaseExpression, load: cst.Call) -> bool:
