@@ -174,6 +174,15 @@ KEEPS_ROLE = frozenset(
 )
 """Functions that give the same numbers in another shape, dtype or place."""
 
+SAVES_NOTHING = (KEEPS_ROLE | {"cat", "stack", "mean", "sum", "flip", "roll"}) - {
+    "index_select",
+    "gather",
+    "repeat_interleave",
+    "clamp_",
+    "nan_to_num",
+}
+"""Functions that autograd keeps no tensor of, so that a second pass through them raises nothing."""
+
 WITHOUT_GRAPH = frozenset(
     [
         "argmax",

@@ -8,7 +8,7 @@ from typing import Any
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.events import Backward, Cleared, DevicesMixed, LossComputed, Summed
 from lightlint.engine.machine import Machine
-from lightlint.models.tables import ACTIVATIONS, KEEPS_ROLE, LOSSES, NUMBERS, WITHOUT_GRAPH
+from lightlint.models.tables import ACTIVATIONS, KEEPS_ROLE, LOSSES, NUMBERS, SAVES_NOTHING, WITHOUT_GRAPH
 from lightlint.values.core import (
     NONE,
     Constant,
@@ -32,13 +32,17 @@ def derive(
     keep: bool = False,
     graph: bool = True,
     how: str = "",
+    saves: bool = True,
 ) -> Tensor:
-    """A tensor computed from others; `keep` hands on role and reduction, `graph` whether gradients flow, `how` where not."""
+    """A tensor computed from others.
+
+    `keep` hands on role and reduction, `graph` whether gradients flow, `how` where not; `saves`: see `Graph`.
+    """
     sources = [tensor for value in values for tensor in tensors_in(value)]
     made = machine.tensor(node)
     made.leaf = False
     if graph and machine.grad[-1]:
-        _record(machine, made, sources, node)
+        _record(machine, made, sources, node, saves=saves)
     _note_cuts(machine, made, sources, how, node)
     devices = [tensor.device for tensor in sources if not tensor.scalar] or [t.device for t in sources[:1]]
     made.device = "cuda" if "cuda" in devices else None if None in devices else devices[0] if devices else None
@@ -79,7 +83,7 @@ def _note_cuts(machine: Machine, made: Value, sources: list[Tensor], how: str, n
         made.cuts = frozenset(cuts)
 
 
-def _record(machine: Machine, made: Tensor, sources: list[Tensor], node: ast.AST | None) -> None:
+def _record(machine: Machine, made: Tensor, sources: list[Tensor], node: ast.AST | None, *, saves: bool) -> None:
     graphs: set[Graph] = set()
     parameters: set[Tensor] = set()
     sums: set[Any] = set()
@@ -93,11 +97,11 @@ def _record(machine: Machine, made: Tensor, sources: list[Tensor], node: ast.AST
         else:
             graphs |= tensor.graph
             parameters |= tensor.parameters
+            fresh |= saves and bool(tensor.graph) and not any(graph.saves for graph in tensor.graph)
     if fresh:
         outermost = machine.forwards[0] if machine.forwards else None
-        graphs.add(
-            Graph(machine.site(node), machine.clock, outermost.training if isinstance(outermost, Module) else None)
-        )
+        training = outermost.training if isinstance(outermost, Module) else None
+        graphs.add(Graph(machine.site(node), machine.clock, training, saves=saves))
     made.graph, made.parameters = frozenset(graphs), frozenset(parameters)
     made.requires_grad = bool(graphs or parameters)
     made.sums = frozenset(sums) if made.requires_grad else frozenset()
@@ -144,7 +148,7 @@ def binary(machine: Machine, symbol: str, left: Value, right: Value, node: ast.A
     if symbol in ("==", "!=", "<", "<=", ">", ">=", "in", "not in", "is", "is not"):
         return derive(machine, node, left, right, graph=False, how="comparison")
     mix(machine, node, symbol, left, right)
-    made = derive(machine, node, left, right)
+    made = derive(machine, node, left, right, saves=symbol not in ("+", "-"))
     if symbol in ("+", "-"):
         _note_sum(machine, made, left, right, node)
     if isinstance(left, Tensor) and isinstance(right, Tensor):
@@ -206,7 +210,7 @@ def attribute(machine: Machine, tensor: Tensor, name: str, node: ast.AST) -> Val
     if name == "shape":
         return shape_of(machine, tensor, node)
     if name in ("T", "mT", "H", "real", "imag"):
-        return derive(machine, node, tensor, keep=True)
+        return derive(machine, node, tensor, keep=True, saves=False)
     if name in ("dtype", "ndim", "is_cuda", "is_leaf", "names", "layout", "grad_fn"):
         return Unknown(("tensor", tensor.made, name), plain=name == "ndim")
     return Method(tensor, name)
@@ -244,7 +248,7 @@ def backward(machine: Machine, value: Value, node: ast.AST, via: str, *, keep: b
     """A backward pass from a value; `keep` leaves its graph as it is."""
     sources = tensors_in(value)
     parameters: dict[int, Tensor] = {}
-    freed = any(graph.consumed and not graph.escaped for tensor in sources for graph in tensor.graph)
+    freed = any(graph.consumed and graph.saves and not graph.escaped for tensor in sources for graph in tensor.graph)
     for tensor in sources:
         for graph in tensor.graph:
             graph.go_backward(keep=keep)
@@ -304,11 +308,11 @@ def computed(machine: Machine, name: str, given: Arguments, node: ast.AST) -> Va
     if name in WITHOUT_GRAPH:
         return derive(machine, node, *values, graph=False, how=name)
     if name in ("mean", "sum", "nanmean", "nansum"):
-        made = derive(machine, node, source)
+        made = derive(machine, node, source, saves=name not in SAVES_NOTHING)
         reduce(name, made, source, given.behind(1) if given.positional else given)
         return made
     if name in KEEPS_ROLE:
-        made = derive(machine, node, source, keep=True)
+        made = derive(machine, node, source, keep=True, saves=name not in SAVES_NOTHING)
         if isinstance(source, Tensor):
             made.scalar = source.scalar and name not in ("repeat", "expand", "unsqueeze")
         if name in ("chunk", "split", "unbind"):
@@ -316,7 +320,7 @@ def computed(machine: Machine, name: str, given: Arguments, node: ast.AST) -> Va
         return made
     if name not in ("where", "index_put_", "gather"):
         mix(machine, node, name, *given.positional)
-    made = derive(machine, node, *values)
+    made = derive(machine, node, *values, saves=name not in SAVES_NOTHING)
     if name == "log" and isinstance(source, Tensor) and source.role in ("probabilities", "sigmoid"):
         made.role, made.activation = "log-probabilities", source.activation
     if name in ("exp",) and isinstance(source, Tensor) and source.role == "log-probabilities":
@@ -369,7 +373,7 @@ def _moved(machine: Machine, tensor: Tensor, name: str, given: Arguments, node: 
         device = tensor.device
     else:
         device = device_of(target)
-    made = derive(machine, node, tensor, keep=True)
+    made = derive(machine, node, tensor, keep=True, saves=False)
     made.device, made.scalar, made.moved_from, made.part = device, tensor.scalar, tensor, tensor.part
     if tensor.role == "batch":
         made.parts = {}
@@ -441,7 +445,7 @@ def item(machine: Machine, tensor: Tensor, index: Value, node: ast.AST) -> Value
         on_gpu = [each for each in indices if each.device == "cuda" and not each.scalar]
         if on_gpu:
             machine.emit(DevicesMixed(machine.where(node), tensor, on_gpu[0], "index"))
-    made = derive(machine, node, tensor, keep=True)
+    made = derive(machine, node, tensor, keep=True, saves=bool(indices) or isinstance(index, Unknown))
     made.scalar = False
     if text_of(index) is not None or (isinstance(index, Unknown) and "index" not in index.traits):
         made.escaped = True  # what a module out of sight gives by name may be anything

@@ -8,12 +8,17 @@ from lightlint.values.core import Class, Library, Sequence, Site, Value
 
 
 class Graph:
-    """A piece of what autograd recorded: one use of parameters that require gradients."""
+    """A piece of what autograd recorded: one use of parameters that require gradients.
 
-    __slots__ = ("bypassed", "consumed", "escaped", "guess", "made", "site", "training", "used")
+    `saves`: it holds tensors for its backward pass, which the first pass frees; a move, a view or a sum holds none.
+    """
 
-    def __init__(self, site: Site, made: int, training: bool | None, *, guess: bool = False) -> None:
-        self.site, self.made, self.training = site, made, training
+    __slots__ = ("bypassed", "consumed", "escaped", "guess", "made", "saves", "site", "training", "used")
+
+    def __init__(
+        self, site: Site, made: int, training: bool | None, *, guess: bool = False, saves: bool = True
+    ) -> None:
+        self.site, self.made, self.training, self.saves = site, made, training, saves
         self.guess = guess  # stands for no use, but for the guess that a value is recorded: see `open`
         self.consumed = 0  # how many backward passes have freed it
         self.used = False  # whether anything has gone backward through it
