@@ -45,16 +45,19 @@ def places(path: Path, root: Path, pip_lines: Sequence[str] = ()) -> Iterator[Pl
     """Where the versions for a file may stand, the best place first; each is read when it is asked for.
 
     First its own `pip install` lines, then what the folders from its own up to the top declare and which images they
-    start from, then scripts, CI and READMEs, which tell of one way to install among others, at last what READMEs mention.
+    start from, and which one version the README of a part of the project names, then scripts, CI and READMEs, which tell
+    of one way to install among others, at last what READMEs mention.
     """
     own = [requirement for line in pip_lines for requirement in parse_pip_command(line)]
     lines = [each for each in own if each.specifier and not each.redirected]
     yield Place(Kind.DECLARED, tuple(Pin(each.name, each.specifier, path, 0) for each in lines))
     root = root.absolute()
     directories = _upwards(path.absolute(), root)
+    tops = _tops(root, directories)
     for directory in directories:
         yield from (_of_kind(kind, directory, reach) for kind in _STRONG for reach in _near(directory, root))
-    tops = _tops(root, directories)
+        if directory not in tops:
+            yield _exact(_of_kind(Kind.README, directory, Reach.OWN))
     yield from (_of_kind(kind, directory, Reach.WIDE) for directory in tops for kind in _STRONG)
     for kind in (Kind.SCRIPT, Kind.CI, Kind.README, Kind.PROSE):
         for directory in directories:
@@ -65,6 +68,10 @@ def places(path: Path, root: Path, pip_lines: Sequence[str] = ()) -> Iterator[Pl
 def _of_kind(kind: Kind, directory: Path, reach: Reach) -> Place:
     weight = Weight.STRONG if kind in _STRONG else Weight.WEAK
     return Place(kind, tuple(pin for pin in pins_in(directory, reach, weight) if pin.kind is kind))
+
+
+def _exact(place: Place) -> Place:
+    return Place(place.kind, tuple(pin for pin in place.pins if _is_exact(parse_range(pin.specifier))))
 
 
 def _near(directory: Path, root: Path) -> tuple[Reach, Reach]:
