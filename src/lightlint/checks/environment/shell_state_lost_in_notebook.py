@@ -7,9 +7,7 @@ import libcst as cst
 from lightlint.check import Check
 
 # a command that is all of its line and changes nothing but the shell it runs in
-_STATE = (
-    r"(?P<command>cd|export|source|unset|alias|pushd|conda\s+activate)\s+[^\s&;|#\\-][^&;|#\r\n]*?\s*(?:#[^\r\n]*)?"
-)
+_STATE = r"(?P<command>cd|export|source|unset|alias|pushd|conda\s+activate)\s+(?P<what>[^\s&;|#\\-][^&;|#\r\n]*?)\s*(?:#[^\r\n]*)?"
 _LOST = re.compile(rf"\s*!\s*{_STATE}")
 _LAST = re.compile(rf"\s*{_STATE}")
 _SHELL = re.compile(r"\s*%%(?:bash|sh|shell)\b[^\r\n]*")
@@ -27,10 +25,21 @@ class ShellStateLostInNotebook(Check):
                 continue
             for found in re.finditer(r"[^\r\n]+", hidden):
                 met = _LOST.fullmatch(found[0])
-                if met is None:
+                if met is None or (_MOVED.match(met["command"]) and self._is_named(met["what"], start + found.end())):
                     continue
                 begin = start + found.start() + len(found[0]) - len(found[0].lstrip())
                 self.report_span(begin, start + found.end(), self._message(" ".join(met["command"].split())))
+
+    def _is_named(self, folder: str, end: int) -> bool:
+        """Whether a later line of the cell names the folder from where the notebook is, and so counts on no change."""
+        source = self.facts.source
+        cell = source.cell_at(end - 1)
+        inner = folder.strip("'\"").removeprefix("./").rstrip("/")
+        if cell is None or not inner or inner.startswith(("/", "~", ".", "$", "{")):
+            return False
+        named = re.compile(rf"(?<![\w./-])(?:\./)?{re.escape(inner)}(?![\w.-])")
+        spans = zip(source.masked, source.hidden, strict=False)
+        return any(end <= start < cell.end and named.search(hidden) for (start, _), hidden in spans)
 
     def _judge_cell(self, start: int, hidden: str) -> None:
         """What a cell of shell commands changes at its end, where no command is left that would see it."""
