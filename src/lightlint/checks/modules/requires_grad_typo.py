@@ -4,7 +4,8 @@ import libcst as cst
 
 from lightlint.check import Check, Repair
 from lightlint.facts.bindings import Kind
-from lightlint.finding import Applicability
+from lightlint.facts.tensors import FACTORIES, KEEPING
+from lightlint.finding import Applicability, Tier
 from lightlint.fixes.edits import rename
 
 _MISSPELLED = {
@@ -27,6 +28,11 @@ class RequiresGradTypo(Check):
         if self.classes.is_self(target.value) or not isinstance(assign, cst.Assign):
             return
         if not self._is_flag(target.value, assign.value) or (not hides and self._is_read(word)):
+            return
+        if not hides and self.names.constant(assign.value) is False and self._has_no_gradient(target.value):
+            name = self.code.text_of(target.value)
+            message = f"`{word}` is an attribute that torch does not know; `{name}` has no gradient without it, too"
+            self.report(target, message, tier=Tier.NOTE)
             return
         what = "a method, which this hides" if hides else "an attribute that torch does not know"
         self.report(
@@ -57,6 +63,21 @@ class RequiresGradTypo(Check):
             return False  # the class itself, which gets a method of one's own
         negated = isinstance(value, cst.UnaryOperation) and isinstance(value.operator, cst.Not)
         return negated or isinstance(value, cst.Comparison) or isinstance(self.names.constant(value), bool)
+
+    def _has_no_gradient(self, receiver: cst.BaseExpression) -> bool:
+        """Whether a name stands for new tensors that record nothing: `torch.zeros(n, d).float()`."""
+        found = self.names.bindings.lookup(receiver) if isinstance(receiver, cst.Name) else []
+        return bool(found) and all(self._is_plain(each.value, each.name) for each in found)
+
+    def _is_plain(self, value: cst.BaseExpression | None, name: str) -> bool:
+        """Whether a value is a new tensor, or what the name held before, in another shape or type."""
+        while isinstance(value, cst.Call) and isinstance(value.func, cst.Attribute):
+            if self.names.call(value) in FACTORIES - {"torch.as_tensor"}:
+                return self.names.argument(value, "requires_grad") is None and not self.names.has_star(value)
+            if value.func.attr.value not in KEEPING:
+                return False
+            value = value.func.value
+        return isinstance(value, cst.Name) and value.value == name
 
     def _is_parameter(self, receiver: cst.BaseExpression) -> bool:
         """Whether a name stands for each of `module.parameters()` in turn."""
