@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.frames import Call, Condition, Loop, Turn
@@ -11,8 +11,7 @@ from lightlint.values.core import Function, Mapping, Sequence, Site, Value
 from lightlint.values.training import Graph, Instance, Loader, Module, Optimizer, Schedule, Tensor
 
 
-@dataclass(frozen=True, slots=True)
-class Where:
+class Where(NamedTuple):
     """Where and when: place, clock, open loops, tests that let it happen, calls, phase, grad mode, inside a DDP forward.
 
     `module`: the one whose forward pass it happens in, the innermost; `training`: in which mode that is then.

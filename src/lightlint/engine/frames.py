@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from lightlint.values.core import Function, Site, Traits, Value
 
@@ -28,16 +29,14 @@ class Loop:
     made: int = 0  # when it was entered
 
 
-@dataclass(frozen=True, slots=True)
-class Turn:
+class Turn(NamedTuple):
     """In which turn of a loop something happened."""
 
     loop: Loop
     number: int
 
 
-@dataclass(frozen=True, slots=True)
-class Condition:
+class Condition(NamedTuple):
     """A test that came out one way before something happened."""
 
     key: Hashable | None
@@ -48,8 +47,7 @@ class Condition:
     depth: int  # how many calls were open
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(NamedTuple):
     """A function of the program being run, and the place that called it."""
 
     function: Function

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import cache
 
 from lightlint.engine.machine import Machine
 from lightlint.values.core import Constant, Library, Namespace, Scope, Unknown, Value
@@ -95,6 +96,7 @@ def module_of(machine: Machine, file: str, name: str, *, main: bool = False) -> 
     return module
 
 
+@cache
 def canonical(path: str) -> str:
     """One name for the ways to spell a library: `pl` for Lightning's Trainer side, `fabric` for Fabric."""
     for long, short in _ALIASES:

@@ -31,6 +31,7 @@ from lightlint.values.training import Instance, Module, Tensor
 if TYPE_CHECKING:
     from lightlint.engine.arguments import Arguments
 
+_PLACED = (ast.expr, ast.stmt, ast.arg, ast.keyword, ast.alias, ast.excepthandler, ast.pattern)
 Test = tuple[str, int, int]
 """A test by file, row and column."""
 
@@ -141,15 +142,11 @@ class Machine:
 
     def site(self, node: ast.AST | None) -> Site:
         """The place of a node in the file being run."""
-        row = getattr(node, "lineno", 0)
-        column = getattr(node, "col_offset", 0)
-        return (
-            self.file,
-            row,
-            column,
-            getattr(node, "end_lineno", row) or row,
-            getattr(node, "end_col_offset", column),
-        )
+        if isinstance(node, _PLACED):
+            row, column = node.lineno, node.col_offset
+            last, end = node.end_lineno, node.end_col_offset
+            return (self.file, row, column, row if last is None else last, column if end is None else end)
+        return (self.file, 0, 0, 0, 0)
 
     def where(self, node: ast.AST | None) -> Where:
         """The place and the time."""
@@ -157,7 +154,7 @@ class Machine:
         return Where(
             self.site(node),
             self.clock,
-            tuple(Turn(loop, loop.turn) for loop in self.loops),
+            tuple([Turn(loop, loop.turn) for loop in self.loops]),
             tuple(self.conditions),
             tuple(self.calls),
             self.phases[-1],
@@ -208,7 +205,7 @@ class Machine:
 
     def escape(self, value: object, depth: int = 0) -> None:
         """Code out of sight may do anything to a value from now on, and to all it holds."""
-        if not isinstance(value, Value) or isinstance(value, (Constant, Library, Unknown)) or depth > 4:
+        if isinstance(value, (Constant, Library, Unknown)) or not isinstance(value, Value) or depth > 4:
             return
         if value.escaped and depth:
             return

@@ -14,7 +14,7 @@ from lightlint.engine.events import Emptied, Left, Looped
 from lightlint.engine.expressions import assign_target, evaluate, function_of
 from lightlint.engine.frames import Loop
 from lightlint.engine.imports import import_from, import_module
-from lightlint.engine.machine import Machine
+from lightlint.engine.machine import BudgetSpentError, Machine
 from lightlint.values.core import (
     NONE,
     Class,
@@ -56,6 +56,8 @@ class Raised(Exception):  # noqa: N818
 
 
 _LEAVES = (ast.Return, ast.Raise, ast.Break, ast.Continue)
+_YIELDS = (ast.Yield, ast.YieldFrom)
+_MAY_YIELD = (ast.Expr, ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Return)
 _TURNS = 2  # of a loop whose number of turns is unknown
 _MOST_TURNS = 24
 
@@ -73,15 +75,16 @@ def run(machine: Machine, body: Statements[ast.stmt], scope: Scope) -> None:
 def block(machine: Machine, body: Statements[ast.stmt], scope: Scope) -> Steps:
     """Execute statements in order, stopping at each `yield`."""
     for statement in body:
-        machine.tick()
+        machine.steps += 1  # as `machine.tick`, without a call for each statement
+        if machine.steps > machine.budget:
+            raise BudgetSpentError
         kind = type(statement)
         simple = _SIMPLE.get(kind)
         if simple is not None:
-            value = getattr(statement, "value", None)
-            if type(value) is ast.Yield or type(value) is ast.YieldFrom:
-                yield from _yield(machine, value, scope)
-                if kind is ast.Assign:
-                    for target in statement.targets:  # type: ignore[attr-defined]
+            if isinstance(statement, _MAY_YIELD) and isinstance(statement.value, _YIELDS):
+                yield from _yield(machine, statement.value, scope)
+                if isinstance(statement, ast.Assign):
+                    for target in statement.targets:
                         assign_target(machine, target, Unknown(), scope)
                 continue
             simple(machine, statement, scope)

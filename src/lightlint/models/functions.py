@@ -8,9 +8,11 @@ import re
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.calls import call_flag, call_unknown
 from lightlint.engine.events import Differentiated, Written
+from lightlint.engine.imports import canonical
 from lightlint.engine.machine import Machine
 from lightlint.models import modules, objects, tensors
 from lightlint.models.kinds import kind_of
+from lightlint.models.parallel import rank_value
 from lightlint.models.registry import FUNCTIONS, function
 from lightlint.models.tables import ACTIVATIONS, DTYPES, FACTORIES, HARMLESS, LOSSES
 from lightlint.values.core import (
@@ -258,14 +260,11 @@ def _nothing(_: Machine, __: Arguments, ___: ast.AST) -> Value:
 
 def library_attribute(machine: Machine, library: Library, name: str) -> Value:
     """An attribute of a library's module, class or constant."""
-    from lightlint.engine.imports import canonical
-    from lightlint.models.parallel import rank_value
-
+    if name == "rank" and library.path.endswith("rank_zero_only"):
+        return rank_value(machine, "rank")
     path = canonical(f"{library.path}.{name}")
     if DTYPES.match(path):
         return Constant(path)
-    if name == "rank" and library.path.endswith("rank_zero_only"):
-        return rank_value(machine, "rank")
     if path in ("sys.argv", "sys.platform", "sys.version_info", "os.name"):
         return Unknown(("of", path), hint=name)
     if path in ("math.pi", "math.inf", "math.e", "numpy.inf", "numpy.pi", "math.nan", "numpy.nan"):

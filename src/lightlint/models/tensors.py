@@ -41,6 +41,9 @@ def derive(
     sources = [tensor for value in values for tensor in tensors_in(value)]
     made = machine.tensor(node)
     made.leaf = False
+    if not sources:
+        made.sure_device = True
+        return made
     if graph and machine.grad[-1]:
         _record(machine, made, sources, node, saves=saves)
     _note_cuts(machine, made, sources, how, node)
@@ -49,12 +52,12 @@ def derive(
     made.sure_device = all(tensor.sure_device or tensor.role == "batch" for tensor in sources if tensor.device == "cpu")
     made.escaped = any(tensor.escaped for tensor in sources)
     made.gradient_touched = any(tensor.gradient_touched for tensor in sources)
-    made.scalar = bool(sources) and all(tensor.scalar for tensor in sources)
+    made.scalar = all(tensor.scalar for tensor in sources)
     for tensor in sources:
         if tensor.device == "cpu" and made.device == "cpu" and tensor.role != "batch":
             made.origin, made.stored_at = tensor.origin or tensor.site, tensor.stored_at
             break
-    if keep and sources:
+    if keep:
         first = sources[0]
         made.role, made.reduction, made.scaled, made.activation = (
             first.role,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from lightlint.values.core import Class, Library, Sequence, Site, Value
+from lightlint.values.core import Class, Constant, Library, Mapping, Sequence, Site, Unknown, Value
 
 
 class Graph:
@@ -49,35 +49,36 @@ class Tensor(Value):
         sums: the places where it was added to itself.
     """
 
+    graph: frozenset[Graph] = frozenset()
+    parameters: frozenset[Tensor] = frozenset()
+    leaf, requires_grad, scalar = True, False, False
+    device: str | None = None
+    sure_device = False  # where it was made says where it is, nothing assumed
+    role: str | None = None
+    reduction: str | None = None
+    scaled: frozenset[Any] = frozenset()
+    sums: frozenset[Site] = frozenset()
+    parameter = False
+    owner: Module | None = None
+    buffer = False
+    gradient_of: Tensor | None = None
+    gradient_touched = False  # its gradient was read or changed by hand
+    changed_by_hand = False
+    part: Any = None
+    moved_from: Tensor | None = None
+    activation: tuple[str, Site] | None = None  # the last activation it went through, and where
+    guessed = False  # a module out of sight gave it: it may be a tuple, and its parts anything
+    criterion = False  # a loss function gave it, as it is or with other terms
+    serial = 0  # tells parameters made at one place apart, in the order they were made
+    stored_at: Site | None = None
+    unscaled_loss: Tensor | None = None
+    metric: Value | None = None
+    origin: Site | None = None
+
     def __init__(self, site: Site | None, made: int) -> None:
         self.site, self.made = site, made
         self.key = ("tensor", made)
-        self.graph: frozenset[Graph] = frozenset()
-        self.parameters: frozenset[Tensor] = frozenset()
-        self.leaf, self.requires_grad, self.scalar = True, False, False
-        self.device: str | None = None
-        self.sure_device = False  # where it was made says where it is, nothing assumed
-        self.role: str | None = None
-        self.reduction: str | None = None
-        self.scaled: frozenset[Any] = frozenset()
-        self.sums: frozenset[Site] = frozenset()
-        self.parameter = False
-        self.owner: Module | None = None
-        self.buffer = False
-        self.gradient_of: Tensor | None = None
-        self.gradient_touched = False  # its gradient was read or changed by hand
-        self.changed_by_hand = False
         self.parts: dict[Any, Tensor] = {}
-        self.part: Any = None
-        self.moved_from: Tensor | None = None
-        self.activation: tuple[str, Site] | None = None  # the last activation it went through, and where
-        self.guessed = False  # a module out of sight gave it: it may be a tuple, and its parts anything
-        self.criterion = False  # a loss function gave it, as it is or with other terms
-        self.serial = 0  # tells parameters made at one place apart, in the order they were made
-        self.stored_at: Site | None = None
-        self.unscaled_loss: Tensor | None = None
-        self.metric: Value | None = None
-        self.origin: Site | None = None
 
     def __repr__(self) -> str:
         return f"<tensor {self.role or ''}{' parameter' if self.parameter else ''} on {self.device}>"
@@ -229,10 +230,10 @@ class Iterator(Instance):
 
 def tensors_in(value: object, depth: int = 0) -> list[Tensor]:
     """The tensors a value is or holds, as far as containers are known."""
-    from lightlint.values.core import Mapping
-
     if isinstance(value, Tensor):
         return [value]
+    if isinstance(value, (Constant, Unknown, Library)):
+        return []
     if depth < 4 and isinstance(value, Sequence):
         return [t for item in value.items for t in tensors_in(item, depth + 1)]
     if depth < 4 and isinstance(value, Mapping):
