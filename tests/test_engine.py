@@ -255,3 +255,17 @@ def test_two_rehearsals_are_alike() -> None:
         ]
 
     assert told() == told()
+
+
+def test_assertion_holds_behind_it() -> None:
+    program = """
+def step(model, loss, fused):
+    assert not fused
+    if fused:
+        loss.sum().backward()
+    else:
+        loss.mean().backward()
+"""
+    paths = [path for entry in entries_of(program) for path in entry.paths if path.of(Backward)]
+    assert paths
+    assert {event.site[1] for path in paths for event in path.of(Backward)} == {7}

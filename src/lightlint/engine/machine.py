@@ -281,6 +281,12 @@ class Machine:
             self.answers[key] = outcome != negated
         return outcome
 
+    def suppose(self, value: Value) -> None:
+        """Take a test for true from now on, as behind an `assert`."""
+        key, negated = plain_key(value.key)
+        if key is not None:
+            self.answers[key] = not negated
+
     def condition(self, value: Value, outcome: bool, node: ast.AST) -> Condition:
         """A test that came out, as events remember it."""
         return Condition(

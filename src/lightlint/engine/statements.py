@@ -241,8 +241,8 @@ def _assert(machine: Machine, node: ast.Assert, scope: Scope) -> None:
     known = machine.truth(value)
     if known is False and isinstance(value, Constant):
         raise Raised(Library("builtins.AssertionError"))
-    if known is None and value.key is not None:
-        machine.decide(value, node.test)
+    if known is None:
+        machine.suppose(value)
 
 
 def _leaving(body: Statements[ast.stmt]) -> bool:

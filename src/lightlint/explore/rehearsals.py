@@ -26,7 +26,7 @@ from lightlint.values.training import Instance, Module, Optimizer, Tensor
 
 _MOST_PATHS = 8
 _STEPS_PER_PATH = 3_500
-_STEPS_PER_FILE = 6_000  # some 25 microseconds each (Python 3.11, AMD EPYC)
+_STEPS_PER_FILE = 5_000  # some 15 microseconds each (Python 3.11, AMD EPYC)
 _STEPS_OF_PASSES = 2_400
 _MOST_FUNCTIONS, _MOST_METHODS = 10, 4
 _CALLBACK_HOOKS = [
