@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.calls import call
@@ -229,7 +228,7 @@ def _training_step(run: Fit, batch: Value, index: Value, automatic: bool) -> Val
         return NONE
     where = _at(machine, own)
     if machine.returned_at is not None:
-        where = replace(where, site=machine.returned_at)
+        where = where._replace(site=machine.returned_at)
     machine.emit(StepReturned(where, run.module, result, automatic, machine.returned_at is not None))
     return result
 
