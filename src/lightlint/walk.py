@@ -91,6 +91,7 @@ def _rehearse(check: Check, facts: FileFacts, rows: list[int]) -> None:
     """Report what the rehearsals show, but for functions in which the rule has found its fault in the text."""
     rehearsed = facts.rehearsed
     told: set[tuple[int, int]] = set()
+    rows = list(rows)  # of the text alone
     for entry in [*rehearsed.entries, *(rehearsed.passes if check.asks_passes else [])]:
         for fault in check.rehearse(entry):
             span = rehearsed.span(fault.site)

@@ -17,6 +17,7 @@ from lightlint.values.core import (
     Function,
     Library,
     Method,
+    OtherRanksNone,
     Partial,
     Scope,
     Unknown,
@@ -85,7 +86,7 @@ def call_function(machine: Machine, function: Function, given: Arguments, node: 
     if "rank_zero_only" in function.flags:
         machine.uses_rank = True
         if machine.rank:
-            return NONE
+            return OtherRanksNone(machine.site(node), function.name)
     if len(machine.calls) >= _DEEPEST or machine.entered[id(definition)] >= _RECURSION:
         for value in given.values():
             machine.escape(value)

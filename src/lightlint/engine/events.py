@@ -142,6 +142,7 @@ class Forward(Event):
     graph: frozenset[Graph]
     parameters: list[Tensor]
     by_mode: bool
+    held_back: Instance | None = None  # the `no_sync` that keeps its gradients from being exchanged
 
 
 @dataclass(eq=False)
@@ -214,6 +215,7 @@ class Collective(Event):
     name: str
     args: list[Value]
     alone: bool = False
+    given: Arguments | None = None
 
 
 @dataclass(eq=False)
@@ -221,6 +223,46 @@ class GroupStarted(Event):
     """Code that runs in several ranks has begun: `init_process_group`, DDP, a Trainer or Fabric of several devices."""
 
     by: str
+
+
+@dataclass(eq=False)
+class GroupMade(Event):
+    """A process group of some of the ranks was made, by all of them."""
+
+    name: str
+    ranks: Value | None
+
+
+@dataclass(eq=False)
+class Sharded(Event):
+    """FSDP has put shards in the place of a module's parameters; `how`: FSDP, fully_shard."""
+
+    module: Module
+    parameters: list[Tensor]
+    how: str
+
+
+@dataclass(eq=False)
+class ShardsGathered(Event):
+    """All ranks brought the shards of a model or an optimizer together."""
+
+    name: str
+
+
+@dataclass(eq=False)
+class ParametersChanged(Event):
+    """Parameters were given other values by hand: in place, by `nn.init`."""
+
+    parameters: list[Tensor]
+    name: str
+
+
+@dataclass(eq=False)
+class NoneUsed(Event):
+    """What `rank_zero_only` gives on the other ranks was used as if it were the value."""
+
+    call: Site
+    name: str
 
 
 @dataclass(eq=False)

@@ -27,6 +27,7 @@ class Loop:
     turn: int = 0
     driven: bool = False  # a framework's loop, not the program's
     made: int = 0  # when it was entered
+    once: Value | None = None  # the iterator that it goes on with, which does not start again
 
 
 class Turn(NamedTuple):
@@ -66,4 +67,5 @@ class Iteration:
     bound: Value | None = None
     over: Value | None = None
     close: Callable[[], None] = field(default=lambda: None)
+    once: Value | None = None  # the iterator behind it that does not start again
     everything: list[Value] | None = None  # all elements, where they are few: a comprehension takes each

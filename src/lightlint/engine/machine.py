@@ -111,6 +111,7 @@ class Machine:
         self.grad: list[bool] = [True]
         self.phases: list[str] = [""]
         self.inside_ddp = 0
+        self.held_back: list[Instance] = []  # the `no_sync` contexts that are open
         self.forwards: list[Module] = []
         self.answers: dict[Hashable, bool] = {}
         self.asked: dict[Test, bool] = {}  # tests that nothing known decides, as they came out
@@ -289,9 +290,8 @@ class Machine:
 
     def condition(self, value: Value, outcome: bool, node: ast.AST) -> Condition:
         """A test that came out, as events remember it."""
-        return Condition(
-            value.key, outcome, self.site(node), value.traits, self.truth(value) is not None, len(self.calls)
-        )
+        known = not isinstance(value, Unknown) and self.truth(value) is not None
+        return Condition(value.key, outcome, self.site(node), value.traits, known, len(self.calls))
 
     def unknown(
         self, *values: Value, key: Hashable | None = None, hint: str = "", drop: Traits = frozenset()

@@ -118,13 +118,23 @@ def binary(machine: Machine, symbol: str, left: Value, right: Value, node: ast.A
     if symbol == "+" and isinstance(left, Sequence) and isinstance(right, Sequence):
         return Sequence([*left.items, *right.items], left.kind, more=left.more or right.more)
     if symbol == "*" and isinstance(left, Sequence) and left.kind != "slice":
-        times = right.value if isinstance(right, Constant) and isinstance(right.value, int) else None
-        if times is not None and 0 <= times * len(left.items) <= 64:
-            return Sequence(left.items * times, left.kind, more=left.more)
-        return Sequence(left.items, left.kind, more=bool(left.items) or left.more)
+        return _repeated(machine, left, right, node)
+    if symbol == "*" and isinstance(right, Sequence) and right.kind != "slice":
+        return _repeated(machine, right, left, node)
     if symbol == "|" and isinstance(left, Mapping) and isinstance(right, Mapping):
         return Mapping({**left.items, **right.items}, more=left.more or right.more)
     return _symbolic(symbol, left, right)
+
+
+def _repeated(machine: Machine, sequence: Sequence, count: Value, node: ast.AST) -> Sequence:
+    """`[item] * n`."""
+    times = count.value if isinstance(count, Constant) and isinstance(count.value, int) else None
+    if times is not None and 0 <= times * len(sequence.items) <= 64:
+        found = Sequence(sequence.items * times, sequence.kind, more=sequence.more)
+    else:
+        found = Sequence(sequence.items, sequence.kind, more=bool(sequence.items) or sequence.more)
+    found.repeated = machine.site(node) if len(sequence.items) == 1 and times not in (0, 1) else None
+    return found
 
 
 def _worked_out(symbol: str, left: Constant, right: Constant) -> Value | None:

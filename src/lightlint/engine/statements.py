@@ -352,6 +352,7 @@ def _for(machine: Machine, node: ast.For | ast.AsyncFor, scope: Scope) -> Steps:
     iteration = machine.models.iterate(machine, evaluate(machine, node.iter, scope), node)
     turns = min(iteration.turns, _MOST_TURNS)
     loop = Loop(node, machine.site(node), iteration.kind, iteration.bound, iteration.over, iteration.known)
+    loop.once = iteration.once
 
     def next_turn() -> bool:
         item = iteration.pull(loop.turn) if loop.turn < turns else None

@@ -214,6 +214,16 @@ _TRAINING = frozenset(
         "loss_fn",
         "prepare",
         "setup",
+        "reduce",
+        "gather",
+        "all_to_all",
+        "new_group",
+        "new_subgroups",
+        "init_device_mesh",
+        "fully_shard",
+        "FSDP",
+        "FullyShardedDataParallel",
+        "random_split",
     ]
 )
 
@@ -224,8 +234,10 @@ def trains(function: ast.FunctionDef) -> bool:
 
 
 def training_functions(functions: list[ast.FunctionDef]) -> list[ast.FunctionDef]:
-    """Those with a word of training in them or in another that they name; such as others name come behind those."""
-    words = {each.name: _words(each) for each in functions}
+    """Functions and methods with a word of training in them or in another that they name, those that none names first."""
+    words: dict[str, set[str]] = {}
+    for each in functions:
+        words.setdefault(each.name, set()).update(_words(each))
     named = {name: (found & words.keys()) - {name} for name, found in words.items()}
     training = {name for name, found in words.items() if not _TRAINING.isdisjoint(found)}
     while more := {name for name, others in named.items() if others & training} - training:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from lightlint.engine.events import E, GroupStarted, Where
+from lightlint.engine.events import CalledUnknown, E, GroupStarted, Where
 from lightlint.engine.machine import plain_key
 from lightlint.values.core import Site, Value
 from lightlint.values.training import Graph, Instance, Optimizer, Schedule, Tensor
@@ -66,6 +66,21 @@ def sure(entry: Entry, kind: type[E], is_fault: Callable[[E], bool]) -> Iterator
             spared |= {event.site for event in path.of(kind)} - found.keys()
         faulty.update(found)
     yield from (event for site, event in faulty.items() if site not in spared)
+
+
+def on_some_ranks(entry: Entry, kind: type[E], is_wanted: Callable[[E], bool] = lambda _: True) -> Iterator[E]:
+    """Events of a kind that a test of the rank keeps the other ranks from, unless those have as many on a way of their own."""
+    for pair in entry.pairs():
+        for path, other in (pair, pair[::-1]):
+            mine, theirs = ([e for e in each.of(kind) if is_wanted(e)] for each in (path, other))
+            if len(mine) > len(theirs) and not _calls_apart(other) - _calls_apart(path):
+                there = {event.site for event in theirs}
+                yield from (e for e in mine if e.site not in there and e.where.depends_on("rank"))
+
+
+def _calls_apart(path: Path) -> set[Site]:
+    """Where a test of the rank lets code out of sight be called."""
+    return {event.site for event in path.of(CalledUnknown) if event.where.depends_on("rank")}
 
 
 def may_be_alone(where: Where) -> bool:

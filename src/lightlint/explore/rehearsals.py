@@ -29,6 +29,7 @@ _STEPS_PER_PATH = 3_500
 _STEPS_PER_FILE = 5_000  # some 15 microseconds each (Python 3.11, AMD EPYC)
 _STEPS_OF_PASSES = 2_400
 _MOST_FUNCTIONS, _MOST_METHODS = 10, 4
+_NOT_CALLED = ("__", "on_", "test_")  # what functions are called that others call: Python, Lightning, pytest
 _CALLBACK_HOOKS = [
     "setup",
     "on_fit_start",
@@ -165,13 +166,23 @@ class Rehearsals:
         for node in classes:
             if node.name not in bases:  # else what it does is rehearsed with the class that it is a part of
                 self._rehearse_class(node)
-        functions = [node for node in tree.body if isinstance(node, ast.FunctionDef) and id(node) not in self._called]
-        left = training_functions([each for each in functions if not each.name.startswith("test_")])
-        for function in left[:_MOST_FUNCTIONS]:
+        functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
+        methods = {id(each): node for node in classes for each in node.body if isinstance(each, ast.FunctionDef)}
+        left = [
+            each
+            for each in (*functions, *(each for node in classes for each in node.body))
+            if isinstance(each, ast.FunctionDef) and id(each) not in self._called
+        ]
+        training = training_functions([each for each in left if not each.name.startswith(_NOT_CALLED)])
+        for function in [each for each in training if id(each) not in methods][:_MOST_FUNCTIONS]:
             if id(function) not in self._called:
                 self._rehearse(function.name, self._function_start(function.name))
         for node in classes:
-            self._rehearse_methods(node)
+            own = [each for each in training if methods.get(id(each)) is node and id(each) not in self._called]
+            for method in own[:_MOST_METHODS]:
+                if id(method) not in self._called:
+                    self._rehearse(f"{node.name}.{method.name}", self._method_start(node.name, method.name))
+            self._rehearse_making(node)
 
     def _rehearse(self, name: str, start: Start, *, whole: bool = False) -> None:
         entry = Entry(name)
@@ -292,17 +303,21 @@ class Rehearsals:
 
         return start
 
-    def _rehearse_methods(self, node: ast.ClassDef) -> None:
-        left = [
-            each
-            for each in node.body
-            if isinstance(each, ast.FunctionDef)
-            and id(each) not in self._called
-            and not each.name.startswith(("__", "on_", "test_"))
-        ]
-        for method in left[:_MOST_METHODS]:
-            if id(method) not in self._called and trains(method):
-                self._rehearse(f"{node.name}.{method.name}", self._method_start(node.name, method.name))
+    def _rehearse_making(self, node: ast.ClassDef) -> None:
+        """An object is made of a class that nothing has made yet."""
+        start = next(
+            (each for each in node.body if isinstance(each, ast.FunctionDef) and each.name == "__init__"), None
+        )
+        if start is not None and id(start) not in self._called and trains(start):
+            self._rehearse(f"{node.name}.__init__", self._making_start(node.name))
+
+    def _making_start(self, class_name: str) -> Start:
+        def start(machine: Machine) -> None:
+            cls = self._named(machine, class_name)
+            if isinstance(cls, Class):
+                make_with_assumed(machine, cls)
+
+        return start
 
     def _method_start(self, class_name: str, name: str) -> Start:
         def start(machine: Machine) -> None:

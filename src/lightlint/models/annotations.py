@@ -84,7 +84,7 @@ _BY_NAME: tuple[tuple[str, str], ...] = (
     (r"crit|loss_f|loss_func|objective", "torch.nn.L1Loss"),
     (
         r"^(model|net|network|policy|module|encoder|decoder|generator|discriminator|backbone|teacher|student)$"
-        r"|_(model|net)$|^net_?[a-z]$|^model_",
+        r"|_(model|net)$|^net_?[a-rt-z]$|^model_",
         "torch.nn.Module",
     ),
     (r"scaler", "torch.amp.GradScaler"),

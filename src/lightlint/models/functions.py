@@ -7,7 +7,7 @@ import re
 
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.calls import call_flag, call_unknown
-from lightlint.engine.events import Differentiated, Written
+from lightlint.engine.events import Differentiated, ParametersChanged, Written
 from lightlint.engine.imports import canonical
 from lightlint.engine.machine import Machine
 from lightlint.models import modules, objects, tensors
@@ -83,7 +83,11 @@ def _torch(machine: Machine, path: str, last: str, given: Arguments, node: ast.A
     if path.startswith(
         ("torch.nn.init.", "torch.backends.", "torch.cuda.", "torch.mps.", "torch.random.", "torch.optim.swa_utils")
     ):
-        return given.positional[0] if path.startswith("torch.nn.init.") and given.positional else Unknown()
+        if not path.startswith("torch.nn.init.") or not given.positional:
+            return Unknown()
+        changed = [each for each in tensors_in(given.positional[0]) if each.parameter]
+        machine.emit(ParametersChanged(machine.where(node), changed, f"init.{last}"))
+        return given.positional[0]
     if path.startswith(("torch.distributed.", "torch.multiprocessing.", "torch.ao.", "torch.quantization.")):
         for value in given.values():
             machine.escape(value)

@@ -29,6 +29,7 @@ from lightlint.values.core import (
 from lightlint.values.training import Instance, Iterator, Loader, Module, Tensor
 
 _MOST_KNOWN = 20
+_ONE_SHOT = frozenset(["iterator", "enumerate", "zip", "map", "generator"])
 INDEX, COUNT = frozenset({"index"}), frozenset({"index", "count"})
 
 
@@ -56,7 +57,10 @@ def iterate(machine: Machine, value: Value, node: ast.AST) -> Iteration:
         return known(keys, value) if not value.more else _open(keys, value)
     if isinstance(value, Iterator):
         source = value.source
-        return iteration_of(machine, source) if isinstance(source, Frame) else source
+        iteration: Iteration = iteration_of(machine, source) if isinstance(source, Frame) else source
+        if value.name in _ONE_SHOT and iteration.once is None:
+            iteration.once = value
+        return iteration
     if isinstance(value, Loader):
         return unknown_turns(lambda _: data.batch(machine, value, node), "batch", data.length(value), value)
     if isinstance(value, Module) and value.items is not None:
@@ -155,7 +159,9 @@ def _assumed_batch(machine: Machine) -> Tensor:
 
 def iterator(machine: Machine, iteration: Iteration, node: ast.AST, name: str) -> Iterator:
     """An iterator as a value."""
+    machine.clock += 1
     made = Iterator(Library(f"builtins.{name}"), machine.site(node), machine.number(), iteration)
+    made.made = machine.clock
     machine.objects.append(made)
     made.over = iteration.over
     return made
@@ -217,7 +223,7 @@ def enumerate_of(machine: Machine, value: Value, node: ast.AST) -> Iterator:
             index = Unknown(("index", getattr(node, "lineno", 0), turns, turn), COUNT, plain=True)
         return Sequence([index, item], "tuple")
 
-    outer = Iteration(pull, inner.kind, inner.turns, inner.known, inner.bound, inner.over, inner.close)
+    outer = Iteration(pull, inner.kind, inner.turns, inner.known, inner.bound, inner.over, inner.close, inner.once)
     return iterator(machine, outer, node, "enumerate")
 
 
@@ -235,6 +241,7 @@ def zip_of(machine: Machine, values: list[Value], node: ast.AST) -> Iterator:
 
     turns = min(row.turns for row in rows)
     outer = Iteration(pull, lead.kind, turns, all(row.known for row in rows), lead.bound, lead.over)
+    outer.once = next((row.once for row in rows if row.once is not None), None)
     return iterator(machine, outer, node, "zip")
 
 

@@ -6,7 +6,7 @@ import ast
 
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.calls import call, call_unknown
-from lightlint.engine.events import Emptied
+from lightlint.engine.events import Emptied, NoneUsed
 from lightlint.engine.frames import Iteration
 from lightlint.engine.machine import Machine
 from lightlint.models import (
@@ -29,6 +29,7 @@ from lightlint.values.core import (
     Mapping,
     Method,
     Namespace,
+    OtherRanksNone,
     Sequence,
     Super,
     Unknown,
@@ -65,6 +66,8 @@ class LibraryModels:
             return _of_function(value, name)
         if isinstance(value, Constant) and name == "type" and isinstance(value.value, str):
             return Constant(value.value.partition(":")[0])  # a device
+        if isinstance(value, OtherRanksNone):
+            machine.emit(NoneUsed(machine.where(node), value.call, value.name))
         return Method(value, name)
 
     def set_attribute(self, machine: Machine, value: Value, name: str, new: Value, node: ast.AST) -> None:
@@ -90,6 +93,8 @@ class LibraryModels:
             return _of_instance(machine, value, index, node)
         if isinstance(value, Library):
             return parallel.from_environment(machine, index) if value.path == "os.environ" else value
+        if isinstance(value, OtherRanksNone):
+            machine.emit(NoneUsed(machine.where(node), value.call, value.name))
         if isinstance(value, Constant) and isinstance(index, Constant):
             try:
                 return Constant(value.value[index.value], value.traits)
@@ -106,6 +111,7 @@ class LibraryModels:
 
         if isinstance(value, Mapping):
             if isinstance(value.source, Optimizer):
+                value.source.told |= text_of(index) == "params"
                 return
             value.items[key_of(index, ("?", getattr(node, "lineno", 0)))] = new
             value.more |= not isinstance(index, Constant)
@@ -132,6 +138,8 @@ class LibraryModels:
             machine.escape(new)
 
     def iterate(self, machine: Machine, value: Value, node: ast.AST) -> Iteration:
+        if isinstance(value, OtherRanksNone):
+            machine.emit(NoneUsed(machine.where(node), value.call, value.name))
         return iterables.iterate(machine, value, node)
 
     def part(self, machine: Machine, value: Value, index: int | str, node: ast.AST) -> Value:
@@ -156,6 +164,9 @@ class LibraryModels:
         standard.leave(machine, value, token, node)
 
     def binary(self, machine: Machine, operator: str, left: Value, right: Value, node: ast.AST) -> Value | None:
+        for each in (left, right):
+            if isinstance(each, OtherRanksNone):
+                machine.emit(NoneUsed(machine.where(node), each.call, each.name))
         paths = [each for each in (left, right) if isinstance(each, Instance) and each.kind == "path"]
         if operator == "/" and paths:
             return objects.path(machine, node, left, right)

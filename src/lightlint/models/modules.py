@@ -14,17 +14,19 @@ from lightlint.engine.events import (
     GroupStarted,
     Halved,
     ModeSet,
+    ShardsGathered,
     StateLoaded,
     StateTaken,
     Unwrapped,
 )
 from lightlint.engine.expressions import listed
 from lightlint.engine.machine import Machine
-from lightlint.models import tensors
+from lightlint.models import sharding, tensors
 from lightlint.models.kinds import BY_MODE, WITHOUT_PARAMETERS, wrapper_of
 from lightlint.models.registry import methods
 from lightlint.models.tables import ACTIVATIONS, LOSSES
 from lightlint.values.core import (
+    FALSE,
     NONE,
     Bound,
     Class,
@@ -117,6 +119,10 @@ def wrap(machine: Machine, wrapper: Module, inner: Value | None, kind: str, node
     """Put a module into a wrapper."""
     wrapper.wraps, wrapper.wrapper = inner, kind
     wrapper.device = inner.device if isinstance(inner, Module) else None
+    if kind == "fsdp":
+        machine.distributed = True
+        if isinstance(inner, Module) and is_constant(wrapper.arguments.get("use_orig_params", FALSE), False):
+            sharding.shard(machine, inner, "FSDP", node)
     if kind == "ddp":
         machine.distributed = True
         machine.emit(GroupStarted(machine.where(node), "DistributedDataParallel"))
@@ -168,7 +174,9 @@ def call_module(machine: Machine, module: Module, given: Arguments, node: ast.AS
         graph = frozenset(each for tensor in tensors_in(result) for each in tensor.graph)
         trained = [each for each in module.parameters() if each.requires_grad]
         where = machine.where(node)
-        machine.emit(Forward(where, module, result, machine.grad[-1], module.training, graph, trained, by_mode(module)))
+        held = next((each for each in machine.held_back if each.attributes.get("of") is module), None)
+        grad, changes = machine.grad[-1], by_mode(module)
+        machine.emit(Forward(where, module, result, grad, module.training, graph, trained, changes, held))
     return result
 
 
@@ -369,6 +377,8 @@ def _require(machine: Machine, module: Module, name: str, given: Arguments, node
 
 def _state_dict(machine: Machine, module: Module, _: str, __: Arguments, node: ast.AST) -> Value:
     state = Mapping(more=True, source=module)
+    if sharding.is_whole(module):
+        machine.emit(ShardsGathered(machine.where(node), "state_dict"))
     where = machine.where(node)
     state.made, state.depth = where.time, len(machine.loops)
     machine.emit(StateTaken(where, module, state))
@@ -407,8 +417,10 @@ def _generate(machine: Machine, _: Module, __: str, given: Arguments, node: ast.
     return tensors.derive(machine, node, *given.values(), graph=False)
 
 
-def _context(machine: Machine, _: Module, name: str, __: Arguments, node: ast.AST) -> Value:
-    return machine.instance(Library("?." + name), "context", node)
+def _context(machine: Machine, module: Module, name: str, __: Arguments, node: ast.AST) -> Value:
+    made = machine.instance(Library("?." + name), "context", node)
+    made.attributes["of"] = module
+    return made
 
 
 def _nothing(_: Machine, __: Module, ___: str, ____: Arguments, _____: ast.AST) -> Value:

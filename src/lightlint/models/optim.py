@@ -77,6 +77,7 @@ def optimizer_method(machine: Machine, optimizer: Value, name: str, given: Argum
         group = given.get(0, "param_group")
         added, more = _parameters(machine, Sequence([group]) if group is not None else None, node)
         optimizer.parameters += added
+        optimizer.told = True
         optimizer.more |= more
         return NONE
     if name == "state_dict":

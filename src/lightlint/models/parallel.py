@@ -6,12 +6,15 @@ import ast
 
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.calls import call
-from lightlint.engine.events import Collective, GroupStarted
+from lightlint.engine.events import Collective, GroupMade, GroupStarted
 from lightlint.engine.machine import Machine
-from lightlint.models.registry import function
+from lightlint.models.registry import FunctionModel, function
 from lightlint.models.tables import COLLECTIVES
-from lightlint.values.core import NONE, TRUE, Constant, Sequence, Unknown, Value, text_of
+from lightlint.values.core import NONE, TRUE, Constant, Sequence, Unknown, Value, is_constant, text_of
+from lightlint.values.training import tensors_in
 
+_ON_ONE = frozenset({"on one rank"})  # the sum over all ranks, on one of them, and the rank's own number on the others
+_BRINGING = frozenset(["all_reduce", "broadcast", "all_gather", "scatter", "all_gather_into_tensor"])
 RANK = frozenset({"rank"})
 RANK_NAMES = frozenset(["rank", "global_rank", "local_rank", "process_index", "local_process_index", "node_rank"])
 FIRST_NAMES = frozenset(
@@ -62,16 +65,39 @@ def world_size() -> Unknown:
 
 def collective(machine: Machine, name: str, given: Arguments, node: ast.AST) -> None:
     """Write a collective down."""
-    machine.emit(Collective(machine.where(node), name, given.values(), machine.group_ended))
+    machine.emit(Collective(machine.where(node), name, given.values(), machine.group_ended, given))
 
 
-@function(*(f"torch.distributed.{name}" for name in COLLECTIVES))
-def _collective(machine: Machine, given: Arguments, node: ast.AST) -> Value:
-    name = node.func.attr if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else ""
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-        name = node.func.id
-    collective(machine, f"dist.{name or 'collective'}", given, node)
-    return NONE
+def _collective(name: str) -> FunctionModel:
+    def run(machine: Machine, given: Arguments, node: ast.AST) -> Value:
+        collective(machine, f"dist.{name}", given, node)
+        for tensor in tensors_in(given.get(0, "tensor")):
+            if name == "reduce" and given.get(3, "group") is None:
+                tensor.traits |= _ON_ONE
+            elif name in _BRINGING:
+                tensor.traits -= _ON_ONE
+        return NONE
+
+    return run
+
+
+for _name in COLLECTIVES:
+    function(f"torch.distributed.{_name}")(_collective(_name))
+
+
+def _group(name: str) -> FunctionModel:
+    def make(machine: Machine, given: Arguments, node: ast.AST) -> Value:
+        apart = given.keywords.get("use_local_synchronization")
+        if given.exact and (apart is None or is_constant(apart, False)):
+            machine.emit(GroupMade(machine.where(node), name, given.get(0, "ranks")))
+        return Unknown()
+
+    return make
+
+
+for _name in ("new_group", "new_subgroups", "new_subgroups_by_enumeration", "init_device_mesh"):
+    function(f"torch.distributed.{_name}")(_group(_name))
+function("torch.distributed.device_mesh.init_device_mesh")(_group("init_device_mesh"))
 
 
 @function("torch.distributed.get_rank")

@@ -421,6 +421,9 @@ def enter(machine: Machine, value: Value, node: ast.AST) -> tuple[Value, object]
             return value, ("restore", value.attributes.get("before"))
         machine.grad.append(value.name == "enable_grad")
         return value, ("pop",)
+    if value.kind == "context" and value.name == "no_sync":
+        machine.held_back.append(value)
+        return value, ("synced", value)
     own = value.cls.find("__enter__") if isinstance(value.cls, Class) else None
     if isinstance(own, Function):
         return call(machine, Bound(value, own), Arguments(), node), None
@@ -441,6 +444,8 @@ def leave(machine: Machine, value: Value, token: object, node: ast.AST) -> None:
             machine.grad[-1] = bool(token[1].value)
         elif token[0] == "pop":
             machine.grad.pop()
+        elif token[0] == "synced":
+            machine.held_back.remove(token[1])
         return
     if isinstance(value, Instance) and isinstance(value.cls, Class):
         own = value.cls.find("__exit__")

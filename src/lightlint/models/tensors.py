@@ -6,7 +6,15 @@ import ast
 from typing import Any
 
 from lightlint.engine.arguments import Arguments
-from lightlint.engine.events import Backward, Cleared, DevicesMixed, LossComputed, Summed
+from lightlint.engine.events import (
+    Backward,
+    Cleared,
+    DevicesMixed,
+    LossComputed,
+    ParametersChanged,
+    ShardsGathered,
+    Summed,
+)
 from lightlint.engine.machine import Machine
 from lightlint.models.tables import ACTIVATIONS, KEEPS_ROLE, LOSSES, NUMBERS, SAVES_NOTHING, WITHOUT_GRAPH
 from lightlint.values.core import (
@@ -21,6 +29,7 @@ from lightlint.values.core import (
     is_constant,
     number_of,
     text_of,
+    traits_of,
 )
 from lightlint.values.training import Graph, Instance, Module, Tensor, tensors_in
 
@@ -51,6 +60,8 @@ def derive(
     made.device = "cuda" if "cuda" in devices else None if None in devices else devices[0] if devices else None
     made.sure_device = all(tensor.sure_device or tensor.role == "batch" for tensor in sources if tensor.device == "cpu")
     made.escaped = any(tensor.escaped for tensor in sources)
+    if any(tensor.traits for tensor in sources):
+        made.traits = traits_of(*sources)
     made.gradient_touched = any(tensor.gradient_touched for tensor in sources)
     made.scalar = all(tensor.scalar for tensor in sources)
     for tensor in sources:
@@ -301,6 +312,8 @@ def call_method(machine: Machine, tensor: Value, name: str, given: Arguments, no
         return _in_place(machine, tensor, name, given, node)
     if name in ("register_hook", "retain_grad"):
         return NONE
+    if name == "full_tensor" and tensor.owner is not None and tensor.owner.sharded == "fully_shard":
+        machine.emit(ShardsGathered(machine.where(node), name))
     return computed(machine, name, given.with_first(tensor), node)
 
 
@@ -343,7 +356,7 @@ def activated(machine: Machine, name: str, value: Value | None, node: ast.AST) -
 
 def number_in(machine: Machine, tensor: Tensor, how: str, node: ast.AST) -> Unknown:
     """The number in a tensor, on the host."""
-    traits: set[str] = set()
+    traits = set(tensor.traits)
     if tensor.reduction == "mean":
         traits.add("batch-mean")
     elif tensor.reduction == "sum":
@@ -397,6 +410,7 @@ def _in_place(machine: Machine, tensor: Tensor, name: str, given: Arguments, nod
     others = [each for value in given.values() for each in tensors_in(value)]
     if tensor.parameter:
         tensor.changed_by_hand = True
+        machine.emit(ParametersChanged(machine.where(node), [tensor], name))
     if tensor.gradient_of is not None:
         tensor.gradient_of.gradient_touched = True
     if machine.grad[-1]:

@@ -84,6 +84,19 @@ class Constant(Value):
         return f"<{self.value!r}>"
 
 
+class OtherRanksNone(Constant):
+    """What a function of rank zero gives on the other ranks: None.
+
+    Args:
+        call: the place of the call.
+        name: the function.
+    """
+
+    def __init__(self, call: Site, name: str) -> None:
+        super().__init__(None, frozenset({"rank"}))
+        self.call, self.name = call, name
+
+
 NONE, TRUE, FALSE = Constant(None), Constant(True), Constant(False)
 
 
@@ -94,6 +107,7 @@ class Sequence(Value):
         self, items: Iterable[Value], kind: str = "list", *, more: bool = False, made: int = 0, site: Site | None = None
     ) -> None:
         self.items, self.kind, self.more, self.made, self.site = list(items), kind, more, made, site
+        self.repeated: Site | None = None  # where `[item] * n` put one object into all places
         self.depth = 0  # how many loops were open where it was made
 
     def __repr__(self) -> str:

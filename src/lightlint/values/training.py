@@ -138,6 +138,7 @@ class Module(Instance):
         self.assumed = False
         self.buffers: dict[str, Tensor] = {}
         self.reduction: str | None = None
+        self.sharded = ""  # how: FSDP, fully_shard
         self.trainer: Instance | None = None
         self.optimizers: list[Value] | None = None
         self.schedules: list[Value] = []
@@ -189,6 +190,7 @@ class Optimizer(Instance):
         super().__init__(cls, "optimizer", site, number)
         self.parameters: list[Tensor] = []
         self.more = False
+        self.told = False  # of other parameters, after it was made
         self.assumed = False
         self.steps = 0
 

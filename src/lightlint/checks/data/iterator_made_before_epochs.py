@@ -1,68 +1,57 @@
 from __future__ import annotations
 
-import re
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-import libcst as cst
+from lightlint.check import Check, Fault
+from lightlint.engine.events import Looped
+from lightlint.values.core import Class, Site
+from lightlint.values.training import Instance, Loader
 
-from lightlint.check import Check
-from lightlint.facts.bindings import Kind
-
-_ONCE = {"builtins.enumerate", "builtins.iter", "builtins.zip"}
-_LOADER = re.compile(r"(?:loader|dataset|_dl|^dl)s?$", re.IGNORECASE)
-_RESETTING = re.compile(r"dali|prefetch|infinite|endless|cycle|forever", re.IGNORECASE)
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
 
 
 class IteratorMadeBeforeEpochs(Check):
-    def visit_For(self, loop: cst.For) -> None:
-        name = self._iterated(loop.iter)
-        around = self.tree.loops(loop)
-        if name is None or not around:
-            return
-        bound = self.names.bindings.lookup(name)
-        made = bound[0] if len(bound) == 1 and bound[0].kind is Kind.ASSIGN and not bound[0].path else None
-        if made is None or made.value is None or made.scope is not self.tree.owner(loop):
-            return
-        if not self._is_one_shot(made.value) or self._leaves_early(loop):
-            return
-        outside = [each for each in around if not self.tree.contains(each, made.site)]
-        flow = self.facts.flow(self.tree.owner(loop))
-        if any(flow.reaches_in_later_iteration(each, loop, [loop.iter]) for each in outside):
-            self.report(
-                loop.iter,
-                f"`{name.value}` can be gone through once: the loop around this one finds it empty the second time",
-            )
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Iterators over a loader that a loop drains, made before the loop around that comes to them again."""
+        for path in entry.paths:
+            drained: dict[tuple[int, Site], Looped] = {}
+            for event in path.of(Looped):
+                loop = event.loop
+                if loop.once is None or loop.kind != "batch" or not _is_plain(loop.over) or _may_leave(event):
+                    continue
+                first = drained.setdefault((id(loop.once), event.site), event)
+                if first is not event and _is_older(loop.once, first, event):
+                    message = (
+                        "the iterator can be gone through once: the loop around this one finds it empty the second time"
+                    )
+                    yield Fault(_iterated(event), message, None, (event.site,))
 
-    def _iterated(self, iterated: cst.BaseExpression) -> cst.Name | None:
-        """The name behind `enumerate(batches)` and `tqdm(batches)`."""
-        while isinstance(iterated, cst.Call) and iterated.args and self._hands_on(iterated):
-            iterated = iterated.args[0].value
-        return iterated if isinstance(iterated, cst.Name) else None
 
-    def _hands_on(self, call: cst.Call) -> bool:
-        return self.names.method(call) == "tqdm" or self.names.of(call.func) == "builtins.enumerate"
+def _is_plain(over: object) -> bool:
+    """Whether an iterator is one of a DataLoader of PyTorch's, which does not start again."""
+    return isinstance(over, Loader) and not isinstance(over.cls, Class)
 
-    def _is_one_shot(self, value: cst.BaseExpression) -> bool:
-        """Whether a value is an iterator over loaders, which does not start again, or a bar over one."""
-        if not isinstance(value, cst.Call) or not value.args:
-            return False
-        if self.names.method(value) == "tqdm":
-            return self._is_one_shot(value.args[0].value)
-        lazy = self.names.of(value.func) in _ONCE
-        return lazy and all(self._is_loader(arg.value) for arg in value.args if arg.keyword is None)
 
-    def _is_loader(self, value: cst.BaseExpression) -> bool:
-        if self.values.is_loader(value):
-            return True
-        if isinstance(value, cst.Call):
-            return bool(value.args) and self._hands_on(value) and self._is_loader(value.args[0].value)
-        made = self.facts.reaching.sources(value) if isinstance(value, cst.Name) else []
-        words = [self.names.key(value), *(self.names.key(each.func) for each in made if isinstance(each, cst.Call))]
-        named = bool(_LOADER.search(words[0]))
-        return named and not any(_RESETTING.search(word) for word in words)
+def _may_leave(event: Looped) -> bool:
+    """Whether a loop may be left before its end, and go on with the rest later."""
+    node = event.loop.node
+    return node is None or any(isinstance(each, (ast.Break, ast.Return)) for each in ast.walk(node))
 
-    def _leaves_early(self, loop: cst.For) -> bool:
-        """Whether a loop may stop before the last batch, and leave the rest to the next time."""
-        inside = self.tree.within(loop.body, cst.Break, cst.Return)
-        return bool(inside) or any(
-            self.names.of(each.func) == "builtins.next" for each in self.tree.within(loop.body, cst.Call)
-        )
+
+def _is_older(once: object, first: Looped, again: Looped) -> bool:
+    """Whether an iterator was made before the loop whose next turn comes to it again."""
+    pairs = zip(first.where.turns, again.where.turns, strict=False)
+    loop = next((one.loop for one, other in pairs if one.loop is other.loop and one.number < other.number), None)
+    return loop is not None and isinstance(once, Instance) and once.made < loop.made
+
+
+def _iterated(event: Looped) -> Site:
+    """The place of what a loop goes over."""
+    node = event.loop.node
+    if not isinstance(node, (ast.For, ast.AsyncFor)):
+        return event.site
+    at = node.iter
+    return (event.site[0], at.lineno, at.col_offset, at.end_lineno or at.lineno, at.end_col_offset or at.col_offset)

@@ -1,10 +1,19 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 import libcst as cst
 
-from lightlint.check import Check, Repair
+from lightlint.check import Check, Fault, Repair
+from lightlint.engine.events import Collective
 from lightlint.facts.bindings import Kind
 from lightlint.fixes.edits import replace
+from lightlint.values.core import Sequence
+from lightlint.values.training import Tensor
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
 
 _OUTPUTS = {  # where the list that takes one tensor of each rank is given
     "torch.distributed.all_gather": ("tensor_list", 0),
@@ -48,3 +57,13 @@ class AliasedGatherList(Check):
         item, times = self.code.text_of(held.elements[0].value), self.code.text_of(count)
         text = f"[{item} for _ in range({times})]"
         return Repair("make a tensor for each rank", replace(self.code, repeated, text))
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Lists for one tensor of each rank in which one tensor stands in every place."""
+        for event in entry.of(Collective):
+            place = _OUTPUTS.get(f"torch.distributed.{event.name.rpartition('.')[2]}")
+            given = event.given.get(place[1], place[0]) if event.given is not None and place is not None else None
+            if isinstance(given, Sequence) and given.repeated and given.items and isinstance(given.items[0], Tensor):
+                name = event.name.rpartition(".")[2]
+                message = f"one tensor in every place of the list: after `{name}` all hold the last rank's values"
+                yield Fault(given.repeated, message, None, (event.site,))

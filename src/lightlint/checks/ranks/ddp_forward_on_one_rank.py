@@ -6,21 +6,22 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from lightlint.check import Check, Fault
-from lightlint.engine.events import CalledUnknown, Forward
-from lightlint.explore.queries import in_sight
-from lightlint.facts.rank_tests import on_some_ranks, other_ways
+from lightlint.engine.events import Forward
+from lightlint.explore.queries import in_sight, on_some_ranks
+from lightlint.facts.rank_tests import on_some_ranks as surely_on_some_ranks
+from lightlint.facts.rank_tests import other_ways
 from lightlint.finding import Tier
-from lightlint.values.core import is_constant
+from lightlint.values.core import Unknown, is_constant
 from lightlint.values.training import Module
 
 if TYPE_CHECKING:
-    from lightlint.explore.rehearsals import Entry, Path
+    from lightlint.explore.rehearsals import Entry
 
 
 class DdpForwardOnOneRank(Check):
     def visit_Call(self, call: cst.Call) -> None:
         models = self.facts.data_parallel
-        if not self.facts.forwards.leads_to_forward(call) or not on_some_ranks(self.facts, call):
+        if not self.facts.forwards.leads_to_forward(call) or not surely_on_some_ranks(self.facts, call):
             return
         if any(self._may_run(each) for each in other_ways(self.facts, call)):
             return
@@ -51,28 +52,20 @@ class DdpForwardOnOneRank(Check):
             for site in (event.site, *(each.site for each in event.where.calls))
             if rehearsed.span(site) == (start, end)
         ]
-        return bool(run) and not any(_wraps(event) and has_buffers(event.module) is not False for event in run)
+        return bool(run) and not any(
+            event.module.wrapper == "ddp" and has_buffers(event.module) is not False for event in run
+        )
 
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Forward passes through DDP that a test of the rank keeps some ranks from."""
-        for pair in entry.pairs():
-            for path, other in (pair, pair[::-1]):
-                if len(_wrapped(path)) <= len(_wrapped(other)) or _unknown(path) != _unknown(other):
-                    continue
-                there = {event.site for event in _wrapped(other)}
-                for event in _wrapped(path):
-                    trains = event.grad and any(graph.used for graph in event.graph)
-                    buffered = has_buffers(event.module)
-                    if (
-                        event.site in there
-                        or not event.where.depends_on("rank")
-                        or not (trains or buffered is not False)
-                    ):
-                        continue
-                    waits = "gradients" if trains else "buffers" if buffered else "any buffers"
-                    message = f"a DDP model runs on some ranks only here, which exchanges {waits} with all"
-                    tier = None if trains or buffered else Tier.WARNING
-                    yield Fault(event.where.behind("rank"), message, tier, (event.site,))
+        for event in on_some_ranks(entry, Forward, lambda each: each.module.wrapper == "ddp"):
+            trains = event.grad and any(graph.used for graph in event.graph)
+            buffered = has_buffers(event.module)
+            if trains or buffered is not False:
+                waits = "gradients" if trains else "buffers" if buffered else "any buffers"
+                message = f"a DDP model runs on some ranks only here, which exchanges {waits} with all"
+                tier = None if trains or buffered else Tier.WARNING
+                yield Fault(event.where.behind("rank"), message, tier, (event.site,))
 
 
 def has_buffers(wrapper: Module) -> bool | None:
@@ -82,16 +75,11 @@ def has_buffers(wrapper: Module) -> bool | None:
     below = wrapper.modules()
     if any(each.buffers or ("BatchNorm" in each.name and not each.opaque) for each in below):
         return True
-    return False if wrapper.sees_all() and isinstance(wrapper.wraps, Module) and in_sight(below) else None
+    seen = wrapper.sees_all() and isinstance(wrapper.wraps, Module) and in_sight(below)
+    return False if seen and not any(map(_may_hold_others, below)) else None
 
 
-def _wraps(event: Forward) -> bool:
-    return event.module.wrapper == "ddp"
-
-
-def _wrapped(path: Path) -> list[Forward]:
-    return [event for event in path.of(Forward) if _wraps(event)]
-
-
-def _unknown(path: Path) -> int:
-    return len([event for event in path.of(CalledUnknown) if event.where.depends_on("rank")])
+def _may_hold_others(module: Module) -> bool:
+    """Whether an attribute may be a module of a library out of sight."""
+    held = module.attributes.values()
+    return any(isinstance(value, Unknown) and value.key is None and not value.plain for value in held)

@@ -1,73 +1,48 @@
 from __future__ import annotations
 
-import libcst as cst
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from lightlint.check import Check
-from lightlint.facts.rank_tests import COLLECTIVES, on_some_ranks, other_ways
+from lightlint.check import Check, Fault
+from lightlint.engine.events import Collective, Event, GroupStarted, ParametersChanged, StateLoaded, Stepped
+from lightlint.values.training import Module, Tensor
 
-_IN_PLACE = {"copy_", "add_", "sub_", "mul_", "div_", "fill_", "zero_", "normal_", "uniform_", "clamp_", "lerp_"}
-_ITEMS = {"parameters", "named_parameters"}
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry, Path
 
 
 class ParametersChangedOnOneRank(Check):
-    def visit_Call(self, call: cst.Call) -> None:
-        model = self._loaded(call) or self._initialised(call) or self._changed_in_place(call)
-        if model is None or not on_some_ranks(self.facts, call):
-            return
-        if self._is_shared(call, model) or not self.facts.forwards.trains_after(call):
-            return
-        self.report(
-            call,
-            f"`{self.code.text_of(call.func)}` changes a DDP model on some ranks only: the copies stay different",
-        )
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Parameters under DDP that a test of the rank changes on some ranks, and that all of them train after that."""
+        for pair in entry.pairs():
+            for path, other in (pair, pair[::-1]):
+                there = {event.site for event, _ in _changes(other)}
+                for event, parameters in _changes(path):
+                    apart = event.site not in there and event.where.depends_on("rank")
+                    if apart and _trains(path, event, parameters) and not _brings_together(path, event):
+                        what = event.name if isinstance(event, ParametersChanged) else "load_state_dict"
+                        message = f"`{what}` changes a DDP model on some ranks only: the copies stay different"
+                        yield Fault.at(event, message)
 
-    def _loaded(self, call: cst.Call) -> cst.BaseExpression | None:
-        """The DDP model that a call loads weights into."""
-        if self.names.method(call) != "load_state_dict" or not isinstance(call.func, cst.Attribute):
-            return None
-        return self._of_wrapped(call.func.value)
 
-    def _initialised(self, call: cst.Call) -> cst.BaseExpression | None:
-        name = self.names.call(call) or ""
-        known = name.startswith("torch.nn.init.") and name.endswith("_") and bool(call.args)
-        return self._of_wrapped(call.args[0].value) if known else None
+def _changes(path: Path) -> Iterator[tuple[ParametersChanged | StateLoaded, list[Tensor]]]:
+    """The events that change parameters under DDP by hand."""
+    for event in path.of(ParametersChanged):
+        if any(each.owner is not None and each.owner.within_ddp is not None for each in event.parameters):
+            yield event, event.parameters
+    for loaded in path.of(StateLoaded):
+        module = loaded.object
+        if isinstance(module, Module) and (module.within_ddp is not None or module.wrapper == "ddp"):
+            yield loaded, module.parameters()
 
-    def _changed_in_place(self, call: cst.Call) -> cst.BaseExpression | None:
-        """The DDP model whose parameters a loop around a call goes over, `for p in model.parameters(): p.mul_(0.9)`."""
-        func = call.func
-        if not isinstance(func, cst.Attribute) or func.attr.value not in _IN_PLACE:
-            return None
-        tensor: cst.BaseExpression = func.value
-        if isinstance(tensor, cst.Attribute) and tensor.attr.value == "data":
-            tensor = tensor.value
-        if not isinstance(tensor, cst.Name):
-            return self._of_wrapped(tensor) if isinstance(tensor, cst.Attribute) else None
-        loops = [each for each in self.tree.loops(call) if isinstance(each, cst.For)]
-        for loop in loops:
-            drawn = loop.iter
-            bound = any(name.value == tensor.value for name in self.tree.within(loop.target, cst.Name))
-            if bound and self.names.method(drawn) in _ITEMS and isinstance(drawn, cst.Call):
-                return self._of_wrapped(drawn.func.value) if isinstance(drawn.func, cst.Attribute) else None
-        return None
 
-    def _of_wrapped(self, value: cst.BaseExpression) -> cst.BaseExpression | None:
-        """The DDP model, or the module inside of it, that a value is or is a part of."""
-        while True:
-            if self.facts.data_parallel.is_of_wrapped(value):
-                return value
-            if not isinstance(value, cst.Attribute):
-                return None
-            value = value.value
+def _trains(path: Path, event: Event, parameters: list[Tensor]) -> bool:
+    held = {id(each) for each in parameters}
+    return any(each.time > event.time and held & {id(p) for p in each.parameters} for each in path.of(Stepped))
 
-    def _is_shared(self, call: cst.Call, model: cst.BaseExpression) -> bool:
-        """Whether the other ranks may change it too: in another branch, by a broadcast, or because it is wrapped again."""
-        if any(self.names.method(each) == self.names.method(call) for each in other_ways(self.facts, call)):
-            return True
-        owner = self.tree.owner(call)
-        later = [each for each in self.tree.own(owner, cst.Call) if self._brings(each)]
-        return self.facts.flow(owner).reaches(call, later)
 
-    def _brings(self, call: cst.Call) -> bool:
-        name = self.names.call(call) or ""
-        sent = name in COLLECTIVES and name.rpartition(".")[2] not in {"barrier", "reduce", "gather"}
-        return sent or "broadcast" in self.names.method(call) or name.endswith("DistributedDataParallel")
+def _brings_together(path: Path, event: Event) -> bool:
+    """Whether the ranks exchange something behind a change that could be the parameters, or wrap the model anew."""
+    exchanged = [each for each in path.of(Collective) if "barrier" not in each.name]
+    wrapped = [each for each in path.of(GroupStarted) if each.by == "DistributedDataParallel"]
+    return any(each.time > event.time for each in (*exchanged, *wrapped))

@@ -1,41 +1,30 @@
 from __future__ import annotations
 
-import libcst as cst
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from lightlint.check import Check
-from lightlint.facts.rank_tests import COLLECTIVES
-from lightlint.facts.spread import Spread
+from lightlint.check import Check, Fault
+from lightlint.engine.events import Collective, Left, ScheduleStepped
 
-_REDUCE = "torch.distributed.reduce"
-_BRINGING = COLLECTIVES - {_REDUCE, "torch.distributed.barrier", "torch.distributed.gather"}
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
 
 
 class ReduceResultOnAllRanks(Check):
-    def visit_Call(self, call: cst.Call) -> None:
-        given = self.names.argument(call, "tensor", 0) if self.names.call(call) == _REDUCE else None
-        if given is None or not isinstance(given.value, cst.Name) or self.guards.guarded(call):
-            return
-        if self.names.argument(call, "group", 3) is not None or not isinstance(self.tree.parent(call), cst.Expr):
-            return
-        owner = self.tree.owner(call)
-        if any(self.names.call(each) in _BRINGING for each in self.tree.own(owner, cst.Call)):
-            return
-        uses = Spread(self.tree, owner, self.facts.flow(owner)).uses(given.value.value, call)
-        decided = next((what for use in uses if (what := self._decides(use)) and not self.guards.guarded(use)), "")
-        if decided:
-            spelled = given.value.value
-            self.report(call, f"`{spelled}` is the sum on one rank only, and on all of them {decided}")
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Sums that `reduce` leaves on one rank, and with which all ranks decide something."""
+        for path in entry.paths:
+            reduced = [e for e in path.of(Collective) if e.name == "dist.reduce" and not e.where.depends_on("rank")]
+            stepped = [e for e in path.of(ScheduleStepped) if any("on one rank" in each.traits for each in e.args)]
+            left = [e for e in path.of(Left) if e.word != "continue" and _is_decided_here(e)]
+            for event in (*stepped, *left) if reduced else ():
+                before = [each for each in reduced if each.time < event.time]
+                if before and not event.where.depends_on("rank"):
+                    what = "a scheduler steps with it" if event in stepped else "it decides who goes on"
+                    yield Fault.at(before[-1], f"the sum is on one rank only, and on all of them {what}", event.site)
 
-    def _decides(self, use: cst.Name) -> str:
-        """What a use decides that the ranks have to decide alike: a scheduler's step, or a way out."""
-        for above in self.tree.ancestors(use):
-            if isinstance(above, cst.Call) and self.facts.updates.is_scheduler_step(above):
-                return "a scheduler steps with it"
-            if isinstance(above, cst.If):
-                inside = self.tree.contains(above.test, use)
-                leaves = self.tree.own(above.body, cst.Break, cst.Return)
-                ends = [each for each in leaves if not self.guards.guarded(each)]
-                return "it decides who goes on" if inside and ends else ""
-            if isinstance(above, cst.BaseStatement):
-                return ""
-        return ""
+
+def _is_decided_here(event: Left) -> bool:
+    """Whether a test in the function itself on the sum of one rank lets it leave."""
+    tests = [each for each in event.where.conditions if each.depth == len(event.where.calls)]
+    return any("on one rank" in each.traits for each in tests)
