@@ -144,7 +144,7 @@ def test_needs_are_not_met_by_plain_python(page: Page) -> None:
 def test_check_keeps_no_state(page: Page) -> None:
     check_class = check_of(page)
     visits = [name for name in dir(check_class) if name.startswith("visit_")]
-    assert visits
+    assert visits or check_class.rehearse is not Check.rehearse
     assert all(issubclass(getattr(cst, name.removeprefix("visit_")), cst.CSTNode) for name in visits)
     assert check_class.__init__ is Check.__init__  # the runs of the pages' examples look at what it sets later
     kept = {name: value for name, value in vars(check_class).items() if not name.startswith("__")}
