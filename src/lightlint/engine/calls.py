@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from lightlint.engine.arguments import Arguments, bind
-from lightlint.engine.events import Backward, Called, CalledUnknown
+from lightlint.engine.events import Backward, Called, CalledUnknown, LoadedUsed
 from lightlint.engine.frames import Call
 from lightlint.engine.generators import generator_of
 from lightlint.engine.machine import Machine
@@ -67,13 +67,18 @@ def call_unknown(machine: Machine, function: Value, given: Arguments, node: ast.
     if isinstance(holder, Value):
         machine.escape(holder)
     machine.emit(CalledUnknown(machine.where(node), function, values))
+    loaded = getattr(function, "loaded", None)
+    if loaded is not None:
+        load, key = loaded if isinstance(loaded, tuple) else (loaded, None)
+        machine.emit(LoadedUsed(machine.where(node), load, key, "()"))
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "backward":
         machine.emit(Backward(machine.where(node), [], None, "unknown"))
     traits = frozenset(each for value in values for each in value.traits if each == "rank")
     key = None
     if isinstance(function, Unknown) and function.key is not None and not values:
         key = ("called", function.key)
-    return Unknown(key, traits, hint=getattr(function, "hint", ""))
+    hint = function.last if isinstance(function, Library) else getattr(function, "hint", "")
+    return Unknown(key, traits, hint=hint)
 
 
 def call_function(machine: Machine, function: Function, given: Arguments, node: ast.AST) -> Value:

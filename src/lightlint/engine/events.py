@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar
 
@@ -15,6 +16,7 @@ class Where(NamedTuple):
     """Where and when: place, clock, open loops, tests that let it happen, calls, phase, grad mode, inside a DDP forward.
 
     `module`: the one whose forward pass it happens in, the innermost; `training`: in which mode that is then.
+    `autocast`: the innermost that is open.
     """
 
     site: Site
@@ -27,6 +29,7 @@ class Where(NamedTuple):
     inside_ddp: bool
     module: Module | None = None
     training: bool | None = None
+    autocast: Instance | None = None
 
     @property
     def places(self) -> tuple[Site, ...]:
@@ -352,6 +355,7 @@ class MetricUsed(Event):
 
     metric: Instance
     operation: str
+    args: list[Value] = field(default_factory=list)
 
 
 @dataclass(eq=False)
@@ -434,6 +438,45 @@ class Halved(Event):
 
     module: Module
     parameters: list[Tensor]
+
+
+@dataclass(eq=False)
+class GradientsSwitched(Event):
+    """Parameters were frozen or thawed."""
+
+    parameters: list[Tensor]
+    on: bool
+
+
+@dataclass(eq=False)
+class GarbageRead(Event):
+    """A forward pass computed with a parameter whose memory nobody has filled."""
+
+    parameter: Tensor
+
+
+@dataclass(eq=False)
+class PaddingRead(Event):
+    """The last step was taken of sequences that were padded to one length."""
+
+    padded: Tensor
+
+
+@dataclass(eq=False)
+class LoadedUsed(Event):
+    """Something was asked of what `torch.load` gave, or gave under a key; `asked` is "()" for a call."""
+
+    load: Called
+    key: Hashable | None
+    asked: str
+
+
+@dataclass(eq=False)
+class LoadResultUsed(Event):
+    """What `load_state_dict` returned was used as if it was the model."""
+
+    load: StateLoaded
+    asked: str
 
 
 @dataclass(eq=False)

@@ -113,6 +113,7 @@ class Machine:
         self.inside_ddp = 0
         self.held_back: list[Instance] = []  # the `no_sync` contexts that are open
         self.forwards: list[Module] = []
+        self.autocasts: list[Instance] = []
         self.answers: dict[Hashable, bool] = {}
         self.asked: dict[Test, bool] = {}  # tests that nothing known decides, as they came out
         self.modules: dict[str, Namespace] = {}
@@ -163,6 +164,7 @@ class Machine:
             self.inside_ddp > 0,
             self.forwards[-1] if self.forwards else None,
             self.forwards[-1].training if self.forwards else None,
+            self.autocasts[-1] if self.autocasts else None,
         )
 
     def emit(self, event: E) -> E:

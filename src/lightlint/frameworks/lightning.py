@@ -188,6 +188,9 @@ def trainer_attribute(machine: Machine, trainer: Value, name: str, node: ast.AST
         strategy = machine.instance(Library("pl.strategies.Strategy"), "strategy", node)
         strategy.attributes["#trainer"] = trainer
         return strategy
+    if name in ("fit_loop", "limit_train_batches", "_checkpoint_connector"):
+        machine.escape(trainer)  # what it has done may be set back
+        return Unknown(("trainer", name), hint=name)
     if name in ("lightning_module", "model"):
         return trainer.attributes.get("#module") or Unknown()
     if name == "is_last_batch":

@@ -155,7 +155,7 @@ def sample(machine: Machine, data: Instance, node: ast.AST) -> Value:
 
 
 @methods("metric")
-def metric_method(machine: Machine, metric: Value, name: str, _: Arguments, node: ast.AST) -> Value:
+def metric_method(machine: Machine, metric: Value, name: str, given: Arguments, node: ast.AST) -> Value:
     """A method of a torchmetrics metric."""
     assert isinstance(metric, Instance)
     if name in ("to", "cuda", "cpu"):
@@ -164,7 +164,7 @@ def metric_method(machine: Machine, metric: Value, name: str, _: Arguments, node
         return machine.instance(metric.cls, "metric", node)
     if name in ("update", "forward", "__call__", "compute", "reset"):
         operation = "forward" if name == "__call__" else name
-        machine.emit(MetricUsed(machine.where(node), metric, operation))
+        machine.emit(MetricUsed(machine.where(node), metric, operation, given.values() if given.exact else []))
         if name in ("compute", "forward", "__call__"):
             value = tensors.derive(machine, node)
             value.metric = metric

@@ -7,7 +7,7 @@ import re
 
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.calls import call_flag, call_unknown
-from lightlint.engine.events import Differentiated, ParametersChanged, Written
+from lightlint.engine.events import Called, Differentiated, ParametersChanged, Written
 from lightlint.engine.imports import canonical
 from lightlint.engine.machine import Machine
 from lightlint.models import modules, objects, tensors
@@ -27,6 +27,7 @@ from lightlint.values.core import (
     Unknown,
     Value,
     is_constant,
+    number_of,
     traits_of,
 )
 from lightlint.values.training import Module, Tensor, tensors_in
@@ -85,7 +86,10 @@ def _torch(machine: Machine, path: str, last: str, given: Arguments, node: ast.A
     ):
         if not path.startswith("torch.nn.init.") or not given.positional:
             return Unknown()
-        changed = [each for each in tensors_in(given.positional[0]) if each.parameter]
+        filled = tensors_in(given.positional[0])
+        for each in filled:
+            each.uninitialised = False
+        changed = [each for each in filled if each.parameter]
         machine.emit(ParametersChanged(machine.where(node), changed, f"init.{last}"))
         return given.positional[0]
     if path.startswith(("torch.distributed.", "torch.multiprocessing.", "torch.ao.", "torch.quantization.")):
@@ -102,6 +106,7 @@ def _torch(machine: Machine, path: str, last: str, given: Arguments, node: ast.A
             if "device" in given.keywords
             else getattr(first, "device", None)
         )
+        made.uninitialised = last == "empty_like"
         return made
     if path.count(".") == 1 or path.startswith(
         ("torch.nn.functional.", "torch.special.", "torch.linalg.", "torch.fft.", "torch.nn.utils.rnn.")
@@ -134,6 +139,7 @@ def _factory(machine: Machine, last: str, given: Arguments, node: ast.AST) -> Te
     first = given.get(0, "data")
     made = machine.tensor(node)
     made.device, made.origin, made.sure_device = device, made.site, True
+    made.uninitialised = last == "empty" or (last in ("Tensor", "FloatTensor") and _are_sizes(given))
     made.requires_grad = call_flag(given, "requires_grad")
     if made.requires_grad:
         made.parameters = frozenset([made])
@@ -157,13 +163,47 @@ def _factory(machine: Machine, last: str, given: Arguments, node: ast.AST) -> Te
     return made
 
 
+def _are_sizes(given: Arguments) -> bool:
+    """Whether `torch.Tensor(...)` is given sizes, and no data."""
+    return given.exact and (len(given.positional) > 1 or number_of(given.get(0, "data")) is not None)
+
+
 @function("torch.nn.Parameter", "torch.nn.parameter.Parameter")
 def _parameter(machine: Machine, given: Arguments, node: ast.AST) -> Value:
     made = modules.parameter(machine, None, node)
     first = given.get(0, "data")
     made.device = first.device if isinstance(first, Tensor) else "cpu"
     made.requires_grad = not is_constant(given.get(1, "requires_grad"), False)
+    made.uninitialised = isinstance(first, Tensor) and first.uninitialised
     return made
+
+
+@function(
+    "torch.autocast",
+    "torch.amp.autocast",
+    "torch.amp.autocast_mode.autocast",
+    "torch.cuda.amp.autocast",
+    "torch.cuda.amp.autocast_mode.autocast",
+    "torch.cpu.amp.autocast",
+)
+def _autocast(machine: Machine, given: Arguments, node: ast.AST) -> Value:
+    old = isinstance(given.get(0, ""), Constant) and isinstance(getattr(given.get(0, ""), "value", None), bool)
+    context = machine.instance(Library("torch.amp.autocast"), "autocast", node)
+    first = given.get(0, "device_type")
+    context.arguments = dict(given.keywords)
+    if first is not None:
+        context.arguments["enabled" if old else "device_type"] = first
+    context.open_arguments = not given.exact
+    return context
+
+
+@function("torch.nn.utils.rnn.pad_packed_sequence")
+def _pad_packed_sequence(machine: Machine, given: Arguments, node: ast.AST) -> Value:
+    padded = tensors.derive(machine, node, given.get(0, "sequence"))
+    first = given.get(1, "batch_first")
+    if first is None or is_constant(first, True, False):
+        padded.steps = 1 if is_constant(first, True) else 0
+    return Sequence([padded, tensors.derive(machine, node, graph=False)], "tuple")
 
 
 @function("torch.autograd.grad")
@@ -223,8 +263,10 @@ def _default_device(machine: Machine, given: Arguments, node: ast.AST) -> Value:
 
 
 @function("torch.load")
-def _load(_: Machine, __: Arguments, ___: ast.AST) -> Value:
-    return Mapping(more=True)
+def _load(machine: Machine, given: Arguments, node: ast.AST) -> Value:
+    found = Mapping(more=True)
+    found.loaded = Called(machine.where(node), "torch.load", given)
+    return found
 
 
 @function("torch.save")

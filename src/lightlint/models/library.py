@@ -6,7 +6,7 @@ import ast
 
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.calls import call, call_unknown
-from lightlint.engine.events import Emptied, NoneUsed
+from lightlint.engine.events import Emptied, LoadedUsed, NoneUsed
 from lightlint.engine.frames import Iteration
 from lightlint.engine.machine import Machine
 from lightlint.models import (
@@ -61,9 +61,11 @@ class LibraryModels:
         if isinstance(value, Super):
             return _behind(machine, value, name, node)
         if isinstance(value, Unknown):
-            return _of_unknown(machine, value, name)
+            return _of_unknown(machine, value, name, node)
         if isinstance(value, (Function, Bound)):
             return _of_function(value, name)
+        if isinstance(value, Mapping) and value.loaded is not None:
+            machine.emit(LoadedUsed(machine.where(node), value.loaded, None, name))
         if isinstance(value, Constant) and name == "type" and isinstance(value.value, str):
             return Constant(value.value.partition(":")[0])  # a device
         if isinstance(value, OtherRanksNone):
@@ -255,7 +257,10 @@ def _behind(machine: Machine, value: Super, name: str, node: ast.AST) -> Value:
     return Unknown()
 
 
-def _of_unknown(machine: Machine, value: Unknown, name: str) -> Value:
+def _of_unknown(machine: Machine, value: Unknown, name: str, node: ast.AST) -> Value:
+    if value.loaded is not None:
+        load, key = value.loaded
+        machine.emit(LoadedUsed(machine.where(node), load, key, name))
     if name in parallel.RANK_NAMES or name in parallel.FIRST_NAMES:
         return parallel.rank_value(machine, name)
     found = Unknown(
@@ -303,7 +308,10 @@ def _of_mapping(value: Mapping, index: Value) -> Value:
         return found
     if value.items and not isinstance(index, Constant):
         return next(iter(value.items.values()))
-    return Unknown(("entry", key) if isinstance(key, str) else None, hint=key if isinstance(key, str) else "")
+    entry = Unknown(("entry", key) if isinstance(key, str) else None, hint=key if isinstance(key, str) else "")
+    if value.loaded is not None:
+        entry.loaded = (value.loaded, key)
+    return entry
 
 
 def _of_instance(machine: Machine, value: Instance, index: Value, node: ast.AST) -> Value:

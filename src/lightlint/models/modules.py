@@ -11,8 +11,10 @@ from lightlint.engine.calls import call
 from lightlint.engine.events import (
     Cleared,
     Forward,
+    GradientsSwitched,
     GroupStarted,
     Halved,
+    LoadResultUsed,
     ModeSet,
     ShardsGathered,
     StateLoaded,
@@ -23,7 +25,7 @@ from lightlint.engine.expressions import listed
 from lightlint.engine.machine import Machine
 from lightlint.models import sharding, tensors
 from lightlint.models.kinds import BY_MODE, WITHOUT_PARAMETERS, wrapper_of
-from lightlint.models.registry import methods
+from lightlint.models.registry import attributes, methods
 from lightlint.models.tables import ACTIVATIONS, LOSSES
 from lightlint.values.core import (
     FALSE,
@@ -372,6 +374,7 @@ def _require(machine: Machine, module: Module, name: str, given: Arguments, node
         set_mode(machine, module, name == "unfreeze", node)
     for each in module.parameters():
         each.requires_grad = wanted
+    machine.emit(GradientsSwitched(machine.where(node), module.parameters(), wanted))
     return module
 
 
@@ -386,8 +389,25 @@ def _state_dict(machine: Machine, module: Module, _: str, __: Arguments, node: a
 
 
 def _load_state_dict(machine: Machine, module: Module, _: str, given: Arguments, node: ast.AST) -> Value:
-    machine.emit(StateLoaded(machine.where(node), module, given.get(0, "state_dict") or NONE))
-    return Unknown()
+    loaded = machine.emit(StateLoaded(machine.where(node), module, given.get(0, "state_dict") or NONE))
+    for each in module.parameters():
+        each.uninitialised = False
+    result = machine.instance(Library("torch.nn.modules.module._IncompatibleKeys"), "load result", node)
+    result.loaded = loaded  # type: ignore[attr-defined]
+    return result
+
+
+@attributes("load result")
+def result_attribute(machine: Machine, result: Value, name: str, node: ast.AST) -> Value | None:
+    """An attribute of what `load_state_dict` returns: a named tuple of two lists of keys."""
+    if name not in ("missing_keys", "unexpected_keys", "count", "index", "_asdict", "_replace", "_fields"):
+        note_use(machine, result, name, node)
+    return Unknown(hint=name)
+
+
+def note_use(machine: Machine, result: Value, name: str, node: ast.AST) -> None:
+    """Write down that what `load_state_dict` returned is used as the model."""
+    machine.emit(LoadResultUsed(machine.where(node), result.loaded, name))  # type: ignore[attr-defined]
 
 
 def _register(machine: Machine, module: Module, name: str, given: Arguments, _: ast.AST) -> Value:

@@ -294,8 +294,11 @@ def call_object(machine: Machine, value: Value, given: Arguments, node: ast.AST)
         own = value.cls.find("__call__") if isinstance(value.cls, Class) else None
         if isinstance(own, Function):
             return call(machine, Bound(value, own), given, node)
+        if value.kind == "load result":
+            modules.note_use(machine, value, "()", node)
+            return Unknown()
         if value.kind == "metric":
-            machine.emit(MetricUsed(machine.where(node), value, "forward"))
+            machine.emit(MetricUsed(machine.where(node), value, "forward", given.values()))
             result = tensors.derive(machine, node)
             result.metric = value
             return result
@@ -308,7 +311,7 @@ def call_object(machine: Machine, value: Value, given: Arguments, node: ast.AST)
             if isinstance(run, Closure):
                 return run.run(machine)
             return Unknown()
-        if value.kind in ("context", "decorator") and first is not None:
+        if value.kind in ("context", "decorator", "autocast") and first is not None:
             return first
     return call_unknown(machine, value, given, node)
 

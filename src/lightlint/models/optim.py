@@ -7,7 +7,16 @@ import ast
 from lightlint.engine import operators
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.calls import call
-from lightlint.engine.events import Cleared, Clipped, OptimizerMade, ScheduleMade, ScheduleStepped, Stepped, Unscaled
+from lightlint.engine.events import (
+    Cleared,
+    Clipped,
+    OptimizerMade,
+    ScheduleMade,
+    ScheduleStepped,
+    StateLoaded,
+    Stepped,
+    Unscaled,
+)
 from lightlint.engine.expressions import listed
 from lightlint.engine.machine import Machine
 from lightlint.models import tensors
@@ -82,6 +91,9 @@ def optimizer_method(machine: Machine, optimizer: Value, name: str, given: Argum
         return NONE
     if name == "state_dict":
         return Mapping(more=True, source=optimizer)
+    if name == "load_state_dict":
+        machine.emit(StateLoaded(machine.where(node), optimizer, given.get(0, "state_dict") or NONE))
+        return NONE
     return Unknown()
 
 
@@ -135,6 +147,9 @@ def schedule_method(machine: Machine, schedule: Value, name: str, given: Argumen
         return NONE
     if name == "state_dict":
         return Mapping(more=True, source=schedule)
+    if name == "load_state_dict":
+        machine.emit(StateLoaded(machine.where(node), schedule, given.get(0, "state_dict") or NONE))
+        return NONE
     if name == "get_last_lr":
         return Sequence([Unknown(("lr", schedule.number), plain=True)])
     return Unknown()
@@ -148,6 +163,7 @@ def scaler_method(machine: Machine, scaler: Value, name: str, given: Arguments, 
     if name == "scale" and first is not None:
         made = tensors.derive(machine, node, first, keep=True)
         made.unscaled_loss = first if isinstance(first, Tensor) else None
+        made.scaler = scaler
         return made
     if name == "step" and isinstance(first, Optimizer):
         return step(machine, first, given.get(1, "closure"), node, "scaler", scaler)

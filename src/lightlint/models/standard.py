@@ -416,6 +416,9 @@ def enter(machine: Machine, value: Value, node: ast.AST) -> tuple[Value, object]
         return value, ("device", before)
     if not isinstance(value, Instance):
         return value, None
+    if value.kind == "autocast":
+        machine.autocasts.append(value)
+        return value, ("autocast",)
     if value.kind == "grad mode":
         if value.name == "set_grad_enabled":
             return value, ("restore", value.attributes.get("before"))
@@ -446,6 +449,8 @@ def leave(machine: Machine, value: Value, token: object, node: ast.AST) -> None:
             machine.grad.pop()
         elif token[0] == "synced":
             machine.held_back.remove(token[1])
+        elif token[0] == "autocast":
+            machine.autocasts.pop()
         return
     if isinstance(value, Instance) and isinstance(value.cls, Class):
         own = value.cls.find("__exit__")

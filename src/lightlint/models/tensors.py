@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import ast
-from typing import Any
+from typing import Any, cast
 
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.events import (
     Backward,
     Cleared,
     DevicesMixed,
+    GarbageRead,
+    GradientsSwitched,
     LossComputed,
+    PaddingRead,
     ParametersChanged,
     ShardsGathered,
     Summed,
@@ -33,6 +36,8 @@ from lightlint.values.core import (
 )
 from lightlint.values.training import Graph, Instance, Module, Tensor, tensors_in
 
+PREDICTED = frozenset({"predicted"})  # parameters had a part in it, with or without a graph
+
 
 def derive(
     machine: Machine,
@@ -53,6 +58,11 @@ def derive(
     if not sources:
         made.sure_device = True
         return made
+    for tensor in sources:
+        if tensor.parameter or tensor.traits:
+            made.traits = PREDICTED
+        if tensor.uninitialised and tensor.parameter and machine.forwards and not tensor.escaped:
+            machine.emit(GarbageRead(machine.where(node), tensor))
     if graph and machine.grad[-1]:
         _record(machine, made, sources, node, saves=saves)
     _note_cuts(machine, made, sources, how, node)
@@ -77,6 +87,7 @@ def derive(
             first.activation,
         )
         made.metric, made.unscaled_loss, made.criterion = first.metric, first.unscaled_loss, first.criterion
+        made.scaler = first.scaler
     return made
 
 
@@ -293,6 +304,7 @@ def call_method(machine: Machine, tensor: Value, name: str, given: Arguments, no
         return _moved(machine, tensor, name, given, node)
     if name == "requires_grad_":
         tensor.requires_grad = not is_constant(given.get(0, "requires_grad"), False)
+        _note_switch(machine, tensor, node)
         if tensor.requires_grad and not tensor.graph:
             tensor.parameters, tensor.leaf = frozenset([tensor]), True
         return tensor
@@ -408,6 +420,7 @@ def _as_mapping(machine: Machine, tensor: Tensor, name: str, given: Arguments, n
 
 def _in_place(machine: Machine, tensor: Tensor, name: str, given: Arguments, node: ast.AST) -> Tensor:
     others = [each for value in given.values() for each in tensors_in(value)]
+    tensor.uninitialised = False
     if tensor.parameter:
         tensor.changed_by_hand = True
         machine.emit(ParametersChanged(machine.where(node), [tensor], name))
@@ -455,6 +468,9 @@ def _part_of_guess(machine: Machine, whole: Tensor, made: Tensor, node: ast.AST)
 
 def item(machine: Machine, tensor: Tensor, index: Value, node: ast.AST) -> Value:
     """`tensor[index]`."""
+    tensor.uninitialised = False  # a part may be filled
+    if tensor.steps is not None and _is_last_step(tensor.steps, index):
+        machine.emit(PaddingRead(machine.where(node), tensor))
     if tensor.role == "batch" and isinstance(index, Constant):
         return part(machine, tensor, index.value, node)
     indices = tensors_in(index)
@@ -467,6 +483,15 @@ def item(machine: Machine, tensor: Tensor, index: Value, node: ast.AST) -> Value
     if text_of(index) is not None or (isinstance(index, Unknown) and "index" not in index.traits):
         made.escaped = True  # what a module out of sight gives by name may be anything
     return _part_of_guess(machine, tensor, made, node)
+
+
+def _is_last_step(dimension: int, index: Value) -> bool:
+    """Whether an index takes the last of a dimension, and all of the others."""
+    places = index.items if isinstance(index, Sequence) and index.kind == "tuple" else [index]
+    whole = [i for i, each in enumerate(places) if isinstance(each, Sequence) and each.kind == "slice"]
+    whole = [i for i in whole if all(is_constant(part, None) for part in cast(Sequence, places[i]).items)]
+    last = [i for i, each in enumerate(places) if is_constant(each, -1)]
+    return last == [dimension] and len(whole) == len(places) - 1
 
 
 def loss(machine: Machine, name: str, given: Arguments, node: ast.AST, reduction: str | None = None) -> Tensor:
@@ -490,12 +515,18 @@ def set_attribute(machine: Machine, tensor: Tensor, name: str, new: Value, node:
     """`tensor.name = ...`."""
     if name == "requires_grad":
         tensor.requires_grad = not is_constant(new, False)
+        _note_switch(machine, tensor, node)
     elif name == "grad" and is_constant(new, None):
         machine.emit(Cleared(machine.where(node), [tensor] if tensor.parameter else [*tensor.parameters], None))
     elif name == "grad":
         tensor.gradient_touched = True
     elif name == "data":
-        tensor.changed_by_hand = True
+        tensor.changed_by_hand, tensor.uninitialised = True, False
+
+
+def _note_switch(machine: Machine, tensor: Tensor, node: ast.AST) -> None:
+    if tensor.parameter:
+        machine.emit(GradientsSwitched(machine.where(node), [tensor], tensor.requires_grad))
 
 
 def copy(machine: Machine, tensor: Tensor, node: ast.AST) -> Tensor:

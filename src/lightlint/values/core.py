@@ -46,6 +46,8 @@ class Value:
 class Unknown(Value):
     """Nothing is known of it but, perhaps, its name.
 
+    `loaded`: the call of `torch.load` that gave it, and under which key.
+
     Args:
         key: what two reads of the same unknown share, None where even that is unknown.
         traits: see `Value`.
@@ -53,6 +55,8 @@ class Unknown(Value):
         plain: it is a number, a text or a flag, so never None and never an object that could be changed.
         factors: as a product of keys with powers, for a number that is one.
     """
+
+    loaded: Any = None
 
     def __init__(
         self,
@@ -122,6 +126,7 @@ class Mapping(Value):
     ) -> None:
         self.items, self.more, self.source = dict(items or {}), more, source
         self.made, self.site, self.depth = 0, None, 0
+        self.loaded: Any = None  # the call of `torch.load` that gave it
 
     def __repr__(self) -> str:
         return f"<dict {self.items}{'...' if self.more else ''}>"

@@ -72,8 +72,11 @@ class Tensor(Value):
     serial = 0  # tells parameters made at one place apart, in the order they were made
     stored_at: Site | None = None
     unscaled_loss: Tensor | None = None
+    scaler: Value | None = None  # that scaled the loss
     metric: Value | None = None
     origin: Site | None = None
+    uninitialised = False  # nobody has filled its memory
+    steps: int | None = None  # of padded sequences: which dimension counts the steps
 
     def __init__(self, site: Site | None, made: int) -> None:
         self.site, self.made = site, made

@@ -1,13 +1,22 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 import libcst as cst
 
-from lightlint.check import Check, Repair
+from lightlint.check import Check, Fault, Repair
+from lightlint.engine.events import Backward, Clipped, Stepped, Unscaled
 from lightlint.facts.keywords import keywords
 from lightlint.facts.updates import Update
 from lightlint.facts.world import TRAINER
 from lightlint.fixes.edits import Draft, insert_before
 from lightlint.fixes.moves import block_of
+from lightlint.values.core import is_constant
+from lightlint.values.training import Tensor
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
 
 _SCALED = (16, "16", "16-mixed")
 _PRECISION = (
@@ -141,3 +150,30 @@ class ClipBeforeUnscale(Check):
             return None
         text = f"{self.code.text_of(step.scaler)}.unscale_({self.code.text_of(step.optimizer)})"
         return insert_before(self.code, statement, text)
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Clipping between a backward pass of a scaled loss and the step of the scaler, with no `unscale_` between."""
+        for path in entry.paths:
+            scaled: set[Tensor] = set()
+            clipped: list[Clipped] = []
+            for event in path.events:
+                if isinstance(event, Backward):
+                    is_scaled = event.loss is not None and event.loss.unscaled_loss is not None
+                    scaled = scaled | set(event.parameters) if is_scaled else scaled - set(event.parameters)
+                elif isinstance(event, Unscaled):
+                    scaled, clipped = set(), []
+                elif isinstance(event, Clipped):
+                    plain = event.limit is None or event.limit.key is not None
+                    clipped += [event] if plain and scaled & set(event.parameters) else []
+                elif isinstance(event, Stepped):
+                    if event.via == "scaler" and _is_on(event):
+                        message = "clips gradients that the scaler has multiplied by its scale, 65536 at first: next to nothing is left of them"
+                        yield from (Fault.at(each, message) for each in clipped)
+                    clipped = []
+
+
+def _is_on(event: Stepped) -> bool:
+    """Whether the scaler of a step surely scales, and nothing out of sight had it."""
+    scaler = event.scaler
+    enabled = scaler.arguments.get("enabled") if scaler is not None else None
+    return scaler is not None and not scaler.escaped and (enabled is None or is_constant(enabled, True))

@@ -1,12 +1,22 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 import libcst as cst
 
-from lightlint.check import Check, Repair
+from lightlint.check import Check, Fault, Repair
+from lightlint.engine.events import Backward, Stepped, Unscaled
+from lightlint.explore.queries import in_sight
 from lightlint.facts.scaled_steps import left_scaled
 from lightlint.facts.updates import Update
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import drop_statement, replace
+from lightlint.values.core import is_constant
+from lightlint.values.training import Instance, Tensor
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
 
 
 class GradScalerProtocol(Check):
@@ -136,3 +146,39 @@ class GradScalerProtocol(Check):
             if self.hooks.callee(call) is None and any(self.values.is_scaler(arg.value) for arg in call.args):
                 return False
         return repeated
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Steps past a scaler: behind its own on the same gradients, or on gradients that it has scaled."""
+        for path in entry.paths:
+            scaled: dict[Tensor, Backward] = {}
+            stepped: dict[Instance, Stepped] = {}
+            for event in path.events:
+                if isinstance(event, Backward):
+                    stepped.clear()
+                    for each in event.parameters:
+                        scaled.pop(each, None)
+                        if event.loss is not None and event.loss.unscaled_loss is not None:
+                            scaled[each] = event
+                elif isinstance(event, Unscaled):
+                    scaled.clear()
+                elif isinstance(event, Stepped) and event.via == "scaler" and event.scaler is not None:
+                    scaled.clear()
+                    if _is_on(event.scaler):
+                        stepped[event.optimizer] = event
+                elif isinstance(event, Stepped) and event.via == "direct" and in_sight([event.optimizer]):
+                    if event.optimizer in stepped:
+                        message = "steps the optimizer a second time, past the scaler that has stepped it on the same gradients"
+                        yield Fault.at(event, message)
+                    elif any(_is_scaled(scaled[each]) for each in event.parameters if each in scaled):
+                        message = "steps the optimizer on gradients that the scaler has multiplied by its scale, 65536 at first"
+                        yield Fault.at(event, message)
+
+
+def _is_on(scaler: Instance) -> bool:
+    enabled = scaler.arguments.get("enabled")
+    return not scaler.escaped and not scaler.open_arguments and (enabled is None or is_constant(enabled, True))
+
+
+def _is_scaled(event: Backward) -> bool:
+    scaler = event.loss.scaler if event.loss is not None else None
+    return isinstance(scaler, Instance) and _is_on(scaler) and not any(p.gradient_touched for p in event.parameters)

@@ -1,15 +1,25 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 import libcst as cst
 
-from lightlint.check import Check
+from lightlint.check import Check, Fault
+from lightlint.engine.events import Called, PaddingRead
 from lightlint.facts.bindings import Binding, Kind
+from lightlint.values.core import Sequence
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
 
 _PAD = "torch.nn.utils.rnn.pad_packed_sequence"
 _PACK = "torch.nn.utils.rnn.pack_padded_sequence"
 
 
 class LastStepIsPadding(Check):
+    asks_passes = True
+
     def visit_Subscript(self, item: cst.Subscript) -> None:
         places = [each.slice for each in item.slice]
         if not isinstance(item.value, cst.Name) or not 1 <= len(places) <= 3:
@@ -69,3 +79,12 @@ class LastStepIsPadding(Check):
             if made & {"full", "full_like", "repeat", "ones", "expand", "fill_"}:
                 return True
         return False
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Last steps of sequences that were packed with lengths of their own."""
+        lengths = [event.argument("lengths", 1) for event in entry.of(Called) if event.name == "pack_padded_sequence"]
+        equal = any(isinstance(each, Sequence) or getattr(each, "origin", None) is not None for each in lengths)
+        for event in entry.of(PaddingRead) if lengths and not equal else ():
+            if all(each.known for each in event.where.conditions):
+                message = "the last step of a padded batch is padding for all but the longest sequences, which give zeros here"
+                yield Fault.of(event, message)

@@ -1,16 +1,22 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from lightlint.check import Check, Repair
+from lightlint.check import Check, Fault, Repair
+from lightlint.engine.events import LoadedUsed
 from lightlint.facts.checkpoints import LOAD
 from lightlint.facts.compat import is_versioned
 from lightlint.facts.unknown import UNKNOWN
 from lightlint.facts.versions import Version
 from lightlint.finding import Applicability, Tier
 from lightlint.fixes.edits import insert_argument
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
 
 _CHANGED = Version("2.6")  # weights_only=True became the default
 _ADDED = Version("1.13")
@@ -91,3 +97,35 @@ class LoadWeightsOnlyUnset(Check):
     def _repair(self, call: cst.Call, value: str) -> Repair | None:
         draft = insert_argument(self.code, call, f"weights_only={value}")
         return Repair(f"say `weights_only={value}`", draft, Applicability.UNSAFE, f"torch>={_ADDED}")
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Files of which something is asked that only a pickled object has."""
+        target = self.facts.torch
+        for event in entry.of(LoadedUsed) if target.may_be_at_least(_CHANGED) else ():
+            given, what = event.load.given, _asked(event)
+            decided = given.get(-1, "weights_only") or given.get(2, "pickle_module") or not given.exact
+            tested = any(not each.known for each in event.where.conditions)
+            if what and not decided and not tested and not self._is_ready(event):
+                tier = None if target.surely_at_least(_CHANGED) else Tier.WARNING
+                message = f"`torch.load` of torch 2.6 and newer refuses {what}"
+                yield Fault.at(event.load, message, tier=tier)
+
+    def _is_ready(self, event: LoadedUsed) -> bool:
+        """Whether the file says what may be loaded, or is ready for a refusal."""
+        span = self.facts.rehearsed.span(event.load.site)
+        nodes = [
+            each for each in self.tree.all(cst.Call) if span is not None and self.facts.positions.span(each) == span
+        ]
+        return not nodes or any(map(self._is_decided, nodes))
+
+
+def _asked(event: LoadedUsed) -> str:
+    """What in a file surely is more than tensors and plain values, by what is asked of it; else empty."""
+    key, name = event.key, event.asked
+    what = f'what lies under "{key}"' if key is not None else "this file"
+    if name == "()":
+        return f"{what}: it is called, so it is a whole module or function"
+    if name in _OF_MODULES:
+        return f"{what}: `.{name}` is taken of it, so it is a whole module"
+    settings = isinstance(key, str) and _SETTINGS.fullmatch(key) and name not in _PLAIN
+    return f"{what}: `.{name}` is taken of it, so it is no plain dict" if settings else ""

@@ -1,10 +1,17 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 import libcst as cst
 
-from lightlint.check import Check, Repair
+from lightlint.check import Check, Fault, Repair
+from lightlint.engine.events import LoadResultUsed
 from lightlint.facts.bindings import Kind
 from lightlint.fixes.edits import replace_statement
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
 
 _OF_MODELS = {
     "eval", "train", "to", "cuda", "cpu", "half", "float", "forward", "parameters", "named_parameters", "modules",
@@ -53,3 +60,9 @@ class ModelAssignedFromLoad(Check):
             self.names.key(base) == key and (isinstance(use, cst.Call) or use.attr.value in _OF_MODELS)
             for use, base in bases
         )
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """What `load_state_dict` returns, used as the model."""
+        for event in entry.of(LoadResultUsed):
+            if event.asked in _OF_MODELS or event.asked == "()":
+                yield Fault.at(event.load, f"this becomes {_RETURNED}", event.site)

@@ -1,11 +1,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from lightlint.check import Check
+from lightlint.check import Check, Fault
+from lightlint.engine.events import OptimizerMade, StateLoaded, Stepped
+from lightlint.explore.queries import in_sight
 from lightlint.facts.classes import OPTIMIZER
+from lightlint.values.training import Optimizer
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
 
 Owner = cst.FunctionDef | cst.Module
 Place = cst.Name | cst.Attribute
@@ -122,3 +129,25 @@ class RestoredOptimizerReplaced(Check):
     def _steps(self, function: cst.FunctionDef, key: str) -> bool:
         above = [self.tree.parent(each) for each in self._uses(function, key) if isinstance(each, cst.Attribute)]
         return any(isinstance(each, cst.Attribute) and each.attr.value == "step" for each in above)
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Optimizers made anew over parameters whose optimizer has just got its state back and takes no step any more."""
+        for path in entry.paths:
+            stepped = path.of(Stepped)
+            loaded = [event for event in path.of(StateLoaded) if isinstance(event.object, Optimizer)]
+            for made in path.of(OptimizerMade):
+                for load in loaded:
+                    old, new = load.object, made.optimizer
+                    if not isinstance(old, Optimizer) or not in_sight([old, new]) or not load.time < made.time:
+                        continue
+                    tested = {each.site for each in load.where.conditions}
+                    together = entry.name == "main" or load.where.calls[:1] == made.where.calls[:1]
+                    if not together or any(each.site not in tested for each in made.where.conditions):
+                        continue
+                    same = set(old.parameters) & set(new.parameters)
+                    again = any(each.object is new for each in loaded)
+                    lost = same and not again and not any(s.optimizer is old and s.time > load.time for s in stepped)
+                    if lost and any(s.optimizer is new for s in stepped):
+                        row = load.site[1]
+                        message = f"the optimizer is made anew: the state that line {row} loads into it is never used"
+                        yield Fault.at(made, message)

@@ -2,12 +2,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from lightlint.check import Check
+from lightlint.check import Check, Fault
+from lightlint.engine.events import GradientsSwitched, OptimizerMade
+from lightlint.explore.queries import in_sight
 from lightlint.facts.classes import NN_MODULE
 from lightlint.facts.freezing import switch
+from lightlint.values.training import Module, Tensor
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry, Path
 
 _OPTIMIZER = "torch.optim.Optimizer"
 _TAKING_IN = {"add_param_group", "unfreeze_and_add_param_group", "setup_optimizers", "configure_optimizers"}
@@ -123,3 +130,30 @@ class ThawedAfterOptimizer(Check):
             elif function is not None and function.name.value == "__init__":
                 return self.tree.class_of(function) is self.tree.class_of(self.tree.owner(call))
         return False
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Parameters that are frozen where an optimizer takes what is not, are thawed later, and get into no optimizer."""
+        for path in entry.paths:
+            made, switches = path.of(OptimizerMade), path.of(GradientsSwitched)
+            held = {each for event in made for each in event.optimizer.parameters}
+            for event in made:
+                if not in_sight([event.optimizer]) or not event.optimizer.parameters:
+                    continue
+                late = {p for each in switches if each.on and each.time > event.time for p in each.parameters}
+                roots = {root for p in event.optimizer.parameters for root in _around(path, p)}
+                lost = [p for p in late - held if not p.escaped and roots & _around(path, p)]
+                if any(_is_frozen(switches, p, event) for p in lost):
+                    message = "a module is thawed after this took what was not frozen: its parameters are never updated"
+                    yield Fault.at(event, message)
+
+
+def _around(path: Path, parameter: Tensor) -> set[Module]:
+    """The modules that a parameter belongs to."""
+    modules = [each for each in path.machine.objects if isinstance(each, Module)]
+    return {each for each in modules if parameter in each.parameters()}
+
+
+def _is_frozen(switches: list[GradientsSwitched], parameter: Tensor, made: OptimizerMade) -> bool:
+    """Whether a parameter was frozen when an optimizer was made."""
+    before = [each for each in switches if each.time < made.time and parameter in each.parameters]
+    return bool(before) and not before[-1].on

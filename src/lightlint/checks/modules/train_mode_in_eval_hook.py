@@ -1,14 +1,21 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from lightlint.check import Check
+from lightlint.check import Check, Fault
+from lightlint.engine.events import Forward, ModeSet
 from lightlint.facts.classes import CALLBACK, MODULE
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
 
 _HOOKS = {"validation_step", "test_step", "on_validation_batch_start", "on_test_batch_start"}
 _HOOKS |= {"on_validation_epoch_start", "on_test_epoch_start", "on_validation_start", "on_test_start"}
+_PHASES = ("val", "test")
 _MEANT = re.compile(r"dropout|monte|\bmc|mc_|_mc\b|uncertain|ensemble|bayes|batch_?norm|_bn|bn_", re.IGNORECASE)
 
 
@@ -50,3 +57,27 @@ class TrainModeInEvalHook(Check):
         key = self.names.key(receiver)
         runs = any(self.names.key(each.func) == key for each in self.tree.own(function, cst.Call))
         return self.classes.is_a(node, MODULE) and runs
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Modules that are put in training mode while Lightning evaluates, and run in it."""
+        for path in entry.paths:
+            runs = [event for event in path.of(Forward) if event.where.phase in _PHASES and event.training]
+            for event in path.of(ModeSet):
+                asked = event.training and event.where.phase in _PHASES and not event.module.escaped
+                if not asked or event.where.conditions or self._is_meant(event):
+                    continue
+                inside = event.module.modules()
+                back = [
+                    e for e in path.of(ModeSet) if not e.training and e.where.phase in _PHASES and e.time > event.time
+                ]
+                if any(each.module in inside or event.module in each.module.modules() for each in back):
+                    continue
+                if any(run.module in inside and run.by_mode and run.time > event.time for run in runs):
+                    message = "this is in training mode from here on: dropout drops, batch norm learns from this data"
+                    yield Fault.at(event, message)
+
+    def _is_meant(self, event: ModeSet) -> bool:
+        """Whether the hook speaks of what a module in training mode is wanted for."""
+        first, last = self.facts.rehearsed.around(event.site[1])
+        lines = self.facts.source.text.splitlines()[first - 1 : last]
+        return any(map(_MEANT.search, lines))

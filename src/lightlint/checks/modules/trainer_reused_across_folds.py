@@ -1,10 +1,19 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 import libcst as cst
 
-from lightlint.check import Check
+from lightlint.check import Check, Fault
+from lightlint.engine.events import Called
 from lightlint.facts.bindings import Kind
 from lightlint.facts.tree import Loop
+from lightlint.values.core import Site, is_constant
+from lightlint.values.training import Instance
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
 
 _PROGRESS = {
     "fit_loop",
@@ -136,3 +145,25 @@ class TrainerReusedAcrossFolds(Check):
                 return True
         calls = [each for each in self.tree.within(around, cst.Call) if each is not place]
         return not name or any(self.names.key(arg.value) == name for each in calls for arg in each.args)
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Trainers that end by their number of epochs and are told to fit again in a later turn."""
+        for path in entry.paths:
+            fits: dict[tuple[object, Site], Called] = {}
+            for event in path.of(Called):
+                trainer = event.receiver
+                if event.path != "fit" or trainer is None or trainer.kind != "trainer" or event.where.conditions:
+                    continue
+                if (trainer, event.site) in fits and not trainer.escaped and _ends_itself(trainer):
+                    message = "this Trainer has reached its last epoch after the first `fit`: later ones train nothing"
+                    yield Fault.at(event, message)
+                fits[trainer, event.site] = event
+
+
+def _ends_itself(trainer: Instance) -> bool:
+    """Whether the number of epochs ends a fit: a later one then ends at once."""
+    given = trainer.arguments
+    if trainer.open_arguments or any(name in given for name in _OPEN_ENDED):
+        return False
+    written = given.get("max_epochs")
+    return "max_steps" not in given if written is None else not is_constant(written, -1, None)

@@ -1,9 +1,16 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 import libcst as cst
 
-from lightlint.check import Check
+from lightlint.check import Check, Fault
+from lightlint.engine.events import GarbageRead
 from lightlint.facts.classes import NN_MODULE
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
 
 _EMPTY = {"torch.empty", "torch.Tensor", "torch.FloatTensor", "torch.cuda.FloatTensor", "torch.empty_like"}
 # what fills parameters without naming them
@@ -21,6 +28,8 @@ _READING = {"device", "dtype", "shape", "size", "dim", "t", "T", "numel", "trans
 
 
 class UninitialisedParameter(Check):
+    asks_passes = True
+
     def visit_Assign(self, assign: cst.Assign) -> None:
         target = assign.targets[0].target if len(assign.targets) == 1 else None
         if not isinstance(target, cst.Attribute) or self._memory(assign.value) is None:
@@ -92,3 +101,17 @@ class UninitialisedParameter(Check):
             name = self.names.call(call) or ""
             return ".init." in name or not name.startswith("torch.") or self.names.method(call).endswith("_")
         return function is None or function.name.value != "forward"
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Parameters that a forward pass computes with and whose memory nobody has filled."""
+        for event in entry.of(GarbageRead):
+            parameter = event.parameter
+            if parameter.site is not None and not self._fills_all():
+                message = "this parameter keeps whatever was in memory: nothing in sight gives it a first value"
+                yield Fault(parameter.site, message)
+
+    def _fills_all(self) -> bool:
+        """Whether code of the file may give all parameters their values, or one by its name."""
+        words = {each.value for each in self.tree.all(cst.Name)}
+        starts = ("init_", "_init", "reset_", "from_pretrained")
+        return bool(words & _FILLING) or any(word.startswith(starts) for word in words)
