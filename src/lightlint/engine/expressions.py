@@ -305,6 +305,8 @@ def _turns(machine: Machine, node: Any, scope: Scope, act: Callable[[Scope], Non
 def assign_target(machine: Machine, target: ast.expr, value: Value, scope: Scope) -> None:
     """Bind a value to a target: a name, an attribute, an item, a pattern of these."""
     if isinstance(target, ast.Name):
+        if isinstance(value, Instance) and value.kind == "load result":
+            machine.models.replace(machine, scope.find(target.id), value, target)
         scope.bind(target.id, value)
     elif isinstance(target, ast.Attribute):
         holder = evaluate(machine, target.value, scope)

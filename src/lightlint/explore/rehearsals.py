@@ -16,7 +16,7 @@ from lightlint.engine.statements import LeaveLoop, NextTurn, Raised, Returned, a
 from lightlint.explore.parsed import training_functions, trains
 from lightlint.explore.sources import ProjectSources
 from lightlint.frameworks import fabric, lightning  # noqa: F401 - their methods register themselves
-from lightlint.frameworks.fit import fit, hook
+from lightlint.frameworks.fit import fit, hook, test
 from lightlint.models.annotations import by_name, of_library
 from lightlint.models.kinds import kind_of_class
 from lightlint.models.library import LibraryModels
@@ -281,6 +281,7 @@ class Rehearsals:
                 trainer.arguments["callbacks"] = Sequence(self._callbacks(machine), more=True)
                 if isinstance(module, Module):
                     fit(machine, module, trainer, [], cls.node)
+                    test(machine, module, trainer, cls.node)
 
         return start
 
@@ -304,18 +305,21 @@ class Rehearsals:
         return start
 
     def _rehearse_making(self, node: ast.ClassDef) -> None:
-        """An object is made of a class that nothing has made yet."""
-        start = next(
-            (each for each in node.body if isinstance(each, ast.FunctionDef) and each.name == "__init__"), None
-        )
+        """An object is made of a class that nothing has made yet, and its methods are called in their order."""
+        own = [each for each in node.body if isinstance(each, ast.FunctionDef)]
+        start = next((each for each in own if each.name == "__init__"), None)
         if start is not None and id(start) not in self._called and trains(start):
-            self._rehearse(f"{node.name}.__init__", self._making_start(node.name))
+            names = [each.name for each in own if not each.name.startswith(("__", "on_", "test_"))]
+            self._rehearse(f"{node.name}.__init__", self._making_start(node.name, names[:_MOST_METHODS]))
 
-    def _making_start(self, class_name: str) -> Start:
+    def _making_start(self, class_name: str, methods: list[str]) -> Start:
         def start(machine: Machine) -> None:
             cls = self._named(machine, class_name)
-            if isinstance(cls, Class):
-                make_with_assumed(machine, cls)
+            made = make_with_assumed(machine, cls) if isinstance(cls, Class) else None
+            for name in methods:
+                found = cls.find(name) if isinstance(cls, Class) else None
+                if isinstance(found, Function) and "setter" not in found.flags:
+                    call_with_assumed(machine, found, made)
 
         return start
 

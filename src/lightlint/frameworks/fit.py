@@ -332,5 +332,14 @@ def evaluate(machine: Machine, module: Module, trainer: Instance, _: list[Value]
     modules.move(module, "cpu")
 
 
+def test(machine: Machine, module: Module, trainer: Instance, node: ast.AST) -> None:
+    """`trainer.test`, where there is something to test."""
+    run = Fit(machine, module, trainer, node)
+    if run.has("test_step"):
+        modules.move(module, run.device)
+        _evaluate(run, "test", "test")
+        modules.move(module, "cpu")
+
+
 def _items(value: Value | None) -> list[Value]:
     return value.items if isinstance(value, Sequence) else [value] if value is not None else []

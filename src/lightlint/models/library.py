@@ -13,6 +13,7 @@ from lightlint.models import (
     containers,
     functions,
     iterables,
+    modules,
     objects,
     parallel,
     standard,
@@ -215,6 +216,10 @@ class LibraryModels:
 
     def make(self, machine: Machine, cls: Class, given: Arguments, node: ast.AST) -> Instance:
         return objects.make(machine, cls, given, node)
+
+    def replace(self, machine: Machine, before: Value | None, new: Value, node: ast.AST) -> None:
+        if isinstance(new, Instance):
+            modules.note_replaced(machine, new, before, node)
 
     def annotated(self, machine: Machine, value: Value, annotation: Value, name: str, node: ast.AST) -> Value:
         return annotated(machine, value, annotation, name, node)

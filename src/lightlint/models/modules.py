@@ -392,9 +392,20 @@ def _load_state_dict(machine: Machine, module: Module, _: str, given: Arguments,
     loaded = machine.emit(StateLoaded(machine.where(node), module, given.get(0, "state_dict") or NONE))
     for each in module.parameters():
         each.uninitialised = False
+    return load_result(machine, loaded, node)
+
+
+def load_result(machine: Machine, loaded: StateLoaded, node: ast.AST) -> Instance:
+    """What `load_state_dict` returns."""
     result = machine.instance(Library("torch.nn.modules.module._IncompatibleKeys"), "load result", node)
     result.loaded = loaded  # type: ignore[attr-defined]
     return result
+
+
+def note_replaced(machine: Machine, result: Instance, before: Value | None, node: ast.AST) -> None:
+    """Write down that a name of the object loaded into is given what `load_state_dict` returned."""
+    if result.kind == "load result" and before is result.loaded.object:  # type: ignore[attr-defined]
+        note_use(machine, result, "=", node)
 
 
 @attributes("load result")

@@ -252,6 +252,8 @@ def set_attribute(machine: Machine, value: Instance, name: str, new: Value, node
         elif isinstance(new, Tensor) and not new.parameter and new.device == "cpu":
             new.stored_at = machine.site(node)
     value.attributes[name] = new
+    if isinstance(new, Instance):
+        modules.note_replaced(machine, new, before, node)
     machine.emit(AttributeSet(machine.where(node), value, name, new, before))
 
 

@@ -19,7 +19,7 @@ from lightlint.engine.events import (
 )
 from lightlint.engine.expressions import listed
 from lightlint.engine.machine import Machine
-from lightlint.models import tensors
+from lightlint.models import modules, tensors
 from lightlint.models.kinds import SCHEDULE_LENGTHS
 from lightlint.models.registry import function, methods
 from lightlint.values.core import (
@@ -92,9 +92,13 @@ def optimizer_method(machine: Machine, optimizer: Value, name: str, given: Argum
     if name == "state_dict":
         return Mapping(more=True, source=optimizer)
     if name == "load_state_dict":
-        machine.emit(StateLoaded(machine.where(node), optimizer, given.get(0, "state_dict") or NONE))
-        return NONE
+        return _load(machine, optimizer, given, node)
     return Unknown()
+
+
+def _load(machine: Machine, value: Instance, given: Arguments, node: ast.AST) -> Value:
+    loaded = machine.emit(StateLoaded(machine.where(node), value, given.get(0, "state_dict") or NONE))
+    return modules.load_result(machine, loaded, node)
 
 
 def step(
@@ -148,8 +152,7 @@ def schedule_method(machine: Machine, schedule: Value, name: str, given: Argumen
     if name == "state_dict":
         return Mapping(more=True, source=schedule)
     if name == "load_state_dict":
-        machine.emit(StateLoaded(machine.where(node), schedule, given.get(0, "state_dict") or NONE))
-        return NONE
+        return _load(machine, schedule, given, node)
     if name == "get_last_lr":
         return Sequence([Unknown(("lr", schedule.number), plain=True)])
     return Unknown()

@@ -26,7 +26,7 @@ class BceUnderAutocast(Check):
             return
         context = self._autocast(call) or self._around_calls(call)
         tier = self._tier(context) if context is not None else None
-        if tier is not None:
+        if tier is not None and not self.runs_right(call, LossComputed, _raises):
             self.report(call, "binary cross entropy of probabilities under autocast raises on CUDA", tier=tier)
 
     def _autocast(self, node: cst.CSTNode) -> cst.Call | None:
@@ -74,6 +74,10 @@ class BceUnderAutocast(Check):
             if tier is not None:
                 message = "binary cross entropy of probabilities under autocast raises on CUDA"
                 yield Fault.at(event, message, tier=tier)
+
+
+def _raises(event: LossComputed) -> bool:
+    return event.where.autocast is not None and _tier(event.where.autocast) is not None
 
 
 def _tier(context: Instance) -> Tier | None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from lightlint.check import Check, Fault, Repair
-from lightlint.engine.events import LoadedUsed
+from lightlint.engine.events import Called, LoadedUsed
 from lightlint.facts.checkpoints import LOAD
 from lightlint.facts.compat import is_versioned
 from lightlint.facts.unknown import UNKNOWN
@@ -86,6 +86,8 @@ class LoadWeightsOnlyUnset(Check):
         sources = self.facts.reaching.sources(call.args[0].value)
         if all(isinstance(each, cst.Attribute) and each.attr.value in _OWN for each in sources):
             return True
+        if any(_is_own_path(entry, event) for entry, _, event in self.happened(call, Called)):
+            return True
         path = self.names.key(call.args[0].value) or self.names.constant(call.args[0].value)
         saves = [
             each for each in self.tree.own(self.tree.owner(call), cst.Call) if self.names.call(each) == "torch.save"
@@ -117,6 +119,15 @@ class LoadWeightsOnlyUnset(Check):
             each for each in self.tree.all(cst.Call) if span is not None and self.facts.positions.span(each) == span
         ]
         return not nodes or any(map(self._is_decided, nodes))
+
+
+def _is_own_path(entry: Entry, event: Called) -> bool:
+    """Whether a load is of the Trainer's best file, or of one that the program has saved before."""
+    path = event.argument("f", 0)
+    if path is None or path.key is None:
+        return False
+    saves = [each.argument("f", 1) for each in entry.calls.get("torch.save", ()) if each.time < event.time]
+    return getattr(path, "hint", "") in _OWN or any(each is not None and each.key == path.key for each in saves)
 
 
 def _asked(event: LoadedUsed) -> str:

@@ -64,5 +64,5 @@ class ModelAssignedFromLoad(Check):
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """What `load_state_dict` returns, used as the model."""
         for event in entry.of(LoadResultUsed):
-            if event.asked in _OF_MODELS or event.asked == "()":
-                yield Fault.at(event.load, f"this becomes {_RETURNED}", event.site)
+            if event.asked in _OF_MODELS or event.asked in ("()", "="):
+                yield Fault.of(event.load, f"this becomes {_RETURNED}")

@@ -72,7 +72,10 @@ class TrainModeInEvalHook(Check):
                 ]
                 if any(each.module in inside or event.module in each.module.modules() for each in back):
                     continue
-                if any(run.module in inside and run.by_mode and run.time > event.time for run in runs):
+                if any(
+                    run.module in inside and (run.by_mode or not run.module.children()) and run.time > event.time
+                    for run in runs
+                ):
                     message = "this is in training mode from here on: dropout drops, batch norm learns from this data"
                     yield Fault.at(event, message)
 

@@ -39,7 +39,7 @@ class TrainerReusedAcrossFolds(Check):
         ):
             return
         trainer = call.func.value if isinstance(call.func, cst.Attribute) else call
-        if self._ends_itself(run.trainer) and self._lives_on(run.trainer, trainer, call):
+        if self._ends_itself(run.trainer) and self._lives_on(run.trainer, trainer, call) and not self._goes_on(call):
             name = self.code.text_of(trainer)
             self.report(call, f"`{name}` has reached its last epoch after the first `fit`: later ones train nothing")
 
@@ -145,6 +145,10 @@ class TrainerReusedAcrossFolds(Check):
                 return True
         calls = [each for each in self.tree.within(around, cst.Call) if each is not place]
         return not name or any(self.names.key(arg.value) == name for each in calls for arg in each.args)
+
+    def _goes_on(self, call: cst.Call) -> bool:
+        """Whether the rehearsals came to a fit with Trainers whose progress the program sets back, or that others have."""
+        return self.runs_right(call, Called, lambda event: event.receiver is None or not event.receiver.escaped)
 
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Trainers that end by their number of epochs and are told to fit again in a later turn."""
