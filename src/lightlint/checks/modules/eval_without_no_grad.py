@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from lightlint.check import Check, Fault, Repair
-from lightlint.engine.events import Forward, ModeSet
-from lightlint.explore.queries import goes_nowhere, in_batch, in_sight
+from lightlint.engine.events import BatchDrawn, Forward, ModeSet
+from lightlint.explore.queries import goes_nowhere, in_sight
 from lightlint.facts.loops import LoopKind
 from lightlint.facts.phases import Phases
 from lightlint.finding import Applicability
@@ -42,6 +42,8 @@ class EvalWithoutNoGrad(Check):
         backwards = [call for call in calls if self.loops.is_backward(call)]
         found = self._evaluated(owner, calls, modes, backwards) or self._by_switch(owner, calls, modes, backwards)
         if found is not None and not self.facts.gradients.may_be_off(found) and not self._models_take_gradients():
+            if self.runs_right(found, Forward, lambda event: event.grad):
+                return
             self.report(
                 found,
                 f"`{self.names.key(found.func)}` is evaluated with gradients recorded: `eval()` does not turn them off",
@@ -141,9 +143,25 @@ class EvalWithoutNoGrad(Check):
         useful = {event.site for event in entry.of(Forward) if not goes_nowhere(event.graph)}
         for path in entry.paths:
             evaluated = {m for event in path.of(ModeSet) if not event.training for m in event.module.modules()}
+            drawing = {event.where.turns[-1].loop for event in path.of(BatchDrawn) if event.where.turns}
             for event in path.of(Forward):
                 recorded = event.grad and not event.training and event.graph and event.parameters
-                idle = event.site not in useful and in_batch(event.where) and not event.where.phase
-                if recorded and idle and event.module in evaluated and in_sight([event.module]):
+                loops = {turn.loop for turn in event.where.turns if turn.loop.kind in ("batch", "while")}
+                idle = event.site not in useful and loops & drawing and not event.where.phase
+                known = in_sight([event.module]) or (not event.module.escaped and _is_called(event))
+                if recorded and idle and event.module in evaluated and known and not self._wants_gradients(event):
                     message = "this module is evaluated with gradients recorded: `eval()` does not turn them off"
                     yield Fault.at(event, message)
+
+    def _wants_gradients(self, event: Forward) -> bool:
+        """Whether the code around a pass speaks of gradients otherwise than to train."""
+        first, last = self.facts.rehearsed.around(event.site[1])
+        words = {
+            word for line in self.facts.source.text.splitlines()[first - 1 : last] for word in re.findall(r"\w+", line)
+        }
+        return any(_GRADIENTS.search(word) and not _ORDINARY.fullmatch(word) and word != "no_grad" for word in words)
+
+
+def _is_called(event: Forward) -> bool:
+    """Whether another function of the program called the one that runs a module, so that no caller may turn gradients off."""
+    return sum(each.function.scope.function is None for each in event.where.calls) > 1

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from lightlint.check import Check, Fault
-from lightlint.engine.events import AttributeSet, Backward, OptimizerMade, PartReplaced, Stepped
+from lightlint.engine.events import AttributeSet, Backward, Called, OptimizerMade, PartReplaced, Stepped
 from lightlint.facts.updates import Owner, body_of, parameters_of
 from lightlint.values.core import Value
 from lightlint.values.training import Module, Tensor
@@ -96,8 +96,10 @@ class ParametersReplacedAfterOptimizer(Check):
         """Parameters that are trained and in no optimizer, put into a module after the optimizer of the rest was made."""
         for path in entry.paths:
             made = path.of(OptimizerMade)
-            if not made or any(event.optimizer.more or event.optimizer.escaped for event in made):
+            if not made or any(event.optimizer.escaped for event in made):
                 continue
+            open_ended = [event.time for event in made if event.optimizer.more]
+            added = any(event.path == "add_param_group" for event in path.of(Called))
             held = {each for event in made for each in event.optimizer.parameters}
             reached = {each for event in path.of(Backward) for each in event.parameters}
             stepped = {event.optimizer for event in path.of(Stepped)}
@@ -115,6 +117,10 @@ class ParametersReplacedAfterOptimizer(Check):
                     for each in made
                     if each.time < event.time and each.optimizer in stepped and _shares(module, each)
                 ]
+                if added or any(each.made < time for each in lost for time in open_ended):
+                    continue  # those may be among what is out of sight
+                if open_ended and any(each not in before for each in made if each.optimizer in stepped):
+                    continue
                 if lost and before:
                     message = "these parameters are none of those the optimizer was made with, and are never updated"
                     yield Fault.at(event, message)
