@@ -8,7 +8,16 @@ from contextlib import contextmanager
 
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.calls import call
-from lightlint.engine.events import Cleared, ClosureDone, Configured, FitStarted, ScheduleStepped, StepReturned, Where
+from lightlint.engine.events import (
+    Cleared,
+    ClosureDone,
+    Configured,
+    FitStarted,
+    MetricUsed,
+    ScheduleStepped,
+    StepReturned,
+    Where,
+)
 from lightlint.engine.frames import Loop
 from lightlint.engine.machine import Machine
 from lightlint.frameworks.lightning import batch_of
@@ -336,6 +345,9 @@ def test(machine: Machine, module: Module, trainer: Instance, node: ast.AST) -> 
     """`trainer.test`, where there is something to test."""
     run = Fit(machine, module, trainer, node)
     if run.has("test_step"):
+        for each in machine.objects:
+            if each.kind == "metric":  # validation has left nothing in it
+                machine.emit(MetricUsed(machine.where(node), each, "reset"))
         modules.move(module, run.device)
         _evaluate(run, "test", "test")
         modules.move(module, "cpu")
