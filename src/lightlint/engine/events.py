@@ -350,6 +350,20 @@ class DevicesMixed(Event):
 
 
 @dataclass(eq=False)
+class Spread(Event):
+    """A column and a row of numbers met in one operation: each number with all of the other."""
+
+    operation: str
+
+
+@dataclass(eq=False)
+class WeightSet(Event):
+    """A parameter was changed in place behind autograd's back, through `.data`."""
+
+    parameter: Tensor
+
+
+@dataclass(eq=False)
 class MetricUsed(Event):
     """A metric was updated, called, computed, reset or logged."""
 

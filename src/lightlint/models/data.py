@@ -78,6 +78,8 @@ def batch(machine: Machine, loader: Loader, node: ast.AST) -> Value:
         for index in range(len(held.items)):
             tensor = _batch_tensor(machine, loader.device or "cpu", node)
             tensor.part = index
+            source = held.items[index]
+            tensor.form = source.form if isinstance(source, Tensor) else None
             rows.append(tensor)
         return Sequence(rows, "tuple")
     return _batch_tensor(machine, loader.device, node)

@@ -10,7 +10,7 @@ from lightlint.engine.calls import call_flag, call_unknown
 from lightlint.engine.events import Called, Differentiated, ParametersChanged, Written
 from lightlint.engine.imports import canonical
 from lightlint.engine.machine import Machine
-from lightlint.models import modules, objects, tensors
+from lightlint.models import forms, modules, objects, tensors
 from lightlint.models.kinds import kind_of
 from lightlint.models.parallel import rank_value
 from lightlint.models.registry import FUNCTIONS, function
@@ -140,6 +140,10 @@ def _factory(machine: Machine, last: str, given: Arguments, node: ast.AST) -> Te
     made = machine.tensor(node)
     made.device, made.origin, made.sure_device = device, made.site, True
     made.uninitialised = last == "empty" or (last in ("Tensor", "FloatTensor") and _are_sizes(given))
+    forms.note(made, last, Arguments([], dict(given.keywords)))
+    if last in ("zeros", "ones", "rand", "randn", "empty", "full", "randint"):
+        sizes = given if last != "randint" else given.behind(2)
+        made.form = forms.made_of_sizes(sizes)
     made.requires_grad = call_flag(given, "requires_grad")
     if made.requires_grad:
         made.parameters = frozenset([made])
@@ -217,7 +221,19 @@ def _autograd_grad(machine: Machine, given: Arguments, node: ast.AST) -> Value:
         reached.update({each.made: each for each in tensor.parameters})
     graph_of = frozenset(graph for tensor in tensors_in(outputs) for graph in tensor.graph)
     machine.emit(Differentiated(machine.where(node), [*reached.values()], graph_of))
-    return Sequence([tensors.derive(machine, node, outputs)], "tuple", more=True)
+    create = given.get(4, "create_graph")
+    records = not given.exact or not (create is None or is_constant(create, False))
+    found = tensors.derive(machine, node, outputs, graph=records, how="" if records else "autograd.grad")
+    return Sequence([found], "tuple", more=True)
+
+
+@function("torch.autograd.Variable")
+def _variable(machine: Machine, given: Arguments, node: ast.AST) -> Value:
+    made = tensors.derive(machine, node, given.get(0, "data"), graph=False, keep=True, how="Variable")
+    tensors.note_cuts(machine, made, given.get(0, "data"), "Variable", node)
+    if is_constant(given.get(1, "requires_grad"), True):
+        made.requires_grad, made.leaf, made.parameters = True, True, frozenset([made])
+    return made
 
 
 @function("torch.autograd.backward")

@@ -23,7 +23,7 @@ from lightlint.engine.events import (
 )
 from lightlint.engine.expressions import listed
 from lightlint.engine.machine import Machine
-from lightlint.models import sharding, tensors
+from lightlint.models import forms, sharding, tensors
 from lightlint.models.kinds import BY_MODE, WITHOUT_PARAMETERS, wrapper_of
 from lightlint.models.registry import attributes, methods
 from lightlint.models.tables import ACTIVATIONS, LOSSES
@@ -236,6 +236,11 @@ def layer(machine: Machine, module: Module, given: Arguments, node: ast.AST) -> 
     if own and module.device is not None:
         made.device, made.sure_device = module.device, False
     made.escaped = made.escaped or module.escaped
+    made.layer = module.name
+    made.cuts = tensors.without_given_gradients(made.cuts)  # a step along them: meant to be constants
+    if module.name == "Linear":
+        size = module.arguments.get("out_features") or module.arguments.get("#1")
+        made.form = forms.COLUMN if is_constant(size, 1) else None
     if module.name in ("LSTM", "GRU", "RNN", "MultiheadAttention", "LSTMCell"):
         return Sequence([made, tensors.derive(machine, node, made)], "tuple")
     return made

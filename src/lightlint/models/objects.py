@@ -246,6 +246,8 @@ def set_attribute(machine: Machine, value: Instance, name: str, new: Value, node
     if isinstance(value, Module):
         if isinstance(before, Module) and isinstance(new, Module):
             machine.emit(PartReplaced(machine.where(node), value, before, new))
+        if name == "weight" and isinstance(new, Tensor) and new.parameter and value.own:
+            value.own = [new]  # two layers share it
         if isinstance(new, Tensor) and name in value.buffers:
             new.buffer = True
             value.buffers[name] = new

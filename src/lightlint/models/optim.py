@@ -41,7 +41,14 @@ def set_up_optimizer(machine: Machine, optimizer: Optimizer, given: Arguments, n
     """What the `__init__` of an optimizer class does."""
     optimizer.parameters, optimizer.more = _parameters(machine, given.get(0, "params"), node)
     optimizer.more |= not given.exact and not optimizer.parameters
+    optimizer.groups = _groups(machine, given.get(0, "params"), node) or [optimizer.parameters]
     machine.emit(OptimizerMade(machine.where(node), optimizer))
+
+
+def _groups(machine: Machine, value: Value | None, node: ast.AST) -> list[list[Tensor]]:
+    """The parameters of each group, where an optimizer is given groups."""
+    items = value.items if isinstance(value, Sequence) else []
+    return [_parameters(machine, each.items.get("params"), node)[0] for each in items if isinstance(each, Mapping)]
 
 
 def _parameters(machine: Machine, value: Value | None, node: ast.AST) -> tuple[list[Tensor], bool]:

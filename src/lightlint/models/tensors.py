@@ -16,9 +16,12 @@ from lightlint.engine.events import (
     PaddingRead,
     ParametersChanged,
     ShardsGathered,
+    Spread,
     Summed,
+    WeightSet,
 )
 from lightlint.engine.machine import Machine
+from lightlint.models import forms
 from lightlint.models.tables import ACTIVATIONS, KEEPS_ROLE, LOSSES, NUMBERS, SAVES_NOTHING, WITHOUT_GRAPH
 from lightlint.values.core import (
     NONE,
@@ -65,6 +68,9 @@ def derive(
             machine.emit(GarbageRead(machine.where(node), tensor))
     if graph and machine.grad[-1]:
         _record(machine, made, sources, node, saves=saves)
+    elif graph:
+        for tensor in sources:
+            tensor.blind |= tensor.parameter
     _note_cuts(machine, made, sources, how, node)
     devices = [tensor.device for tensor in sources if not tensor.scalar] or [t.device for t in sources[:1]]
     made.device = "cuda" if "cuda" in devices else None if None in devices else devices[0] if devices else None
@@ -88,6 +94,7 @@ def derive(
         )
         made.metric, made.unscaled_loss, made.criterion = first.metric, first.unscaled_loss, first.criterion
         made.scaler = first.scaler
+        made.form, made.dtype, made.layer = first.form, first.dtype, first.layer
     return made
 
 
@@ -100,12 +107,17 @@ def note_cuts(machine: Machine, made: Value, first: Value | None, how: str, node
 
 def _note_cuts(machine: Machine, made: Value, sources: list[Tensor], how: str, node: ast.AST | None) -> None:
     """Hand on where sources lost their graphs, and that they do here where a name says `how`."""
-    cuts = {cut for tensor in sources for cut in tensor.cuts}
+    cuts = {cut for tensor in sources for cut in tensor.cuts if how != "detach" or cut.how != "autograd.grad"}
     reached = frozenset(each for tensor in sources for each in tensor.parameters) if how and machine.grad[-1] else None
     if reached:
         cuts.add(Cut(how, machine.site(node), machine.clock, reached))
     if cuts:
         made.cuts = frozenset(cuts)
+
+
+def without_given_gradients(cuts: frozenset[Cut]) -> frozenset[Cut]:
+    """All but those by which `torch.autograd.grad` gave gradients as constants."""
+    return frozenset(cut for cut in cuts if cut.how != "autograd.grad")
 
 
 def _record(machine: Machine, made: Tensor, sources: list[Tensor], node: ast.AST | None, *, saves: bool) -> None:
@@ -171,9 +183,14 @@ def binary(machine: Machine, symbol: str, left: Value, right: Value, node: ast.A
     if not (first or second) or isinstance(left, Sequence) or isinstance(right, Sequence):
         return None
     if symbol in ("==", "!=", "<", "<=", ">", ">=", "in", "not in", "is", "is not"):
+        if forms.differ(left, right):
+            machine.emit(Spread(machine.where(node), symbol))
         return derive(machine, node, left, right, graph=False, how="comparison")
     mix(machine, node, symbol, left, right)
     made = derive(machine, node, left, right, saves=symbol not in ("+", "-"))
+    _weigh(symbol, made, left, right)
+    if isinstance(node, (ast.BinOp, ast.AugAssign)) and forms.differ(left, right):
+        machine.emit(Spread(machine.where(node), symbol))
     if symbol in ("+", "-"):
         _note_sum(machine, made, left, right, node)
     if isinstance(left, Tensor) and isinstance(right, Tensor):
@@ -182,7 +199,19 @@ def binary(machine: Machine, symbol: str, left: Value, right: Value, node: ast.A
         tensor, other = (left, right) if isinstance(left, Tensor) else (right, left)
         assert isinstance(tensor, Tensor)
         _scale(machine, symbol, made, tensor, other)
+        if isinstance(other, Unknown) and not other.plain:
+            made.cuts -= without_given_gradients(made.cuts)  # it may be a tensor with a graph of its own
     return made
+
+
+def _weigh(symbol: str, made: Tensor, left: Value, right: Value) -> None:
+    """Gradients given back that only weigh something, or change a weight, are meant to be constants."""
+    pair = [each for each in (left, right) if isinstance(each, Tensor)]
+    given = any(cut.how == "autograd.grad" for cut in made.cuts)
+    if given and any(each.parameter or (symbol in ("*", "/") and each.requires_grad) for each in pair):
+        made.cuts = without_given_gradients(made.cuts)
+    known = {each.form for each in pair}
+    made.form = known.pop() if len(known) == 1 else forms.ROW if known == {forms.ROW, None} else None
 
 
 def _note_sum(machine: Machine, made: Tensor, left: Value, right: Value, node: ast.AST) -> None:
@@ -334,7 +363,12 @@ def computed(machine: Machine, name: str, given: Arguments, node: ast.AST) -> Va
     source = given.positional[0] if given.positional else given.keywords.get("input")
     values = given.values()
     if name in WITHOUT_GRAPH:
-        return derive(machine, node, *values, graph=False, how=name)
+        drawn = name in forms.CASTS and isinstance(source, Tensor) and source.role in ("batch", "label")
+        if name == "eq" and forms.differ(source, given.get(1, "other")):
+            machine.emit(Spread(machine.where(node), "=="))
+        made = derive(machine, node, *values, graph=False, how=name, keep=drawn)
+        forms.note(made, name, given)
+        return made
     if name in ("mean", "sum", "nanmean", "nansum"):
         made = derive(machine, node, source, saves=name not in SAVES_NOTHING)
         reduce(name, made, source, given.behind(1) if given.positional else given)
@@ -343,18 +377,24 @@ def computed(machine: Machine, name: str, given: Arguments, node: ast.AST) -> Va
         made = derive(machine, node, source, keep=True, saves=name not in SAVES_NOTHING)
         if isinstance(source, Tensor):
             made.scalar = source.scalar and name not in ("repeat", "expand", "unsqueeze")
+        forms.note(made, name, given)
         if name in ("chunk", "split", "unbind"):
             return Sequence([made, derive(machine, node, source, keep=True)], "tuple", more=True)
         return made
     if name not in ("where", "index_put_", "gather"):
         mix(machine, node, name, *given.positional)
     made = derive(machine, node, *values, saves=name not in SAVES_NOTHING)
+    forms.note(made, name, given)
     if name == "log" and isinstance(source, Tensor) and source.role in ("probabilities", "sigmoid"):
         made.role, made.activation = "log-probabilities", source.activation
     if name in ("exp",) and isinstance(source, Tensor) and source.role == "log-probabilities":
         made.role = "probabilities"
     if name in ("max", "min", "topk", "sort", "kthvalue", "median", "mode", "cummax") and (len(values) > 1):
-        return Sequence([made, derive(machine, node, source, graph=False)], "tuple", more=False)
+        if isinstance(values[1], Tensor):  # the larger of each two
+            return made
+        best = derive(machine, node, source, graph=False, how="argmax")
+        best.form = made.form
+        return Sequence([made, best], "tuple", more=False)
     return made
 
 
@@ -363,6 +403,8 @@ def activated(machine: Machine, name: str, value: Value | None, node: ast.AST) -
     made = derive(machine, node, value)
     made.role = ACTIVATIONS[name]
     made.activation = (name, machine.site(node))
+    if isinstance(value, Tensor):
+        made.form, made.layer = value.form, value.layer
     return made
 
 
@@ -403,6 +445,7 @@ def _moved(machine: Machine, tensor: Tensor, name: str, given: Arguments, node: 
         device = device_of(target)
     made = derive(machine, node, tensor, keep=True, saves=False)
     made.device, made.scalar, made.moved_from, made.part = device, tensor.scalar, tensor, tensor.part
+    forms.note(made, "to" if name == "to" else "cuda", given.with_first(tensor))
     if tensor.role == "batch":
         made.parts = {}
     return made
@@ -424,6 +467,8 @@ def _in_place(machine: Machine, tensor: Tensor, name: str, given: Arguments, nod
     if tensor.parameter:
         tensor.changed_by_hand = True
         machine.emit(ParametersChanged(machine.where(node), [tensor], name))
+        if machine.grad[-1]:  # else torch raises, unless it goes through `.data`
+            machine.emit(WeightSet(machine.where(node), tensor))
     if tensor.gradient_of is not None:
         tensor.gradient_of.gradient_touched = True
     if machine.grad[-1]:
@@ -479,7 +524,7 @@ def item(machine: Machine, tensor: Tensor, index: Value, node: ast.AST) -> Value
         if on_gpu:
             machine.emit(DevicesMixed(machine.where(node), tensor, on_gpu[0], "index"))
     made = derive(machine, node, tensor, keep=True, saves=bool(indices) or isinstance(index, Unknown))
-    made.scalar = False
+    made.scalar, made.form, made.layer = False, forms.of_item(tensor, index), ""
     if text_of(index) is not None or (isinstance(index, Unknown) and "index" not in index.traits):
         made.escaped = True  # what a module out of sight gives by name may be anything
     return _part_of_guess(machine, tensor, made, node)
@@ -505,9 +550,13 @@ def loss(machine: Machine, name: str, given: Arguments, node: ast.AST, reduction
     machine.emit(LossComputed(machine.where(node), name, LOSSES[name], source, target, reduction))
     mix(machine, node, name, source, target)
     made = derive(machine, node, *given.values())
+    if any(each.requires_grad for each in (source, target) if isinstance(each, Tensor)):
+        made.cuts = without_given_gradients(made.cuts)  # what the other side is to come near to
     made.role, made.criterion = "loss", True
     made.reduction = {"mean": "mean", "batchmean": "mean", "sum": "sum"}.get(reduction or "")
     made.scalar = reduction != "none"
+    if name in ("cross_entropy", "CrossEntropyLoss") and isinstance(target, Tensor) and target.role == "batch":
+        target.form = target.form or forms.ROW  # class indices, as far as rules about shapes ask
     return made
 
 
@@ -522,6 +571,8 @@ def set_attribute(machine: Machine, tensor: Tensor, name: str, new: Value, node:
         tensor.gradient_touched = True
     elif name == "data":
         tensor.changed_by_hand, tensor.uninitialised = True, False
+        if tensor.parameter:
+            machine.emit(WeightSet(machine.where(node), tensor))
 
 
 def _note_switch(machine: Machine, tensor: Tensor, node: ast.AST) -> None:

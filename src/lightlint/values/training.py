@@ -46,6 +46,10 @@ class Tensor(Value):
         reduction: "mean" or "sum" of a loss over its batch.
         scaled: what it was multiplied with or divided by.
         scalar: it has no dimensions.
+        form: "column" for a shape of (N, 1), "row" for (N,), None for unknown.
+        dtype: "int64", "float32", ..., "one-hot" for integers of `one_hot`, None for unknown.
+        layer: the class of the layer that gave it, "" where something else was done since.
+        blind: of a parameter, whether it was used while gradients were off.
         sums: the places where it was added to itself.
     """
 
@@ -56,6 +60,10 @@ class Tensor(Value):
     sure_device = False  # where it was made says where it is, nothing assumed
     role: str | None = None
     reduction: str | None = None
+    form: str | None = None
+    dtype: str | None = None
+    layer = ""
+    blind = False
     scaled: frozenset[Any] = frozenset()
     sums: frozenset[Site] = frozenset()
     parameter = False
@@ -192,6 +200,7 @@ class Optimizer(Instance):
     def __init__(self, cls: Class | Library, site: Site | None, number: int) -> None:
         super().__init__(cls, "optimizer", site, number)
         self.parameters: list[Tensor] = []
+        self.groups: list[list[Tensor]] = []  # the parameters of each group
         self.more = False
         self.told = False  # of other parameters, after it was made
         self.assumed = False

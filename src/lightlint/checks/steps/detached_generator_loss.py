@@ -1,10 +1,19 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 import libcst as cst
 
-from lightlint.check import Check
+from lightlint.check import Check, Fault
+from lightlint.engine.events import Backward, Cleared, Stepped
+from lightlint.explore.queries import in_sight, sure
 from lightlint.facts.severed import Severed
 from lightlint.facts.updates import Update
+from lightlint.values.training import Module, Tensor
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry, Path
 
 
 class DetachedGeneratorLoss(Check):
@@ -77,3 +86,42 @@ class DetachedGeneratorLoss(Check):
             and self.values.is_module(target.value)
             for target, value in targets
         )
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Passes behind which an optimizer steps that got no gradient, since what its module gave was detached, on each path."""
+        faults = {event for path in entry.paths for event in _cut_off(path)}
+        message = "this loss hangs on the module that is stepped next through `detach()` alone: its optimizer gets no gradient"
+        yield from (Fault.at(event, message) for event in sure(entry, Backward, lambda each: each in faults))
+
+
+def _cut_off(path: Path) -> Iterator[Backward]:
+    held: set[Tensor] = set()
+    last: Backward | None = None
+    for event in path.events:
+        if isinstance(event, Backward):
+            held |= set(event.parameters)
+            last = event
+        elif isinstance(event, Cleared):
+            held -= set(event.parameters)
+        elif isinstance(event, Stepped):
+            own = set(event.parameters)
+            if (
+                last is not None
+                and last.loss is not None
+                and own
+                and not own & held
+                and in_sight([event.optimizer, *_owners(own)])
+            ):
+                cuts = [cut for cut in last.loss.cuts if cut.how == "detach" and cut.parameters & own]
+                if (
+                    cuts
+                    and in_sight([last.loss])
+                    and last.parameters
+                    and not any(each.gradient_touched for each in own)
+                ):
+                    yield last
+            last = None
+
+
+def _owners(parameters: set[Tensor]) -> list[Module]:
+    return [each.owner for each in parameters if each.owner is not None]

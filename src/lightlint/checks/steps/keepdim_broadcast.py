@@ -1,10 +1,18 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 import libcst as cst
 
-from lightlint.check import Check, Repair
+from lightlint.check import Check, Fault, Repair
+from lightlint.engine.events import Spread
 from lightlint.facts.bindings import Kind
 from lightlint.fixes.edits import replace, wrap
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
+
 
 _COMPARING = {"eq", "ne"}
 
@@ -117,3 +125,10 @@ class KeepdimBroadcast(Check):
         if keep is None or dim is None or self.names.constant(keep.value) is not True:
             return False
         return self.names.constant(dim.value) in (1, -1)
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Comparisons of a column with a row."""
+        for event in entry.of(Spread):
+            if event.operation == "==":
+                message = "compares a column with a row: every prediction with every target of the batch"
+                yield Fault.at(event, message)

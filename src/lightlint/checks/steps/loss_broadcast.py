@@ -1,14 +1,23 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from lightlint.check import Check
+from lightlint.check import Check, Fault
+from lightlint.engine.events import LossComputed
 from lightlint.facts.layouts import Layout
 from lightlint.facts.loops import LoopKind
 from lightlint.facts.tree import Loop
 from lightlint.finding import Tier
+from lightlint.models import forms
+from lightlint.values.training import Tensor
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
+
 
 _BROADCASTING = {"MSELoss", "L1Loss", "SmoothL1Loss", "HuberLoss"}
 _REFUSING = {"BCELoss", "BCEWithLogitsLoss"}
@@ -51,3 +60,22 @@ class LossBroadcast(Check):
         if not isinstance(drawn, cst.Call) or self.names.call(drawn) != "builtins.zip":
             return False
         return all(self.values.is_loader(arg.value) for arg in drawn.args)
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Losses of a column and a row."""
+        for event in entry.of(LossComputed):
+            given, target = event.input, event.target
+            if not isinstance(given, Tensor) or not isinstance(target, Tensor) or not forms.differ(given, target):
+                continue
+            shapes = {forms.COLUMN: "(N, 1)", forms.ROW: "(N,)"}
+            met = f"`{event.function}` compares {shapes[str(given.form)]} with {shapes[str(target.form)]}"
+            if event.function in _RAISING:
+                yield Fault.at(event, f"{met} and raises", tier=Tier.ERROR)
+            elif event.function in _SPREADING:
+                yield Fault.at(event, f"{met}: each prediction with each target, so the model learns their mean")
+
+
+_RAISING = frozenset(["BCELoss", "BCEWithLogitsLoss", "binary_cross_entropy", "binary_cross_entropy_with_logits"])
+_SPREADING = frozenset(
+    ["MSELoss", "L1Loss", "SmoothL1Loss", "HuberLoss", "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"]
+)

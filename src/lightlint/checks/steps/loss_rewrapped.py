@@ -2,12 +2,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from lightlint.check import Check, Repair
+from lightlint.check import Check, Fault, Repair
+from lightlint.engine.events import Backward, Stepped
+from lightlint.explore.queries import in_sight
 from lightlint.finding import Applicability, Tier
 from lightlint.fixes.edits import Draft, drop_statement, replace
+from lightlint.values.core import Cut
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
+
 
 _WORTH = re.compile(r"^(?:discounted_|policy_|cumulative_|total_)?(?:returns?|rewards?|R|G|discounts?|gammas?)$")
 _DEPTH = 6
@@ -115,3 +123,33 @@ class LossRewrapped(Check):
         loss = isinstance(given, cst.Call) and self.facts.criteria.of(given) is not None
         whole = isinstance(given, cst.Name) or loss
         return replace(self.code, wrap, self.code.text_of(given)) if whole else None
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Passes that reach no parameter, over a tensor made of the numbers of a loss."""
+        for path in entry.paths:
+            steps = path.of(Stepped)
+            for event in path.of(Backward):
+                cut = _rewrapped(event)
+                if cut is not None and ((event.loss is not None and event.loss.leaf) or _is_trained(cut, steps)):
+                    message = (
+                        f"`{cut.how}(...)` makes a tensor without history, so `backward()` on it reaches no parameter"
+                    )
+                    yield Fault(cut.site, message, also=event.where.places)
+
+
+def _rewrapped(event: Backward) -> Cut | None:
+    """The last place where what a pass starts from was made anew of numbers, if it reaches nothing that is trained."""
+    loss = event.loss
+    if loss is None or any(each.parameter for each in event.parameters) or not in_sight([loss]):
+        return None
+    last = max(loss.cuts, key=lambda cut: cut.made, default=None)
+    made = last is not None and (last.how in _MAKERS or (last.how in ("detach", "data") and loss.leaf))
+    return last if made else None
+
+
+def _is_trained(cut: Cut, steps: list[Stepped]) -> bool:
+    """Whether an optimizer steps what the gradient would have reached."""
+    return not steps or any(not each.optimizer.escaped and cut.parameters & set(each.parameters) for each in steps)
+
+
+_MAKERS = frozenset(["tensor", "as_tensor", "Tensor", "FloatTensor", "from_numpy", "Variable", "scalar_tensor"])

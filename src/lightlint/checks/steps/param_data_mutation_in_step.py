@@ -1,14 +1,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from lightlint.check import Check
+from lightlint.check import Check, Fault
+from lightlint.engine.events import Backward, WeightSet
+from lightlint.explore.queries import in_sight
 from lightlint.facts.aliases import rebinding
 from lightlint.facts.bindings import Kind
 from lightlint.facts.hooks import TRAINING_STEP, Hook, Owner
 from lightlint.facts.loops import LoopKind
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
+
 
 _ITERATORS = {"parameters": (), "named_parameters": (1,), "modules": (), "children": ()}
 _PARAMETERS = {"weight", "bias"}
@@ -138,3 +145,20 @@ class ParamDataMutationInStep(Check):
         if apart or not (key == module or self.values.is_module(func)):
             return False
         return not self.facts.gradients.may_be_off(call)
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Weights that are changed while a loss computed with them waits for its backward pass."""
+        for path in entry.paths:
+            changed: list[WeightSet] = []
+            for event in path.events:
+                if isinstance(event, WeightSet):
+                    changed.append(event)
+                elif isinstance(event, Backward):
+                    used = set(event.parameters)
+                    for each in changed:
+                        before = event.graph and all(graph.made < each.time for graph in event.graph)
+                        if before and each.parameter in used and in_sight([each.parameter]):
+                            yield Fault(
+                                each.site, "a weight changes between forward and backward pass, behind autograd's back"
+                            )
+                    changed = []

@@ -1,11 +1,23 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 import libcst as cst
 
-from lightlint.check import Check
+from lightlint.check import Check, Fault
+from lightlint.engine.events import Backward, OptimizerMade
+from lightlint.explore.queries import identity, in_sight
 from lightlint.facts.bindings import dotted_name
 from lightlint.facts.classes import NN_MODULE
 from lightlint.facts.file import FileFacts
+from lightlint.values.training import Tensor
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    from lightlint.explore.rehearsals import Entry
+
 
 _OFF = {"torch.no_grad", "torch.inference_mode"}
 _ON = {"enable_grad", "set_grad_enabled", "is_grad_enabled", "grad", "requires_grad", "requires_grad_"}
@@ -45,6 +57,23 @@ class TrainedModuleWithoutGrad(Check):
     def _is_frozen(self) -> bool:
         """Whether the file may freeze parameters, which an optimizer may hold none the less."""
         return any(each.attr.value in {"requires_grad", "requires_grad_"} for each in self.tree.all(cst.Attribute))
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Parameters that an optimizer steps and no pass of any path reaches, used only while gradients are off."""
+        reached = {identity(each) for event in entry.of(Backward) for each in event.parameters}
+        if not all(path.finished for path in entry.paths) or not reached:
+            return
+        message = "a group of parameters is used without gradients alone: nothing updates it"
+        for event in entry.of(OptimizerMade):
+            optimizer = event.optimizer
+            if optimizer.steps and in_sight([optimizer]) and any(_is_lost(each, reached) for each in optimizer.groups):
+                yield Fault.at(event, message)
+
+
+def _is_lost(group: list[Tensor], reached: set[Hashable]) -> bool:
+    """Whether a group was used while gradients were off and no backward pass gets to it."""
+    plain = all(each.requires_grad and not each.gradient_touched and in_sight([each]) for each in group)
+    return any(each.blind for each in group) and plain and not any(identity(each) in reached for each in group)
 
 
 def _runs_without_grad(facts: FileFacts, node: cst.ClassDef) -> bool:
