@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from lightlint.facts.bindings import Kind
 from lightlint.facts.callers import Callers, Hand, Way
 from lightlint.facts.optimizers import is_library_optimizer
 
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
     from lightlint.facts.file import FileFacts
 
 _CLEARS = "zero_grad"
+_BATCH = re.compile(r"(?:x|y|xb|yb|src|tgt|data|batch|inputs?|targets?|labels?|images?|imgs?)$")
 _MAKES = ("torch.optim", "optim.")  # what a file holds that makes an optimizer
 
 
@@ -28,10 +31,29 @@ def lent_optimizer(facts: FileFacts, call: cst.Call) -> cst.BaseExpression | Non
 def lenders(facts: FileFacts, optimizer: cst.BaseExpression) -> list[Way]:
     """The ways on which a lent optimizer comes, where all begin with one of torch's that no code out of sight gets to know.
 
+    None where such code gets to know what the file itself was lent, as a loss that is given the model: it may clear there.
     As costly as `Callers`: ask only when a finding hangs on it.
     """
+    if any(_gives_away(facts, call) for call in facts.tree.all(cst.Call)):
+        return []
     ways = Callers(facts).ways(optimizer, *_MAKES)
     return ways if all(_is_torch(way[-1]) and all(_stays(facts, hand) for hand in way) for way in ways) else []
+
+
+def _gives_away(facts: FileFacts, call: cst.Call) -> bool:
+    """Whether a lent function is called with something lent: `self.loss(self.model, x)`."""
+    given = (arg.value for arg in call.args)
+    return _is_lent(facts, call.func) and facts.steps.callee(call) is None and any(_is_lent(facts, e) for e in given)
+
+
+def _is_lent(facts: FileFacts, value: cst.BaseExpression) -> bool:
+    """Whether something is a parameter, or an attribute of `self`, which may have come as one."""
+    if isinstance(value, cst.Attribute):
+        return facts.classes.is_self(value.value)
+    if isinstance(value, cst.Name) and _BATCH.match(value.value):
+        return False
+    bound = facts.bindings.lookup(value) if isinstance(value, cst.Name) else ()
+    return bool(bound) and all(each.kind is Kind.PARAMETER for each in bound)
 
 
 def _is_torch(hand: Hand) -> bool:
