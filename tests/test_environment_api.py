@@ -38,6 +38,27 @@ def lacking(text: str, where: Side) -> list[str]:
 
 
 @pytest.mark.parametrize(
+    ("text", "package", "before", "after", "name"),
+    [
+        ("from datasets import load_metric\n", "datasets", "2.21.0", "3.0.2", "datasets.load_metric"),
+        ("import datasets\ndatasets.Metric\n", "datasets", "2.19.2", "4.0.0", "datasets.Metric"),
+        (
+            "from accelerate.utils import is_tpu_available\n",
+            "accelerate",
+            "0.26.1",
+            "0.34.2",
+            "accelerate.utils.is_tpu_available",
+        ),
+        ("from torchtext.legacy.data import Field\n", "torchtext", "0.11.2", "0.18.0", "torchtext.legacy"),
+        ("from torchtext.data import BucketIterator\n", "torchtext", "0.8.1", "0.9.1", "torchtext.data.BucketIterator"),
+    ],
+)
+def test_names_that_wheels_no_longer_have(text: str, package: str, before: str, after: str, name: str) -> None:
+    assert lacking(text, side(**{package: before})) == []
+    assert lacking(text, side(**{package: after})) == [name]
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "import torch\ntorch.nn.RMSNorm(4)\n",

@@ -3,7 +3,8 @@
 pip download --no-deps --dest WHEELS transformers==4.49.0 transformers==4.50.3 ...
 python tests/ecosystem/wheel_names.py WHEELS > src/lightlint/data/removed-names.toml
 
-A name stands at the first of the versions at hand that lacks it, and only if no later one has it again.
+A name stands at the first of the versions at hand that lacks it, and only if no later one has it again. What torch-api.toml
+tells of is left out.
 """
 
 from __future__ import annotations
@@ -14,10 +15,12 @@ import sys
 import zipfile
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 
+import lightlint
 from lightlint.facts.versions import Version
 
 _HEAD = """\
@@ -47,12 +50,17 @@ class Wheel:
             if name.startswith(f"{package}/") and name.endswith(".py")
         }
         self._known: dict[str, frozenset[str]] = {}
-        self._trees: dict[str, ast.Module] = {}
+        self._listed: dict[str, frozenset[str]] = {}
 
     @cached_property
     def modules(self) -> frozenset[str]:
         """The package and the public modules right below it."""
         return frozenset(name for name in self._files if name.count(".") < 2 and not _INNER.search(name))
+
+    @property
+    def files(self) -> frozenset[str]:
+        """All modules, by full names."""
+        return frozenset(self._files)
 
     @cached_property
     def names(self) -> frozenset[str]:
@@ -74,17 +82,17 @@ class Wheel:
         )
 
     def _tree(self, module: str) -> ast.Module:
-        if module not in self._trees:
-            self._trees[module] = ast.parse(self._archive.read(self._files[module]).decode("utf-8"))
-        return self._trees[module]
+        return ast.parse(self._archive.read(self._files[module]).decode("utf-8"))
 
     def exports(self, module: str) -> frozenset[str]:
         """The public names that a module binds by itself or takes from the rest of its package."""
         if module not in self._known:
             self._known[module] = frozenset()  # a circle of star imports ends here
             if module in self._files:
-                found = {name for name in self._bound(self._tree(module), module) if not name.startswith("_")}
+                tree = self._tree(module)
+                found = {name for name in self._bound(tree, module) if not name.startswith("_")}
                 self._known[module] = frozenset(found)
+                self._listed[module] = next(filter(None, map(_all, tree.body)), self._known[module])
         return self._known[module]
 
     def _bound(self, node: ast.AST, module: str) -> Iterator[str]:
@@ -110,20 +118,20 @@ class Wheel:
         if source.partition(".")[0] != self.package:
             return
         for alias in statement.names:
-            yield from self._listed(source) if alias.name == "*" else [alias.asname or alias.name]
+            yield from self._by_star(source) if alias.name == "*" else [alias.asname or alias.name]
 
-    def _listed(self, module: str) -> frozenset[str]:
+    def _by_star(self, module: str) -> frozenset[str]:
         """What `import *` takes from a module."""
         exported = self.exports(module)
-        if module not in self._files:
-            return exported
-        for statement in self._tree(module).body:
-            match statement:
-                case ast.Assign(
-                    targets=[ast.Name(id="__all__")], value=ast.List(elts=elements) | ast.Tuple(elts=elements)
-                ):
-                    return frozenset(each.value for each in elements if isinstance(each, ast.Constant))
-        return exported
+        return self._listed.get(module, exported)
+
+
+def _all(statement: ast.stmt) -> frozenset[str] | None:
+    """What `__all__ = [...]` lists."""
+    match statement:
+        case ast.Assign(targets=[ast.Name(id="__all__")], value=ast.List(elts=elements) | ast.Tuple(elts=elements)):
+            return frozenset(str(each.value) for each in elements if isinstance(each, ast.Constant))
+    return None
 
 
 def _structure(statement: ast.Assign) -> Iterator[str]:
@@ -134,26 +142,48 @@ def _structure(statement: ast.Assign) -> Iterator[str]:
                 yield from (each.value for each in node.elts if isinstance(each, ast.Constant))
 
 
-def removed(wheels: Sequence[tuple[str, Wheel]]) -> dict[str, list[str]]:
+@dataclass(frozen=True)
+class Surface:
+    """What of a version is looked at."""
+
+    package: str
+    names: frozenset[str]
+    words: frozenset[str]
+    files: frozenset[str]
+
+
+def read(path: Path, package: str) -> Surface:
+    wheel = Wheel(path, package)
+    return Surface(package, wheel.names, wheel.words, wheel.files)
+
+
+def removed(versions: Sequence[tuple[str, Surface]]) -> dict[str, list[str]]:
     """The names that went, by the version that lacks them first; what lies in a module that went is not told apart."""
     found: dict[str, list[str]] = defaultdict(list)
     later: set[str] = set()
-    for (_, older), (version, newer) in reversed(list(pairwise(wheels))):
-        later |= newer.names
+    for (_, older), (version, newer) in reversed(list(pairwise(versions))):
+        later |= newer.names | newer.files
         gone = {name for name in older.names - later if not _is_made(name, newer)}
         found[version] += (name for name in gone if name.rpartition(".")[0] not in gone)
         later |= older.names
     return {version: sorted(names) for version, names in found.items() if names}
 
 
-def _is_made(name: str, wheel: Wheel) -> bool:
+def _is_made(name: str, version: Surface) -> bool:
     """Whether a package makes a name when it is asked for: transformers 5 has `BertTokenizerFast` for `BertTokenizer` that way."""
     room, _, last = name.rpartition(".")
-    is_fast = last.endswith("Fast") and f"{room}.{last.removesuffix('Fast')}" in wheel.names
-    return is_fast or (room == wheel.package and last in wheel.words)
+    is_fast = last.endswith("Fast") and f"{room}.{last.removesuffix('Fast')}" in version.names
+    return is_fast or (room == version.package and last in version.words)
+
+
+def _told() -> frozenset[str]:
+    """The names that a rule of family LL7 knows."""
+    text = (Path(lightlint.__file__).parent / "data" / "torch-api.toml").read_text("utf-8")
+    return frozenset(re.findall(r'^"([\w.]+)" = ', text, re.MULTILINE))
 
 
 def main(folder: Path) -> None:
+    told = _told()
     by_package: dict[str, list[tuple[str, Path]]] = defaultdict(list)
     for path in folder.glob("*.whl"):
         if wheel := _WHEEL.fullmatch(path.name):
@@ -161,10 +191,12 @@ def main(folder: Path) -> None:
     print(_HEAD, end="")
     for package, paths in sorted(by_package.items()):
         paths.sort(key=lambda each: Version(each[0]))
-        found = removed([(version, Wheel(path, package)) for version, path in paths])
+        found = removed([(version, read(path, package)) for version, path in paths])
         print(f"\n# {', '.join(version for version, _ in paths)}\n[{package}.removed]")
         for version in sorted(found, key=Version):
-            print(f'"{Version(version).minor}" = [{", ".join(f"{chr(34)}{name}{chr(34)}" for name in found[version])}]')
+            names = [name for name in found[version] if name not in told]
+            if names:
+                print(f'"{Version(version).minor}" = [{", ".join(f"{chr(34)}{name}{chr(34)}" for name in names)}]')
 
 
 if __name__ == "__main__":

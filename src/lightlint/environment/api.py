@@ -1,4 +1,7 @@
-"""Names that came, went or changed with a version of torch, numpy or Python: `data/package-api.toml`, held against code."""
+"""Names that came, went or changed with a version of a package or of Python, held against code.
+
+They are data: `package-api.toml`, kept by hand, and `removed-names.toml`, read from wheels.
+"""
 
 from __future__ import annotations
 
@@ -114,11 +117,12 @@ def _change(name: str) -> Change | None:
 
 @cache
 def _changes() -> Mapping[str, Change]:
-    raw = tomllib.loads(files("lightlint").joinpath("data/package-api.toml").read_text(encoding="utf-8"))
     found = {}
-    for package, kinds in raw.items():
-        if isinstance(kinds, dict):
-            found.update({change.name: change for change in _changes_of(package, kinds)})
+    for name in ("removed-names.toml", "package-api.toml"):
+        raw = tomllib.loads(files("lightlint").joinpath("data", name).read_text(encoding="utf-8"))
+        for package, kinds in raw.items():
+            if isinstance(kinds, dict):
+                found.update({change.name: change for change in _changes_of(package, kinds)})
     return found
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from lightlint.environment import api, memory
 from lightlint.environment import findings as rules
-from lightlint.environment.packages import concerns, distributions, ill_matched
+from lightlint.environment.importing import Failure
+from lightlint.environment.packages import concerns, distributions, ill_matched, reached_by
 from lightlint.environment.rows import BREAKS, CHANGES, FAILS, SLOWS, Row, ordered
 from lightlint.environment.side import Side
 from lightlint.environment.usage import Usage
@@ -22,30 +23,35 @@ _VERSIONED = ("LL7", "LL8")  # families whose findings speak of versions and env
 
 
 def check(
-    side: Side, usage: Usage, paths: Sequence[str], settings: Settings, need: memory.Need | None = None
+    side: Side,
+    usage: Usage,
+    paths: Sequence[str],
+    settings: Settings,
+    need: memory.Need | None = None,
+    failures: Sequence[Failure] = (),
 ) -> tuple[Row, ...]:
     """What is amiss with code in an environment, the worst first, and whether a forecast step fits.
+
+    Args:
+        side: the environment.
+        usage: what the code needs.
+        paths: where it is.
+        settings: those of its rules.
+        need: what a forecast says of its memory.
+        failures: imports of the code that were tried there and failed.
 
     Raises:
         SideError: a forecast is given, and the environment's description tells nothing of GPUs.
     """
     rows = [
         *_imports(side, usage),
+        *_failing(side, usage, failures),
         *_names(side, usage),
         *_pins(side, paths),
         *_api(side, usage, paths, settings),
         *_devices(side, usage),
     ]
-    rows += [
-        Row(
-            BREAKS - 1 if concerns(first, usage.imports) else CHANGES,
-            first,
-            side.version(first) or "",
-            None,
-            why,
-        )
-        for first, _, why in ill_matched(side)
-    ]
+    rows += _ill_matched(side, usage)
     if need is not None:
         rows += memory.held_against(need, side)
     return ordered(rows)
@@ -57,6 +63,29 @@ def _imports(side: Side, usage: Usage) -> Iterator[Row]:
         if names and side.version(*names) is None:
             why = f"`import {module}` raises ModuleNotFoundError"
             yield Row(BREAKS, names[0], "not installed", None, why, (str(usage.imports[module]),))
+
+
+def _failing(side: Side, usage: Usage, failures: Sequence[Failure]) -> Iterator[Row]:
+    for each in failures:
+        within = f", in `{each.culprit}`, which it imports" if each.culprit != each.module else ""
+        name = distributions(each.culprit, side)[0]
+        why = f"`import {each.module}` raises {each.error}{within}"
+        yield Row(BREAKS, name, side.version(name) or "not installed", None, why, (str(usage.imports[each.module]),))
+
+
+def _ill_matched(side: Side, usage: Usage) -> Iterator[Row]:
+    for first, _, why in ill_matched(side):
+        way = reached_by(first, usage.imports)
+        where = (str(usage.imports[way]),) if way else ()
+        why = f"{why}, and `import {way}` imports it" if way else why
+        yield Row(
+            BREAKS - 1 if concerns(first, usage.imports) else CHANGES,
+            first,
+            side.version(first) or "",
+            None,
+            why,
+            where,
+        )
 
 
 def _names(side: Side, usage: Usage) -> Iterator[Row]:

@@ -110,6 +110,7 @@ def _diff(options: argparse.Namespace) -> int:
 
 def _check(options: argparse.Namespace) -> int:
     from lightlint.environment.check import check
+    from lightlint.environment.importing import failures
     from lightlint.environment.memory import read_need
     from lightlint.environment.side import Side, read_side
     from lightlint.environment.usage import usage_of
@@ -122,7 +123,9 @@ def _check(options: argparse.Namespace) -> int:
         machine = json.loads(_described(sys.executable))
         side = Side("this machine", machine["packages"], whole=True, machine=machine)
     need = read_need(options.forecast) if options.forecast else None
-    rows = check(side, usage_of(options.paths, settings), options.paths, settings, need)
+    usage = usage_of(options.paths, settings)
+    failing = () if options.against else failures(sorted(usage.required & usage.imports.keys()))
+    rows = check(side, usage, options.paths, settings, need, failing)
     return _show(rows, options, most=len(rows), nothing="nothing amiss")
 
 

@@ -38,12 +38,24 @@ def distributions(module: str, *sides: Side) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*told, *_DISTRIBUTIONS.get(module, (normalise(module),))]))
 
 
+# What imports a package where it is installed, and raises what that raises: tried with torchmetrics 1.9.0, lightning and
+# pytorch-lightning 2.6.6 and timm 1.0.31 beside a torchvision of another torch.
+_REACHED_BY = {"torchvision": ("torchmetrics", "lightning", "pytorch_lightning", "timm")}
+
+
 def concerns(package: str, modules: Collection[str]) -> bool:
     """Whether a package that does not go with torch concerns code that imports some modules, or any code if none are given.
 
     numpy concerns all code: tensors become arrays without an import of it.
     """
-    return not modules or package == "numpy" or package in modules
+    return not modules or package == "numpy" or package in modules or reached_by(package, modules) is not None
+
+
+def reached_by(package: str, modules: Collection[str]) -> str | None:
+    """Which of some modules imports a package that code does not import itself."""
+    if package in modules:
+        return None
+    return next((each for each in _REACHED_BY.get(package, ()) if each in modules), None)
 
 
 def ill_matched(side: Side) -> Iterator[tuple[str, str, str]]:
