@@ -294,11 +294,12 @@ class Emptied(Event):
 
 @dataclass(eq=False)
 class Summed(Event):
-    """A tensor with a graph was added to the sum that it came from in an earlier turn."""
+    """A tensor with a graph was added to the sum that it came from; `carried`: into which no term of this batch had gone yet."""
 
     result: Tensor
     before: Tensor
     consumed_before: bool
+    carried: bool
 
 
 @dataclass(eq=False)

@@ -217,12 +217,18 @@ def _weigh(symbol: str, made: Tensor, left: Value, right: Value) -> None:
 def _note_sum(machine: Machine, made: Tensor, left: Value, right: Value, node: ast.AST) -> None:
     if not made.requires_grad:
         return
-    here = machine.site(node)
-    before = next((each for each in (left, right) if isinstance(each, Tensor) and here in each.sums), None)
+    here, turns = machine.site(node), _turns_to_batch(machine)
+    before = next((t for t in (left, right) if isinstance(t, Tensor) and any(site == here for site, _ in t.sums)), None)
     if before is not None:
         consumed = any(graph.consumed for graph in before.graph)
-        machine.emit(Summed(machine.where(node), made, before, consumed))
-    made.sums |= {here}
+        machine.emit(Summed(machine.where(node), made, before, consumed, (here, turns) not in before.sums))
+    made.sums |= {(here, turns)}
+
+
+def _turns_to_batch(machine: Machine) -> tuple[int, ...]:
+    """The turns of the loops down to the innermost one over batches."""
+    last = max((index for index, loop in enumerate(machine.loops) if loop.kind == "batch"), default=-1)
+    return tuple(loop.turn for loop in machine.loops[: last + 1])
 
 
 def _scale(machine: Machine, symbol: str, made: Tensor, tensor: Tensor, other: Value) -> None:
@@ -478,7 +484,7 @@ def _in_place(machine: Machine, tensor: Tensor, name: str, given: Arguments, nod
             if name in ("add_", "sub_") and other.requires_grad:
                 _note_sum(machine, tensor, tensor, other, node)
                 tensor.requires_grad = True
-                tensor.sums |= {machine.site(node)}
+                tensor.sums |= {(machine.site(node), _turns_to_batch(machine))}
     if name != "copy_":
         mix(machine, node, name, tensor, *given.positional)
     return tensor

@@ -50,7 +50,7 @@ class Tensor(Value):
         dtype: "int64", "float32", ..., "one-hot" for integers of `one_hot`, None for unknown.
         layer: the class of the layer that gave it, "" where something else was done since.
         blind: of a parameter, whether it was used while gradients were off.
-        sums: the places where it was added to itself.
+        sums: the places where it was added to itself, and in which turns of the loops down to that over batches.
     """
 
     graph: frozenset[Graph] = frozenset()
@@ -65,7 +65,7 @@ class Tensor(Value):
     layer = ""
     blind = False
     scaled: frozenset[Any] = frozenset()
-    sums: frozenset[Site] = frozenset()
+    sums: frozenset[tuple[Site, tuple[int, ...]]] = frozenset()
     parameter = False
     owner: Module | None = None
     buffer = False

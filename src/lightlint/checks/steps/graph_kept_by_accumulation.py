@@ -141,7 +141,8 @@ class GraphKeptByAccumulation(Check):
         for path in entry.paths:
             for event in path.of(Summed):
                 graphs = event.before.graph
-                open_ended = event.consumed_before or (in_batch(event.where) and goes_nowhere(event.result.graph))
+                kept = event.carried and in_batch(event.where) and goes_nowhere(event.result.graph)
+                open_ended = event.consumed_before or kept
                 if event.site in used or event.before.escaped or event.result.escaped or not graphs or not open_ended:
                     continue
                 if not any(graph.open for graph in graphs):
