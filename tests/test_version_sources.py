@@ -108,6 +108,7 @@ def project(tmp_path: Path):
         pytest.param({'setup.cfg': '[options]\ninstall_requires =\n  torch==1.10.2\n  pytorch-lightning==1.5.10\n', 'sub/pyproject.toml': "[project]\nname='x'\ndependencies=['numpy']\n"}, 'sub/train.py', id='setup.cfg parent'),
         pytest.param({'requirements.txt': 'torch==1.10.2\npytorch-lightning==1.5.10', 'sub/deep/pyproject.toml': '[tool.black]\nline-length=100\n'}, 'sub/deep/x/train.py', id='nearer pyproject black'),
         pytest.param({'tox.ini': '[testenv]\ndeps =\n  torch==1.10.2\n  pl15: pytorch-lightning==1.5.10\n'}, 'train.py', id='tox'),
+        pytest.param({'env/main.txt': '# pip-compile main.in\ntorch==1.10.2\n    # via pytorch-lightning\npytorch-lightning==1.5.10\n'}, 'train.py', id='env folder'),
         pytest.param({'noxfile.py': "import nox\n@nox.session\ndef tests(session):\n    session.install('torch==1.10.2', 'pytorch-lightning==1.5.10')\n"}, 'train.py', id='nox'),
         pytest.param({'.github/workflows/test.yml': "jobs:\n  t:\n    strategy:\n      matrix:\n        torch: ['1.10.2']\n    steps:\n    - run: |\n        pip install torch==${{ matrix.torch }}+cpu -f x\n        pip install pytorch-lightning==1.5.10\n"}, 'train.py', id='ci'),
         pytest.param({'.github/workflows/test.yml': 'jobs:\n  t:\n    container: pytorch/pytorch:1.10.2-cuda11.3-cudnn8-runtime\n    env:\n      PL: 1.5.10\n    steps:\n    - run: pip install pytorch-lightning==${{ env.PL }}\n'}, 'train.py', id='ci container'),

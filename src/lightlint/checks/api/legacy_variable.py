@@ -26,6 +26,8 @@ class LegacyVariable(Check):
     def visit_Call(self, call: cst.Call) -> None:
         if self.names.of(call.func) != "torch.autograd.Variable" or is_for_older(self.facts, call):
             return
+        if self.facts.torch.surely_below("0.4"):
+            return
         volatile = self.names.argument(call, "volatile", 2)
         if volatile is not None and self.names.constant(volatile.value) is not False:
             self.report(call, "`volatile` does nothing since torch 0.4: gradients are recorded", tier=Tier.WARNING)

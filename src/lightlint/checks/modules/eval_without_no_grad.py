@@ -17,7 +17,7 @@ from lightlint.fixes.edits import decorate
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry
 
-_GRADIENTS = re.compile(r"grad|backward|attack|adversar|saliency|attribut|perturb|adapt", re.IGNORECASE)
+_GRADIENTS = re.compile(r"grad|backward|attack|adversar|saliency|attribut|perturb|adapt|freeze", re.IGNORECASE)
 # words of every training step, which say nothing about an evaluation beside it
 _ORDINARY = re.compile(r"backward|zero_grad|optimizer_zero_grad|clip_grad_\w+|[Gg]rad_?[Ss]caler|set_to_none")
 _DERIVATIVES = {"torch.autograd.grad", "torch.autograd.functional.jacobian", "torch.enable_grad"}

@@ -12,6 +12,7 @@ from lightlint.finding import Applicability
 from lightlint.fixes.edits import Draft, join, rename
 from lightlint.fixes.hook_parameters import without_missing
 
+_KNOWN_SINCE = "1.0"  # before, hooks had other names, such as `validation_end`
 _OPTIONAL = {Owner.MODULE: {"forward", "state_dict", "load_state_dict"}}  # torch's own, not only Lightning's
 
 
@@ -21,6 +22,8 @@ class HookUnknownName(Check):
         node = self.tree.class_of(function)
         owner = self.hooks.owner(node) if node is not None and "_" in name and not name.startswith("_") else None
         if node is None or owner is None or function.decorators or is_stub(function):
+            return
+        if self.facts.lightning.surely_below(_KNOWN_SINCE):
             return
         api = class_api(owner)
         hooks = frozenset(api.signatures.keys() - api.removed.keys() - _OPTIONAL.get(owner, set()))

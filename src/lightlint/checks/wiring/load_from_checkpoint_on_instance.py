@@ -14,9 +14,8 @@ from lightlint.finding import Applicability, Tier
 from lightlint.fixes.edits import replace
 
 _RAISES_SINCE = Version("2.1")
-_MEANS_CLASS = re.compile(
-    r"cls|class|type|kind", re.IGNORECASE
-)  # parameters that are annotated as if they were instances
+# parameters that are annotated as if they were instances: `model_class: Net`, `Model: Net`
+_MEANS_CLASS = re.compile(r"(?i:cls|class|type|kind)|^_?[A-Z]\w*[a-z]")
 
 
 class LoadFromCheckpointOnInstance(Check):

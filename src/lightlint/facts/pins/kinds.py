@@ -27,6 +27,7 @@ _EXACT = {
 }
 _LISTS = {".txt", ".in", ".pip", ".lock", ".list", ""}
 _FOLDERS_OF_LISTS = {"requirements", "requirement", "reqs", "deps", "dependencies", "constraints"}
+_FOLDERS_OF_LISTS |= {"env", "envs", "environment", "environments", "conda", "pip"}
 _IS_LIST = re.compile(
     r"requirement|constraint|(?:^|[-_.])(?:reqs?|deps|dependenc(?:y|ies)|freeze|pip|conda|env|environment|spec|packages?)(?:[-_.\d]|$)"
 )
