@@ -15,9 +15,9 @@ from libcst.metadata import MetadataWrapper, PositionProvider
 from programs import programs
 
 from lightlint.facts.bindings import Bindings
-from lightlint.facts.canonical import absolute, canonical
 from lightlint.facts.tree import Scope, Tree
 from lightlint.facts.unknown import UNKNOWN
+from lightlint.values.canonical import absolute, canonical
 
 _KINDS = {
     cst.FunctionDef: lambda node: node.name.value,

@@ -103,6 +103,17 @@ class Check:
         """Places where a rehearsal shows that all is well, whatever the text looks like: nothing is reported in them."""
         return iter(())
 
+    def is_versioned(self, event: Event) -> bool:
+        """Whether an event happens for some versions of the libraries only, as far as this file tells."""
+        from lightlint.facts.compat import is_versioned
+
+        if event.where.depends_on("version"):
+            return True
+        sites = (event.site, *(call.site for call in event.where.calls))
+        spans = {span for site in sites if (span := self.facts.rehearsed.span(site)) is not None}
+        nodes = (each for each in self.tree.all(cst.Call) if self.facts.positions.span(each) in spans)
+        return any(is_versioned(self.facts, node) for node in nodes)
+
     def report_fault(self, fault: Fault, start: int, end: int) -> None:
         """Report what a rehearsal shows, at characters `start` to `end`."""
         if self.stands():

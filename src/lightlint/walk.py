@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from lightlint.facts.rehearsed import Rehearsed
 
 Handler = Callable[[cst.CSTNode], None]
+Rows = tuple[int, int]
 Failed = Callable[[Page, Exception], None]
 
 
@@ -48,8 +49,9 @@ def walk(
         try:
             with stage(clock, "imports"):
                 check_class = _check_class(page)
-            check = check_class(page, facts, noted)
-            if _rehearses(page):
+            rehearses = _rehearses(page)
+            check = check_class(page, facts, noted if rehearses else add)
+            if rehearses:
                 rehearsing.append((page, check))
             for kind, name in _visits(page):
                 handler: Handler = getattr(check, name)
@@ -71,7 +73,7 @@ def walk(
             try:
                 with stage(clock, "rehearsal"):
                     found[page.name] = _standing(check, facts, found[page.name])
-                    _rehearse(check, facts, [facts.source.row_of(each.start) for each in found[page.name]])
+                    _rehearse(check, facts, tuple(found[page.name]))
             except Exception as error:
                 out.add(page.name)
                 failed(page, error)
@@ -87,24 +89,32 @@ def _standing(check: Check, facts: FileFacts, findings: list[Finding]) -> list[F
     return [each for each in findings if not any(start < each.end and each.start < end for start, end in spans)]
 
 
-def _rehearse(check: Check, facts: FileFacts, rows: list[int]) -> None:
-    """Report what the rehearsals show, but for functions in which the rule has found its fault in the text."""
+def _rehearse(check: Check, facts: FileFacts, told: Sequence[Finding]) -> None:
+    """Report what the rehearsals show, but for what the rule has told from the text."""
     rehearsed = facts.rehearsed
-    told: set[tuple[int, int]] = set()
-    rows = list(rows)  # of the text alone
+    found: dict[Hashable, tuple[tuple[int, int], Fault]] = {}
     for entry in [*rehearsed.entries, *(rehearsed.passes if check.asks_passes else [])]:
         for fault in check.rehearse(entry):
             span = rehearsed.span(fault.site)
-            if span is None or span in told:
-                continue
-            around = [(fault.site[1], fault.site[3])] if fault.of_call else _around(rehearsed, fault)
-            if not any(first <= row <= last for row in rows for first, last in around):
-                told.add(span)
-                check.report_fault(fault, *span)
+            if span is not None:
+                found.setdefault((span, fault.message) if fault.of_call else span, (span, fault))
+    rows = [(facts.source.row_of(each.start), each.message) for each in told]
+    calls = [_around(rehearsed, fault) for _, fault in found.values() if fault.of_call]
+    elsewhere = {message for row, message in rows if not any(_is_within(row, each) for each in calls)}
+    for span, fault in found.values():
+        in_given = fault.of_call and fault.message in elsewhere  # in the dict that the call is given
+        if not in_given and not any(_is_within(row, _around(rehearsed, fault)) for row, _ in rows):
+            check.report_fault(fault, *span)
 
 
-def _around(rehearsed: Rehearsed, fault: Fault) -> list[tuple[int, int]]:
-    """The rows of the functions in which a fault and what led to it lie."""
+def _is_within(row: int, places: Iterable[Rows]) -> bool:
+    return any(first <= row <= last for first, last in places)
+
+
+def _around(rehearsed: Rehearsed, fault: Fault) -> list[Rows]:
+    """The rows of the functions in which a fault and what led to it lie; of the call alone for a fault in its arguments."""
+    if fault.of_call:
+        return [(fault.site[1], fault.site[3])]
     sites = (fault.site, *fault.also)
     return [rehearsed.around(site[1]) for site in sites if rehearsed.span(site) is not None]
 

@@ -19,6 +19,7 @@ class Arguments:
     keywords: dict[str, Value] = field(default_factory=dict)
     star: Value | None = None
     double_star: Value | None = None
+    assumed: bool = False  # nobody in sight calls: `*args` and `**kwargs` may hold more
 
     @property
     def exact(self) -> bool:
@@ -38,11 +39,11 @@ class Arguments:
 
     def behind(self, count: int) -> Arguments:
         """The same without the first positional ones."""
-        return Arguments(self.positional[count:], dict(self.keywords), self.star, self.double_star)
+        return Arguments(self.positional[count:], dict(self.keywords), self.star, self.double_star, self.assumed)
 
     def with_first(self, *values: Value) -> Arguments:
         """The same with values before the positional ones."""
-        return Arguments([*values, *self.positional], dict(self.keywords), self.star, self.double_star)
+        return Arguments([*values, *self.positional], dict(self.keywords), self.star, self.double_star, self.assumed)
 
 
 def bind(machine: Machine, function: Function, given: Arguments, scope: Scope) -> None:
@@ -50,7 +51,7 @@ def bind(machine: Machine, function: Function, given: Arguments, scope: Scope) -
     parameters = function.node.args
     names = [each.arg for each in (*parameters.posonlyargs, *parameters.args)]
     left = dict(given.keywords)
-    unknown_rest = given.star is not None
+    unknown_rest = given.star is not None or given.assumed
     for index, name in enumerate(names):
         if index < len(given.positional):
             scope.names[name] = given.positional[index]
@@ -78,7 +79,9 @@ def bind(machine: Machine, function: Function, given: Arguments, scope: Scope) -
                 ("parameter", function.file, function.node.lineno, argument.arg), hint=argument.arg
             )
     if parameters.kwarg is not None:
-        scope.names[parameters.kwarg.arg] = Mapping(dict(left.items()), more=given.double_star is not None)
+        scope.names[parameters.kwarg.arg] = Mapping(
+            dict(left.items()), more=given.double_star is not None or given.assumed
+        )
 
 
 def _maybe(default: Value, name: str, given: Arguments) -> Value:

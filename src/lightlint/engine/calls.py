@@ -10,6 +10,7 @@ from lightlint.engine.frames import Call
 from lightlint.engine.generators import generator_of
 from lightlint.engine.machine import Machine
 from lightlint.values.core import (
+    LASTING,
     NONE,
     Bound,
     Class,
@@ -22,6 +23,7 @@ from lightlint.values.core import (
     Scope,
     Unknown,
     Value,
+    traits_of,
 )
 from lightlint.values.training import Instance, Tensor, tensors_in
 
@@ -73,7 +75,7 @@ def call_unknown(machine: Machine, function: Value, given: Arguments, node: ast.
         machine.emit(LoadedUsed(machine.where(node), load, key, "()"))
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "backward":
         machine.emit(Backward(machine.where(node), [], None, "unknown"))
-    traits = frozenset(each for value in values for each in value.traits if each == "rank")
+    traits = traits_of(*values) & LASTING
     key = None
     if isinstance(function, Unknown) and function.key is not None and not values:
         key = ("called", function.key)

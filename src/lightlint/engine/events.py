@@ -27,6 +27,7 @@ class Where(NamedTuple):
     phase: str
     grad: bool
     inside_ddp: bool
+    hook: str = ""  # of Lightning, that runs
     module: Module | None = None
     training: bool | None = None
     autocast: Instance | None = None
@@ -394,14 +395,42 @@ class FitStarted(Event):
 
 
 @dataclass(eq=False)
+class Scheduled:
+    """A schedule as `configure_optimizers` gives it.
+
+    `interval` is None where it is out of sight; `config` is the dict around the schedule, `beside` the one with its optimizer.
+    """
+
+    schedule: Schedule
+    interval: str | None
+    config: Mapping | None
+    beside: Mapping | None
+
+
+@dataclass(eq=False)
 class Configured(Event):
-    """What Lightning trains a module with: optimizers, schedules (with interval), automatic or manual optimisation."""
+    """What `configure_optimizers` returned, and what Lightning trains the module with for it."""
 
     module: Module
     trainer: Instance
+    returned: Value
+    returned_at: Site | None
     optimizers: list[Optimizer]
-    schedules: list[tuple[Schedule, str | None]]
+    schedules: list[Scheduled]
     automatic: bool
+
+    def mappings(self) -> list[Mapping]:
+        """The dicts that are meant to hold an optimizer."""
+        held = self.returned.items if isinstance(self.returned, Sequence) else [self.returned]
+        return [each for each in held if isinstance(each, Mapping)]
+
+    def configs(self) -> list[Mapping]:
+        """The dicts that are meant to hold a schedule."""
+        found = [each.items.get("lr_scheduler") for each in self.mappings()]
+        held = self.returned.items if isinstance(self.returned, Sequence) else []
+        if len(held) == 2 and isinstance(held[1], Sequence) and isinstance(held[0], Sequence):
+            found += held[1].items
+        return [each for each in found if isinstance(each, Mapping)]
 
 
 @dataclass(eq=False)

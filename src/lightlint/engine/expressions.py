@@ -123,7 +123,7 @@ def _dict(machine: Machine, node: ast.Dict, scope: Scope) -> Value:
         else:
             found.more = True
     machine.clock += 1
-    found.made, found.depth = machine.clock, len(machine.loops)
+    found.made, found.site, found.depth = machine.clock, machine.site(node), len(machine.loops)
     return found
 
 

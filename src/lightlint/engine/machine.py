@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from collections.abc import Mapping as Flips
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
@@ -111,11 +111,13 @@ class Machine:
         self.calls: list[Call] = []
         self.grad: list[bool] = [True]
         self.phases: list[str] = [""]
+        self.hooks: list[str] = [""]
         self.inside_ddp = 0
         self.held_back: list[Instance] = []  # the `no_sync` contexts that are open
         self.forwards: list[Module] = []
         self.autocasts: list[Instance] = []
         self.answers: dict[Hashable, bool] = {}
+        self.equals: dict[Hashable, Hashable] = {}  # which constant an unknown was found to be, by their keys
         self.asked: dict[Test, bool] = {}  # tests that nothing known decides, as they came out
         self.modules: dict[str, Namespace] = {}
         self.made_before = 0  # how many objects other rehearsals put into the modules that this one goes on with
@@ -163,6 +165,7 @@ class Machine:
             self.phases[-1],
             self.grad[-1],
             self.inside_ddp > 0,
+            self.hooks[-1],
             self.forwards[-1] if self.forwards else None,
             self.forwards[-1].training if self.forwards else None,
             self.autocasts[-1] if self.autocasts else None,
@@ -260,6 +263,9 @@ class Machine:
         if isinstance(value, Unknown) and value.key is not None:
             key, negated = plain_key(value.key)
             known = self.answers.get(key)
+            compared = constant_compared(key)
+            if known is None and compared is not None and compared[0] in self.equals:
+                known = self.equals[compared[0]] == compared[1]
             return None if known is None else known != negated
         return None
 
@@ -283,6 +289,9 @@ class Machine:
         self.asked.setdefault(test, outcome)
         if key is not None:
             self.answers[key] = outcome != negated
+            compared = constant_compared(key)
+            if compared is not None and outcome != negated:
+                self.equals.setdefault(*compared)
         return outcome
 
     def suppose(self, value: Value) -> None:
@@ -290,6 +299,15 @@ class Machine:
         key, negated = plain_key(value.key)
         if key is not None:
             self.answers[key] = not negated
+
+    def choose(self, unknown: Hashable, options: Iterable[Hashable]) -> Hashable | None:
+        """Which of some constants an unknown is, by their keys: as tests have found it, else the first that they allow."""
+        if unknown in self.equals:
+            return self.equals[unknown]
+        found = next((each for each in options if self.answers.get(("==", unknown, each)) is not False), None)
+        if found is not None:
+            self.equals[unknown] = found
+        return found
 
     def condition(self, value: Value, outcome: bool, node: ast.AST) -> Condition:
         """A test that came out, as events remember it."""
@@ -316,6 +334,17 @@ def plain_key(key: Hashable | None) -> tuple[Hashable | None, bool]:
         key = key[1] if key[0] == "not" else (_NEGATED[key[0]], *key[1:])
         negated = not negated
     return key, negated
+
+
+def constant_compared(key: Hashable | None) -> tuple[Hashable, Hashable] | None:
+    """The keys of an unknown and of the constant that it is compared with for equality; None for any other test."""
+    if not (isinstance(key, tuple) and len(key) == 3 and key[0] == "=="):
+        return None
+    left, right = key[1:]
+    for one, other in ((left, right), (right, left)):
+        if isinstance(other, tuple) and other[:1] == ("constant",):
+            return one, other
+    return None
 
 
 def _listed(value: object) -> list[Value]:

@@ -213,6 +213,8 @@ _TRAINING = frozenset(
         "criterion",
         "loss_fn",
         "prepare",
+        "Trainer",
+        "Fabric",
         "setup",
         "reduce",
         "gather",
@@ -244,6 +246,14 @@ def training_functions(functions: list[ast.FunctionDef]) -> list[ast.FunctionDef
         training |= more
     inner = set().union(*named.values())
     return sorted((each for each in functions if each.name in training), key=lambda each: each.name in inner)
+
+
+def drives(function: ast.FunctionDef) -> bool:
+    """Whether a function may hand modules to a framework, or do its work."""
+    return not _DRIVING.isdisjoint(_words(function))
+
+
+_DRIVING = frozenset(["fit", "launch", "configure_optimizers"])
 
 
 def _words(function: ast.AST) -> set[str]:

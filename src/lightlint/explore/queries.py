@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from lightlint.engine.events import CalledUnknown, E, GroupStarted, Where
+from lightlint.engine.events import CalledUnknown, Configured, E, GroupStarted, Where
 from lightlint.engine.machine import plain_key
-from lightlint.values.core import Site, Value
+from lightlint.values.core import Class, Function, Site, Value
 from lightlint.values.training import Graph, Instance, Optimizer, Schedule, Tensor
 
 if TYPE_CHECKING:
@@ -49,6 +49,20 @@ _MODE = re.compile("train|eval|infer|mode", re.IGNORECASE)
 def in_each_mode(where: Where) -> bool:
     """Whether no test of which nothing is known may ask whether it is training that runs."""
     return not any(not each.known and speaks_of(each.key, _MODE) for each in where.conditions)
+
+
+def configured_at(entry: Entry) -> Iterator[Site]:
+    """Where `configure_optimizers` and what it calls make what Lightning trains with, if all rehearsals came to their ends."""
+    if not all(path.finished for path in entry.paths):
+        return
+    for event in entry.of(Configured):
+        made = [each.site for each in (*event.mappings(), *event.configs())]
+        made += [each.site for each in event.optimizers]
+        made += [each.schedule.site for each in event.schedules]
+        yield from (site for site in (event.returned_at, *made) if site is not None)
+        configure = event.module.cls.find("configure_optimizers") if isinstance(event.module.cls, Class) else None
+        if isinstance(configure, Function):
+            yield configure.site
 
 
 def in_batch(where: Where) -> bool:

@@ -13,7 +13,7 @@ from lightlint.engine.events import Called, E, Event, FitStarted
 from lightlint.engine.imports import module_of
 from lightlint.engine.machine import BudgetSpentError, Machine, Test
 from lightlint.engine.statements import LeaveLoop, NextTurn, Raised, Returned, annotation_of
-from lightlint.explore.parsed import training_functions, trains
+from lightlint.explore.parsed import drives, training_functions, trains
 from lightlint.explore.sources import ProjectSources
 from lightlint.frameworks import fabric, lightning  # noqa: F401 - their methods register themselves
 from lightlint.frameworks.fit import fit, hook, test
@@ -21,6 +21,7 @@ from lightlint.models.annotations import by_name, of_library
 from lightlint.models.kinds import kind_of_class
 from lightlint.models.library import LibraryModels
 from lightlint.models.modules import set_mode
+from lightlint.values.canonical import canonical
 from lightlint.values.core import Bound, Class, Function, Library, Sequence, Unknown, Value
 from lightlint.values.training import Instance, Module, Optimizer, Tensor
 
@@ -51,7 +52,7 @@ Start = Callable[[Machine], None]
 def library_name(path: str) -> str:
     """What the rest of lightlint calls a library's name: `lightning.Trainer` for the machine's `pl.Trainer`."""
     root, dot, rest = path.partition(".")
-    return _ROOMS.get(root, root) + dot + rest
+    return canonical(_ROOMS.get(root, root) + dot + rest)
 
 
 _ROOMS = {"pl": "lightning", "fabric": "lightning.fabric"}
@@ -163,10 +164,13 @@ class Rehearsals:
         self._rehearse("main", self._main, whole=True)
         classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
         bases = {getattr(base, "id", "") for node in classes for base in node.bases}
+        functions = [
+            each for each in tree.body if isinstance(each, ast.FunctionDef) and not each.name.startswith("test_")
+        ]
+        self._rehearse_functions([each for each in functions if id(each) not in self._called and drives(each)])
         for node in classes:
             if node.name not in bases:  # else what it does is rehearsed with the class that it is a part of
                 self._rehearse_class(node)
-        functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
         methods = {id(each): node for node in classes for each in node.body if isinstance(each, ast.FunctionDef)}
         left = [
             each
@@ -174,15 +178,18 @@ class Rehearsals:
             if isinstance(each, ast.FunctionDef) and id(each) not in self._called
         ]
         training = training_functions([each for each in left if not each.name.startswith(_NOT_CALLED)])
-        for function in [each for each in training if id(each) not in methods][:_MOST_FUNCTIONS]:
-            if id(function) not in self._called:
-                self._rehearse(function.name, self._function_start(function.name))
+        self._rehearse_functions([each for each in training if id(each) not in methods])
         for node in classes:
             own = [each for each in training if methods.get(id(each)) is node and id(each) not in self._called]
             for method in own[:_MOST_METHODS]:
                 if id(method) not in self._called:
                     self._rehearse(f"{node.name}.{method.name}", self._method_start(node.name, method.name))
             self._rehearse_making(node)
+
+    def _rehearse_functions(self, functions: list[ast.FunctionDef]) -> None:
+        for function in functions[:_MOST_FUNCTIONS]:
+            if id(function) not in self._called and not function.name.startswith("test_"):
+                self._rehearse(function.name, self._function_start(function.name))
 
     def _rehearse(self, name: str, start: Start, *, whole: bool = False) -> None:
         entry = Entry(name)
@@ -263,8 +270,11 @@ class Rehearsals:
             return
         if not isinstance(cls, Class):
             return
+        configure = cls.find("configure_optimizers")
+        by_hand = isinstance(configure, Function) and id(configure.node) in self._called
         if (
-            any(path.rpartition(".")[2] == "LightningModule" for path in cls.libraries())
+            not by_hand
+            and any(path.rpartition(".")[2] == "LightningModule" for path in cls.libraries())
             and id(node) not in self._fitted
         ):
             self._rehearse(node.name, self._fit_start(node.name))
@@ -382,4 +392,6 @@ def assumed_arguments(
     for value in values.values():
         if isinstance(value, Optimizer) and len(modules) == 1:
             value.parameters, value.more = modules[0].parameters(), True
-    return Arguments([values[each.arg] for each in required], {each.arg: values[each.arg] for each in keyword})
+    return Arguments(
+        [values[each.arg] for each in required], {each.arg: values[each.arg] for each in keyword}, assumed=True
+    )

@@ -8,7 +8,6 @@ import libcst as cst
 
 from lightlint.facts.accumulation import Accumulation
 from lightlint.facts.bindings import Bindings
-from lightlint.facts.canonical import LIBRARIES
 from lightlint.facts.classes import Classes
 from lightlint.facts.dicts import Dicts
 from lightlint.facts.flow import Flow
@@ -27,6 +26,7 @@ from lightlint.facts.training import Training
 from lightlint.facts.tree import Tree
 from lightlint.facts.values import Values
 from lightlint.sources.source import Source
+from lightlint.values.canonical import LIBRARIES
 
 
 class Basis:

@@ -11,8 +11,8 @@ from functools import cached_property
 
 import libcst as cst
 
-from lightlint.facts.canonical import absolute
 from lightlint.facts.tree import Scope, Tree
+from lightlint.values.canonical import absolute
 
 
 class Kind(StrEnum):

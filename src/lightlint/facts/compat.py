@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from lightlint.facts.file import FileFacts
 
 _DEPTH = 3
+_Asks = Callable[["FileFacts", cst.CSTNode, int], bool]
 # What is there on some machines only: `torch.cuda.is_available()`, `has_gpu`, `HAS_AMP`.
 _OF_MACHINES = r"(?!is_available$|.*(?:cuda|gpu|mps|tpu|xla|npu|bf16|amp)(?:_is)?_avail|_?has_(?:cuda|gpu|mps|npu|native_amp|amp|apex))"
 _ASKS_VERSION = re.compile(
@@ -40,8 +42,8 @@ def removal_tier(target: Target, removed: Version) -> Tier | None:
     return Tier.ERROR if target.surely_at_least(removed) else Tier.WARNING
 
 
-def is_versioned(facts: FileFacts, node: cst.CSTNode) -> bool:
-    """Whether code runs for some versions only: `is_for_older`, or its failure is expected."""
+def is_versioned(facts: FileFacts, node: cst.CSTNode, depth: int = 0) -> bool:
+    """Whether code runs for some versions only: `is_for_older`, or its failure is expected, here or wherever it is used."""
     above = list(facts.tree.ancestors(node))
     tries = [each for each in above if isinstance(each, cst.Try) and facts.tree.contains(each.body, node)]
     rescues = [handler for each in tries for handler in each.handlers if not _only_raises_again(handler)]
@@ -50,7 +52,10 @@ def is_versioned(facts: FileFacts, node: cst.CSTNode) -> bool:
     handlers = [each for each in above if isinstance(each, cst.ExceptHandler)]
     if handlers or is_expected(facts, node):
         return True
-    return VersionTests(facts, _LOOKS).under(node) is Leads.OLDER or is_for_older(facts, node)
+    if VersionTests(facts, _LOOKS).under(node) is Leads.OLDER or is_for_older(facts, node):
+        return True
+    around = [each for each in above if isinstance(each, (cst.FunctionDef, cst.ClassDef))]
+    return depth < _DEPTH and any(_is_used_only(facts, each, depth, is_versioned) for each in around)
 
 
 def is_for_older(facts: FileFacts, node: cst.CSTNode, depth: int = 0) -> bool:
@@ -69,7 +74,7 @@ def is_for_older(facts: FileFacts, node: cst.CSTNode, depth: int = 0) -> bool:
     around = [each for each in (node, *above) if isinstance(each, (cst.FunctionDef, cst.ClassDef))]
     if any(strict.under(each) is Leads.OLDER or _is_skipped(facts, tests, each) for each in around):
         return True
-    return depth < _DEPTH and any(_is_used_for_older(facts, each, depth) for each in around)
+    return depth < _DEPTH and any(_is_used_only(facts, each, depth, is_for_older) for each in around)
 
 
 def _raised(facts: FileFacts, handler: cst.ExceptHandler) -> set[str]:
@@ -96,15 +101,15 @@ def _is_skipped(facts: FileFacts, tests: VersionTests, node: cst.FunctionDef | c
     return any(tests.leads(each.args[0].value, False) is Leads.OLDER for each in calls)
 
 
-def _is_used_for_older(facts: FileFacts, node: cst.FunctionDef | cst.ClassDef, depth: int) -> bool:
-    """Whether a function or class that this file uses is used for older versions only."""
+def _is_used_only(facts: FileFacts, node: cst.FunctionDef | cst.ClassDef, depth: int, so: _Asks) -> bool:
+    """Whether a function or class that this file uses is used only in such places."""
     tree = facts.tree
     if isinstance(node, cst.FunctionDef) and tree.class_of(node) is not None:
         uses: list[cst.CSTNode] = list(facts.hooks.calls_of.get(node, ())) if node.name.value.startswith("_") else []
     else:
         named = [each for each in tree.all(cst.Name) if each.value == node.name.value and not facts.names.is_word(each)]
         uses = [each for each in named if not tree.contains(node, each) and _means(facts, each, node)]
-    return bool(uses) and all(is_for_older(facts, each, depth + 1) for each in uses)
+    return bool(uses) and all(so(facts, each, depth + 1) for each in uses)
 
 
 def _means(facts: FileFacts, name: cst.Name, node: cst.CSTNode) -> bool:

@@ -15,11 +15,11 @@ from hashlib import blake2b
 from pathlib import Path
 
 from lightlint.facts.api import lightning_api
-from lightlint.facts.canonical import canonical
 from lightlint.facts.summary import CallSummary
 from lightlint.facts.unknown import UNKNOWN
 from lightlint.facts.yaml_text import read_yaml
 from lightlint.looked import looked
+from lightlint.values.canonical import canonical
 
 _SUFFIXES = (".yaml", ".yml")
 _FOLDERS = {"conf", "confs", "config", "configs"}

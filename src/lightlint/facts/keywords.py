@@ -139,12 +139,10 @@ def _is_parameter(facts: Basis, value: cst.BaseExpression) -> bool:
 
 
 def _is_taken(facts: Basis, name: str) -> bool:
-    """Whether a function of the file takes keys out of a dict of the module."""
+    """Whether something in the file may take keys out of a dict, now or where the bound method is called."""
     return any(
-        isinstance(each.func, cst.Attribute)
-        and each.func.attr.value in {"pop", "clear", "popitem"}
-        and facts.names.key(each.func.value) == name
-        for each in facts.tree.all(cst.Call)
+        each.attr.value in {"pop", "clear", "popitem"} and facts.names.key(each.value) == name
+        for each in facts.tree.all(cst.Attribute)
     )
 
 

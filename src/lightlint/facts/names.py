@@ -8,9 +8,9 @@ from functools import cache
 import libcst as cst
 
 from lightlint.facts.bindings import Binding, Bindings, Kind, dotted_name
-from lightlint.facts.canonical import LIBRARIES, canonical
 from lightlint.facts.tree import Scope, Tree
 from lightlint.facts.unknown import UNKNOWN as UNKNOWN
+from lightlint.values.canonical import LIBRARIES, canonical
 
 _DEPTH = 6
 # asked by type: `isinstance` on libcst's abstract classes is slow where it says no

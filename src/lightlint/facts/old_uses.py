@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from lightlint.facts.bindings import dotted_name
-from lightlint.facts.canonical import canonical
 from lightlint.facts.compat import is_versioned
 from lightlint.facts.fallbacks import is_fallback
 from lightlint.facts.torch_api import OldName, last_words, old_name_in, old_names
+from lightlint.values.canonical import canonical
 
 if TYPE_CHECKING:
     from lightlint.facts.file import FileFacts

@@ -11,11 +11,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 
-from lightlint.facts.canonical import LIBRARIES, absolute, canonical
 from lightlint.facts.literals import constant
 from lightlint.facts.star_arguments import arguments
 from lightlint.facts.unknown import UNKNOWN
 from lightlint.syntax import syntax_of
+from lightlint.values.canonical import LIBRARIES, absolute, canonical
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from lightlint.engine.events import (
     Configured,
     FitStarted,
     MetricUsed,
+    Scheduled,
     ScheduleStepped,
     StepReturned,
     Where,
@@ -34,7 +35,6 @@ from lightlint.values.core import (
     Sequence,
     Unknown,
     Value,
-    is_constant,
     text_of,
 )
 from lightlint.values.training import Instance, Loader, Module, Optimizer, Schedule, Tensor
@@ -52,10 +52,13 @@ def hook(machine: Machine, holder: Instance, name: str, args: list[Value], node:
         return None
     parameters = found.node.args
     most = len(args) if parameters.vararg else max(0, len(parameters.posonlyargs) + len(parameters.args) - 1)
+    machine.hooks.append(name)
     try:
         return call(machine, Bound(holder, found), Arguments(args[:most]), node)
     except (Raised, LeaveLoop, NextTurn):
         return Unknown()
+    finally:
+        machine.hooks.pop()
 
 
 class Fit:
@@ -113,15 +116,17 @@ def fit(machine: Machine, module: Module, trainer: Instance, sources: list[Value
     machine.phases.append("setup")
     try:
         sources = _prepare(run, sources)
-        optimizers, schedules = configured(run.own("configure_optimizers"))
+        returned = run.own("configure_optimizers") or NONE
+        returned_at = machine.returned_at
+        optimizers, schedules = configured(returned)
         module.optimizers = list(optimizers) or None
-        module.schedules = [schedule for schedule, _ in schedules]
-        automatic = not is_constant(module.attributes.get("automatic_optimization"), False)
-        if isinstance(module.cls, Class) and isinstance(module.cls.find("automatic_optimization"), Function):
-            found = module.cls.find("automatic_optimization")
-            assert isinstance(found, Function)
-            automatic = machine.truth(call(machine, found, Arguments([module]), node)) is not False
-        machine.emit(Configured(machine.where(node), module, trainer, optimizers, schedules, automatic))
+        module.schedules = [each.schedule for each in schedules]
+        automatic = (
+            machine.truth(machine.models.attribute(machine, module, "automatic_optimization", node)) is not False
+        )
+        machine.emit(
+            Configured(machine.where(node), module, trainer, returned, returned_at, optimizers, schedules, automatic)
+        )
         machine.phases[-1] = "train"
         _train(run, sources, optimizers, schedules, automatic)
     finally:
@@ -146,22 +151,21 @@ def _prepare(run: Fit, sources: list[Value]) -> list[Value]:
     return sources
 
 
-def configured(value: Value | None) -> tuple[list[Optimizer], list[tuple[Schedule, str | None]]]:
-    """What `configure_optimizers` gives back: optimizers, and schedules with the interval they are stepped in."""
+def configured(value: Value) -> tuple[list[Optimizer], list[Scheduled]]:
+    """The optimizers and schedules in what `configure_optimizers` gives back."""
     optimizers: list[Optimizer] = []
-    schedules: list[tuple[Schedule, str | None]] = []
+    schedules: list[Scheduled] = []
 
-    def add_schedule(each: Value | None) -> None:
+    def add_schedule(each: Value | None, beside: Mapping | None) -> None:
         if isinstance(each, Schedule):
-            schedules.append((each, "epoch"))
-        elif isinstance(each, Mapping) and isinstance(each.items.get("scheduler"), Schedule):
-            interval = each.items.get("interval")
-            schedule = each.items["scheduler"]
-            assert isinstance(schedule, Schedule)
-            schedules.append((schedule, text_of(interval) if interval is not None else None if each.more else "epoch"))
+            schedules.append(Scheduled(each, "epoch", None, beside))
+        elif isinstance(each, Mapping) and isinstance(schedule := each.items.get("scheduler"), Schedule):
+            given = each.items.get("interval")
+            interval = text_of(given) if given is not None else None if each.more else "epoch"
+            schedules.append(Scheduled(schedule, interval, each, beside))
         elif isinstance(each, Sequence):
             for item in each.items:
-                add_schedule(item)
+                add_schedule(item, beside)
 
     def add(each: Value) -> None:
         if isinstance(each, Optimizer):
@@ -170,17 +174,17 @@ def configured(value: Value | None) -> tuple[list[Optimizer], list[tuple[Schedul
             held = each.items.get("optimizer")
             if isinstance(held, Optimizer):
                 optimizers.append(held)
-            add_schedule(each.items.get("lr_scheduler"))
+            add_schedule(each.items.get("lr_scheduler"), each)
 
     if isinstance(value, Sequence):
         if len(value.items) == 2 and all(isinstance(each, Sequence) for each in value.items):
             for each in _items(value.items[0]):
                 add(each)
-            add_schedule(value.items[1])
+            add_schedule(value.items[1], None)
         else:
             for each in value.items:
                 add(each)
-    elif value is not None:
+    else:
         add(value)
     return optimizers, schedules
 
@@ -189,7 +193,7 @@ def _train(
     run: Fit,
     sources: list[Value],
     optimizers: list[Optimizer],
-    schedules: list[tuple[Schedule, str | None]],
+    schedules: list[Scheduled],
     automatic: bool,
 ) -> None:
     epochs = run.trainer.arguments.get("max_epochs") or Unknown(("trainer", "max_epochs"), plain=True)
@@ -213,7 +217,7 @@ def _step(
     run: Fit,
     sources: list[Value],
     optimizers: list[Optimizer],
-    schedules: list[tuple[Schedule, str | None]],
+    schedules: list[Scheduled],
     automatic: bool,
 ) -> None:
     machine, node = run.machine, run.node
@@ -285,10 +289,11 @@ def _at(machine: Machine, function: Function) -> Where:
         machine.file = outside
 
 
-def _step_schedules(run: Fit, schedules: list[tuple[Schedule, str | None]], interval: str, automatic: bool) -> None:
-    for schedule, every in schedules if automatic else []:
-        if every != interval:
+def _step_schedules(run: Fit, schedules: list[Scheduled], interval: str, automatic: bool) -> None:
+    for each in schedules if automatic else []:
+        if each.interval != interval:
             continue
+        schedule = each.schedule
         if run.has("lr_scheduler_step"):
             run.own("lr_scheduler_step", schedule, Unknown(("metric",)))
         else:

@@ -146,6 +146,7 @@ def _dict(machine: Machine, given: Arguments, node: ast.AST) -> Value:
         return found
     machine.clock += 1
     found.made, found.depth = machine.clock, len(machine.loops)
+    found.site = machine.site(node)
     return found
 
 

@@ -17,6 +17,7 @@ from lightlint.models.registry import FUNCTIONS, function
 from lightlint.models.tables import ACTIVATIONS, DTYPES, FACTORIES, HARMLESS, LOSSES
 from lightlint.values.core import (
     FALSE,
+    LASTING,
     NONE,
     TRUE,
     Constant,
@@ -64,7 +65,7 @@ def call_library(machine: Machine, library: Library, given: Arguments, node: ast
     if root not in HARMLESS:
         return call_unknown(machine, library, given, node)
     kept = traits_of(*given.values())
-    return Unknown(None, frozenset(kept & {"rank"}) if root == "numpy" else kept, hint=last)
+    return Unknown(None, kept & LASTING if root == "numpy" else kept, hint=last)
 
 
 def _pretrained(machine: Machine, path: str, last: str, node: ast.AST) -> Module:
@@ -327,6 +328,8 @@ def library_attribute(machine: Machine, library: Library, name: str) -> Value:
     path = canonical(f"{library.path}.{name}")
     if DTYPES.match(path):
         return Constant(path)
+    if name == "__version__":
+        return Unknown(("of", path), frozenset({"version"}), hint=name, plain=True)
     if path in ("sys.argv", "sys.platform", "sys.version_info", "os.name"):
         return Unknown(("of", path), hint=name)
     if path in ("math.pi", "math.inf", "math.e", "numpy.inf", "numpy.pi", "math.nan", "numpy.nan"):

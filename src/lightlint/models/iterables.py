@@ -14,6 +14,7 @@ from lightlint.engine.machine import Machine
 from lightlint.models import data, tensors
 from lightlint.models.tables import ROUND_ROBIN
 from lightlint.values.core import (
+    LASTING,
     NONE,
     Bound,
     Class,
@@ -143,7 +144,7 @@ def _unknown(machine: Machine, value: Value) -> Iteration:
         return unknown_turns(lambda _: _assumed_batch(machine), "batch", bound, value)
     machine.escape(value)
     key = value.key
-    traits = frozenset(value.traits & {"rank"})
+    traits = value.traits & LASTING
 
     def pull(turn: int) -> Value:
         return Unknown(("element", key, turn) if key is not None else None, traits)

@@ -22,6 +22,7 @@ from lightlint.models import (
 from lightlint.models.annotations import annotated
 from lightlint.models.tables import BUILTINS
 from lightlint.values.core import (
+    LASTING,
     Bound,
     Class,
     Constant,
@@ -89,7 +90,7 @@ class LibraryModels:
         if isinstance(value, Sequence):
             return _of_sequence(value, index)
         if isinstance(value, Mapping):
-            return _of_mapping(value, index)
+            return _of_mapping(machine, value, index)
         if isinstance(value, Tensor):
             return tensors.item(machine, value, index, node)
         if isinstance(value, Instance):
@@ -157,8 +158,8 @@ class LibraryModels:
         if isinstance(value, Instance) and isinstance(value.cls, Class):
             return self.item(machine, value, Constant(index), node)
         if value.key is not None:
-            return Unknown(("part", value.key, index), frozenset(value.traits & {"rank"}))
-        return Unknown(None, frozenset(value.traits & {"rank"}))
+            return Unknown(("part", value.key, index), value.traits & LASTING)
+        return Unknown(None, value.traits & LASTING)
 
     def enter(self, machine: Machine, value: Value, node: ast.AST) -> tuple[Value, object]:
         return standard.enter(machine, value, node)
@@ -268,9 +269,7 @@ def _of_unknown(machine: Machine, value: Unknown, name: str, node: ast.AST) -> V
         machine.emit(LoadedUsed(machine.where(node), load, key, name))
     if name in parallel.RANK_NAMES or name in parallel.FIRST_NAMES:
         return parallel.rank_value(machine, name)
-    found = Unknown(
-        ("of", value.key, name) if value.key is not None else None, frozenset(value.traits & {"rank"}), hint=name
-    )
+    found = Unknown(("of", value.key, name) if value.key is not None else None, value.traits & LASTING, hint=name)
     found.holder = value  # type: ignore[attr-defined]
     return found
 
@@ -304,7 +303,7 @@ def _of_sequence(value: Sequence, index: Value) -> Value:
     return value.items[0] if value.items else Unknown()
 
 
-def _of_mapping(value: Mapping, index: Value) -> Value:
+def _of_mapping(machine: Machine, value: Mapping, index: Value) -> Value:
     from lightlint.engine.expressions import key_of
 
     key = key_of(index, None)
@@ -312,7 +311,9 @@ def _of_mapping(value: Mapping, index: Value) -> Value:
     if found is not None:
         return found
     if value.items and not isinstance(index, Constant):
-        return next(iter(value.items.values()))
+        keys = {("constant", type(each).__name__, each): each for each in value.items}
+        chosen = machine.choose(index.key, keys) if index.key is not None else next(iter(keys))
+        return value.items[keys[chosen]] if chosen in keys else Unknown()
     entry = Unknown(("entry", key) if isinstance(key, str) else None, hint=key if isinstance(key, str) else "")
     if value.loaded is not None:
         entry.loaded = (value.loaded, key)

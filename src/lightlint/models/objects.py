@@ -153,8 +153,8 @@ def _default(machine: Machine, cls: Class, name: str, default: ast.expr | None, 
         written = written.arguments.get("default")
     if written is None:
         return Unknown(("field", cls.name, name), hint=name)
-    if number_of(written) is not None:
-        return Unknown(("field", cls.name, name), hint=name, plain=True)
+    if isinstance(written, Constant) and number_of(written) is not None:
+        return Unknown(("field", cls.name, name), hint=name, plain=True, default=written)
     return written
 
 

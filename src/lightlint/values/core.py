@@ -8,6 +8,8 @@ from typing import Any
 
 Traits = frozenset[str]
 NO_TRAITS: Traits = frozenset()
+LASTING: Traits = frozenset({"rank", "version"})
+"""The traits that stay with whatever code out of sight makes of a value."""
 Site = tuple[str, int, int, int, int]
 """A place in the program: file, row from 1, column from 0 (in UTF-8 bytes, as `ast` counts), end row, end column."""
 
@@ -32,7 +34,7 @@ class Value:
     `traits` say where a number comes from: `rank`, `index` (a loop's variable), `count` (a counter), `periodic` (a test on
     one), `batch-size`, `batches`, `samples`, `batch-mean`, `batch-sum`, `better` (a test that one number is above another),
     `last` (a test for the last batch), `summed` (a counter of the program), `restarted` (one that begins anew in each turn of
-    an outer loop), `one` (an option that is 1 unless a run says otherwise). `cuts`: where what it was computed from lost its
+    an outer loop), `one` (an option that is 1 unless a run says otherwise), `version` (of a library). `cuts`: where what it was computed from lost its
     graph. `escaped`: code out of sight has had it in its hands, so nothing that needs to know all that happens to it may be
     said.
     """
@@ -54,6 +56,7 @@ class Unknown(Value):
         hint: the name it was read under.
         plain: it is a number, a text or a flag, so never None and never an object that could be changed.
         factors: as a product of keys with powers, for a number that is one.
+        default: the constant it is unless a run is told otherwise: a field of a configuration.
     """
 
     loaded: Any = None
@@ -66,8 +69,10 @@ class Unknown(Value):
         hint: str = "",
         plain: bool = False,
         factors: tuple[tuple[Hashable, int], ...] | None = None,
+        default: Constant | None = None,
     ) -> None:
         self.key, self.traits, self.hint, self.plain, self.factors = key, traits, hint, plain, factors
+        self.default = default
 
     def __repr__(self) -> str:
         return f"<unknown {self.hint or self.key}>"
@@ -125,7 +130,8 @@ class Mapping(Value):
         self, items: dict[Hashable, Value] | None = None, *, more: bool = False, source: Value | None = None
     ) -> None:
         self.items, self.more, self.source = dict(items or {}), more, source
-        self.made, self.site, self.depth = 0, None, 0
+        self.made, self.depth = 0, 0
+        self.site: Site | None = None
         self.loaded: Any = None  # the call of `torch.load` that gave it
 
     def __repr__(self) -> str:
@@ -184,6 +190,12 @@ class Function(Value):
         self.defaults: list[Value] = []
         self.keyword_defaults: dict[str, Value] = {}
         self.wrapped: Value | None = None  # what a decorator of the program made of it
+
+    @property
+    def site(self) -> Site:
+        """Where it is defined."""
+        node = self.node
+        return (self.file, node.lineno, node.col_offset, node.end_lineno or node.lineno, node.end_col_offset or 0)
 
     def __repr__(self) -> str:
         return f"<function {self.name}>"
@@ -295,6 +307,13 @@ def is_constant(value: Value | None, *wanted: object) -> bool:
     return isinstance(value, Constant) and any(
         type(value.value) is type(each) and value.value == each for each in wanted
     )
+
+
+def written(value: Value | None) -> Constant | None:
+    """The constant a value is, also one that a configuration gives by default; None for another or an unknown one."""
+    if isinstance(value, Unknown):
+        return value.default
+    return value if isinstance(value, Constant) else None
 
 
 def number_of(value: Value | None) -> int | float | None:

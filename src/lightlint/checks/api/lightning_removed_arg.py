@@ -1,14 +1,22 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 import libcst as cst
 
-from lightlint.check import Check, Repair
+from lightlint.check import Check, Fault, Repair
 from lightlint.facts.api import RemovedName, lightning_api
 from lightlint.facts.classes import MODULE
 from lightlint.facts.compat import is_versioned, removal_tier
 from lightlint.facts.training import ENTRY_POINTS
 from lightlint.facts.versions import Version
 from lightlint.fixes.edits import remove_argument, replace_argument_name
+from lightlint.models.registry import is_lightning
+
+if TYPE_CHECKING:
+    from lightlint.engine.events import Called
+    from lightlint.explore.rehearsals import Entry
 
 _CALLBACKS = "lightning.callbacks."
 _CLI = "lightning.cli.LightningCLI"
@@ -87,6 +95,19 @@ class LightningRemovedArg(Check):
         draft = replace_argument_name(self.code, arg, removed.replacement)
         return Repair(f"rename to `{removed.replacement}`", draft, writes="lightning>=1.4")  # which brought all of them
 
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        target = self.facts.lightning
+        for name, events in entry.calls.items():
+            for event in events:
+                owner = _called_owner(name, event)
+                for keyword in event.given.keywords if owner else ():
+                    removed = self._removed(owner, keyword)
+                    tier = removal_tier(target, removed.removed) if removed else None
+                    if removed and tier and not self.is_versioned(event):
+                        since = removed.removed.minor
+                        message = f"`{owner}` has no argument `{keyword}` since Lightning {since} (target: {target.version.minor})"
+                        yield Fault.of(event, message, tier=tier)
+
 
 def _lost(method: str, parameter: str) -> Version | None:
     """The release since which a method of a LightningModule has no such parameter."""
@@ -98,3 +119,12 @@ def _lost(method: str, parameter: str) -> Version | None:
             return signature.since
         had = has
     return None
+
+
+def _called_owner(name: str, event: Called) -> str:
+    """As `_owner`, of a rehearsed call; empty for all else."""
+    if event.receiver is None:
+        return "LightningCLI" if name == _CLI else name.removeprefix(_CALLBACKS) if name.startswith(_CALLBACKS) else ""
+    if event.receiver.kind == "trainer":
+        return event.path if event.path in ENTRY_POINTS else ""
+    return "log" if event.path in {"log", "log_dict"} and is_lightning(event.receiver) else ""

@@ -1,11 +1,17 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 import libcst as cst
 
-from lightlint.check import Check, Repair
+from lightlint.check import Check, Fault, Repair
 from lightlint.facts.compat import is_for_older
 from lightlint.fixes.draft import Draft
 from lightlint.fixes.edits import join, remove_argument, replace, replace_argument_name
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
 
 _FUNCTIONAL = {
     "binary_cross_entropy", "binary_cross_entropy_with_logits", "cosine_embedding_loss", "cross_entropy",
@@ -52,3 +58,12 @@ class LossSizeAverage(Check):
             *(remove_argument(self.code, call, arg) for arg in others),
         ]
         return Repair(f"write `reduction={text}`", join(*drafts))
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        for name in _NAMES & entry.calls.keys():
+            for event in entry.calls[name]:
+                given = [old for old in _OLD if old in event.given.keywords]
+                if given and not self.is_versioned(event):
+                    spelled = " and ".join(f"`{each}`" for each in given)
+                    state = "are" if len(given) > 1 else "is"
+                    yield Fault.of(event, f"{spelled} of `{event.name}` {state} deprecated since torch 0.4.1")

@@ -1,13 +1,19 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 import libcst as cst
 
-from lightlint.check import Check, Repair
+from lightlint.check import Check, Fault, Repair
 from lightlint.facts.compat import is_versioned, removal_tier
 from lightlint.facts.versions import Version
 from lightlint.finding import Applicability
 from lightlint.fixes.draft import Draft
 from lightlint.fixes.edits import insert_argument, join, wrap
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
 
 _RAISES_SINCE = Version("2.0")
 _POSITION = 9
@@ -33,3 +39,11 @@ class StftReturnComplexUnset(Check):
         room = self.code.text_of(func.value)
         inserted = insert_argument(self.code, call, "return_complex=True")
         return join(wrap(self.code, call, f"{room}.view_as_real(", ")"), inserted)
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        tier = removal_tier(self.facts.torch, _RAISES_SINCE)
+        for event in entry.calls.get("torch.stft", ()) if tier else ():
+            given = event.argument("return_complex", _POSITION)
+            if given is None and event.given.exact and not self.is_versioned(event):
+                message = f"`stft` of real values raises without `return_complex` since torch {_RAISES_SINCE.minor}"
+                yield Fault.of(event, message, tier=tier)

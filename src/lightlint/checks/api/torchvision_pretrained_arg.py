@@ -1,12 +1,19 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 import libcst as cst
 
-from lightlint.check import Check, Repair
+from lightlint.check import Check, Fault, Repair
 from lightlint.facts.compat import is_versioned
 from lightlint.facts.torch_api import vision_weights
 from lightlint.fixes.draft import Draft
 from lightlint.fixes.edits import replace_argument
+from lightlint.values.core import is_constant
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
 
 _SINCE = "1.12"  # the torch of torchvision 0.13, which brought `weights`
 _SUCCESSORS = {"pretrained": "weights", "pretrained_backbone": "weights_backbone"}
@@ -55,3 +62,16 @@ class TorchvisionPretrainedArg(Check):
         call = self.tree.parent(arg)
         alone = isinstance(call, cst.Call) and all(each is arg or each.keyword for each in call.args)
         return replace_argument(self.code, arg, f"{successor}={text}") if arg.keyword or alone else None
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        if not self.facts.torch.may_be_at_least(_SINCE):
+            return
+        for name, events in entry.calls.items():
+            if not name.startswith("torchvision.") or vision_weights(name, "pretrained") is None:
+                continue
+            for event in events:
+                first = event.given.positional[0] if event.given.positional else None
+                old = [each for each in _SUCCESSORS if each in event.given.keywords]
+                old += ["pretrained"] if is_constant(first, True, False) else []
+                if old and not self.is_versioned(event):
+                    yield Fault.of(event, f"`{old[0]}` of `{event.name}` is deprecated since torchvision 0.13")

@@ -1,14 +1,21 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 import libcst as cst
 
-from lightlint.check import Check, Repair
+from lightlint.check import Check, Fault, Repair
 from lightlint.facts.compat import is_versioned
 from lightlint.facts.names import UNKNOWN
 from lightlint.facts.trainer_values import callback_fault, fault, newer_precision
 from lightlint.facts.world import TRAINER
 from lightlint.finding import Tier
 from lightlint.fixes.edits import replace
+from lightlint.values.core import Mapping, written
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
 
 _CALLBACKS = "lightning.callbacks."
 
@@ -39,8 +46,8 @@ class TrainerInvalidValue(Check):
             given = self._value(arm)
             found = fault(keyword, given, target) if given is not UNKNOWN else None
             if found:
-                written = self.code.text_of(arg if arm is arg.value else arm)
-                self.report(arg, f"`{written}` {found}")
+                said = self.code.text_of(arg if arm is arg.value else arm)
+                self.report(arg, f"`{said}` {found}")
                 return
         value = self._value(arg.value)
         if value is UNKNOWN:
@@ -54,6 +61,24 @@ class TrainerInvalidValue(Check):
 
     def _value(self, expression: cst.BaseExpression) -> object:
         return dict if isinstance(expression, cst.Dict) else self.names.constant(expression)
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        for name, events in entry.calls.items():
+            callback = name.removeprefix(_CALLBACKS) if name.startswith(_CALLBACKS) else ""
+            for event in events if callback or name == TRAINER else ():
+                for keyword, value in event.given.keywords.items():
+                    known = written(value)
+                    if (known is None and not isinstance(value, Mapping)) or value.traits:
+                        continue
+                    given = known.value if known is not None else dict
+                    found = (
+                        callback_fault(callback, keyword, given, self.facts.lightning)
+                        if callback
+                        else fault(keyword, given, self.facts.lightning)
+                    )
+                    if found and not self.is_versioned(event):
+                        said = f"{keyword}={{...}}" if given is dict else f"{keyword}={given!r}"
+                        yield Fault.of(event, f"`{said}` {found}")
 
 
 def _arms(expression: cst.BaseExpression) -> list[cst.BaseExpression]:

@@ -1,14 +1,20 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 import libcst as cst
 
-from lightlint.check import Check, Repair
+from lightlint.check import Check, Fault, Repair
 from lightlint.facts.api import RemovedName, lightning_api
 from lightlint.facts.compat import is_versioned, removal_tier
 from lightlint.facts.keywords import entries, keywords
 from lightlint.facts.world import TRAINER
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import Draft, insert_argument, join, remove_argument, replace, replace_argument_name
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
 
 _CLI = "lightning.cli.LightningCLI"
 _BOOLEANS = {"True", "False"}
@@ -70,3 +76,16 @@ class TrainerRemovedArg(Check):
             replace_argument_name(self.code, arg, "devices"), insert_argument(self.code, call, 'accelerator="gpu"')
         )
         return Repair('replace by `accelerator="gpu", devices=...`', draft, Applicability.UNSAFE, "lightning>=1.5")
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        target = self.facts.lightning
+        for event in entry.calls.get(TRAINER, ()):
+            for name in event.given.keywords:
+                removed = lightning_api().trainer_removed.get(name)
+                tier = removal_tier(target, removed.removed) if removed else None
+                if removed and tier and not self.is_versioned(event):
+                    since = removed.removed.minor
+                    message = (
+                        f"`Trainer` has no argument `{name}` since Lightning {since} (target: {target.version.minor})"
+                    )
+                    yield Fault.of(event, message, tier=tier)

@@ -85,7 +85,7 @@ class ManualSchedulerNeverStepped(Check):
         stepped = {event.schedule.site for event in entry.of(ScheduleStepped)}
         trained = any(entry.of(Stepped))
         for event in entry.of(Configured):
-            for schedule, _ in event.schedules:
+            for schedule in (each.schedule for each in event.schedules):
                 if trained and not event.automatic and in_sight([schedule]) and schedule.site not in stepped:
                     name = event.module.name
                     message = (

@@ -1,11 +1,22 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 import libcst as cst
 
-from lightlint.check import Check, Repair
+from lightlint.check import Check, Fault, Repair
+from lightlint.engine.events import Configured
+from lightlint.explore.queries import configured_at
 from lightlint.facts.configured import Part, Returned
 from lightlint.fixes.draft import join
 from lightlint.fixes.edits import wrap
+from lightlint.values.core import Mapping, Sequence
+from lightlint.values.training import Optimizer, Schedule
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
+    from lightlint.values.core import Site, Value
 
 
 class ConfigureOptimizersReturnShape(Check):
@@ -50,6 +61,41 @@ class ConfigureOptimizersReturnShape(Check):
         draft = join(first, second) if returned.parts[1] is Part.SCHEDULER else first
         return Repair("return a list of optimizers and a list of schedulers", draft)
 
+    def clears(self, entry: Entry) -> Iterator[Site]:
+        return iter(()) if any(self.rehearse(entry)) else configured_at(entry)
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        for event in entry.of(Configured):
+            returned = event.returned
+            if isinstance(returned, Schedule) and event.returned_at is not None:
+                message = "`configure_optimizers` returns a scheduler without its optimizer: Lightning raises"
+                yield Fault(event.returned_at, message)
+            for each in event.mappings():
+                if each.items and "optimizer" not in each.items and not each.more and each.site is not None:
+                    yield Fault(
+                        each.site, "`configure_optimizers` returns a dict without `optimizer`: Lightning raises"
+                    )
+            items = returned.items if isinstance(returned, Sequence) and not returned.more else []
+            mixed = {_part(each) for each in items}
+            paired = len(items) == 2 and isinstance(items[0], Sequence)
+            if paired or None in mixed or len(mixed) < 2 or not isinstance(returned, Sequence) or not event.returned_at:
+                continue
+            if mixed == {Part.OPTIMIZER, Part.SCHEDULER}:
+                message = f"returns optimizers and schedulers in one {returned.kind}: Lightning raises"
+            else:
+                message = f"returns a {returned.kind} of {_listed(tuple(map(_known_part, items)))}: Lightning raises"
+            yield Fault(event.returned_at, f"`configure_optimizers` {message}")
+
 
 def _listed(parts: tuple[Part, ...]) -> str:
     return " and ".join(f"{part}s" for part in dict.fromkeys(parts))
+
+
+def _part(value: Value) -> Part | None:
+    """What a returned value is, None for what is unknown."""
+    kinds = ((Optimizer, Part.OPTIMIZER), (Schedule, Part.SCHEDULER), (Mapping, Part.DICT), (Sequence, Part.LIST))
+    return next((part for kind, part in kinds if isinstance(value, kind)), None)
+
+
+def _known_part(value: Value) -> Part:
+    return _part(value) or Part.UNKNOWN

@@ -1,14 +1,23 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
 from difflib import get_close_matches
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from lightlint.check import Check, Repair
+from lightlint.check import Check, Fault, Repair
+from lightlint.engine.events import Configured
+from lightlint.explore.queries import configured_at
 from lightlint.facts.api import lightning_api
 from lightlint.facts.contents import Entries
 from lightlint.finding import Applicability, Tier
 from lightlint.fixes.edits import replace, replace_argument_name
+from lightlint.values.core import text_of
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
+    from lightlint.values.core import Site
 
 
 class LrSchedulerDictUnknownKey(Check):
@@ -56,3 +65,28 @@ class LrSchedulerDictUnknownKey(Check):
             argument = self.tree.parent(node)
             draft = replace_argument_name(self.code, argument, near) if isinstance(argument, cst.Arg) else None
         return Repair(f"name the key `{near}`", draft, Applicability.UNSAFE)
+
+    def clears(self, entry: Entry) -> Iterator[Site]:
+        return iter(()) if any(self.rehearse(entry)) else configured_at(entry)
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        known = {*lightning_api().scheduler_keys, *(["opt_idx"] if self.facts.lightning.may_be_below("2.0") else [])}
+        for event in entry.of(Configured):
+            for each in event.configs():
+                keys = [key for key in each.items if isinstance(key, str) and key not in known]
+                if each.more or each.site is None:
+                    continue
+                for key in keys:
+                    near = get_close_matches(key.lower(), sorted(known - each.items.keys()), n=1, cutoff=0.75)
+                    message = f"Lightning ignores `{key}` in a scheduler's dict"
+                    yield Fault(
+                        each.site,
+                        f"{message}: the key is `{near[0]}`" if near else message,
+                        None if near else Tier.WARNING,
+                    )
+                interval = text_of(each.items.get("interval"))
+                if event.automatic and interval is not None and interval not in lightning_api().scheduler_intervals:
+                    message = f"`interval` is {interval!r}: Lightning raises on all but 'epoch' and 'step'"
+                    yield Fault(each.site, message)
+                if "scheduler" not in each.items and each.items and not keys:
+                    yield Fault(each.site, "a scheduler's dict without `scheduler`: Lightning raises")

@@ -1,10 +1,20 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 import libcst as cst
 
-from lightlint.check import Check
+from lightlint.check import Check, Fault
+from lightlint.engine.events import Configured
+from lightlint.explore.queries import configured_at
 from lightlint.facts.classes import MODULE
 from lightlint.facts.configured import CONFIGURE, Part, Returned
+from lightlint.values.core import Class, Function
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
+    from lightlint.values.core import Site
 
 
 class MultipleOptimizersAutomatic(Check):
@@ -64,3 +74,17 @@ class MultipleOptimizersAutomatic(Check):
             return False
         of_one_kind = returned.parts and set(returned.parts) in ({Part.OPTIMIZER}, {Part.DICT})
         return bool(of_one_kind) or (len(returned.parts) == 2 and returned.parts[0] is Part.LIST)
+
+    def clears(self, entry: Entry) -> Iterator[Site]:
+        return iter(()) if any(self.rehearse(entry)) else configured_at(entry)
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        if self.facts.lightning.may_be_below("2.0"):
+            return
+        for event in entry.of(Configured):
+            several = event.automatic and len(event.optimizers) > 1
+            step = event.module.cls.find("training_step") if isinstance(event.module.cls, Class) else None
+            old = isinstance(step, Function) and "optimizer_idx" in {each.arg for each in step.node.args.args}
+            if several and event.returned_at and isinstance(step, Function) and not old:
+                message = f"{len(event.optimizers)} optimizers in automatic optimization: Lightning 2 raises"
+                yield Fault(event.returned_at, message)

@@ -1,8 +1,13 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 import libcst as cst
 
-from lightlint.check import Check, Repair
+from lightlint.check import Check, Fault, Repair
+from lightlint.engine.events import Configured
+from lightlint.explore.queries import configured_at
 from lightlint.facts.api import lightning_api
 from lightlint.facts.configured import Part
 from lightlint.facts.contents import Entries
@@ -10,6 +15,11 @@ from lightlint.finding import Applicability, Tier
 from lightlint.fixes.draft import join
 from lightlint.fixes.edits import replace, wrap
 from lightlint.fixes.entries import insert_entry, remove_entry
+from lightlint.values.training import Schedule
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
+    from lightlint.values.core import Site
 
 _MAY_HOLD_SCHEDULER = {"scheduler", "schedulers", "lr_schedulers", "lr_scheduler_config", "lr_sched", "sched"}
 
@@ -76,3 +86,24 @@ class OptimizerDictUnknownKey(Check):
             return None
         draft = join(added, remove_entry(self.code, entries.node, node))
         return Repair(f"move `{key}` into the dict of the scheduler", draft, Applicability.UNSAFE)
+
+    def clears(self, entry: Entry) -> Iterator[Site]:
+        return iter(()) if any(self.rehearse(entry)) else configured_at(entry)
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        known = {*lightning_api().optimizer_keys, *(["frequency"] if self.facts.lightning.may_be_below("2.0") else [])}
+        for event in entry.of(Configured):
+            for each in event.mappings() if event.automatic else ():
+                unknown = {key: value for key, value in each.items.items() if key not in known}
+                if "optimizer" not in each.items or each.more or each.site is None:
+                    continue
+                for key, value in unknown.items():
+                    start, used = f"Lightning ignores `{key}` beside `optimizer`", "lr_scheduler" in each.items
+                    if key in _MAY_HOLD_SCHEDULER or isinstance(value, Schedule):
+                        end = "`lr_scheduler` is what it uses" if used else "the scheduler is not used"
+                        yield Fault(each.site, f"{start}: {end}")
+                    elif key in lightning_api().scheduler_keys and used:
+                        tier = Tier.WARNING if key == "name" else None
+                        yield Fault(each.site, f"{start}: it is a setting of the dict around the scheduler", tier)
+                    else:
+                        yield Fault(each.site, start, Tier.WARNING)

@@ -1,13 +1,23 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 import libcst as cst
 
-from lightlint.check import Check, Repair
+from lightlint.check import Check, Fault, Repair
+from lightlint.engine.events import Configured
+from lightlint.explore.queries import configured_at
 from lightlint.facts.configured import Returned, Scheduler
 from lightlint.facts.contents import Entries
 from lightlint.facts.names import UNKNOWN
 from lightlint.fixes.draft import join
 from lightlint.fixes.entries import insert_entry, remove_entry
+from lightlint.values.core import is_constant
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
+    from lightlint.values.core import Site
 
 
 class PlateauWithoutMonitor(Check):
@@ -68,3 +78,24 @@ class PlateauWithoutMonitor(Check):
         text = f"{self.code.text_of(key)}: {self.code.text_of(value)}"
         draft = join(insert_entry(self.code, config.node, text), remove_entry(self.code, beside.node, key))
         return Repair("move `monitor` into the dict of the scheduler", draft)
+
+    def clears(self, entry: Entry) -> Iterator[Site]:
+        return iter(()) if any(self.rehearse(entry)) else configured_at(entry)
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        for event in entry.of(Configured):
+            for each in event.schedules if event.automatic else ():
+                holder = each.config if each.config is not None else each.beside
+                lacks = holder is None or not (
+                    holder.more or "monitor" in holder.items or "reduce_on_plateau" in holder.items
+                )
+                lacks |= holder is not None and is_constant(holder.items.get("monitor"), None)
+                if each.schedule.name != "ReduceLROnPlateau" or each.schedule.site is None or not lacks:
+                    continue
+                misplaced = each.config is not None and each.beside is not None and "monitor" in each.beside.items
+                reason = (
+                    "the `monitor` beside the optimizer does not reach it" if misplaced else "no `monitor` goes with it"
+                )
+                message = f"`ReduceLROnPlateau` has no metric to follow: {reason}, Lightning raises"
+                made = holder.site if holder is not None else None
+                yield Fault(made or each.schedule.site, message, also=(each.schedule.site,))

@@ -1,16 +1,25 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Hashable, Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from lightlint.check import Check, Repair
+from lightlint.check import Check, Fault, Repair
+from lightlint.engine.events import Configured
+from lightlint.explore.queries import configured_at
 from lightlint.facts.bindings import Kind
 from lightlint.facts.configured import SCHEDULERS, Scheduler
 from lightlint.facts.lambda_schedules import LAMBDA, handed, measures
 from lightlint.finding import Applicability, Tier
 from lightlint.fixes.edits import wrap
 from lightlint.fixes.entries import insert_entry
+from lightlint.values.core import Class, Constant, Function, Unknown
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
+    from lightlint.values.core import Site, Value
 
 # the arguments that say how long a schedule is, with their positions behind the optimizer
 _HORIZONS = {
@@ -141,3 +150,47 @@ class StepSchedulerOnEpochInterval(Check):
         else:
             return None
         return Repair("step the scheduler after each batch", draft, Applicability.UNSAFE)
+
+    def clears(self, entry: Entry) -> Iterator[Site]:
+        if not any(self.rehearse(entry)) and all(
+            _is_understood(each.schedule.length) for event in entry.of(Configured) for each in event.schedules
+        ):
+            yield from configured_at(entry)
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        for event in entry.of(Configured):
+            for each in event.schedules if event.automatic and not self._is_stepped_by_hand(event) else ():
+                schedule, beside = each.schedule, each.beside
+                misplaced = beside is not None and (beside.more or "interval" in beside.items)
+                if each.interval == "epoch" and not misplaced and schedule.site and _counts_batches(schedule.length):
+                    name, argument = schedule.name, schedule.length_name
+                    message = f"`{name}` counts batches (`{argument}`), the Trainer steps it once per epoch"
+                    yield Fault(schedule.site, message)
+
+    @staticmethod
+    def _is_stepped_by_hand(event: Configured) -> bool:
+        """Whether the module has a say in when schedules step."""
+        module = event.module.cls
+        return not isinstance(module, Class) or isinstance(module.find("lr_scheduler_step"), Function)
+
+
+def _is_understood(length: Value | None) -> bool:
+    """Whether a number is a constant, or made of what the Trainer counts."""
+    factors = dict(length.factors or {("unknown",): 1}) if isinstance(length, Unknown) else {}
+    return isinstance(length, (Constant, Unknown)) and all(_is_counted(each) for each in factors)
+
+
+def _is_counted(factor: Hashable) -> bool:
+    return isinstance(factor, tuple) and factor[:1] in {("trainer",), ("length",)}
+
+
+def _counts_batches(length: Value | None) -> bool:
+    """Whether a number is one of batches, or a multiple of it."""
+    if not isinstance(length, Unknown) or "batches" not in length.traits | _traits_of_factors(length):
+        return False
+    powers = dict(length.factors or ())
+    return all(power > 0 for power in powers.values())
+
+
+def _traits_of_factors(length: Unknown) -> frozenset[str]:
+    return frozenset({"batches"}) if ("trainer", "batches") in dict(length.factors or ()) else frozenset()
