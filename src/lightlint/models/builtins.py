@@ -202,7 +202,7 @@ def _sum(machine: Machine, given: Arguments, node: ast.AST) -> Value:
     for item in items:
         total = item if total is None else operators.binary(machine, "+", total, item, node)
     if total is None:
-        return Constant(0) if known else Unknown(plain=True)
+        return Constant(0) if known else Unknown()
     if isinstance(total, Constant) and not known:
         return Unknown(None, total.traits, plain=True)
     if isinstance(total, Unknown):

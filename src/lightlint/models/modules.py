@@ -317,7 +317,8 @@ def call_method(machine: Machine, module: Value, name: str, given: Arguments, no
 def _parameters(_: Machine, module: Module, name: str, __: Arguments, ___: ast.AST) -> Value:
     if name == "buffers":
         return Sequence([buffer for each in module.modules() for buffer in each.buffers.values()], "generator")
-    return Sequence(module.parameters(), "parameters", more=not module.sees_all())
+    found = module.parameters()  # a module without any gets its layers where nobody looks
+    return Sequence(found, "parameters", more=not (found and module.sees_all()))
 
 
 def _named_parameters(_: Machine, module: Module, __: str, ___: Arguments, ____: ast.AST) -> Value:
@@ -325,7 +326,7 @@ def _named_parameters(_: Machine, module: Module, __: str, ___: Arguments, ____:
         Sequence([Unknown(("parameter name", parameter.made), plain=True), parameter], "tuple")
         for parameter in module.parameters()
     ]
-    return Sequence(rows, "generator", more=not module.sees_all())
+    return Sequence(rows, "generator", more=not (rows and module.sees_all()))
 
 
 def _modules(_: Machine, module: Module, name: str, __: Arguments, ___: ast.AST) -> Value:

@@ -109,7 +109,9 @@ def copied(machine: Machine, value: Value, node: ast.AST, seen: dict[int, Value]
 
 @function("itertools.islice")
 def _islice(machine: Machine, given: Arguments, node: ast.AST) -> Value:
-    return given.positional[0] if given.positional else Unknown()
+    source = iterables.iterate(machine, given.positional[0] if given.positional else Unknown(), node)
+    stop = given.positional[1] if len(given.positional) == 2 else Unknown(plain=True)
+    return iterables.iterator(machine, replace(source, bound=stop), node, "islice")
 
 
 @function("itertools.count")

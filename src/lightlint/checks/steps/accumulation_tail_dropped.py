@@ -15,6 +15,7 @@ from lightlint.facts.hooks import TRAINING_STEP
 from lightlint.facts.options import project_default
 from lightlint.facts.sources import sources
 from lightlint.facts.tails import is_filled, is_rest_asked
+from lightlint.values.core import Constant
 from lightlint.values.training import Instance, Loader, Tensor
 
 if TYPE_CHECKING:
@@ -169,7 +170,8 @@ def _waits(event: Stepped) -> bool:
     optimizer = event.optimizer
     seen = not optimizer.escaped and "#managed" not in optimizer.arguments
     counts = "periodic" in _traits(event) and not _traits(event) & _WITHOUT_REST
-    return counts and in_batch(event.where) and seen
+    fixed = any(isinstance(turn.loop.bound, Constant) for turn in event.where.turns if turn.loop.kind == "batch")
+    return counts and in_batch(event.where) and seen and not fixed  # a number of batches that is written down fits
 
 
 def _adding_up(path: Path) -> Iterator[Stepped]:

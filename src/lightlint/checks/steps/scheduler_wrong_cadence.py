@@ -134,7 +134,8 @@ class SchedulerWrongCadence(Check):
             return any(key in lengths and power > 0 for key, power in factors)
 
         def is_rare(event: ScheduleStepped) -> bool:
-            return _is_known(event) and counts_batches(event) and not in_batch(event.where) and bool(event.where.turns)
+            often = in_batch(event.where) or _once_for_each_batch(event)
+            return _is_known(event) and counts_batches(event) and not often and bool(event.where.turns)
 
         def is_frequent(event: ScheduleStepped) -> bool:
             return _is_known(event) and _counts_epochs(event)
@@ -149,6 +150,12 @@ class SchedulerWrongCadence(Check):
                 f"steps `{name}` once a batch, although its length counts epochs: it is through after a few batches"
             )
             yield Fault.at(event, message)
+
+
+def _once_for_each_batch(event: ScheduleStepped) -> bool:
+    """Whether a loop of the program's own takes as many turns as there are batches."""
+    bounds = [turn.loop.bound for turn in event.where.turns if turn.loop.kind == "count"]
+    return any(bound is not None and "batches" in bound.traits for bound in bounds)
 
 
 def _is_known(event: ScheduleStepped) -> bool:
