@@ -40,7 +40,6 @@ from lightlint.values.core import (
 from lightlint.values.training import Instance, Loader, Module, Optimizer, Schedule, Tensor
 
 _INDEX = frozenset({"index", "count"})
-_NUMBER = "optimizer_idx"  # which Lightning 1 gave `optimizer_step` ahead of the closure
 
 
 def hook(machine: Machine, holder: Instance, name: str, args: list[Value], node: ast.AST) -> Value | None:
@@ -269,8 +268,7 @@ def _optimize(run: Fit, batch: Value, index: Value, optimizers: list[Optimizer])
     custom = optim.lookup_step(optimizer)
     if isinstance(own, Function):
         epoch = Unknown(("counter", "epoch", machine.loops[0].turn if machine.loops else 0), _INDEX, plain=True)
-        number = [Constant(0)] if any(each.arg == _NUMBER for each in own.node.args.args) else []
-        hook(machine, run.module, "optimizer_step", [epoch, index, optimizer, *number, closure], node)
+        hook(machine, run.module, "optimizer_step", [epoch, index, optimizer, *_number(own), closure], node)
         machine.emit(ClosureDone(_at(machine, own), closure, own, once.called))
     elif custom is not None:
         call(machine, Bound(optimizer, custom), Arguments([closure]), node)
@@ -278,6 +276,12 @@ def _optimize(run: Fit, batch: Value, index: Value, optimizers: list[Optimizer])
     else:
         optim.step(machine, optimizer, closure, node, "lightning")
     once.run(machine)
+
+
+def _number(hook: Function) -> list[Value]:
+    """What Lightning 1 gave `optimizer_step` ahead of the closure: the number of the optimizer."""
+    names = [each.arg for each in hook.node.args.args]
+    return [Constant(0)] if any("closure" in name for name in names[5:]) else []
 
 
 def _at(machine: Machine, function: Function) -> Where:

@@ -15,6 +15,7 @@ from lightlint.facts.overrides import taken
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry
 
+_STEPS_INSIDE_SINCE = "1.0"  # before, the closure was there for second-order optimizers only
 _UNSCALED = {"32", "32-true", "64", "64-true", "bf16", "bf16-mixed", "bf16-true"}
 _PLAIN = ("auto", "ddp", "single_device")
 
@@ -22,7 +23,7 @@ _PLAIN = ("auto", "ddp", "single_device")
 class OptimizerClosureDropped(Check):
     def visit_FunctionDef(self, function: cst.FunctionDef) -> None:
         node = self.tree.class_of(function)
-        if node is None:
+        if node is None or self.facts.lightning.surely_below(_STEPS_INSIDE_SINCE):
             return
         if self.hooks.of(function) == Hook(Owner.MODULE, "optimizer_step"):
             self._override(function, node)
@@ -125,6 +126,8 @@ class OptimizerClosureDropped(Check):
 
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Steps that return without having called the closure, on every path."""
+        if self.facts.lightning.surely_below(_STEPS_INSIDE_SINCE):
+            return
         done = [event for event in entry.of(ClosureDone) if len(event.function.node.args.args) > 1]
         for event in done:
             if not any(each.called or each.closure.escaped for each in done if each.site == event.site):
