@@ -75,10 +75,11 @@ class Path:
 
 @dataclass(eq=False)
 class Entry:
-    """All rehearsals of one entry of a file, the default path first."""
+    """All rehearsals of one entry of a file, the default path first; `turned`: each test of that was turned."""
 
     name: str
     paths: list[Path] = field(default_factory=list)
+    turned: bool = True
 
     def pairs(self) -> Iterator[tuple[Path, Path]]:
         """The rehearsals as rank 0 and as rank 1 that differ in nothing else, and whose tests agree."""
@@ -212,6 +213,7 @@ class Rehearsals:
                     ]
                 if not (machine.uses_rank or machine.distributed):
                     break
+        entry.turned = all(len(flips) > 1 or frozenset(flips.items()) in seen for flips in queue)
         self.entries.append(entry)
 
     def _machine(self, flips: Mapping[Test, bool], rank: int, *, whole: bool) -> Machine:

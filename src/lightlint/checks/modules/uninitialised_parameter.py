@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,7 @@ _FILLING = {
     "post_init",
     "init_weights",
 }
+_MADE = re.compile(r"\s*self\.(\w+)")
 _READING = {"device", "dtype", "shape", "size", "dim", "t", "T", "numel", "transpose", "unsqueeze", "expand", "repeat"}
 
 
@@ -106,9 +108,16 @@ class UninitialisedParameter(Check):
         """Parameters that a forward pass computes with and whose memory nobody has filled."""
         for event in entry.of(GarbageRead):
             parameter = event.parameter
-            if parameter.site is not None and not self._fills_all():
+            if parameter.site is not None and not self._fills_all() and not self._is_assigned(parameter.site[1]):
                 message = "this parameter keeps whatever was in memory: nothing in sight gives it a first value"
                 yield Fault(parameter.site, message)
+
+    def _is_assigned(self, row: int) -> bool:
+        """Whether the file, elsewhere, assigns the data of an attribute like the one that a row makes."""
+        made = _MADE.match(self.facts.source.text.splitlines()[row - 1])
+        targets = (each.target for each in self.tree.all(cst.AssignTarget))
+        data = (each.value for each in targets if isinstance(each, cst.Attribute) and each.attr.value == "data")
+        return made is not None and any(isinstance(each, cst.Attribute) and each.attr.value == made[1] for each in data)
 
     def _fills_all(self) -> bool:
         """Whether code of the file may give all parameters their values, or one by its name."""
