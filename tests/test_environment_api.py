@@ -40,6 +40,21 @@ def lacking(text: str, where: Side) -> list[str]:
 @pytest.mark.parametrize(
     ("text", "package", "before", "after", "name"),
     [
+        ("from transformers import TFBertModel\n", "transformers", "4.57.6", "5.0.0", "transformers.TFBertModel"),
+        (
+            "import transformers\ntransformers.AutoModelWithLMHead\n",
+            "transformers",
+            "4.57.6",
+            "5.24.0",
+            "transformers.AutoModelWithLMHead",
+        ),
+        (
+            "from transformers import top_k_top_p_filtering\n",
+            "transformers",
+            "4.36.2",
+            "4.40.2",
+            "transformers.top_k_top_p_filtering",
+        ),
         ("from datasets import load_metric\n", "datasets", "2.21.0", "3.0.2", "datasets.load_metric"),
         ("import datasets\ndatasets.Metric\n", "datasets", "2.19.2", "4.0.0", "datasets.Metric"),
         (

@@ -30,6 +30,18 @@ schema = 1
 """
 _WHEEL = re.compile(r"([A-Za-z0-9_]+)-(\d[^-]*)-.*\.whl")
 _INNER = re.compile(r"\._|\.(?:test|convert|dummy|commands?\b|conftest)")
+_ON_DEMAND = ("Tokenizer", "TokenizerFast", "ImageProcessorFast")
+# Made in other ways: all names below were asked of transformers 4.57.6 and 5.24.0, and these they have.
+_STILL_THERE = {
+    "transformers.DummyObject",
+    "transformers.image_processing_utils_fast.divide_to_patches",
+    "transformers.image_processing_utils_fast.get_max_height_width",
+    "transformers.pipelines.AggregationStrategy",
+    "transformers.pipelines.NerPipeline",
+    "transformers.pipelines.TableQuestionAnsweringArgumentHandler",
+    "transformers.pipelines.TokenClassificationArgumentHandler",
+    "transformers.pipelines.ZeroShotClassificationArgumentHandler",
+}
 _BLOCKS = ("body", "orelse", "finalbody", "handlers")
 
 
@@ -57,10 +69,11 @@ class Wheel:
         """The package and the public modules right below it."""
         return frozenset(name for name in self._files if name.count(".") < 2 and not _INNER.search(name))
 
-    @property
-    def files(self) -> frozenset[str]:
-        """All modules, by full names."""
-        return frozenset(self._files)
+    @cached_property
+    def reached(self) -> frozenset[str]:
+        """All modules, and all that the public ones bind, be it another package's: what is moved and imported is still there."""
+        bound = {f"{module}.{name}" for module in self.modules for name in _any_bound(self._tree(module))}
+        return frozenset((*self._files, *self.names, *bound))
 
     @cached_property
     def names(self) -> frozenset[str]:
@@ -134,6 +147,17 @@ def _all(statement: ast.stmt) -> frozenset[str] | None:
     return None
 
 
+def _any_bound(tree: ast.Module) -> Iterator[str]:
+    """The names that a module binds anywhere, functions and classes included."""
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            yield node.name
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            yield from (alias.asname or alias.name for alias in node.names)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+
+
 def _structure(statement: ast.Assign) -> Iterator[str]:
     """The names in `_import_structure = {"module": ["Name"]}` and `_import_structure["module"] = [...]`, which are made when asked for."""
     if "_import_structure" in ast.unparse(statement.targets[0]):
@@ -149,12 +173,12 @@ class Surface:
     package: str
     names: frozenset[str]
     words: frozenset[str]
-    files: frozenset[str]
+    reached: frozenset[str]
 
 
 def read(path: Path, package: str) -> Surface:
     wheel = Wheel(path, package)
-    return Surface(package, wheel.names, wheel.words, wheel.files)
+    return Surface(package, wheel.names, wheel.words, wheel.reached)
 
 
 def removed(versions: Sequence[tuple[str, Surface]]) -> dict[str, list[str]]:
@@ -162,7 +186,7 @@ def removed(versions: Sequence[tuple[str, Surface]]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = defaultdict(list)
     later: set[str] = set()
     for (_, older), (version, newer) in reversed(list(pairwise(versions))):
-        later |= newer.names | newer.files
+        later |= newer.reached
         gone = {name for name in older.names - later if not _is_made(name, newer)}
         found[version] += (name for name in gone if name.rpartition(".")[0] not in gone)
         later |= older.names
@@ -170,10 +194,11 @@ def removed(versions: Sequence[tuple[str, Surface]]) -> dict[str, list[str]]:
 
 
 def _is_made(name: str, version: Surface) -> bool:
-    """Whether a package makes a name when it is asked for: transformers 5 has `BertTokenizerFast` for `BertTokenizer` that way."""
+    """Whether a package makes a name when it is asked for, as transformers 5 does with many tokenizers and image processors."""
     room, _, last = name.rpartition(".")
-    is_fast = last.endswith("Fast") and f"{room}.{last.removesuffix('Fast')}" in version.names
-    return is_fast or (room == version.package and last in version.words)
+    if name in _STILL_THERE:
+        return True
+    return last.endswith(_ON_DEMAND) or (room == version.package and last in version.words)
 
 
 def _told() -> frozenset[str]:
