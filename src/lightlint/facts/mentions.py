@@ -30,6 +30,11 @@ def is_mentioned(project: Project, source: Source, name: str) -> bool:
     return _occurs(project, source, name, rf"(?<!def )(?<!super\(\)\.)\b{re.escape(name)}\b")
 
 
+def is_mentioned_elsewhere(project: Project, source: Source, name: str) -> bool:
+    """Whether a name stands in another file of the project."""
+    return occurs(project, name, rf"\b{re.escape(name)}\b", Path(source.filename).absolute())
+
+
 def is_set(project: Project, source: Source, name: str) -> bool:
     """Whether some code assigns to an attribute of this name, or has the name in quotes."""
     word = re.escape(name)

@@ -23,7 +23,8 @@ class SyncInBatchLoop(Check):
                 found.setdefault((place, self.tree.enclosing_class(call)), call)
         for (place, _), call in found.items():
             where = f"`{place.name}`" if isinstance(place, Hook) else "batch"
-            self.report(call, f"`{self.code.text_of(call)}` waits in each {where} until the GPU is done")
+            waits = f"`{self.code.text_of(call)}` waits in each {where} until the GPU is done"
+            self.report(call, f"{waits}: slow where this process loads the next batch, too")
 
     def _losses(self) -> set[str]:
         """The names of what backward passes start from: in sight, or Lightning's from what `training_step` returns."""

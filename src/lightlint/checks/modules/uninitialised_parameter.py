@@ -9,6 +9,8 @@ import libcst as cst
 from lightlint.check import Check, Fault
 from lightlint.engine.events import GarbageRead
 from lightlint.facts.classes import NN_MODULE
+from lightlint.facts.mentions import is_mentioned_elsewhere
+from lightlint.finding import Tier
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry
@@ -41,9 +43,14 @@ class UninitialisedParameter(Check):
             return
         alone = self.classes.complete(node) and not self.tree.within(node, cst.Yield)
         if alone and self._is_read(node, name) and not self._may_be_filled(node, name, assign):
-            self.report(
-                assign.value, f"`self.{name}` keeps whatever was in memory: nothing in sight gives it a first value"
-            )
+            message = f"`self.{name}` keeps whatever was in memory: nothing in sight gives it a first value"
+            self.report(assign.value, message, tier=None if self._is_wanted(node) else Tier.NOTE)
+
+    def _is_wanted(self, node: cst.ClassDef) -> bool:
+        """Whether anything in sight names a class: one that nobody makes harms nobody yet."""
+        name = node.name.value
+        here = any(each.value == name and each is not node.name for each in self.tree.all(cst.Name))
+        return here or is_mentioned_elsewhere(self.facts.project, self.facts.source, name)
 
     def _memory(self, value: cst.BaseExpression) -> cst.Call | None:
         """The call in `Parameter(torch.empty(n, m))` that takes memory as it is."""
