@@ -50,8 +50,8 @@ class TorchvisionPretrainedArg(Check):
         if weights is None or self.code.has_comment(given):
             return ""
         known = self.names.constant(given)
-        if isinstance(given, cst.Name) and isinstance(known, bool) and given.value in {"True", "False"}:
-            return f'"{weights}"' if known else "None"
+        if isinstance(given, cst.Name) and given.value in {"True", "False", "None"}:
+            return f'"{weights}"' if given.value == "True" else "None"
         if isinstance(known, str) or not isinstance(
             given, (cst.Name, cst.Attribute, cst.UnaryOperation, cst.Comparison)
         ):
