@@ -11,7 +11,14 @@ from lightlint.facts.calls import given
 
 _SWITCHES = {"torch.no_grad", "torch.inference_mode"}
 _SWITCHING = ("no_grad", "inference_mode")
-_LOADER = re.compile(r"loader|iterator", re.IGNORECASE)
+_LOADER = re.compile(r"loader|iterator|(?:^|[._])(?:\w+_)?dl$", re.IGNORECASE)
+# a loop of such a function over such batches evaluates, whatever it records
+_EVALUATION = re.compile(
+    r"_?(?:run_)?(?:val(?:id(?:ate|ation)?)?|eval(?:uate|uation)?|test)(?:_(?:epoch|model|step|loop|one_epoch))?"
+)
+_HELD_OUT = re.compile(
+    r"(?:^|[._])(?:val|valid|validation|test|eval|dev)_?\w*(?:loader|iterator|dl)\w*$", re.IGNORECASE
+)
 _MEANT = re.compile(
     r"(?:^|_)mc(?:$|_|[A-Z])|monte|bayes|uncertain|ensembl|dropout|calib|bn_|_bn|stat|precise|warm", re.IGNORECASE
 )
@@ -86,15 +93,22 @@ class ValidationWithoutEvalMode(Check):
         )
 
     def _unrecorded(self, loop: cst.For) -> list[cst.Call]:
-        """The calls in a loop that autograd surely does not record and whose value is used."""
+        """The calls in a loop that autograd surely does not record, or need not, and whose value is used."""
         calls = self.tree.own(loop.body, cst.Call)
+        named = self._is_named_evaluation(loop)
         return [
             each
             for each in calls
             if self.names.key(each.func)
             and not isinstance(self.tree.parent(each), cst.Expr)
-            and self._is_unrecorded(each)
+            and (named or self._is_unrecorded(each))
         ]
+
+    def _is_named_evaluation(self, loop: cst.For) -> bool:
+        """Whether the names of a function and of what a loop in it draws from both say that it evaluates."""
+        function = self.tree.function(loop)
+        key = self.names.key(self.values.iterated(loop.iter))
+        return function is not None and bool(_EVALUATION.fullmatch(function.name.value) and _HELD_OUT.search(key))
 
     def _run_in_helper(self, call: cst.Call) -> cst.Call | None:
         """The call of a model that acts by its mode in the helper of this file that a call runs, which sets no mode."""
