@@ -17,6 +17,12 @@ _WEIGHTED = {
     )
 }  # fmt: skip
 _DROPOUTS = {_NN + name for name in ("Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "AlphaDropout")}
+_PARAMETER = _NN + "Parameter"
+_FRESH = {
+    f"torch.{name}" for name in ("zeros", "ones", "rand", "randn", "empty", "full", "tensor", "Tensor", "FloatTensor")
+}
+# what takes derivatives or steps by itself in a pass may well train what it makes there
+_TRAINING = re.compile(r"backward|step|grad|zero_grad")
 _PASSES = {"forward", "training_step", "validation_step", "test_step", "predict_step"}
 _MOVES = {"to", "cuda", "cpu", "half", "float", "double", "bfloat16", "type"}  # what gives the same module back
 _DRAWN = re.compile(r"torch\.nn\.init\.(?:(?:xavier|kaiming|trunc)_\w+|normal_|uniform_|orthogonal_|zeros_)")
@@ -38,6 +44,19 @@ class LayerMadeInForward(Check):
                 self.report(
                     call, f"a new `{(name or '').removeprefix(_NN)}` is in training mode: `eval()` does not turn it off"
                 )
+            elif name == _PARAMETER and self._is_new(call) and not self._trains(node):
+                self.report(
+                    call, "a new parameter in each pass: it has its first value every time, and is never trained"
+                )
+
+    def _is_new(self, call: cst.Call) -> bool:
+        """Whether a parameter to train is made of a new tensor whenever the pass runs, not where it is missing."""
+        given = call.args[0].value if len(call.args) == 1 else None
+        return self.names.call(given) in _FRESH and not self.facts.conditions(call)
+
+    def _trains(self, function: cst.FunctionDef) -> bool:
+        """Whether a pass takes derivatives or steps."""
+        return any(_TRAINING.fullmatch(self.names.method(call)) for call in self.tree.own(function.body, cst.Call))
 
     def _is_layer(self, call: cst.Call, name: str | None) -> bool:
         """Whether a call makes a layer with weights: by its class, in a sequence, or by a function of the file."""
