@@ -376,12 +376,14 @@ class MetricUsed(Event):
 
 @dataclass(eq=False)
 class Logged(Event):
-    """`self.log` or `self.log_dict`."""
+    """One value that `self.log` or `self.log_dict` is given; the name is None where it is out of sight."""
 
     module: Module
     name: Value | None
     value: Value | None
     keywords: dict[str, Value] = field(default_factory=dict)
+    method: str = "log"
+    open_keywords: bool = False  # and perhaps other keywords
 
 
 @dataclass(eq=False)

@@ -215,6 +215,8 @@ _TRAINING = frozenset(
         "prepare",
         "Trainer",
         "Fabric",
+        "ModelCheckpoint",
+        "EarlyStopping",
         "setup",
         "reduce",
         "gather",

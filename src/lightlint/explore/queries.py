@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from lightlint.engine.events import CalledUnknown, Configured, E, GroupStarted, Where
 from lightlint.engine.machine import plain_key
-from lightlint.values.core import Class, Function, Site, Value
+from lightlint.values.core import Class, Function, Site, Value, text_of
 from lightlint.values.training import Graph, Instance, Optimizer, Schedule, Tensor
 
 if TYPE_CHECKING:
@@ -49,6 +49,14 @@ _MODE = re.compile("train|eval|infer|mode", re.IGNORECASE)
 def in_each_mode(where: Where) -> bool:
     """Whether no test of which nothing is known may ask whether it is training that runs."""
     return not any(not each.known and speaks_of(each.key, _MODE) for each in where.conditions)
+
+
+def watched_keys(entry: Entry) -> frozenset[str]:
+    """The names of the metrics that Lightning's callbacks watch, as far as they are known."""
+    places = {"lightning.callbacks.ModelCheckpoint": 2, "lightning.callbacks.EarlyStopping": 0}
+    calls = [(event, place) for name, place in places.items() for event in entry.calls.get(name, ())]
+    found = {text_of(event.argument("monitor", place)) for event, place in calls}
+    return frozenset(each for each in found if each is not None)
 
 
 def configured_at(entry: Entry) -> Iterator[Site]:

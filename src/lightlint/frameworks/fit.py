@@ -351,7 +351,7 @@ def evaluate(machine: Machine, module: Module, trainer: Instance, _: list[Value]
 
 
 def test(machine: Machine, module: Module, trainer: Instance, node: ast.AST) -> None:
-    """`trainer.test`, where there is something to test."""
+    """`trainer.test` and `trainer.predict`, where there is something to do for them."""
     run = Fit(machine, module, trainer, node)
     if run.has("test_step"):
         for each in machine.objects:
@@ -359,6 +359,10 @@ def test(machine: Machine, module: Module, trainer: Instance, node: ast.AST) -> 
                 machine.emit(MetricUsed(machine.where(node), each, "reset"))
         modules.move(module, run.device)
         _evaluate(run, "test", "test")
+        modules.move(module, "cpu")
+    if run.has("predict_step"):
+        modules.move(module, run.device)
+        _evaluate(run, "predict", "predict")
         modules.move(module, "cpu")
 
 

@@ -147,8 +147,14 @@ def _log(machine: Machine, module: Module, name: str, given: Arguments, node: as
     for each in value.items.values() if isinstance(value, Mapping) else [value]:
         if isinstance(each, Instance) and each.kind == "metric":
             machine.emit(MetricUsed(machine.where(node), each, "log"))
-    key = given.get(0, "name") if name == "log" else None
-    machine.emit(Logged(machine.where(node), module, key, value, dict(given.keywords)))
+    rows: list[tuple[Value | None, Value | None]] = [(given.get(0, "name"), value)]
+    if name == "log_dict":
+        known = isinstance(value, Mapping) and not value.more
+        rows = [] if known else [(None, None)]
+        rows += [(Constant(key), each) for key, each in value.items.items()] if isinstance(value, Mapping) else []
+    for key, each in rows:
+        event = Logged(machine.where(node), module, key, each, dict(given.keywords), name, not given.exact)
+        machine.emit(event)
     if is_constant(given.keywords.get("sync_dist"), True):
         machine.emit(Collective(machine.where(node), "self.log(sync_dist=True)", []))
     return NONE

@@ -1,10 +1,17 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 import libcst as cst
 
-from lightlint.check import Check
+from lightlint.check import Check, Fault
+from lightlint.engine.events import Logged
 from lightlint.facts.api import lightning_api
 from lightlint.facts.hooks import Owner
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
 
 # called through other ways than the Trainer's hooks, and what they are called in may allow it
 _NOT_CALLED_AS_HOOKS = {"state_dict", "load_state_dict"}
@@ -22,3 +29,10 @@ class LogInForbiddenHook(Check):
         in_try = any(isinstance(above, cst.Try) for above in self.tree.ancestors(call))
         if bad and not in_try:
             self.report(call, f"`{self.names.method(call)}` in `{bad[0]}`, where Lightning keeps no results: it raises")
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        forbidden = lightning_api().log_forbidden - _NOT_CALLED_AS_HOOKS
+        for event in entry.of(Logged) if not self.facts.lightning.may_be_below("1.5") else ():
+            hook = event.where.hook
+            if hook in forbidden and not self.is_versioned(event):
+                yield Fault.of(event, f"`{event.method}` in `{hook}`, where Lightning keeps no results: it raises")

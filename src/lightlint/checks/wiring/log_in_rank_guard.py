@@ -1,10 +1,21 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 import libcst as cst
 
-from lightlint.check import Check
+from lightlint.check import Check, Fault
+from lightlint.engine.events import Logged
+from lightlint.explore.queries import watched_keys
 from lightlint.facts.world import Ranks
 from lightlint.finding import Tier
+from lightlint.values.core import is_constant, text_of
+from lightlint.values.training import Instance
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
+    from lightlint.values.core import Site
 
 _DEPTH = 3
 
@@ -55,3 +66,35 @@ class LogInRankGuard(Check):
             [each for each in self.tree.within(function, cst.Call) if self.facts.logs.is_log(each)] if function else []
         )
         return any((test, not outcome) in mine for each in others for test, outcome in self.guards.tests(each))
+
+    def clears(self, entry: Entry) -> Iterator[Site]:
+        """Where all ranks log the same."""
+        for first, second in entry.pairs():
+            there = {_joined(event) for event in second.of(Logged)}
+            yield from (event.site for event in first.of(Logged) if _joined(event) in there)
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        watched = watched_keys(entry) | self.facts.monitors.keys
+        for first, second in entry.pairs():
+            there = {_joined(event) for event in second.of(Logged)}
+            for event in first.of(Logged):
+                if _joined(event) in there or event.keywords.get("rank_zero_only") is not None:
+                    continue
+                key, value = text_of(event.name), event.value
+                if is_constant(event.keywords.get("sync_dist"), True):
+                    effect = "`sync_dist` waits for the others, which never come"
+                elif isinstance(value, Instance) and value.kind == "metric":
+                    effect = (
+                        "the metric is synchronized at the end of the epoch and waits for the others, which never come"
+                    )
+                elif key in watched:
+                    effect = f"`{key}` is monitored, and the others do not have it"
+                else:
+                    continue
+                tier = Tier.WARNING if self.facts.world.is_untold else None
+                yield Fault.of(event, f"`{event.method}` on some ranks only: {effect}", tier=tier)
+
+
+def _joined(event: Logged) -> tuple[str, str | None]:
+    """What the ranks must have in common: where it is logged, and under which name."""
+    return event.where.hook, text_of(event.name)

@@ -1,11 +1,20 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 import libcst as cst
 
-from lightlint.check import Check, Repair
+from lightlint.check import Check, Fault, Repair
+from lightlint.engine.events import Logged
+from lightlint.explore.queries import watched_keys
 from lightlint.facts.world import Ranks
 from lightlint.finding import Applicability, Tier
 from lightlint.fixes.edits import rename
+from lightlint.values.core import is_constant, text_of
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
 
 
 class LogRankZeroOnlyMonitored(Check):
@@ -33,3 +42,12 @@ class LogRankZeroOnlyMonitored(Check):
             return None
         draft = rename(self.code, argument.keyword, "sync_dist")
         return Repair("log the mean of all ranks", draft, Applicability.UNSAFE)
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        ranks = self.facts.world.lightning
+        watched = watched_keys(entry) | self.facts.monitors.keys
+        for event in entry.of(Logged) if ranks is not Ranks.ONE else ():
+            key = text_of(event.name)
+            if key in watched and is_constant(event.keywords.get("rank_zero_only"), True):
+                message = f"`{key}` is monitored and differs between the ranks: they decide differently and wait for each other"
+                yield Fault.of(event, message, tier=None if ranks is Ranks.MANY else Tier.WARNING)

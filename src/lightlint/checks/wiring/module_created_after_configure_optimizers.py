@@ -1,11 +1,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from lightlint.check import Check
+from lightlint.check import Check, Fault
+from lightlint.engine.events import AttributeSet, Configured, OptimizerMade
 from lightlint.facts.hooks import Owner
+from lightlint.values.training import Module, Tensor
 
 _LATE = {
     "on_train_start", "on_train_epoch_start", "on_train_batch_start", "training_step", "on_train_batch_end",
@@ -16,6 +20,9 @@ _WITH_PARAMETERS = re.compile(
     r"torch\.nn\.(?:Lazy)?(?:Parameter|ParameterList|Linear|Bilinear|Conv\w+|Embedding\w*|LSTM|GRU|RNN|Transformer\w*"
     r"|MultiheadAttention|PReLU)$"
 )
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
 _REGISTERS = {"add_param_group", "setup_optimizers", "requires_grad_", "configure_optimizers", "eval", "freeze"}
 
 
@@ -73,3 +80,21 @@ class ModuleCreatedAfterConfigureOptimizers(Check):
         return any(
             self._parametric(value) for value in values if self.tree.function(value) is not self.tree.function(target)
         )
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        late = _LATE if self.facts.lightning.may_be_below("2.0") else _LATE | _LATE_SINCE_2
+        copied = {event.site for event in entry.calls.get("copy.deepcopy", ())}
+        for path in entry.paths:
+            configured = {event.module.number: event.time for event in path.of(Configured)}
+            given = {id(each) for event in path.of(OptimizerMade) for each in event.optimizer.parameters}
+            for event in path.of(AttributeSet):
+                made, since = event.value, configured.get(getattr(event.object, "number", 0))
+                if since is None or event.where.hook not in late or event.before is not None:
+                    continue
+                if not isinstance(made, (Module, Tensor)) or made.made <= since or made.site in copied:
+                    continue
+                own = made.parameters() if isinstance(made, Module) else [made] if made.parameter else []
+                if any(each.requires_grad and not each.escaped and id(each) not in given for each in own):
+                    kind = made.name if isinstance(made, Module) else "Parameter"
+                    late_part = f"`self.{event.name}` gets its `{kind}` after the optimizer got its parameters"
+                    yield Fault.of(event, f"{late_part}: it is never trained")

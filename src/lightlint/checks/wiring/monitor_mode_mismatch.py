@@ -1,13 +1,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from lightlint.check import Check, Repair
-from lightlint.facts.monitors import Monitor
+from lightlint.check import Check, Fault, Repair
+from lightlint.facts.monitors import CHECKPOINT, STOPPING, Monitor
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import insert_argument, replace
+from lightlint.values.core import text_of, written
 
 _MORE = re.compile(
     r"(?:acc|accuracy|acc@?\d+|top@?\d+|f1|f1score|fscore|auc|auroc|auprc|iou|miou|jaccard|dice|psnr|ssim|bleu\d?|rouge\w?|recall|precision"
@@ -17,6 +20,9 @@ _LESS = re.compile(r"(?:loss|error|err|perplexity|ppl|mse|rmse|mae|wer|cer|nll|f
 _TURNED = re.compile(
     r"(?:neg|negative|minus|inv|inverse|inverted|not|one|1|reverse|complement|distance|dist|gap|diff|drop)$"
 )
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
 
 
 class MonitorModeMismatch(Check):
@@ -56,6 +62,21 @@ class MonitorModeMismatch(Check):
         else:
             return None
         return Repair(f"take '{wanted}' for better", draft, Applicability.UNSAFE)
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        for name, positions in ((CHECKPOINT, (2, None)), (STOPPING, (0, 4))):
+            for event in entry.calls.get(name, ()):
+                key = text_of(event.argument("monitor", positions[0]))
+                given = event.argument("mode", positions[1])
+                mode = "min" if given is None and event.given.exact else text_of(given)
+                kept = event.argument("save_top_k")
+                top = written(kept)
+                keeps_all = kept is not None and (top is None or top.value in (-1, 0))
+                wanted = _direction(key or "")
+                if wanted and mode in {"min", "max"} and mode != wanted and not keeps_all:
+                    how = "the default `mode` is" if given is None else "`mode` is"
+                    better = "more" if wanted == "max" else "less"
+                    yield Fault.of(event, f"{how} '{mode}' for `{key}`, of which {better} is better")
 
 
 def _direction(key: str) -> str:
