@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from lightlint.facts.bindings import Kind
+from lightlint.facts.bindings import Binding, Kind
 from lightlint.facts.calls import changed_in_place, given
 from lightlint.facts.loops import LoopKind
 from lightlint.facts.tree import Loop
@@ -51,6 +51,8 @@ class Keepers:
         self._facts = facts
         self._tree = facts.tree
         self._names = facts.names
+        self._anew: dict[tuple[int, str], list[cst.CSTNode]] = {}
+        self._ways: dict[tuple[int, str], list[cst.CSTNode]] = {}
 
     def of(self, node: cst.CSTNode) -> Keeper | None:
         """The keeper that a statement or call is: `a += b`, `a = c * a + d * b`, `a = lerp(a, b, c)`, `a.append(b)`,
@@ -152,15 +154,22 @@ class Keepers:
             return not isinstance(node, cst.AugAssign | cst.Assign) or self._names.key(name) != self._changed(node)
         if not found or any(each.kind not in {Kind.ASSIGN, Kind.AUGMENT} for each in found):
             return False
-        anew = [
-            statement
-            for each in found
-            if each.kind is Kind.ASSIGN and (statement := self._tree.statement(each.site)) is not None
-            if each.value is None or self.cuts(each.value) or not self._holds(each.value, {name.value})
-        ]
+        anew = self._begun_anew(found, name.value)
         before = any(not self._tree.contains(loop, each) for each in anew)
         flow = self._facts.flow(self._tree.owner(node))
         return before and flow.reaches_in_later_iteration(loop, node, [node], avoiding=anew)
+
+    def _begun_anew(self, bindings: list[Binding], name: str) -> list[cst.CSTNode]:
+        """The assignments to a name, which has these bindings, that keep nothing of what it held."""
+        key = (id(bindings), name)
+        if key not in self._anew:
+            self._anew[key] = [
+                statement
+                for each in bindings
+                if each.kind is Kind.ASSIGN and (statement := self._tree.statement(each.site)) is not None
+                if each.value is None or self.cuts(each.value) or not self._holds(each.value, {name})
+            ]
+        return self._anew[key]
 
     def _changed(self, node: cst.AugAssign | cst.Assign) -> str:
         """The key of what a statement changes."""
@@ -195,6 +204,17 @@ class Keepers:
         """Whether the keeper's function takes something out again, or cuts the graph of what it holds, behind the node."""
         owner = self._tree.owner(node)
         flow = self._facts.flow(owner)
+        ways = [each for each in self._lessening(owner, key) if each is not node]
+        loops = self._loops(node)
+        if loops:
+            return flow.reaches_in_same_iteration(loops[0], node, ways)
+        return flow.reaches(node, ways)
+
+    def _lessening(self, owner: cst.CSTNode, key: str) -> list[cst.CSTNode]:
+        """What takes something out of what has a key, or cuts its graph, in a function."""
+        known = (id(owner), key)
+        if known in self._ways:
+            return self._ways[known]
         ways: list[cst.CSTNode] = [
             call
             for call in self._tree.own(owner, cst.Call)
@@ -202,14 +222,12 @@ class Keepers:
         ]
         for assign in self._tree.own(owner, cst.Assign, cst.Del):
             targets = [each.target for each in assign.targets] if isinstance(assign, cst.Assign) else [assign.target]
-            touched = any(self._names.key(_unsliced(each)) == key for each in targets)
-            cuts = isinstance(assign, cst.Del) or isinstance(assign.value, cst.Subscript) or self.cuts(assign.value)
-            if touched and cuts and assign is not node:
+            if any(self._names.key(_unsliced(each)) == key for each in targets) and (
+                isinstance(assign, cst.Del) or isinstance(assign.value, cst.Subscript) or self.cuts(assign.value)
+            ):
                 ways.append(assign)
-        loops = self._loops(node)
-        if loops:
-            return flow.reaches_in_same_iteration(loops[0], node, ways)
-        return flow.reaches(node, ways)
+        self._ways[known] = ways
+        return ways
 
     def _receives(self, call: cst.Call, key: str) -> bool:
         return isinstance(call.func, cst.Attribute) and self._names.key(_unsliced(call.func.value)) == key

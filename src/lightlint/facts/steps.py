@@ -41,6 +41,8 @@ class Steps:
         self._names = facts.names
         self._known: dict[Wanted, dict[int, bool]] = {}
         self._called: dict[int, dict[int, cst.FunctionDef]] = {}
+        self._callees: dict[int, list[tuple[cst.Call, cst.FunctionDef]]] = {}
+        self._spoken: dict[Callable[[str], bool], tuple[dict[int, bool], set[int]]] = {}
 
     def callee(self, call: cst.Call) -> cst.FunctionDef | None:
         """As `instances.callee`."""
@@ -98,15 +100,41 @@ class Steps:
 
     def bodies(self, body: cst.CSTNode, overrides: Overrides | None = None) -> list[cst.CSTNode]:
         """A body and those of the functions of this file it calls, directly or not, as a class runs it that overrides some."""
-        found = [body]
+        found, seen = [body], {id(body)}
         for each in found:
-            for call in self._tree.within(each, cst.Call):
-                callee = self.callee(call)
-                if overrides and callee is not None and not self._is_of_super(call):
-                    callee = overrides.get(callee, callee)
-                if callee is not None and callee.body not in found:
+            for call, helper in self._calling(each):
+                callee = overrides.get(helper, helper) if overrides and not self._is_of_super(call) else helper
+                if id(callee.body) not in seen:
+                    seen.add(id(callee.body))
                     found.append(callee.body)
         return found
+
+    def _calling(self, body: cst.CSTNode) -> list[tuple[cst.Call, cst.FunctionDef]]:
+        """The calls in a body of functions of this file."""
+        if id(body) not in self._callees:
+            calls = self._tree.within(body, cst.Call)
+            self._callees[id(body)] = [(each, callee) for each in calls if (callee := self.callee(each)) is not None]
+        return self._callees[id(body)]
+
+    def speaks(self, body: cst.CSTNode, wanted: Callable[[str], bool]) -> bool:
+        """Whether a name in a body, or in one of a function of this file it calls, directly or not, is a wanted word.
+
+        Each body is read once for a function that asks.
+        """
+        spoken, silent = self._spoken.setdefault(wanted, ({}, set()))
+        found, seen = [body], {id(body)}
+        for each in found:
+            if id(each) in silent:
+                continue
+            if id(each) not in spoken:
+                spoken[id(each)] = any(map(wanted, {name.value for name in self._tree.within(each, cst.Name)}))
+            if spoken[id(each)]:
+                return True
+            inner = {id(callee.body): callee.body for _, callee in self._calling(each)}
+            found += [callee for key, callee in inner.items() if key not in seen]
+            seen |= inner.keys()
+        silent |= seen
+        return False
 
     def _is_of_super(self, call: cst.Call) -> bool:
         receiver = call.func.value if isinstance(call.func, cst.Attribute) else None

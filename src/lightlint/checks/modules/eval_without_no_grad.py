@@ -91,16 +91,11 @@ class EvalWithoutNoGrad(Check):
 
     def _speaks_of_gradients(self, call: cst.Call) -> bool:
         """Whether the loop around a pass, or what it calls, is after gradients otherwise than to train."""
-        bodies = self.facts.steps.bodies(self.tree.loops(call)[0].body)
-        words = {name.value for body in bodies for name in self.tree.within(body, cst.Name)}
-        return any(_GRADIENTS.search(word) and not _ORDINARY.fullmatch(word) for word in words)
+        return self.facts.steps.speaks(self.tree.loops(call)[0].body, _is_unusual)
 
     def _needs_gradients(self, function: cst.FunctionDef) -> bool:
         """Whether something in the function, or in what it calls, may be after gradients."""
-        words = {
-            name.value for body in self.facts.steps.bodies(function.body) for name in self.tree.within(body, cst.Name)
-        }
-        return any(_GRADIENTS.search(word) for word in {*words, function.name.value})
+        return _is_of_gradients(function.name.value) or self.facts.steps.speaks(function.body, _is_of_gradients)
 
     def _is_per_batch(self, call: cst.Call) -> bool:
         loops = self.tree.loops(call)
@@ -159,9 +154,18 @@ class EvalWithoutNoGrad(Check):
         words = {
             word for line in self.facts.source.text.splitlines()[first - 1 : last] for word in re.findall(r"\w+", line)
         }
-        return any(_GRADIENTS.search(word) and not _ORDINARY.fullmatch(word) and word != "no_grad" for word in words)
+        return any(_is_unusual(word) and word != "no_grad" for word in words)
 
 
 def _is_called(event: Forward) -> bool:
     """Whether another function of the program called the one that runs a module, so that no caller may turn gradients off."""
     return sum(each.function.scope.function is None for each in event.where.calls) > 1
+
+
+def _is_of_gradients(word: str) -> bool:
+    return _GRADIENTS.search(word) is not None
+
+
+def _is_unusual(word: str) -> bool:
+    """Whether a word is of gradients, and none of those that training has."""
+    return _is_of_gradients(word) and not _ORDINARY.fullmatch(word)
