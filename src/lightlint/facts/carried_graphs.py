@@ -30,9 +30,16 @@ class CarriedGraphs:
     def __init__(self, facts: FileFacts) -> None:
         self._facts = facts
         self._names = facts.names
+        self._known: dict[tuple[int, int], list[Binding]] = {}
 
     def of(self, expression: cst.BaseExpression, depth: int = 0) -> list[Binding]:
         """The names with the results of modules that a value's graph surely runs through."""
+        known = (id(expression), depth)
+        if known not in self._known:
+            self._known[known] = self._of(expression, depth)
+        return self._known[known]
+
+    def _of(self, expression: cst.BaseExpression, depth: int) -> list[Binding]:
         match expression:
             case _ if depth > _DEPTH:
                 return []

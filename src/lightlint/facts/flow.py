@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cached_property
+from heapq import heappop, heappush
 
 import libcst as cst
 
@@ -205,9 +206,11 @@ class Flow:
     def _known(self) -> dict[Point, frozenset[tuple[int, bool]]]:
         """The tests, by `id`, and outcomes on which all ways to a point agree on entering it (a forward must-analysis)."""
         known: dict[Point, frozenset[tuple[int, bool]]] = {self.start: frozenset()}
-        pending = [self.start]
+        numbers = {point: number for number, point in enumerate(self._in_order())}
+        points = list(numbers)
+        pending = [0]  # of points, the next in order first: all that leads to one, loops aside, is known before
         while pending:
-            point = pending.pop()
+            point = points[heappop(pending)]
             asked = {
                 (id(condition.test), outcome) for _, condition in point.ways if condition for outcome in (True, False)
             }
@@ -219,5 +222,5 @@ class Flow:
                 both = facts if before is None else before & facts
                 if both != before:
                     known[other] = both
-                    pending.append(other)
+                    heappush(pending, numbers[other])
         return known

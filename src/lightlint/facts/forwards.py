@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -67,9 +68,16 @@ class Forwards:
                 return None
             func = func.value
 
+    @cached_property
+    def _by_name(self) -> dict[str, list[cst.FunctionDef]]:
+        found: dict[str, list[cst.FunctionDef]] = defaultdict(list)
+        for each in self._tree.all(cst.FunctionDef):
+            found[each.name.value].append(each)
+        return found
+
     def _is_off(self, method: str) -> bool:
         """Whether a method of this name, in this file, runs without autograd."""
-        defined = [each for each in self._tree.all(cst.FunctionDef) if each.name.value == method]
+        defined = self._by_name.get(method, ())
         return bool(defined) and all(self._facts.gradients.may_be_off(each.body) for each in defined)
 
     @cached_property

@@ -37,6 +37,9 @@ class Gradients:
         self._names = facts.names
         self._known_off: dict[int, bool] = {}
         self._run_off: dict[tuple[int, int], bool] = {}
+        self._graphs: dict[tuple[int, int], Graph | None] = {}
+        self._keys_of: dict[int, set[str]] = {}
+        self._computed: dict[int, bool] = {}
 
     def may_be_off(self, node: cst.CSTNode, depth: int = 0) -> bool:
         """Whether autograd may not record at a node: by a context manager, a decorator, a hook, or at some call of it.
@@ -111,6 +114,12 @@ class Gradients:
         return []
 
     def _graph(self, node: cst.BaseExpression, depth: int) -> Graph | None:
+        known = (id(node), depth)
+        if known not in self._graphs:
+            self._graphs[known] = self._find_graph(node, depth)
+        return self._graphs[known]
+
+    def _find_graph(self, node: cst.BaseExpression, depth: int) -> Graph | None:
         if self._facts.numbers.is_number(node):  # a term of a loss may be one
             return None
         if isinstance(node, cst.Call):
@@ -250,7 +259,9 @@ class Gradients:
 
     def _keys(self, backward: cst.Call) -> set[str]:
         """Keys of the terms of a backward pass, those of names it is made of included."""
-        found: set[str] = set()
+        if id(backward) in self._keys_of:
+            return self._keys_of[id(backward)]
+        found = self._keys_of[id(backward)] = set()
         pending = self.terms(backward)
         while pending:
             term = pending.pop()
@@ -267,7 +278,13 @@ class Gradients:
         """Whether a term of a sum is a name for the result of a call, so that it can carry a graph."""
         if not isinstance(term, cst.Name):
             return False
-        found = [each for each in self._names.bindings.lookup(term) if each.kind is Kind.ASSIGN]
+        bindings = self._names.bindings.lookup(term)
+        if id(bindings) not in self._computed:
+            self._computed[id(bindings)] = self._are_computed(bindings)
+        return self._computed[id(bindings)]
+
+    def _are_computed(self, bindings: list[Binding]) -> bool:
+        found = [each for each in bindings if each.kind is Kind.ASSIGN]
         values = [each.value for each in found]
         plain = any((self._names.call(value) or "").startswith("builtins.") for value in values)
         return bool(found) and not plain and all(isinstance(each, (cst.Call, cst.BinaryOperation)) for each in values)

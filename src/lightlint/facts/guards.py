@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Callable
 from functools import cached_property
 
@@ -276,21 +277,23 @@ class Guards:
 
     def zero_only(self, function: cst.FunctionDef) -> bool:
         """Whether a decorator lets a function run on rank zero only."""
-        for decorator in (*(each.decorator for each in function.decorators), *self._wrapped(function)):
+        wrapped = self._wrapped.get(function.name.value, ())
+        for decorator in (*(each.decorator for each in function.decorators), *wrapped):
             target = decorator.func if isinstance(decorator, cst.Call) else decorator
             last = dotted_name(target).rpartition(".")[2]
             if last in _ZERO_ONLY or _MAYBE_RANK.search(last):
                 return True
         return False
 
-    def _wrapped(self, function: cst.FunctionDef) -> list[cst.BaseExpression]:
-        """What is called with a function to take its place: `note = rank_zero_only(note)`."""
-        name, found = function.name.value, []
+    @cached_property
+    def _wrapped(self) -> dict[str, list[cst.BaseExpression]]:
+        """What is called with a function, by its name, to take its place: `note = rank_zero_only(note)`."""
+        found: dict[str, list[cst.BaseExpression]] = defaultdict(list)
         for assign in self._tree.all(cst.Assign):
             match assign:
                 case cst.Assign(
                     targets=[cst.AssignTarget(target=cst.Name(value=target))],
                     value=cst.Call(func=func, args=[cst.Arg(value=cst.Name(value=given))]),
-                ) if target == given == name:
-                    found.append(func)
+                ) if target == given:
+                    found[target].append(func)
         return found

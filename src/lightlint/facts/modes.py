@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     Wanted = Callable[[cst.Call], bool]
 
 _DEPTH = 4
+_ROOT = re.compile(r"[.\[]")
 _BY_MODE = re.compile(
     r"torch\.nn\.(?:(?:Lazy|Sync)?BatchNorm\w*|(?:Feature)?(?:Alpha)?Dropout[123]?d?|Transformer\w*)$"
 )
@@ -138,7 +140,7 @@ class Modes:
         key = id(callee), depth
         if key not in self._left_inside:
             self._left_inside[key] = self._left_by(callee, depth)
-        return {self._outside(callee, call, each) for each in self._left_inside[key]}
+        return self._outside(callee, call, self._left_inside[key])
 
     def _left_by(self, callee: cst.FunctionDef, depth: int) -> set[str]:
         """The modules that a helper leaves in eval mode, by its own keys."""
@@ -212,24 +214,31 @@ class Modes:
         known = wanted, id(callee), depth
         if known not in self._forwarded:
             inner = self._facts.tree.own(callee.body, cst.Call)
-            self._forwarded[known] = {key for each in inner for key in self.forwards(each, wanted, depth + 1)}
-        return found | {self._outside(callee, call, key) for key in self._forwarded[known]} - {""}
+            self._forwarded[known] = set().union(*(self.forwards(each, wanted, depth + 1) for each in inner))
+        return found | self._outside(callee, call, self._forwarded[known]) - {""}
 
-    def _outside(self, callee: cst.FunctionDef, call: cst.Call, key: str) -> str:
-        """The key that the caller has for what a helper knows under a key of its own; empty for what stays inside."""
-        root = re.split(r"[.\[]", key, maxsplit=1)[0]
-        rest = key[len(root) :]
+    def _outside(self, callee: cst.FunctionDef, call: cst.Call, keys: set[str]) -> set[str]:
+        """The keys that the caller has for what a helper knows under keys of its own; empty for what stays inside."""
+        by_root: dict[str, set[str]] = defaultdict(set)
+        for key in keys:
+            by_root[_ROOT.split(key, maxsplit=1)[0]].add(key)
+        found: set[str] = set()
+        for root, same in by_root.items():
+            outer = self._root_outside(callee, call, root)
+            found |= same if outer == root else {outer + key[len(root) :] if outer else "" for key in same}
+        return found
+
+    def _root_outside(self, callee: cst.FunctionDef, call: cst.Call, root: str) -> str:
+        """What the caller calls the object that a helper knows by a name; empty for what stays inside."""
         bound = self._names.bindings.lookup_in(root, callee) if root else []
         if not root or (
             any(each.scope is callee for each in bound) and any(each.kind is not Kind.PARAMETER for each in bound)
         ):
             return ""
         if not any(each.scope is callee for each in bound):
-            return key  # a name of the module's
+            return root  # a name of the module's
         params = [each.name.value for each in callee.params.params]
         if self._facts.tree.class_of(callee) is not None and params[:1] == [root]:
-            holder = self._receiver(call)
-            return f"{holder}{rest}" if holder else ""
+            return self._receiver(call)
         given = self._facts.values.given(callee, call, root)
-        outer = self._names.key(given) if given is not None else ""
-        return f"{outer}{rest}" if outer else ""
+        return self._names.key(given) if given is not None else ""

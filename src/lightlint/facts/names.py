@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import builtins
-from functools import cache
+from collections import defaultdict
+from collections.abc import Sequence
+from functools import cache, cached_property
 
 import libcst as cst
 
@@ -95,6 +97,17 @@ class Names:
     def call(self, node: cst.CSTNode | None) -> str | None:
         """Canonical name of what a call calls, None for anything but a call."""
         return self.of(node.func) if type(node) is cst.Call else None
+
+    def called(self, name: str) -> Sequence[cst.Call]:
+        """The calls of a canonical name, in source order."""
+        return self._calls.get(name, ())
+
+    @cached_property
+    def _calls(self) -> dict[str | None, list[cst.Call]]:
+        found: dict[str | None, list[cst.Call]] = defaultdict(list)
+        for call in self._tree.all(cst.Call):
+            found[self.call(call)].append(call)
+        return found
 
     def method(self, node: cst.CSTNode | None) -> str:
         """The last part of what a call calls (`zero_grad` of `opt.zero_grad()`), by spelling; empty for no call."""

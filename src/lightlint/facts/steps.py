@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from types import MethodType
 from typing import TYPE_CHECKING
@@ -40,9 +41,10 @@ class Steps:
         self._tree = facts.tree
         self._names = facts.names
         self._known: dict[Wanted, dict[int, bool]] = {}
+        self._ran: dict[Wanted, dict[int, list[cst.Call]]] = {}
         self._called: dict[int, dict[int, cst.FunctionDef]] = {}
         self._callees: dict[int, list[tuple[cst.Call, cst.FunctionDef]]] = {}
-        self._spoken: dict[Callable[[str], bool], tuple[dict[int, bool], set[int]]] = {}
+        self._speaking: dict[Callable[[str], bool], set[int]] = {}
 
     def callee(self, call: cst.Call) -> cst.FunctionDef | None:
         """As `instances.callee`."""
@@ -55,6 +57,14 @@ class Steps:
 
     def runs(self, body: cst.CSTNode, wanted: Wanted) -> list[cst.Call]:
         """The calls in a body, not in functions nested in it, that are, or through helpers lead to, a wanted call."""
+        if not isinstance(wanted, MethodType):
+            return self._running(body, wanted)
+        ran = self._ran.setdefault(wanted, {})
+        if id(body) not in ran:
+            ran[id(body)] = self._running(body, wanted)
+        return [*ran[id(body)]]
+
+    def _running(self, body: cst.CSTNode, wanted: Wanted) -> list[cst.Call]:
         inside = self._inside(wanted)
         known: dict[int, bool] = {}  # of helpers
 
@@ -119,22 +129,31 @@ class Steps:
     def speaks(self, body: cst.CSTNode, wanted: Callable[[str], bool]) -> bool:
         """Whether a name in a body, or in one of a function of this file it calls, directly or not, is a wanted word.
 
-        Each body is read once for a function that asks.
+        Each function of the file is read once for all that ask for the same words.
         """
-        spoken, silent = self._spoken.setdefault(wanted, ({}, set()))
-        found, seen = [body], {id(body)}
-        for each in found:
-            if id(each) in silent:
-                continue
-            if id(each) not in spoken:
-                spoken[id(each)] = any(map(wanted, {name.value for name in self._tree.within(each, cst.Name)}))
-            if spoken[id(each)]:
-                return True
-            inner = {id(callee.body): callee.body for _, callee in self._calling(each)}
-            found += [callee for key, callee in inner.items() if key not in seen]
-            seen |= inner.keys()
-        silent |= seen
-        return False
+        if self._holds(body, wanted):
+            return True
+        if wanted not in self._speaking:
+            self._speaking[wanted] = self._leading_to(lambda each: self._holds(each.body, wanted))
+        return any(id(callee) in self._speaking[wanted] for _, callee in self._calling(body))
+
+    def _holds(self, body: cst.CSTNode, wanted: Callable[[str], bool]) -> bool:
+        return any(map(wanted, {name.value for name in self._tree.within(body, cst.Name)}))
+
+    def _leading_to(self, wanted: Callable[[cst.FunctionDef], bool]) -> set[int]:
+        """The functions of this file, by `id`, that are wanted or call a wanted one, directly or not."""
+        callers: dict[int, list[cst.FunctionDef]] = defaultdict(list)
+        functions = self._tree.all(cst.FunctionDef)
+        for each in functions:
+            for _, callee in self._calling(each.body):
+                callers[id(callee)].append(each)
+        pending = [each for each in functions if wanted(each)]
+        found = set(map(id, pending))
+        for each in pending:
+            further = [caller for caller in callers[id(each)] if id(caller) not in found]
+            found.update(map(id, further))
+            pending += further
+        return found
 
     def _is_of_super(self, call: cst.Call) -> bool:
         receiver = call.func.value if isinstance(call.func, cst.Attribute) else None

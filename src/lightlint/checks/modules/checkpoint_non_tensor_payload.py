@@ -22,19 +22,20 @@ class CheckpointNonTensorPayload(Check):
             or not self.facts.torch.may_be_at_least(Version("2.6"))
         ):
             return
-        loads = [each for each in self.tree.all(cst.Call) if self.names.call(each) == "torch.load"]
+        refused = [(item, what) for item in self._items(call.args[0].value) if (what := self._refused(item))]
+        if not refused:
+            return
+        loads = self.names.called("torch.load")
         open_loads = [each for each in loads if self.names.argument(each, "weights_only") is None]
         if (loads and not open_loads) or any(name.value == "add_safe_globals" for name in self.tree.all(cst.Name)):
             return
-        for item in self._items(call.args[0].value):
-            what = self._refused(item)
-            if what:
-                self.report(
-                    item,
-                    f"`{self.code.text_of(item)}` is {what}, which `torch.load` of torch 2.6 and newer refuses",
-                    tier=None if open_loads else Tier.NOTE,
-                    repair=self._repair(item, what),
-                )
+        for item, what in refused:
+            self.report(
+                item,
+                f"`{self.code.text_of(item)}` is {what}, which `torch.load` of torch 2.6 and newer refuses",
+                tier=None if open_loads else Tier.NOTE,
+                repair=self._repair(item, what),
+            )
 
     def _items(self, value: cst.BaseExpression, depth: int = 0) -> list[cst.BaseExpression]:
         """What a checkpoint holds: the values of a dict, or the one thing that is saved."""

@@ -68,8 +68,9 @@ class EvalWithoutNoGrad(Check):
             if self.names.method(mode) != "eval" or mode.args or not model:
                 continue
             passes = [call for call in calls if self.names.key(call.func) == model and self._is_per_batch(call)]
+            trains = [each for each in modes if self.names.method(each) == "train" and self._receiver(each) == model]
             for call in passes:
-                if self._is_evaluated(owner, mode, call, model, backwards):
+                if self._is_evaluated(owner, mode, call, trains, backwards):
                     return call
         return None
 
@@ -106,19 +107,14 @@ class EvalWithoutNoGrad(Check):
         return bool(_LOADER.search(key)) or self.loops.kind(loops[0]) is LoopKind.BATCH
 
     def _is_evaluated(
-        self, owner: Owner, mode: cst.Call, call: cst.Call, model: str, backwards: list[cst.Call]
+        self, owner: Owner, mode: cst.Call, call: cst.Call, trains: list[cst.Call], backwards: list[cst.Call]
     ) -> bool:
         """Whether every way to the forward pass leads through `eval()`, and none through `train()` after it; and whether
         some code of the file calls the function, so that its callers are in sight, or it trains by itself."""
-        body = owner.body if isinstance(owner, cst.FunctionDef) else owner
-        trains = [
-            each
-            for each in self.tree.own(body, cst.Call)
-            if self.names.method(each) == "train" and self._receiver(each) == model
-        ]
         flow = self.facts.flow(owner)
-        again = any(flow.reaches(each, [call], avoiding=[mode]) for each in trains)
-        if again or not flow.always_before(call, [mode]):
+        if self.tree.order(call) < self.tree.order(mode) or not flow.always_before(call, [mode]):
+            return False
+        if any(flow.reaches(each, [call], avoiding=[mode]) for each in reversed(trains)):
             return False
         if backwards:
             # what the pass gives may go into the loss of a step, unless the model is first told to train

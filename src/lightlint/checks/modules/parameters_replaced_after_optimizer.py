@@ -29,12 +29,11 @@ class ParametersReplacedAfterOptimizer(Check):
             return
         owner = self.tree.owner(call)
         flow = self.facts.flow(owner)
-        renewed = self._renewed(owner, optimizer, call)
+        renewed, uses = self._renewed(owner, optimizer, call), self._uses(owner, optimizer, key)
         for assign in self.tree.own(body_of(owner), cst.Assign):
             replaced = self.names.key(assign.targets[0].target)
             if not self._is_within(replaced, key) or not self._makes_anew(assign.value, key):
                 continue
-            uses = self._uses(owner, optimizer, key)
             made = [*renewed, call]
             if flow.reaches(call, [assign.value], avoiding=renewed) and flow.reaches(assign.value, uses, avoiding=made):
                 self.report(

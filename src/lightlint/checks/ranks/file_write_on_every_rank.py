@@ -80,7 +80,7 @@ class FileWriteOnEveryRank(Check):
 
     def _is_alone(self, call: cst.Call) -> bool:
         """Whether a test lets the call run only where another outcome of it, here or elsewhere, starts the group."""
-        starts = [c for c in self.tree.all(cst.Call) if self.names.call(c) == "torch.distributed.init_process_group"]
+        starts = self.names.called("torch.distributed.init_process_group")
         joined = {
             (self.names.key(test), outcome) for start in starts for test, outcome in map(_plain, self._tests(start))
         }
