@@ -59,11 +59,14 @@ class Severed:
         self._facts = facts
         self._names = facts.names
         self._module = module
+        self._nothing: Given = {}
+        self._known: dict[tuple[int, int, int], tuple[list[Root], Given]] = {}  # with what an `id` in the key is of
+        self._inside: dict[tuple[int, int], tuple[Given, Given]] = {}
 
     def cut(self, value: cst.BaseExpression) -> cst.CSTNode | None:
         """The tensor whose `detach()` keeps the gradient of a value from the module; None where some may get there."""
         cuts: list[Root] = []
-        for root in self.roots(value, {}):
+        for root in self.roots(value, self._nothing):
             if root.end is not End.CUT:
                 return None
             cuts.append(root)
@@ -73,8 +76,15 @@ class Severed:
     def _comes_from_module(self, cut: Root) -> bool:
         return any(root.end is End.MODULE for root in self.roots(cut.node, cut.given))
 
-    def roots(self, value: cst.CSTNode | None, given: Given, depth: int = 0) -> Iterator[Root]:
-        """The ends of all ways back from a value; numbers, batches and new tensors have none."""
+    def roots(self, value: cst.CSTNode | None, given: Given, depth: int = 0) -> list[Root]:
+        """The ends of all ways back from a value, each once; numbers, batches and new tensors have none."""
+        key = (id(value), id(given), depth)
+        if key not in self._known:
+            ends = {(each.end, id(each.node), id(each.given)): each for each in self._roots(value, given, depth)}
+            self._known[key] = [*ends.values()], given
+        return self._known[key][0]
+
+    def _roots(self, value: cst.CSTNode | None, given: Given, depth: int) -> Iterator[Root]:
         parts: list[cst.CSTNode | None] = []
         if depth > _DEPTH:
             yield Root(End.UNKNOWN)
@@ -179,9 +189,16 @@ class Severed:
         if not returns or params.star_kwarg or isinstance(params.star_arg, cst.Param) or self._names.has_star(call):
             yield Root(End.UNKNOWN)
             return
-        inside = dict(given)
-        for each in (*params.posonly_params, *params.params, *params.kwonly_params):
-            value = self._facts.values.given(function, call, each.name.value)
-            inside[id(each)] = (value, given) if value is not None else (each.default, {})
         for value in returns:
-            yield from self.roots(value, inside, depth + 1)
+            yield from self.roots(value, self._given_inside(function, call, given), depth + 1)
+
+    def _given_inside(self, function: cst.FunctionDef, call: cst.Call, given: Given) -> Given:
+        """What the parameters of a function hold that is called where others were given something."""
+        key = (id(call), id(given))
+        if key not in self._inside:
+            inside, params = dict(given), function.params
+            for each in (*params.posonly_params, *params.params, *params.kwonly_params):
+                value = self._facts.values.given(function, call, each.name.value)
+                inside[id(each)] = (value, given) if value is not None else (each.default, self._nothing)
+            self._inside[key] = inside, given
+        return self._inside[key][0]

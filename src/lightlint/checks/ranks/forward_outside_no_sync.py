@@ -64,13 +64,13 @@ class ForwardOutsideNoSync(Check):
         """Whether a call surely runs a model forward; one of `self`, or one that is given, may be run by another function."""
         if self.facts.gradients.may_be_off(call):
             return False
-        if self.names.key(call.func) == model or self._hands_on(call, model, 0):
+        if self.names.key(call.func) == model or self._hands_on(call, model, 0, {}):
             return True
         return model.startswith("self.") and self.facts.steps.leads(
             call, lambda each: self.names.key(each.func) == model
         )
 
-    def _hands_on(self, call: cst.Call, model: str, depth: int) -> bool:
+    def _hands_on(self, call: cst.Call, model: str, depth: int, known: dict[tuple[object, ...], bool]) -> bool:
         """Whether a call gives a model to a function of this file that runs it forward, in its own way about syncing."""
         handed = [arg.value for arg in call.args if not arg.star and self.names.key(arg.value) == model]
         callee = self.facts.steps.callee(call) if handed and depth < _DEPTH else None
@@ -80,11 +80,15 @@ class ForwardOutsideNoSync(Check):
         words = [each.name.value for each in params]
         taken = {each for each in words if self.hooks.given(callee, call, each) in handed}
         taken = {each for each in taken if len(self.names.bindings.lookup_in(each, callee)) == 1}
-        calls = [each for each in self.tree.own(callee.body, cst.Call) if not self.facts.gradients.may_be_off(each)]
-        return any(
-            self.names.key(each.func) in taken or any(self._hands_on(each, name, depth + 1) for name in taken)
-            for each in calls
-        )
+        key = (id(callee), frozenset(taken), depth)
+        if key not in known:
+            calls = [each for each in self.tree.own(callee.body, cst.Call) if not self.facts.gradients.may_be_off(each)]
+            known[key] = any(
+                self.names.key(each.func) in taken
+                or any(self._hands_on(each, name, depth + 1, known) for name in taken)
+                for each in calls
+            )
+        return known[key]
 
     def _may_run(self, call: cst.Call, model: str) -> bool:
         given = any(self.names.key(arg.value) == model for arg in call.args)

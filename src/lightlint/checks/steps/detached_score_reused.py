@@ -70,6 +70,9 @@ class _End:
     names: tuple[cst.Name, ...] = ()
 
 
+_Known = dict[tuple[int, int], list[_End]]  # by the `id` of a value, and how far from the start it is
+
+
 class DetachedScoreReused(Check):
     def visit_Assign(self, assign: cst.Assign) -> None:
         for score in self._scores(assign):
@@ -135,14 +138,14 @@ class DetachedScoreReused(Check):
 
     def _is_cut(self, call: cst.Call) -> bool:
         """Whether no other argument brings a graph in."""
-        return not any(True for arg in call.args for _ in self._ends(arg.value))
+        return not any(self._ends(arg.value) for arg in call.args)
 
     def _is_network(self, net: cst.BaseExpression, score: _Score) -> bool:
         return self.names.key(net).rpartition(".")[2] == self.names.key(score.call.func).rpartition(".")[2]
 
     def _is_of_network_alone(self, backward: cst.Call, score: _Score) -> bool:
         """Whether all of a loss was given by the network, so that the step behind it is that of the network's optimizer."""
-        ends = list(self._ends(self._loss(backward)))
+        ends = self._ends(self._loss(backward))
         known = [each.call for each in ends if each.call is not None]
         key = self.names.key(score.call.func)
         return (
@@ -168,11 +171,23 @@ class DetachedScoreReused(Check):
         func = backward.func
         return isinstance(func, cst.Attribute) and self.facts.results.is_tensor(func.value)
 
-    def _ends(self, value: cst.CSTNode | None, names: tuple[cst.Name, ...] = (), depth: int = 0) -> Iterator[_End]:
+    def _ends(self, value: cst.CSTNode | None) -> list[_End]:
         """Where the graph of a value begins; batches, numbers and new tensors have none."""
+        return self._ends_of(value, 0, {})
+
+    def _ends_of(self, value: cst.CSTNode | None, depth: int, known: _Known) -> list[_End]:
+        """Each once, by the first way to it."""
         if depth > _DEPTH:
-            yield _End(None)
-            return
+            return [_End(None)]
+        key = (id(value), depth)
+        if key not in known:
+            ends: dict[int, _End] = {}
+            for end in self._ways(value, depth, known):
+                ends.setdefault(id(end.call), end)
+            known[key] = [*ends.values()]
+        return known[key]
+
+    def _ways(self, value: cst.CSTNode | None, depth: int, known: _Known) -> Iterator[_End]:
         parts: list[cst.CSTNode] = []
         match value:
             case cst.BinaryOperation() | cst.BooleanOperation():
@@ -186,18 +201,19 @@ class DetachedScoreReused(Check):
             case cst.Subscript():
                 parts = [value.value]
             case cst.Name() if self.names.constant(value) is UNKNOWN:
-                yield from self._of_name(value, names, depth)
+                yield from self._of_name(value, depth, known)
             case cst.Call():
-                yield from self._of_call(value, names, depth)
+                yield from self._of_call(value, depth, known)
         for part in parts:
-            yield from self._ends(part, names, depth + 1)
+            yield from self._ends_of(part, depth + 1, known)
 
-    def _of_name(self, name: cst.Name, names: tuple[cst.Name, ...], depth: int) -> Iterator[_End]:
+    def _of_name(self, name: cst.Name, depth: int, known: _Known) -> Iterator[_End]:
         for each in self.facts.reaching.bindings(name):
             if each.kind in {Kind.ASSIGN, Kind.AUGMENT} and each.scope is self.tree.owner(name):
-                yield from self._ends(each.value, (*names, name), depth + 1)
+                for end in self._ends_of(each.value, depth + 1, known):
+                    yield _End(end.call, (name, *end.names))
 
-    def _of_call(self, call: cst.Call, names: tuple[cst.Name, ...], depth: int) -> Iterator[_End]:
+    def _of_call(self, call: cst.Call, depth: int, known: _Known) -> Iterator[_End]:
         method = self.names.method(call)
         if method in _CUTS and isinstance(call.func, cst.Attribute):
             return
@@ -208,10 +224,10 @@ class DetachedScoreReused(Check):
             yield _End(None)
             return
         on_value = isinstance(call.func, cst.Attribute) and not self.names.of(call.func) and method in KEEPING
-        inner = [end for arg in call.args for end in self._ends(arg.value, names, depth + 1)]
+        inner = [end for arg in call.args for end in self._ends_of(arg.value, depth + 1, known)]
         if on_value and isinstance(call.func, cst.Attribute):
-            inner += self._ends(call.func.value, names, depth + 1)
+            inner += self._ends_of(call.func.value, depth + 1, known)
         if inner or on_value:
             yield from inner
         elif self._is_network_call(call) or callee is not None:
-            yield _End(call, names)
+            yield _End(call)
