@@ -69,6 +69,7 @@ class Guards:
         self._hooks = hooks
         self._instances = instances
         self._conditions = conditions
+        self._guarded: dict[tuple[int, Counts | None, int], bool] = {}
 
     def is_rank(self, expression: cst.CSTNode, depth: int = 0) -> bool:
         """Whether an expression surely is a rank, or a flag that is true on one rank only."""
@@ -265,6 +266,13 @@ class Guards:
         function = self._tree.function(node)
         if function is None:
             return False
+        key = (id(function), counts, depth)
+        if key not in self._guarded:
+            self._guarded[key] = self._runs_guarded(function, counts, depth)
+        return self._guarded[key]
+
+    def _runs_guarded(self, function: cst.FunctionDef, counts: Counts | None, depth: int) -> bool:
+        """Whether a function may run on a subset of the ranks only, by what stands around it and around its calls."""
         if self.zero_only(function) or self.guarded(function, counts, depth):
             return True
         calls = (*self._hooks.calls_of.get(function, ()), *self._instances.calls_of.get(function, ()))

@@ -44,6 +44,7 @@ class Loops:
         self._hooks = hooks
         self._values = values
         self._kinds: dict[Loop, LoopKind] = {}
+        self._per_batch: dict[tuple[int, int], Loop | Hook | None] = {}  # by the `id` of a function, and the depth
 
     def kind(self, loop: Loop) -> LoopKind:
         """A batch loop draws from a DataLoader, or runs one backward pass per iteration; an epoch loop holds one."""
@@ -120,6 +121,12 @@ class Loops:
         function = self._tree.function(node)
         if function is None or depth > 4 or not self._is_steady(node, function.body):
             return None
+        key = (id(function), depth)
+        if key not in self._per_batch:
+            self._per_batch[key] = self._runs_per_batch(function, depth)
+        return self._per_batch[key]
+
+    def _runs_per_batch(self, function: cst.FunctionDef, depth: int) -> Loop | Hook | None:
         hook = self._hooks.of(function)
         if hook is not None:
             return hook if hook.per_batch else None

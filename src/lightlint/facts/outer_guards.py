@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -47,8 +48,9 @@ def _called(facts: FileFacts, function: cst.FunctionDef) -> Iterator[tuple[FileF
     """The calls of other files that run a function, or, where the receiver is out of sight, may do so."""
     node, word = facts.tree.class_of(function), function.name.value
     rooms = dict.fromkeys(_bases(facts, node)) if node is not None else {}
+    called = re.compile(rf"(?<!def )\b{word}[\s\\)]*\(")
     for path in facts.project.users(facts.path, *INDEXED):
-        other = facts.other(path) if word in facts.project.text(path) else None
+        other = facts.other(path) if called.search(facts.project.text(path)) else None
         if other is not None:
             rooms[other] = None
     for room in rooms:
