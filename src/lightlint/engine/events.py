@@ -206,6 +206,14 @@ class BatchDrawn(Event):
 
 
 @dataclass(eq=False)
+class Normalised(Event):
+    """Batch normalisation took the mean over the rows of a loader's batch, in training mode."""
+
+    module: Module
+    loader: Loader
+
+
+@dataclass(eq=False)
 class EpochSet(Event):
     """`sampler.set_epoch`."""
 

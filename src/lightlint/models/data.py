@@ -80,6 +80,7 @@ def batch(machine: Machine, loader: Loader, node: ast.AST) -> Value:
             tensor.part = index
             source = held.items[index]
             tensor.form = source.form if isinstance(source, Tensor) else None
+            tensor.rows_of = loader if isinstance(source, Tensor) and len(source.sizes) == 2 else None
             rows.append(tensor)
         return Sequence(rows, "tuple")
     return _batch_tensor(machine, loader.device, node)

@@ -165,12 +165,21 @@ def _factory(machine: Machine, last: str, given: Arguments, node: ast.AST) -> Te
         made.scalar = True
     if "out" in given.keywords or not given.exact:
         made.device = None
+    made.sizes = _sizes(given) if last in ("zeros", "ones", "rand", "randn", "empty") else ()
     return made
 
 
 def _are_sizes(given: Arguments) -> bool:
     """Whether `torch.Tensor(...)` is given sizes, and no data."""
     return given.exact and (len(given.positional) > 1 or number_of(given.get(0, "data")) is not None)
+
+
+def _sizes(given: Arguments) -> tuple[int, ...]:
+    """The sizes of a new tensor; none where one is unknown."""
+    first = given.get(0, "size")
+    values = first.items if isinstance(first, Sequence) and not first.more else given.positional
+    sizes = [each.value for each in values if isinstance(each, Constant) and isinstance(each.value, int)]
+    return tuple(sizes) if given.exact and len(sizes) == len(values) else ()
 
 
 @function("torch.nn.Parameter", "torch.nn.parameter.Parameter")

@@ -16,6 +16,7 @@ from lightlint.engine.events import (
     Halved,
     LoadResultUsed,
     ModeSet,
+    Normalised,
     ShardsGathered,
     StateLoaded,
     StateTaken,
@@ -26,7 +27,7 @@ from lightlint.engine.machine import Machine
 from lightlint.models import forms, sharding, tensors
 from lightlint.models.kinds import BY_MODE, WITHOUT_PARAMETERS, wrapper_of
 from lightlint.models.registry import attributes, methods
-from lightlint.models.tables import ACTIVATIONS, LOSSES
+from lightlint.models.tables import ACTIVATIONS, BY_ROW, LOSSES
 from lightlint.values.core import (
     FALSE,
     NONE,
@@ -172,6 +173,8 @@ def call_module(machine: Machine, module: Module, given: Arguments, node: ast.AS
         machine.inside_ddp -= synchronised
     if isinstance(result, Tensor) and (module.opaque or module.assumed):
         result.guessed = True
+    if last in BY_ROW and isinstance(result, Tensor):
+        _go_by_row(machine, module, result, given.get(0, "input"), node)
     if outermost:
         graph = frozenset(each for tensor in tensors_in(result) for each in tensor.graph)
         trained = [each for each in module.parameters() if each.requires_grad]
@@ -180,6 +183,15 @@ def call_module(machine: Machine, module: Module, given: Arguments, node: ast.AS
         grad, changes = machine.grad[-1], by_mode(module)
         machine.emit(Forward(where, module, result, grad, module.training, graph, trained, changes, held))
     return result
+
+
+def _go_by_row(machine: Machine, module: Module, result: Tensor, given: Value | None, node: ast.AST) -> None:
+    """What a layer that gives a row for each row does with those of a batch."""
+    rows = given.rows_of if isinstance(given, Tensor) else None
+    if rows is not None and isinstance(module.cls, Library):
+        result.rows_of = rows
+        if module.name == "BatchNorm1d" and module.training:
+            machine.emit(Normalised(machine.where(node), module, rows))
 
 
 def _forward(machine: Machine, module: Module, given: Arguments, node: ast.AST) -> Value:

@@ -345,6 +345,33 @@ ACTIVATIONS: dict[str, str | None] = {
 }
 """What the result of an activation is."""
 
+BY_ROW = frozenset(
+    [
+        "Linear",
+        "LazyLinear",
+        "ReLU",
+        "LeakyReLU",
+        "PReLU",
+        "RReLU",
+        "ReLU6",
+        "SELU",
+        "CELU",
+        "ELU",
+        "GELU",
+        "SiLU",
+        "Mish",
+        "Sigmoid",
+        "Tanh",
+        "Softplus",
+        "Hardswish",
+        "Dropout",
+        "Identity",
+        "LayerNorm",
+        "BatchNorm1d",
+    ]
+)
+"""Layers that give a row for each row of a table."""
+
 COLLECTIVES = frozenset(
     [
         "all_reduce",

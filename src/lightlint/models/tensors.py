@@ -452,6 +452,7 @@ def _moved(machine: Machine, tensor: Tensor, name: str, given: Arguments, node: 
     made = derive(machine, node, tensor, keep=True, saves=False)
     made.device, made.scalar, made.moved_from, made.part = device, tensor.scalar, tensor, tensor.part
     forms.note(made, "to" if name == "to" else "cuda", given.with_first(tensor))
+    made.rows_of = tensor.rows_of
     if tensor.role == "batch":
         made.parts = {}
     return made

@@ -85,6 +85,8 @@ class Tensor(Value):
     origin: Site | None = None
     uninitialised = False  # nobody has filled its memory
     steps: int | None = None  # of padded sequences: which dimension counts the steps
+    sizes: tuple[int, ...] = ()  # of a new tensor, where all are numbers
+    rows_of: Loader | None = None  # the loader whose batch has as many rows, in a table of rows and columns
 
     def __init__(self, site: Site | None, made: int) -> None:
         self.site, self.made = site, made
