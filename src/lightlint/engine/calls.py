@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 
 from lightlint.engine.arguments import Arguments, bind
-from lightlint.engine.events import Backward, Called, CalledUnknown, LoadedUsed
+from lightlint.engine.events import Backward, Called, CalledUnknown, CudaUsed, LoadedUsed
 from lightlint.engine.frames import Call
 from lightlint.engine.generators import generator_of
-from lightlint.engine.machine import Machine
+from lightlint.engine.machine import WORKER, Machine
 from lightlint.values.core import (
     LASTING,
     NONE,
@@ -75,6 +75,8 @@ def call_unknown(machine: Machine, function: Value, given: Arguments, node: ast.
         machine.emit(LoadedUsed(machine.where(node), load, key, "()"))
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "backward":
         machine.emit(Backward(machine.where(node), [], None, "unknown"))
+    if machine.phases[-1] == WORKER and getattr(function, "hint", "") == "cuda":
+        machine.emit(CudaUsed(machine.where(node)))
     traits = traits_of(*values) & LASTING
     key = None
     if isinstance(function, Unknown) and function.key is not None and not values:

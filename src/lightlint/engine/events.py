@@ -557,6 +557,41 @@ class Called(Event):
 
 
 @dataclass(eq=False)
+class LoaderWorked(Event):
+    """What a worker of a loader does for one sample, in events of its own."""
+
+    loader: Loader
+    events: list[Event]
+
+
+@dataclass(eq=False)
+class RandomDrawn(Event):
+    """A worker drew from a random generator that it has not seeded."""
+
+    generator: Instance
+
+
+@dataclass(eq=False)
+class HandleUsed(Event):
+    """A worker read from an open file."""
+
+    handle: Instance
+
+
+@dataclass(eq=False)
+class AttributeRead(Event):
+    """A worker read an attribute."""
+
+    object: Instance
+    name: str
+
+
+@dataclass(eq=False)
+class CudaUsed(Event):
+    """A worker used CUDA."""
+
+
+@dataclass(eq=False)
 class CalledUnknown(Event):
     """A call into code out of sight took values along."""
 

@@ -77,6 +77,9 @@ class Models(Protocol):
     def names_builtin(self, name: str) -> bool: ...
 
 
+WORKER = "worker"
+"""The phase in which a loader's worker makes samples."""
+
 E = TypeVar("E", bound=Event)
 I_ = TypeVar("I_", bound=Instance)
 
@@ -113,6 +116,8 @@ class Machine:
         self.phases: list[str] = [""]
         self.hooks: list[str] = [""]
         self.inside_ddp = 0
+        self.worked: list[object] = []  # what loaders have let a worker do
+        self.worker_data: Value | None = None  # the data set of the worker that runs
         self.held_back: list[Instance] = []  # the `no_sync` contexts that are open
         self.forwards: list[Module] = []
         self.autocasts: list[Instance] = []

@@ -228,6 +228,9 @@ _TRAINING = frozenset(
         "FSDP",
         "FullyShardedDataParallel",
         "random_split",
+        "loader",
+        "train_loader",
+        "dataloader",
     ]
 )
 

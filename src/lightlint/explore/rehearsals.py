@@ -11,6 +11,7 @@ from typing import cast
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.calls import call
 from lightlint.engine.events import Called, E, Event, FitStarted
+from lightlint.engine.expressions import listed
 from lightlint.engine.imports import module_of
 from lightlint.engine.machine import BudgetSpentError, Machine, Test
 from lightlint.engine.statements import LeaveLoop, NextTurn, Raised, Returned, annotation_of
@@ -25,6 +26,7 @@ from lightlint.models.modules import set_mode
 from lightlint.values.canonical import canonical
 from lightlint.values.core import Bound, Class, Function, Library, Sequence, Unknown, Value
 from lightlint.values.training import Instance, Module, Optimizer, Tensor
+from lightlint.values.training import Iterator as Generated
 
 _MOST_PATHS = 8
 _STEPS_PER_PATH = 3_500
@@ -365,7 +367,10 @@ def call_with_assumed(machine: Machine, function: Function, receiver: Instance |
     """Call a function that nobody calls."""
     bound = receiver is not None and "staticmethod" not in function.flags
     given = assumed_arguments(machine, function, skip=1 if bound else 0)
-    call(machine, Bound(receiver, function) if bound and receiver is not None else function, given, function.node)
+    called = Bound(receiver, function) if bound and receiver is not None else function
+    result = call(machine, called, given, function.node)
+    if isinstance(result, Generated):
+        listed(machine, result, function.node)  # a generator runs as far as somebody asks for more
 
 
 def of_batch(machine: Machine, node: ast.AST) -> Value:

@@ -12,7 +12,7 @@ from lightlint.engine.calls import call
 from lightlint.engine.events import Written
 from lightlint.engine.expressions import key_of, listed, made
 from lightlint.engine.machine import Machine
-from lightlint.models import data, iterables, tensors
+from lightlint.models import data, iterables, sources, tensors
 from lightlint.values.core import (
     NONE,
     Bound,
@@ -343,7 +343,8 @@ def _open(machine: Machine, given: Arguments, node: ast.AST) -> Value:
     mode = given.get(1, "mode")
     if writes(mode):
         machine.emit(Written(machine.where(node), "open", given.get(0, "file")))
-    return machine.instance(Library("io.File"), "file", node)
+        return machine.instance(Library("io.File"), "file", node)
+    return sources.open_file(machine, "open", None, node)
 
 
 def writes(mode: Value | None) -> bool:

@@ -7,8 +7,8 @@ import ast
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.calls import call
 from lightlint.engine.events import BatchDrawn, EpochSet, LoaderMade, MetricUsed, WorkerAsked
-from lightlint.engine.machine import Machine
-from lightlint.models import tensors
+from lightlint.engine.machine import WORKER, Machine
+from lightlint.models import tensors, workers
 from lightlint.models.registry import function, methods
 from lightlint.values.core import (
     NONE,
@@ -51,6 +51,7 @@ def set_up_loader(machine: Machine, loader: Loader, given: Arguments, node: ast.
     sampler = loader.arguments.get("sampler")
     loader.sampler = None if is_constant(sampler, None) else sampler
     machine.emit(LoaderMade(machine.where(node), loader))
+    workers.work(machine, loader, node)
 
 
 def length(loader: Instance) -> Unknown:
@@ -130,7 +131,12 @@ def random_split(machine: Machine, given: Arguments, node: ast.AST) -> Value:
 def worker_info(machine: Machine, _: Arguments, node: ast.AST) -> Value:
     """`get_worker_info()`."""
     machine.emit(WorkerAsked(machine.where(node)))
-    return Unknown(("worker",), hint="worker_info")
+    if machine.phases[-1] != WORKER:
+        return Unknown(("worker",), hint="worker_info")
+    info = machine.instance(Library("torch.utils.data.WorkerInfo"), "namespace", node)
+    if machine.worker_data is not None:
+        info.attributes["dataset"] = machine.worker_data
+    return info
 
 
 @methods("loader", "data set", "sampler", "data module")

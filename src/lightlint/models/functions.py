@@ -7,9 +7,9 @@ import re
 
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.calls import call_flag, call_unknown
-from lightlint.engine.events import Called, Differentiated, ParametersChanged, Written
+from lightlint.engine.events import Called, CudaUsed, Differentiated, ParametersChanged, Written
 from lightlint.engine.imports import canonical
-from lightlint.engine.machine import Machine
+from lightlint.engine.machine import WORKER, Machine
 from lightlint.models import forms, modules, objects, tensors
 from lightlint.models.kinds import kind_of
 from lightlint.models.parallel import rank_value
@@ -135,6 +135,8 @@ def _grad_mode(machine: Machine, path: str, last: str, given: Arguments, node: a
 def _factory(machine: Machine, last: str, given: Arguments, node: ast.AST) -> Tensor:
     device = machine.default_device
     written = given.keywords.get("device")
+    if machine.phases[-1] == WORKER and tensors.names_cuda(written):
+        machine.emit(CudaUsed(machine.where(node)))
     if written is not None:
         device = "cpu" if is_constant(written, None) else tensors.device_of(written)
     first = given.get(0, "data")

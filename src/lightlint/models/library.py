@@ -8,7 +8,7 @@ from lightlint.engine.arguments import Arguments
 from lightlint.engine.calls import call, call_unknown
 from lightlint.engine.events import Emptied, LoadedUsed, NoneUsed
 from lightlint.engine.frames import Iteration
-from lightlint.engine.machine import Machine
+from lightlint.engine.machine import WORKER, Machine
 from lightlint.models import (
     containers,
     functions,
@@ -16,6 +16,7 @@ from lightlint.models import (
     modules,
     objects,
     parallel,
+    sources,
     standard,
     tensors,
 )
@@ -192,6 +193,8 @@ class LibraryModels:
                 given.star,
                 given.double_star,
             )
+        if machine.phases[-1] == WORKER and "generator" in given.keywords:
+            sources.draw(machine, given.keywords["generator"], node)
         return functions.call_library(machine, function, given, node)
 
     def call_method(self, machine: Machine, method: Method, given: Arguments, node: ast.AST) -> Value:
@@ -325,6 +328,8 @@ def _of_instance(machine: Machine, value: Instance, index: Value, node: ast.AST)
         tensor = value.attributes["tensor"]
         assert isinstance(tensor, Tensor)
         return tensors.size(tensor, number_of(index))
+    if value.kind == "handle":
+        return sources.handle_item(machine, value, index, node)
     if isinstance(value, Module):
         if isinstance(value.items, dict):
             if isinstance(index, Constant):

@@ -6,8 +6,8 @@ import ast
 
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.calls import call, call_unknown
-from lightlint.engine.events import AttributeSet, GroupStarted, MetricUsed, PartReplaced
-from lightlint.engine.machine import Machine
+from lightlint.engine.events import AttributeRead, AttributeSet, GroupStarted, MetricUsed, PartReplaced
+from lightlint.engine.machine import WORKER, Machine
 from lightlint.models import data, modules, optim, tensors
 from lightlint.models.kinds import kind_of, kind_of_class
 from lightlint.models.parallel import FIRST_NAMES, RANK_NAMES, rank_value
@@ -160,6 +160,8 @@ def _default(machine: Machine, cls: Class, name: str, default: ast.expr | None, 
 
 def attribute(machine: Machine, value: Instance, name: str, node: ast.AST) -> Value:
     """An attribute of an object."""
+    if machine.phases[-1] == WORKER:
+        machine.emit(AttributeRead(machine.where(node), value, name))
     if name in value.attributes:
         return value.attributes[name]
     if isinstance(value.cls, Class):

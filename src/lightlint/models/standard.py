@@ -18,6 +18,7 @@ from lightlint.models.containers import mapping_method
 from lightlint.models.registry import function, methods
 from lightlint.values.core import (
     NONE,
+    TRUE,
     Bound,
     Class,
     Constant,
@@ -454,6 +455,8 @@ def leave(machine: Machine, value: Value, token: object, node: ast.AST) -> None:
         elif token[0] == "autocast":
             machine.autocasts.pop()
         return
+    if isinstance(value, Instance) and value.kind == "handle":
+        value.attributes["#closed"] = TRUE
     if isinstance(value, Instance) and isinstance(value.cls, Class):
         own = value.cls.find("__exit__")
         if isinstance(own, Function):

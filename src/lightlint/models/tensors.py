@@ -9,6 +9,7 @@ from lightlint.engine.arguments import Arguments
 from lightlint.engine.events import (
     Backward,
     Cleared,
+    CudaUsed,
     DevicesMixed,
     GarbageRead,
     GradientsSwitched,
@@ -20,7 +21,7 @@ from lightlint.engine.events import (
     Summed,
     WeightSet,
 )
-from lightlint.engine.machine import Machine
+from lightlint.engine.machine import WORKER, Machine
 from lightlint.models import forms
 from lightlint.models.tables import ACTIVATIONS, KEEPS_ROLE, LOSSES, NUMBERS, SAVES_NOTHING, WITHOUT_GRAPH
 from lightlint.values.core import (
@@ -170,6 +171,11 @@ def device_of(value: Value | None) -> str | None:
     ):
         return "cuda"
     return None
+
+
+def names_cuda(value: Value | None) -> bool:
+    """Whether a value surely names a GPU."""
+    return (text_of(value) or "").partition(":")[0] == "cuda"
 
 
 def device_value(device: str | None) -> Value:
@@ -441,6 +447,8 @@ def _detached(machine: Machine, tensor: Tensor, name: str, node: ast.AST) -> Ten
 def _moved(machine: Machine, tensor: Tensor, name: str, given: Arguments, node: ast.AST) -> Tensor:
     target = given.get(0, "device")
     device: str | None
+    if machine.phases[-1] == WORKER and (name == "cuda" or names_cuda(target)):
+        machine.emit(CudaUsed(machine.where(node)))
     if name in ("cuda", "cpu"):
         device = name
     elif isinstance(target, Tensor):

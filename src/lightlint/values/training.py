@@ -104,6 +104,8 @@ class Instance(Value):
     "object" where it is none of these, "unknown" where a base is out of sight.
     """
 
+    called_at: tuple[Site, ...] = ()  # of an open file: the calls that led to its opening
+
     def __init__(self, cls: Class | Library, kind: str, site: Site | None, number: int) -> None:
         self.cls, self.kind, self.site, self.number = cls, kind, site, number
         self.key = ("object", number)

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from lightlint.check import Check
+from lightlint.check import Check, Fault
+from lightlint.engine.events import CudaUsed, LoaderWorked
 from lightlint.facts.across import Place, calls_into, runs_always, surely_run
 from lightlint.facts.classes import DATASET
 from lightlint.facts.cuda import device_given, starts_cuda
@@ -12,7 +15,12 @@ from lightlint.facts.datasets import READS
 from lightlint.facts.kept_devices import is_kept_gpu
 from lightlint.facts.mentions import occurs
 from lightlint.facts.workers import LOADER, Method
+from lightlint.values.core import NONE, is_constant, number_of
 
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
+
+_CANNOT = "a worker that was forked cannot use CUDA"
 _SPAWNED = r"set_start_method\(\s*(?:method\s*=\s*)?\\?['\"](?:spawn|forkserver)"
 
 
@@ -34,6 +42,7 @@ class CudaInDataloaderWorker(Check):
         here = {function for start in starts for function in self.hooks.reachable(start)}
         uses = [each for function in here for each in self.tree.within(function.body, cst.Call)]
         uses = [each for each in dict.fromkeys(uses) if self._uses(each) or self._moves(each)]
+        uses = [each for each in uses if not self._is_chosen(each)]
         for use in uses:
             self.report(use, "a worker that was forked cannot use CUDA, and this runs in the loader's workers")
         if uses:
@@ -50,6 +59,17 @@ class CudaInDataloaderWorker(Check):
             return False
         tests = [test for test, _ in self.facts.conditions(call)]
         return not any(self.classes.is_self(word) for test in tests for word in self.tree.within(test, cst.Name))
+
+    def _is_chosen(self, call: cst.Call) -> bool:
+        """Whether workers that run the function of a call pass it by, or use CUDA there for tests on what is unknown."""
+        start, end = self.facts.positions.span(call)
+        row, rehearsed = self.facts.source.row_of(start), self.facts.rehearsed
+        events = [e for entry in rehearsed.entries for worked in entry.of(LoaderWorked) for e in worked.events]
+        frames = [each.where.calls[-1].function for each in events if each.where.calls]
+        path = str(self.facts.path)
+        ran = any(f.file == path and f.node.lineno <= row <= (f.node.end_lineno or 0) for f in frames)
+        used = [e for e in events if isinstance(e, CudaUsed) and rehearsed.span(e.site) == (start, end)]
+        return ran and not any(all(c.known for c in each.where.conditions) for each in used)
 
     def _moves(self, call: cst.Call) -> bool:
         """Whether a call always moves something to the GPU that its object was made with."""
@@ -99,3 +119,21 @@ class CudaInDataloaderWorker(Check):
 
     def _spelled(self, place: Place) -> str:
         return place.facts.names.qualified(place.function)
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """What a forked worker does with CUDA, whatever tests say."""
+        for event in entry.of(LoaderWorked):
+            loader = event.loader
+            forks = is_constant(loader.arguments.get("multiprocessing_context", NONE), None, "fork")
+            if not forks or not number_of(loader.arguments.get("num_workers")) or loader.open_arguments:
+                continue
+            for used in event.events:
+                if not isinstance(used, CudaUsed) or not all(each.known for each in used.where.conditions):
+                    continue
+                if used.site[0] == event.site[0]:
+                    yield Fault(used.site, f"{_CANNOT}, and this runs in the loader's workers", None, (event.site,))
+                elif used.where.calls:
+                    function = used.where.calls[-1].function
+                    owner = f"{function.owner.name}." if function.owner is not None else ""
+                    name = f"`{owner}{function.name}` of {Path(function.file).name}"
+                    yield Fault(event.site, f"{_CANNOT}, and {name} does in this loader's workers", None, (used.site,))

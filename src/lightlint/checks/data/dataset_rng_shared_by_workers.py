@@ -1,11 +1,19 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 import libcst as cst
 
-from lightlint.check import Check
+from lightlint.check import Check, Fault
+from lightlint.engine.events import LoaderWorked, RandomDrawn
 from lightlint.facts.classes import DATASET
 from lightlint.facts.worker_seeds import may_seed
 from lightlint.finding import Tier
+from lightlint.values.core import Library, number_of
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
 
 _GENERATORS = {
     "numpy.random.default_rng": "default_rng",
@@ -127,3 +135,14 @@ class DatasetRngSharedByWorkers(Check):
         """Whether a method sets a value when the object is made already."""
         function, node = self.tree.function(value), self.tree.enclosing_class(value)
         return function is not None and node is not None and not self._is_made_with(node, function)
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Generators that a worker draws from as they were before it started."""
+        for event in entry.of(LoaderWorked):
+            sure = bool(number_of(event.loader.arguments.get("num_workers")))
+            for drawn in event.events:
+                made = drawn.generator if isinstance(drawn, RandomDrawn) else None
+                if made is not None and made.site is not None and made.made < event.time and not made.escaped:
+                    name = _GENERATORS[made.cls.path] if isinstance(made.cls, Library) else made.name
+                    message = f"every worker gets a copy of this `{name}` in the same state: all draw the same numbers"
+                    yield Fault(made.site, message, None if sure else Tier.NOTE, (drawn.site,))

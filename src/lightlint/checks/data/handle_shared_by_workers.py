@@ -1,14 +1,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from lightlint.check import Check
+from lightlint.check import Check, Fault
+from lightlint.engine.events import HandleUsed, LoaderWorked
 from lightlint.facts.classes import DATASET
 from lightlint.facts.handles import OPENERS, RENEWS, Handles, Opened
 from lightlint.facts.names import UNKNOWN
 from lightlint.finding import Tier
+from lightlint.models.sources import OPENERS as CALLED
+from lightlint.values.core import Library, number_of, text_of
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
 
 _READ_AS_ONE = {"sqlite3.connect"}  # came out right when tried with forked readers; its makers still forbid it
 _CARES = {"__getstate__", "__reduce__", "__reduce_ex__"}
@@ -66,3 +73,28 @@ class HandleSharedByWorkers(Check):
         ]
         above = [self.tree.parent(each) for each in uses]
         return any(not (isinstance(each, cst.Attribute) and each.attr.value == "fileno") for each in above)
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Files that a worker reads from and that were open before it started."""
+        for event in entry.of(LoaderWorked):
+            given = event.loader.arguments
+            pickles = text_of(given.get("multiprocessing_context")) in ("spawn", "forkserver")
+            sure = bool(number_of(given.get("num_workers")))
+            for used in event.events:
+                handle = used.handle if isinstance(used, HandleUsed) else None
+                if handle is None or handle.site is None or handle.made > event.time:
+                    continue
+                kept = handle.attributes.keys()
+                if "#sure" in kept and "#closed" not in kept and not handle.escaped:
+                    name = handle.cls.path if isinstance(handle.cls, Library) else ""
+                    tier = Tier.WARNING if name in _READ_AS_ONE or not sure else None
+                    yield Fault(
+                        handle.site, f"this `{CALLED[name]}` {_fate(name, pickles=pickles)}", tier, handle.called_at
+                    )
+
+
+def _fate(name: str, *, pickles: bool) -> str:
+    if pickles:
+        return "is opened before the workers start: it cannot be pickled"
+    alone = name in {"h5py.File", "lmdb.open", "lmdb.Environment", *_READ_AS_ONE}
+    return "is shared by all workers, " + ("which it is not made for" if alone else "which move one position in it")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from lightlint.check import Check, Fault
-from lightlint.engine.events import LoaderMade, WorkerAsked
+from lightlint.engine.events import LoaderMade, LoaderWorked, WorkerAsked
 from lightlint.facts.classes import ITERABLE_DATASET
 from lightlint.facts.loading import Driver
 from lightlint.facts.wholes import Wholes
@@ -91,7 +91,8 @@ class IterableDatasetUnsharded(Check):
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """IterableDatasets that several workers go through, none of which asks which worker it is."""
         for path in entry.paths:
-            asked = bool(path.of(WorkerAsked))
+            worked = [inner for event in path.of(LoaderWorked) for inner in event.events]
+            asked = any(isinstance(event, WorkerAsked) for event in (*path.events, *worked))
             for event in path.of(LoaderMade):
                 data, workers = event.loader.data, number_of(event.loader.arguments.get("num_workers"))
                 if (
