@@ -25,7 +25,7 @@ from lightlint.values.core import (
     Value,
     traits_of,
 )
-from lightlint.values.training import Instance, Tensor, tensors_in
+from lightlint.values.training import Instance, Tensor
 
 _DEEPEST = 28  # calls open at once
 _RECURSION = 2  # of one function
@@ -63,8 +63,6 @@ def call_unknown(machine: Machine, function: Value, given: Arguments, node: ast.
     values = given.values()
     for value in values:
         machine.escape(value)
-        for tensor in tensors_in(value):
-            machine.lent.update(dict.fromkeys(tensor.parameters))
     holder = getattr(function, "holder", None)
     if isinstance(holder, Value):
         machine.escape(holder)

@@ -41,6 +41,11 @@ class Where(NamedTuple):
         """Whether a loop of a kind is open."""
         return any(turn.loop.kind == kind for turn in self.turns)
 
+    def in_loop(self, kind: str) -> Site:
+        """The place in the body of the innermost loop of a kind: the event's, or that of the call there that led to it."""
+        depths = [depth for depth, turn in enumerate(self.turns) if turn.loop.kind == kind]
+        return next((call.site for call in self.calls if depths and call.turns > depths[-1]), self.site)
+
     def same_turn(self, other: Where) -> bool:
         """Whether the same turns of the same loops are open."""
         return self.turns == other.turns

@@ -226,6 +226,7 @@ class Machine:
         if isinstance(value, Tensor):
             for graph in value.graph:
                 graph.escaped = True
+            self.lent.update(dict.fromkeys(value.parameters))
         elif isinstance(value, Instance):
             held = [*value.attributes.values(), *value.arguments.values()]
             held += [item for name in ("own", "parameters") for item in _listed(getattr(value, name, None))]

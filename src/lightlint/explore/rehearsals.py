@@ -114,6 +114,17 @@ class Entry:
         return found
 
 
+@dataclass(eq=False)
+class _Begun:
+    """An entry being rehearsed: the tests that are still to be turned, and those that were."""
+
+    entry: Entry
+    start: Start
+    whole: bool
+    left: list[dict[Test, bool]] = field(default_factory=lambda: [{}])
+    seen: set[frozenset[tuple[Test, bool]]] = field(default_factory=set)
+
+
 class Rehearsals:
     """All rehearsals of a file.
 
@@ -179,7 +190,8 @@ class Rehearsals:
         functions = [
             each for each in tree.body if isinstance(each, ast.FunctionDef) and not each.name.startswith("test_")
         ]
-        self._rehearse_functions([each for each in functions if id(each) not in self._called and drives(each)])
+        drivers = [each for each in functions if id(each) not in self._called and drives(each)]
+        begun = [*self._begin_functions(drivers)]
         for node in classes:
             if node.name not in bases:  # else what it does is rehearsed with the class that it is a part of
                 self._rehearse_class(node)
@@ -190,42 +202,50 @@ class Rehearsals:
             if isinstance(each, ast.FunctionDef) and id(each) not in self._called
         ]
         training = training_functions([each for each in left if not each.name.startswith(_NOT_CALLED)])
-        self._rehearse_functions([each for each in training if id(each) not in methods])
+        begun += self._begin_functions([each for each in training if id(each) not in methods])
         for node in classes:
             own = [each for each in training if methods.get(id(each)) is node and id(each) not in self._called]
             for method in own[:_MOST_METHODS]:
                 if id(method) not in self._called:
-                    self._rehearse(f"{node.name}.{method.name}", self._method_start(node.name, method.name))
-            self._rehearse_making(node)
+                    begun.append(self._begin(f"{node.name}.{method.name}", self._method_start(node.name, method.name)))
+            begun += self._begin_making(node)
+        for each in begun:
+            self._go_on(each, _MOST_PATHS)
 
-    def _rehearse_functions(self, functions: list[ast.FunctionDef]) -> None:
+    def _begin_functions(self, functions: list[ast.FunctionDef]) -> Iterator[_Begun]:
         for function in functions[:_MOST_FUNCTIONS]:
             if id(function) not in self._called and not function.name.startswith("test_"):
-                self._rehearse(function.name, self._function_start(function.name))
+                yield self._begin(function.name, self._function_start(function.name))
 
     def _rehearse(self, name: str, start: Start, *, whole: bool = False) -> None:
-        entry = Entry(name)
-        queue: list[dict[Test, bool]] = [{}]
-        seen: set[frozenset[tuple[Test, bool]]] = set()
-        while queue and self._steps < _STEPS_PER_FILE and len(seen) < _MOST_PATHS:
-            flips = queue.pop(0)
-            if frozenset(flips.items()) in seen:
+        self._go_on(self._begin(name, start, whole=whole), _MOST_PATHS)
+
+    def _begin(self, name: str, start: Start, *, whole: bool = False) -> _Begun:
+        """The default path of an entry: each entry gets one ahead of the turned tests of any."""
+        begun = _Begun(Entry(name), start, whole)
+        self.entries.append(begun.entry)
+        self._go_on(begun, 1)
+        return begun
+
+    def _go_on(self, begun: _Begun, most: int) -> None:
+        while begun.left and self._steps < _STEPS_PER_FILE and len(begun.seen) < most:
+            flips = begun.left.pop(0)
+            if frozenset(flips.items()) in begun.seen:
                 continue
-            seen.add(frozenset(flips.items()))
+            begun.seen.add(frozenset(flips.items()))
             for rank in (0, 1):
-                path = self._path(start, flips, rank, whole=whole)
-                entry.paths.append(path)
+                path = self._path(begun.start, flips, rank, whole=begun.whole)
+                begun.entry.paths.append(path)
                 machine = path.machine
                 if rank == 0 and len(flips) < 2:
-                    queue += [
+                    begun.left += [
                         {**flips, test: not outcome}
                         for test, outcome in machine.asked.items()
                         if self._matters(test, flips)
                     ]
                 if not (machine.uses_rank or machine.distributed):
                     break
-        entry.turned = all(len(flips) > 1 or frozenset(flips.items()) in seen for flips in queue)
-        self.entries.append(entry)
+        begun.entry.turned = all(len(flips) > 1 or frozenset(flips.items()) in begun.seen for flips in begun.left)
 
     def _machine(self, flips: Mapping[Test, bool], rank: int, *, whole: bool) -> Machine:
         machine = Machine(self._sources, LibraryModels(), flips=flips, rank=rank, budget=_STEPS_PER_PATH)
@@ -327,13 +347,13 @@ class Rehearsals:
 
         return start
 
-    def _rehearse_making(self, node: ast.ClassDef) -> None:
+    def _begin_making(self, node: ast.ClassDef) -> Iterator[_Begun]:
         """An object is made of a class that nothing has made yet, and its methods are called in their order."""
         own = [each for each in node.body if isinstance(each, ast.FunctionDef)]
         start = next((each for each in own if each.name == "__init__"), None)
         if start is not None and id(start) not in self._called and trains(start):
             names = [each.name for each in own if not each.name.startswith(("__", "on_", "test_"))]
-            self._rehearse(f"{node.name}.__init__", self._making_start(node.name, names[:_MOST_METHODS]))
+            yield self._begin(f"{node.name}.__init__", self._making_start(node.name, names[:_MOST_METHODS]))
 
     def _making_start(self, class_name: str, methods: list[str]) -> Start:
         def start(machine: Machine) -> None:

@@ -174,6 +174,27 @@ KEEPS_ROLE = frozenset(
 )
 """Functions that give the same numbers in another shape, dtype or place."""
 
+OUTPUTS = frozenset(
+    [
+        "loss",
+        "logits",
+        "last_hidden_state",
+        "pooler_output",
+        "hidden_states",
+        "start_logits",
+        "end_logits",
+        "prediction_logits",
+        "seq_relationship_logits",
+        "logits_per_image",
+        "logits_per_text",
+        "image_embeds",
+        "text_embeds",
+        "encoder_last_hidden_state",
+        "sample",
+    ]
+)
+"""What the models of Transformers and Diffusers give beside each other, by name."""
+
 SAVES_NOTHING = (KEEPS_ROLE | {"cat", "stack", "mean", "sum", "flip", "roll"}) - {
     "index_select",
     "gather",

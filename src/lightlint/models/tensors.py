@@ -23,7 +23,7 @@ from lightlint.engine.events import (
 )
 from lightlint.engine.machine import WORKER, Machine
 from lightlint.models import forms
-from lightlint.models.tables import ACTIVATIONS, KEEPS_ROLE, LOSSES, NUMBERS, SAVES_NOTHING, WITHOUT_GRAPH
+from lightlint.models.tables import ACTIVATIONS, KEEPS_ROLE, LOSSES, NUMBERS, OUTPUTS, SAVES_NOTHING, WITHOUT_GRAPH
 from lightlint.values.core import (
     NONE,
     Constant,
@@ -279,6 +279,10 @@ def attribute(machine: Machine, tensor: Tensor, name: str, node: ast.AST) -> Val
         return derive(machine, node, tensor, keep=True, saves=False)
     if name in ("dtype", "ndim", "is_cuda", "is_leaf", "names", "layout", "grad_fn"):
         return Unknown(("tensor", tensor.made, name), plain=name == "ndim")
+    if tensor.guessed and name in OUTPUTS:
+        found = _part_of_guess(machine, tensor, derive(machine, node, tensor, keep=True, saves=False), node)
+        found.role = "loss" if name == "loss" else found.role
+        return found
     return Method(tensor, name)
 
 

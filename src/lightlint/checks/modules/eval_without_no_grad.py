@@ -142,13 +142,15 @@ class EvalWithoutNoGrad(Check):
                 known = in_sight([event.module]) or (not event.module.escaped and _is_called(event))
                 if recorded and idle and event.module in evaluated and known and not self._wants_gradients(event):
                     message = "this module is evaluated with gradients recorded: `eval()` does not turn them off"
-                    yield Fault.at(event, message)
+                    yield Fault(event.where.in_loop("batch"), message, also=event.where.places)
 
     def _wants_gradients(self, event: Forward) -> bool:
         """Whether the code around a pass speaks of gradients otherwise than to train."""
         first, last = self.facts.rehearsed.around(event.site[1])
         words = {
-            word for line in self.facts.source.text.splitlines()[first - 1 : last] for word in re.findall(r"\w+", line)
+            word
+            for line in self.facts.source.text.splitlines()[first - 1 : last]
+            for word in re.findall(r"\w+", line.partition("#")[0])
         }
         return any(_is_unusual(word) and word != "no_grad" for word in words)
 

@@ -60,7 +60,7 @@ class TrainedModuleWithoutGrad(Check):
 
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Parameters that an optimizer steps and no pass of any path reaches, used only while gradients are off."""
-        reached = {identity(each) for event in entry.of(Backward) for each in event.parameters}
+        reached = {identity(each) for event in entry.of(Backward) for each in (*event.parameters, *event.perhaps)}
         if not entry.turned or not all(path.finished for path in entry.paths) or not reached:
             return
         message = "a group of parameters is used without gradients alone: nothing updates it"
