@@ -1,8 +1,16 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 import libcst as cst
 
-from lightlint.check import Check
+from lightlint.check import Check, Fault
+from lightlint.values.core import text_of, written
+from lightlint.values.training import Instance, tensors_in
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
 
 _CLIPS = {"torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad_value_"}
 _SCALED = {16, "16", "16-mixed"}
@@ -38,3 +46,24 @@ class FabricRawClip(Check):
         """Whether the function around takes the scale off by hand."""
         calls = self.tree.own(self.tree.owner(call), cst.Call)
         return any(self.names.method(each) in {"unscale_", "unscale_gradients"} for each in calls)
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        for name in sorted(_CLIPS):
+            for event in entry.calls.get(name, ()):
+                given = event.argument("parameters", 0)
+                owners = [each.owner for each in tensors_in(given) if each.owner is not None]
+                fabric = next((each.managed_by for each in owners if each.managed_by is not None), None)
+                why = _why(fabric) if fabric is not None and fabric.kind == "fabric" else ""
+                if why and ".unscale_gradients" not in entry.calls and ".unscale_" not in entry.calls:
+                    yield Fault.of(event, f"`{event.name}` clips {why}")
+
+
+def _why(fabric: Instance) -> str:
+    """As `_why` of a constructor, of the object."""
+    precision = written(fabric.arguments.get("precision", fabric.arguments.get("#3")))
+    if precision is not None and precision.value in _SCALED:
+        return f"gradients that are still scaled, as `precision={precision.value!r}` asks for"
+    strategy = text_of(fabric.arguments.get("strategy", fabric.arguments.get("#1")))
+    if strategy is not None and strategy.startswith(_SHARDED):
+        return f'each rank\'s share of the gradients by its own norm, with `strategy="{strategy}"`'
+    return ""

@@ -1,11 +1,20 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 import libcst as cst
 
-from lightlint.check import Check
+from lightlint.check import Check, Fault
 from lightlint.facts.classes import DATA_MODULE, MODULE
 from lightlint.facts.compat import is_versioned
 from lightlint.facts.versions import Version
+from lightlint.models.registry import is_lightning
+from lightlint.values.core import Class, Value
+from lightlint.values.training import Instance
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
 
 _NEEDS_TRAINER = {"optimizers", "lr_schedulers", "print", "all_gather", "clip_gradients"}
 _NONE_BEFORE = {"trainer", "logger"}
@@ -54,3 +63,18 @@ class TrainerAccessInInit(Check):
             name.value in words for test in tests if not self.tree.contains(test, attribute)
             for name in self.tree.within(test, cst.Name)
         )  # fmt: skip
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        for name in sorted(_NEEDS_TRAINER):
+            for event in entry.calls.get(f".{name}", ()):
+                module = event.receiver
+                making = [
+                    each for each in event.where.calls if each.function.name == "__init__" and each.function.owner
+                ]
+                own = module is not None and any(each.function.owner in _classes(module) for each in making)
+                if module is not None and is_lightning(module) and own and not self.is_versioned(event):
+                    yield Fault.of(event, f"`self.{name}()` in `__init__`, where no Trainer is attached yet")
+
+
+def _classes(value: Instance) -> list[Value]:
+    return value.cls.lineage() if isinstance(value.cls, Class) else []

@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 import libcst as cst
 
-from lightlint.check import Check
+from lightlint.check import Check, Fault
+from lightlint.explore.rehearsals import library_name
 from lightlint.facts.classes import CALLBACK
 from lightlint.facts.compat import is_versioned
 from lightlint.facts.keywords import Keyword, keywords
@@ -10,6 +14,12 @@ from lightlint.facts.names import UNKNOWN
 from lightlint.facts.training import ENTRY_POINTS
 from lightlint.facts.world import TRAINER
 from lightlint.finding import Tier
+from lightlint.values.core import Constant, Library, Sequence, is_constant, written
+from lightlint.values.training import Instance
+
+if TYPE_CHECKING:
+    from lightlint.engine.events import Called
+    from lightlint.explore.rehearsals import Entry
 
 _CHECKPOINT = "lightning.callbacks.ModelCheckpoint"
 _RATES = "lightning.callbacks.LearningRateMonitor"
@@ -125,3 +135,47 @@ class TrainerConflictingArgs(Check):
         origins = self.values.origins(value)
         made = bool(origins) and all(each.call is not None for each in origins)
         return made or isinstance(value, (cst.List, cst.Dict))
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        for event in entry.calls.get(TRAINER, ()):
+            for message, tier in _trainer_faults(event):
+                if not self.is_versioned(event):
+                    yield Fault.of(event, message, tier=tier)
+        for event in entry.calls.get(_CHECKPOINT, ()):
+            for message in _checkpoint_faults(event):
+                if not self.is_versioned(event):
+                    yield Fault.of(event, message)
+
+
+def _trainer_faults(event: Called) -> Iterator[tuple[str, Tier | None]]:
+    """What a Trainer's arguments say against each other."""
+    given = event.given.keywords
+    callbacks = event.argument("callbacks")
+    for made in callbacks.items if isinstance(callbacks, Sequence) else [callbacks]:
+        name = library_name(made.cls.path) if isinstance(made, Instance) and isinstance(made.cls, Library) else ""
+        switches = {"enable_checkpointing": (_CHECKPOINT,), "enable_progress_bar": _PROGRESS, "logger": (_RATES,)}
+        for switch, kinds in switches.items():
+            if name in kinds and is_constant(given.get(switch), False):
+                yield f"`{name.rpartition('.')[2]}` among the callbacks of a Trainer with `{switch}=False`", None
+    if is_constant(given.get("barebones"), True):
+        for keyword, value in given.items():
+            if keyword in _TOO_MUCH_FOR_BAREBONES and isinstance(value, Constant) and value.value:
+                yield f"`{keyword}={value.value!r}` in a Trainer with `barebones=True`", None
+    if is_constant(given.get("deterministic"), True) and is_constant(given.get("benchmark"), True):
+        yield "`benchmark=True` undoes `deterministic=True`", Tier.WARNING
+    interval = written(given.get("val_check_interval"))
+    share = interval is not None and isinstance(interval.value, float)
+    if share and is_constant(given.get("check_val_every_n_epoch"), None):
+        yield "`val_check_interval` is a share of an epoch, `check_val_every_n_epoch` is None", None
+
+
+def _checkpoint_faults(event: Called) -> Iterator[str]:
+    """What a ModelCheckpoint's arguments say against each other."""
+    given = event.given.keywords
+    kept, monitor = written(given.get("save_top_k")), event.argument("monitor", 2)
+    many = kept is not None and isinstance(kept.value, int) and kept.value not in {-1, 0, 1}
+    if kept is not None and many and event.given.exact and (monitor is None or is_constant(monitor, None)):
+        yield f"`save_top_k={kept.value}` without a `monitor`"
+    known = [each for each in _TRIGGERS if (value := written(given.get(each))) is not None and value.value]
+    if len(known) > 1:
+        yield f"`{known[-1]}` beside `{known[0]}`, of which one at most may be set"
