@@ -17,6 +17,8 @@ from forked import forked
 LOOP = """\
 import torch
 
+torch.manual_seed(0)
+
 
 def train(model, loader, optimizer):
     for batch in loader:
@@ -136,6 +138,15 @@ def test_linted_and_repaired_to_the_byte(data: bytes, tmp_path: Path) -> None:
     without = [data[: row.start()] + data[row.end() :], data[: row.start()] + line_end[0] + data[row.end() :]]
     assert left in without
     assert lightlint("--fix", "-", cwd=tmp_path, data=data)[:2] == (0, left)
+
+
+@pytest.mark.parametrize("case", ["CR alone", "300 brackets", "900 terms"])
+def test_an_import_that_is_left_unused_goes(case: str, tmp_path: Path) -> None:
+    """However deep the code around it is."""
+    data = LINTED[case].replace(b"torch.manual_seed(0)", b"")
+    (tmp_path / "file.py").write_bytes(data)
+    assert lightlint("--fix", "file.py", cwd=tmp_path)[::2] == (0, b"")
+    assert b"import torch" not in (tmp_path / "file.py").read_bytes()
 
 
 @pytest.mark.parametrize(("data", "why"), REFUSED.values(), ids=REFUSED)

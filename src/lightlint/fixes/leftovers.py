@@ -16,7 +16,7 @@ from lightlint.finding import Edit
 from lightlint.fixes.code import Code
 from lightlint.fixes.draft import RawEdit
 from lightlint.fixes.imports import drop_import
-from lightlint.parsing import UnparsableError, parse
+from lightlint.parsing import UnparsableError, deep_recursion, no_collection, parse
 from lightlint.sources.source import Source
 
 # Whose import does nothing but bind names, as far as a file that no longer uses them can tell.
@@ -44,6 +44,11 @@ def leftovers(before: Source, after: Source, projects: Projects) -> Sequence[Edi
     path = Path(after.filename).absolute()
     if path.name == "__init__.py":
         return ()
+    with no_collection(), deep_recursion():
+        return _unused(before, after, path, projects)
+
+
+def _unused(before: Source, after: Source, path: Path, projects: Projects) -> Sequence[Edit]:
     try:
         module = parse(after)
     except UnparsableError:
@@ -91,6 +96,8 @@ def _words(source: Source, name: str) -> int:
 
 def _is_handed_on(project: Project, path: Path, name: str) -> bool:
     """Whether another file gets a name from this one."""
+    if not path.stem.isidentifier():
+        return False
     stem = re.escape(path.stem)
     named = rf"\b{stem}\s+import\b[^#]*\b{name}\b|\b{stem}\.{name}\b"
     return occurs(project, name, named, path) or occurs(project, path.stem, rf"\b{stem}\s+import\s*\*", path)
