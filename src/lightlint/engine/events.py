@@ -500,6 +500,15 @@ class Halved(Event):
 
 
 @dataclass(eq=False)
+class TensorMoved(Event):
+    """A tensor that was made on the CPU was moved to a device."""
+
+    tensor: Tensor
+    device: str | None
+    named: str  # how the program names the device, "" where it asks for it
+
+
+@dataclass(eq=False)
 class GradientsSwitched(Event):
     """Parameters were frozen or thawed."""
 

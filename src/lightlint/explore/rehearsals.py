@@ -164,16 +164,15 @@ class Rehearsals:
 
     def _is_module(self, node: ast.ClassDef) -> bool:
         cls = self._first.modules[self.file].scope.names.get(node.name) if self._first is not None else None
-        return isinstance(cls, Class) and kind_of_class(cls) == "module" and isinstance(cls.find("forward"), Function)
+        return isinstance(cls, Class) and kind_of_class(cls) == "module"
 
     def _pass_start(self, name: str) -> Start:
         def start(machine: Machine) -> None:
             cls = self._named(machine, name)
             forward = cls.find("forward") if isinstance(cls, Class) else None
-            if isinstance(cls, Class) and isinstance(forward, Function):
-                module = make_with_assumed(machine, cls)
+            module = make_with_assumed(machine, cls) if isinstance(cls, Class) else None
+            if isinstance(module, Module) and isinstance(cls, Class) and isinstance(forward, Function):
                 for training in (True, False):
-                    assert isinstance(module, Module)
                     set_mode(machine, module, training, cls.node)
                     given = assumed_arguments(machine, forward, skip=1)
                     call(machine, module, given, cls.node)

@@ -88,6 +88,11 @@ def set_up(machine: Machine, module: Module, last: str, given: Arguments, node: 
             module.device = tensors.device_of(given.keywords["device"])
         module.own = [parameter(machine, module, node)]
     if last in LOSSES:
+        for name in ("weight", "pos_weight"):
+            weight = given.get(0 if name == "weight" and last != "BCEWithLogitsLoss" else -1, name)
+            if isinstance(weight, Tensor):
+                module.buffers[name] = tensors.copy(machine, weight, node)
+                module.buffers[name].buffer = True
         reduction = given.keywords.get("reduction")
         older = {"size_average", "reduce"} & given.keywords.keys()
         plain = reduction is None and given.double_star is None and not older
@@ -159,6 +164,7 @@ def call_module(machine: Machine, module: Module, given: Arguments, node: ast.AS
     last = module.name
     module.calls += 1
     if isinstance(module.cls, Library) and last in LOSSES:
+        tensors.mix(machine, node, last, *module.buffers.values(), given.get(0, "input"))
         found = tensors.loss(machine, last, given, node, module.reduction or "unknown")
         found.guessed = module.assumed
         return found
@@ -297,7 +303,7 @@ def attribute(machine: Machine, module: Module, name: str, node: ast.AST) -> Val
 
 def part_of(machine: Machine, module: Module, name: str, node: ast.AST) -> Module:
     """An attribute of a module out of sight: a module that shares its one parameter."""
-    made = machine.new(Module, Library("?." + name), node)
+    made = machine.new(Module, Library(f"{module.cls.path if isinstance(module.cls, Library) else '?'}.{name}"), node)
     made.opaque, made.device, made.training, made.own = True, module.device, module.training, list(module.own)
     made.within_ddp, made.escaped, made.assumed = module.within_ddp, module.escaped, module.assumed
     module.attributes[name] = made

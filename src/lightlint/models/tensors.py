@@ -19,6 +19,7 @@ from lightlint.engine.events import (
     ShardsGathered,
     Spread,
     Summed,
+    TensorMoved,
     WeightSet,
 )
 from lightlint.engine.machine import WORKER, Machine
@@ -374,6 +375,9 @@ def call_method(machine: Machine, tensor: Value, name: str, given: Arguments, no
     return computed(machine, name, given.with_first(tensor), node)
 
 
+_DTYPES = frozenset({"float", "double", "half", "bfloat16", "type"})
+
+
 def computed(machine: Machine, name: str, given: Arguments, node: ast.AST) -> Value:
     """What a function of tensors that table says enough of gives."""
     source = given.positional[0] if given.positional else given.keywords.get("input")
@@ -389,6 +393,8 @@ def computed(machine: Machine, name: str, given: Arguments, node: ast.AST) -> Va
         made = derive(machine, node, source, saves=name not in SAVES_NOTHING)
         reduce(name, made, source, given.behind(1) if given.positional else given)
         return made
+    if name in _DTYPES and isinstance(source, Tensor) and source.parameter:
+        return source  # it may have the type already
     if name in KEEPS_ROLE:
         made = derive(machine, node, source, keep=True, saves=name not in SAVES_NOTHING)
         if isinstance(source, Tensor):
@@ -450,6 +456,8 @@ def _detached(machine: Machine, tensor: Tensor, name: str, node: ast.AST) -> Ten
 
 def _moved(machine: Machine, tensor: Tensor, name: str, given: Arguments, node: ast.AST) -> Tensor:
     target = given.get(0, "device")
+    if isinstance(target, Library):
+        target = Constant(target.path)  # a dtype that was imported by its name
     device: str | None
     if machine.phases[-1] == WORKER and (name == "cuda" or names_cuda(target)):
         machine.emit(CudaUsed(machine.where(node)))
@@ -461,6 +469,15 @@ def _moved(machine: Machine, tensor: Tensor, name: str, given: Arguments, node: 
         device = tensor.device
     else:
         device = device_of(target)
+    if tensor.parameter and device == tensor.device:
+        if not (text_of(target) or "torch.").startswith("torch."):
+            machine.emit(TensorMoved(machine.where(node), tensor, device, text_of(target) or ""))
+        return tensor  # where it lies already
+    if device != "cpu" and (tensor.role != "batch" or text_of(target) is not None):
+        named = text_of(target) or ("cuda" if name == "cuda" and target is None else "")
+        if number_of(target) is not None:
+            named = f"cuda:{number_of(target)}"
+        machine.emit(TensorMoved(machine.where(node), tensor, device, named))
     made = derive(machine, node, tensor, keep=True, saves=False)
     made.device, made.scalar, made.moved_from, made.part = device, tensor.scalar, tensor, tensor.part
     forms.note(made, "to" if name == "to" else "cuda", given.with_first(tensor))

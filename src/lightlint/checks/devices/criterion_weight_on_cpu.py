@@ -1,9 +1,17 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 import libcst as cst
 
-from lightlint.check import Check
+from lightlint.check import Check, Fault
+from lightlint.engine.events import DevicesMixed, LossComputed
 from lightlint.facts.classes import NN_MODULE
+from lightlint.values.training import Tensor
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
 
 _NN = "torch.nn."
 _WEIGHTS = {  # which arguments of a loss are tensors that have to be where its input is
@@ -33,7 +41,7 @@ class CriterionWeightOnCpu(Check):
         any_size = made.name in _ONE_DIMENSION
         if not any(self.facts.tensors.is_made_here(arg.value, any_size=any_size) for arg in given):
             return
-        if not self._may_move(call, made.call):
+        if not self._may_move(call, made.call) and not self._meets_none(call):
             short = made.name.removeprefix(_NN)
             self.report(call, f"the weight of this `{short}` stays on the CPU, and what it is given here is on a GPU")
 
@@ -97,3 +105,19 @@ class CriterionWeightOnCpu(Check):
     def _last(self, call: cst.Call) -> str:
         """The last word of what a method is called on."""
         return self.names.key(call.func.value).rpartition(".")[2] if isinstance(call.func, cst.Attribute) else ""
+
+    def _meets_none(self, call: cst.Call) -> bool:
+        """Whether the rehearsals came to a loss and saw nothing of another device in it."""
+        found = [event.input for _, _, event in self.happened(call, LossComputed)]
+        known = all(isinstance(each, Tensor) and each.device is not None for each in found)
+        return bool(found) and known and not self.happened(call, DevicesMixed)
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Weights of losses on the CPU that meet what is on a GPU."""
+        for event in entry.of(DevicesMixed):
+            weight = event.on_cpu
+            if weight.buffer and weight.sure_device and f"{_NN}{event.operation}" in _WEIGHTS and not weight.escaped:
+                message = (
+                    f"the weight of this `{event.operation}` stays on the CPU, and what it is given here is on a GPU"
+                )
+                yield Fault.of(event, message)

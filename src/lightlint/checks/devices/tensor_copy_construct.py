@@ -1,11 +1,18 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 import libcst as cst
 
-from lightlint.check import Check, Repair
+from lightlint.check import Check, Fault, Repair
 from lightlint.fixes.edits import Draft, replace
+from lightlint.values.training import Tensor
 
 # methods that tensors have, and arrays, numbers and lists do not
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
+
 _METHODS = {"detach", "unsqueeze", "cuda", "softmax", "log_softmax", "requires_grad_", "contiguous"}
 _FUNCTIONS = {
     f"torch.{name}" for name in ("cat", "stack", "argmax", "softmax", "sigmoid", "matmul", "mm", "where", "exp")
@@ -41,3 +48,15 @@ class TensorCopyConstruct(Check):
         if len(call.args) != 1 or not isinstance(given, (cst.Name, cst.Call, cst.Attribute)):
             return None
         return replace(self.code, call, f"{self.code.text_of(given)}.detach().clone()")
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """`torch.tensor` of what surely is a tensor: computed by a module, or made by torch."""
+        for event in entry.calls.get("torch.tensor", ()):
+            given = event.argument("data", 0)
+            if (
+                isinstance(given, Tensor)
+                and (given.graph or given.traits or given.origin is not None)
+                and not given.escaped
+            ):
+                message = "`torch.tensor()` of a tensor warns, and cuts it from its graph without saying so"
+                yield Fault.of(event, message)

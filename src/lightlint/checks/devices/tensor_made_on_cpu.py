@@ -1,12 +1,20 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 import libcst as cst
 
-from lightlint.check import Check, Repair
+from lightlint.check import Check, Fault, Repair
+from lightlint.engine.events import Called, TensorMoved
+from lightlint.explore.queries import in_batch
 from lightlint.facts.hooks import Hook
 from lightlint.finding import Applicability, Tier
 from lightlint.fixes.draft import Draft
 from lightlint.fixes.edits import replace
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
 
 _EXACT = {"torch.zeros", "torch.ones", "torch.empty", "torch.full", "torch.eye"}
 _ROUNDED = {"torch.arange", "torch.linspace"}  # floats may differ in the last digit between devices
@@ -75,3 +83,15 @@ class TensorMadeOnCpu(Check):
             return None
         text = text.removesuffix(")").rstrip().removesuffix(",")
         return replace(self.code, call, f"{text}, device={device})")
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Tensors that are made on the CPU and copied to the device in the same turn of a loop over batches."""
+        for path in entry.paths:
+            made = {(event.site, event.where.turns): event for event in path.of(Called) if event.path in _MADE}
+            for event in path.of(TensorMoved):
+                call = made.get((event.tensor.site, event.where.turns)) if event.tensor.site is not None else None
+                if call is None or not in_batch(event.where) or event.device != "cuda" or not call.given.exact:
+                    continue
+                if event.tensor.origin == event.tensor.site and not _OTHERWISE & call.given.keywords.keys():
+                    message = f"`{call.name}` is made on the CPU and copied to the device in each batch"
+                    yield Fault.of(event, message, tier=Tier.NOTE if call.path in _RANDOM else None)

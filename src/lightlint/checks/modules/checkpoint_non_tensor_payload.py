@@ -1,13 +1,21 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 import libcst as cst
 
-from lightlint.check import Check, Repair
+from lightlint.check import Check, Fault, Repair
 from lightlint.facts.bindings import Binding, Kind
 from lightlint.facts.numpy_values import NumpyValues
 from lightlint.facts.versions import Version
 from lightlint.finding import Applicability, Tier
 from lightlint.fixes.edits import wrap
+from lightlint.values.core import Mapping
+from lightlint.values.training import Instance
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
 
 _PARSERS = {"parse_args", "parse_known_args"}
 _DEPTH = 2
@@ -123,3 +131,17 @@ class CheckpointNonTensorPayload(Check):
         if what == "a path":
             return Repair("save it as a string", wrap(self.code, item, "str(", ")"), Applicability.UNSAFE)
         return None
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Namespaces in what is saved and loaded again by the default of `torch.load`."""
+        if not self.facts.torch.may_be_at_least(Version("2.6")):
+            return
+        loads = [event for event in entry.calls.get("torch.load", ()) if event.argument("weights_only") is None]
+        named = any(name.value == "add_safe_globals" for name in self.tree.all(cst.Name))
+        for save in entry.calls.get("torch.save", ()) if loads and not named else ():
+            content = save.argument("obj", 0)
+            for value in content.items.values() if isinstance(content, Mapping) else [content]:
+                if isinstance(value, Instance) and value.kind == "namespace":
+                    what = "an argparse Namespace" if value.key == ("arguments",) else "a SimpleNamespace"
+                    message = f"this holds {what}, which `torch.load` of torch 2.6 and newer refuses"
+                    yield Fault.at(save, message)

@@ -2,11 +2,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from lightlint.check import Check
+from lightlint.check import Check, Fault
+from lightlint.engine.events import Forward, ModeSet
 from lightlint.facts.classes import NN_MODULE
+from lightlint.models.kinds import BY_MODE
+from lightlint.values.core import Class, Library
+from lightlint.values.training import Module
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
 
 _NORM = re.compile(r"torch\.nn\.(?:modules\.batchnorm\.)?(?:Sync|_)?BatchNorm\w*$")
 _NORMS = "<batch norms>"  # the part of a module that a loop over its batch norms puts in eval mode
@@ -128,3 +136,34 @@ class EvalUndoneByTrain(Check):
             and self.classes.complete(node)
             and not self.classes.has_method(node, "train")
         )
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Parts that are put in eval mode, and in training mode with their whole before anything runs them."""
+        for path in entry.paths:
+            modes, runs = path.of(ModeSet), path.of(Forward)
+            for made in modes:
+                part = made.module
+                if made.training or made.where.conditions or part.escaped or not _has_layers_with_modes(part):
+                    continue
+                later = [each for each in modes if each.time > made.time and part in each.module.modules()]
+                undone = next((each for each in later if each.training), None)
+                again = any(not each.training for each in later) or undone is None or undone.module is part
+                if again or undone is None or undone.where.conditions or _sets_modes(undone.module):
+                    continue
+                used = [run for run in runs if run.time > made.time and _runs(run, part)]
+                if used and used[0].time > undone.time and any(run.training for run in used):
+                    message = "undone before it is used: `train()` puts the whole module in training mode"
+                    yield Fault.at(made, message)
+
+
+def _has_layers_with_modes(module: Module) -> bool:
+    return any(isinstance(each.cls, Library) and BY_MODE.search(each.name) for each in module.modules())
+
+
+def _sets_modes(module: Module) -> bool:
+    """Whether a class of the program sets modes in a way of its own."""
+    return any(isinstance(each.cls, Class) and each.cls.find("train") is not None for each in module.modules())
+
+
+def _runs(run: Forward, part: Module) -> bool:
+    return part in run.module.modules() or run.module in part.modules()

@@ -1,11 +1,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from lightlint.check import Check
+from lightlint.check import Check, Fault
+from lightlint.engine.events import AttributeSet, Called, ParametersChanged
 from lightlint.facts.classes import NN_MODULE
+from lightlint.values.core import Class, is_constant
+from lightlint.values.training import Module
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry, Path
 
 _NN = "torch.nn."
 _WEIGHTED = {
@@ -30,6 +38,8 @@ _MEANT = re.compile(r"random|(?:^|_)mc(?:$|_|[A-Z])|^MC|monte|bayes|uncertain", 
 
 
 class LayerMadeInForward(Check):
+    asks_passes = True
+
     def visit_FunctionDef(self, node: cst.FunctionDef) -> None:
         owner = self.tree.class_of(node)
         if node.name.value not in _PASSES or owner is None or not self.classes.is_a(owner, NN_MODULE):
@@ -133,3 +143,36 @@ class LayerMadeInForward(Check):
 
     def _is_seeded(self, function: cst.FunctionDef) -> bool:
         return any(self.names.method(call) == "manual_seed" for call in self.tree.own(function.body, cst.Call))
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Layers that a forward pass makes anew each time."""
+        for path in entry.paths:
+            kept = {id(event.value) for event in path.of(AttributeSet)}
+            made = {
+                each.site: each for each in path.machine.objects if isinstance(each, Module) and id(each) not in kept
+            }
+            for event in path.of(Called):
+                module, around = made.get(event.site), event.where.module
+                if module is None or around is None or not module.calls or event.where.conditions:
+                    continue
+                if _MEANT.search(around.name) or not isinstance(around.cls, Class) or _is_filled(path, module):
+                    continue
+                if event.path in _WEIGHTED:
+                    yield Fault.at(
+                        event, "a new layer in each pass: its weights are random every time, and never trained"
+                    )
+                elif (
+                    event.path in _DROPOUTS
+                    and event.where.training is False
+                    and not is_constant(event.argument("p", 0), 0, 0.0)
+                ):
+                    yield Fault.at(event, f"a new `{event.name}` is in training mode: `eval()` does not turn it off")
+
+
+def _is_filled(path: Path, module: Module) -> bool:
+    """Whether a layer gets weights that are the same in each pass: by hand, by other than random numbers, or by a seed."""
+    if any(each.changed_by_hand for each in module.own):
+        return True
+    changes = [event for event in path.of(ParametersChanged) if set(event.parameters) & set(module.own)]
+    seeded = any(event.path == "torch.manual_seed" and event.where.module for event in path.of(Called))
+    return seeded or not all(_DRAWN.fullmatch(f"torch.nn.{event.name}") for event in changes)

@@ -1,10 +1,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from lightlint.check import Check
+from lightlint.check import Check, Fault
+from lightlint.engine.events import AttributeSet
+from lightlint.values.core import Library
+from lightlint.values.training import Module
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
 
 _LAYER = re.compile(r"torch\.nn\.(?:Linear|Conv[123]d|ConvTranspose[123]d|Embedding|Bilinear)$")
 _CLASSIFIER = re.compile(r"torchvision\.models\.(?!detection|segmentation|get_)(?:\w+\.)?\w+$")
@@ -16,6 +24,9 @@ _HEADS = {
     "heads",
     "last_linear",
 }  # of torchvision's classifiers, which end in a linear layer
+_HEAD = re.compile(
+    r"torchvision\.models\.(?!detection|segmentation|get_)[\w.]+?\.(?:fc|classifier|heads?|last_linear)(?:\.\[-?\d+\])?$"
+)
 _RESIZING = {"weight", "data", "setattr", "register_parameter", "__class__"}
 
 
@@ -64,3 +75,23 @@ class LayerSizeAttribute(Check):
             if changed or (isinstance(target, cst.Attribute) and self.names.key(target) == key):
                 return True
         return any(self.names.method(call) in _RESIZING for call in self.tree.own(owner, cst.Call))
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Sizes that are written to layers whose weights stay as they are."""
+        for path in entry.paths:
+            changes = path.of(AttributeSet)
+            resized = {id(event.object) for event in changes if event.name in _RESIZING}
+            for event in changes:
+                layer = event.object
+                if event.name not in _SIZES or not isinstance(layer, Module) or id(layer) in resized or layer.escaped:
+                    continue
+                made = layer.site is not None and self.facts.rehearsed.span(layer.site) is not None
+                rows = self.facts.rehearsed.around
+                together = made and layer.site is not None and rows(layer.site[1]) == rows(event.site[1])
+                full = layer.cls.path if isinstance(layer.cls, Library) else ""
+                if (_LAYER.match(full) and (not together or event.site[1] == rows(event.site[1])[0])) or _HEAD.match(
+                    full
+                ):
+                    yield Fault.of(
+                        event, f"`{event.name}` only says how the layer was made: its weight keeps the old shape"
+                    )

@@ -1,14 +1,22 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from lightlint.check import Check, Repair
+from lightlint.check import Check, Fault, Repair
+from lightlint.engine.events import Called, GroupStarted, StateLoaded
 from lightlint.facts.checkpoints import LOAD, SAVE
 from lightlint.facts.world import Ranks
 from lightlint.finding import Applicability, Tier
 from lightlint.fixes.edits import insert_argument
+from lightlint.values.core import Mapping, Unknown
+from lightlint.values.training import Module, Optimizer
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
 
 _NUMBERS = re.compile(r"sched|scaler", re.IGNORECASE)  # of one that comes from out of sight
 
@@ -88,3 +96,19 @@ class LoadWithoutMapLocation(Check):
             if asked and "cpu" in texts:
                 return True
         return False
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Loads of states, without a word of the device, that each rank does."""
+        for first, second in entry.pairs():
+            others = {event.site for event in second.of(StateLoaded)}
+            for event in first.of(StateLoaded):
+                held = event.state.loaded if isinstance(event.state, (Unknown, Mapping)) else None
+                call = held[0] if isinstance(held, tuple) else held
+                if not isinstance(event.object, Module | Optimizer):
+                    continue  # a schedule holds no tensors
+                if not isinstance(call, Called) or event.site not in others or not first.of(GroupStarted):
+                    continue
+                told = call.argument("map_location", 1) is not None or not call.given.exact
+                if not told and self._uses_cuda():
+                    message = "every rank loads onto the GPU that the file was saved from: all onto one"
+                    yield Fault.at(call, message, tier=None if self._saves() else Tier.NOTE)

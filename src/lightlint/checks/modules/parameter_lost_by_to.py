@@ -1,16 +1,26 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 import libcst as cst
 
-from lightlint.check import Check, Repair
+from lightlint.check import Check, Fault, Repair
+from lightlint.engine.events import AttributeSet, OptimizerMade, TensorMoved
 from lightlint.facts.classes import NN_MODULE, OPTIMIZER
 from lightlint.facts.moved_parameters import MOVING, VIEWING, MovedParameters
 from lightlint.facts.tensor_types import changes_nothing
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import replace
+from lightlint.values.training import Module, Tensor
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
 
 
 class ParameterLostByTo(Check):
+    asks_passes = True
+
     def visit_Assign(self, assign: cst.Assign) -> None:
         if len(assign.targets) != 1 or not isinstance(assign.targets[0].target, cst.Attribute):
             return
@@ -50,7 +60,19 @@ class ParameterLostByTo(Check):
 
     def _is_of_module(self, target: cst.Attribute) -> bool:
         node = self.classes.self_class(target.value)
-        return node is not None and self.classes.is_a(node, NN_MODULE)
+        if node is None or not self.classes.is_a(node, NN_MODULE):
+            return False
+        return not self._lies_there(target)
+
+    def _lies_there(self, target: cst.Attribute) -> bool:
+        """Whether the rehearsals came here with a parameter each time, which was moved to where it lay."""
+        found = self.happened(target, AttributeSet)
+        return bool(found) and all(
+            isinstance(event.value, Tensor)
+            and event.value.parameter
+            and any(moved.tensor is event.value for moved in path.of(TensorMoved))
+            for _, path, event in found
+        )
 
     def visit_Call(self, call: cst.Call) -> None:
         """`Adam([torch.zeros(n, requires_grad=True).to(device)])`: an optimizer takes leaves only."""
@@ -90,6 +112,24 @@ class ParameterLostByTo(Check):
         return Repair(
             "change the tensor before it becomes a parameter", replace(self.code, call, moved), Applicability.UNSAFE
         )
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Attributes computed from a parameter that no module has."""
+        for path in entry.paths:
+            known = {p for each in path.machine.objects if isinstance(each, Module) for p in each.parameters()}
+            known |= {each for event in path.of(OptimizerMade) for each in event.optimizer.parameters}
+            for event in path.of(AttributeSet):
+                value = event.value
+                if not isinstance(event.object, Module) or not isinstance(value, Tensor) or value.parameter:
+                    continue
+                lost = [each for each in value.parameters if each.parameter and each not in known and not each.escaped]
+                if lost and not value.escaped and not event.where.module:
+                    moved = value.moved_from is not None and value.moved_from.parameter
+                    how = "moving it gives another tensor" if moved else "what was computed of it is another tensor"
+                    message = (
+                        f"`self.{event.name}` is no parameter: {how}, which no optimizer gets and no checkpoint holds"
+                    )
+                    yield Fault.at(event, message)
 
 
 def _message(target: cst.Attribute, method: str) -> str:

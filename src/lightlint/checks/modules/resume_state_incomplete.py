@@ -1,13 +1,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from lightlint.check import Check
+from lightlint.check import Check, Fault
+from lightlint.engine.events import Called, ScheduleMade, ScheduleStepped, StateLoaded
 from lightlint.facts.bindings import Kind
 from lightlint.facts.checkpoints import SAVE
 from lightlint.finding import Tier
+from lightlint.values.core import Mapping
+from lightlint.values.training import Optimizer
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
 
 _SCHEDULERS = "torch.optim.lr_scheduler."
 _SCALERS = {"torch.amp.GradScaler", "torch.cuda.amp.GradScaler", "torch.cpu.amp.GradScaler"}
@@ -141,3 +148,22 @@ class ResumeStateIncomplete(Check):
         reads = any(each.attr.value == "last_epoch" for each in self.tree.all(cst.Attribute))
         mine = self.names.key(optimizer).rpartition(".")[2] in optimizers
         return mine and bool(steps) and not told and not reads
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Checkpoints with the state of an optimizer, which is loaded back, and none of its schedule."""
+        loaded = {id(event.object): event for event in entry.of(StateLoaded)}
+        for path in entry.paths:
+            schedules = [event.schedule for event in path.of(ScheduleMade) if not event.schedule.escaped]
+            optimizers = {id(event.object) for event in path.of(StateLoaded) if isinstance(event.object, Optimizer)}
+            for save in path.of(Called):
+                content = save.argument("obj", 0) if save.path == "torch.save" else None
+                if not isinstance(content, Mapping) or content.more:
+                    continue
+                saved = {id(each.source) for each in content.items.values() if isinstance(each, Mapping)}
+                for each in schedules:
+                    stepped = any(event.schedule is each and not event.args for event in path.of(ScheduleStepped))
+                    resumed = id(each.optimizer) in optimizers and id(each.optimizer) in saved
+                    told = each.open_arguments or "last_epoch" in each.arguments
+                    if resumed and stepped and not told and id(each) not in loaded and id(each) not in saved:
+                        message = "the optimizer is saved and loaded back, the state of its scheduler is not in the checkpoint"
+                        yield Fault.at(save, message)

@@ -1,13 +1,23 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from lightlint.check import Check
+from lightlint.check import Check, Fault
+from lightlint.engine.events import Forward, Stepped
+from lightlint.explore.queries import in_batch, in_sight
 from lightlint.facts.across import OUTSIDE, elsewhere
 from lightlint.facts.bindings import Kind
 from lightlint.facts.calls import given
+from lightlint.models.kinds import BY_MODE
+from lightlint.values.core import Class, Constant, Library, is_constant
+from lightlint.values.training import Module
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
 
 _SWITCHES = {"torch.no_grad", "torch.inference_mode"}
 _SWITCHING = ("no_grad", "inference_mode")
@@ -139,3 +149,38 @@ class ValidationWithoutEvalMode(Check):
                 spelled = [each.decorator for each in above.decorators]
                 return any(self.names.call(each) in _SWITCHES or self.names.of(each) in _SWITCHES for each in spelled)
         return False
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Modules that train, and run over batches without gradients in training mode."""
+        for path in entry.paths:
+            stepped = {each for event in path.of(Stepped) for each in event.parameters}
+            for event in path.of(Forward):
+                trained = stepped & set(event.parameters) and in_sight([event.module])
+                if event.grad or not event.training or event.where.phase or not trained or not in_batch(event.where):
+                    continue
+                names = [event.module.name, *(call.function.name for call in event.where.calls)]
+                meant = any(map(_MEANT.search, names)) or not all(each.known for each in event.where.conditions)
+                if not meant and _acts_by_mode(event.module) and not self._is_dropped(event):
+                    message = (
+                        "the module is evaluated in training mode: dropout drops, batch norm learns from this data"
+                    )
+                    yield Fault.at(event, message)
+
+    def _is_dropped(self, event: Forward) -> bool:
+        """Whether nothing uses what a call gives, which then is made for what it does to the module."""
+        span = self.facts.rehearsed.span(event.site)
+        calls = [each for each in self.tree.all(cst.Call) if self.facts.positions.span(each) == span]
+        return any(isinstance(self.tree.parent(each), cst.Expr) for each in calls)
+
+
+def _acts_by_mode(module: Module) -> bool:
+    """Whether a module surely has a layer that does something else in training mode, and leaves its mode to others."""
+    if any(isinstance(each.cls, Class) and each.cls.find("train") is not None for each in module.modules()):
+        return False
+    for each in module.modules():
+        norm = isinstance(each.cls, Library) and "Norm" in each.name and BY_MODE.search(each.name)
+        rate = each.arguments.get("p", each.arguments.get("#0"))
+        drops = isinstance(each.cls, Library) and "Dropout" in each.name and not is_constant(rate, 0, 0.0)
+        if norm or (drops and (rate is None or isinstance(rate, Constant))):
+            return True
+    return False

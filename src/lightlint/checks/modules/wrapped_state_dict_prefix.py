@@ -1,12 +1,21 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 import libcst as cst
 
-from lightlint.check import Check, Repair
+from lightlint.check import Check, Fault, Repair
+from lightlint.engine.events import Called, StateLoaded, StateTaken
 from lightlint.facts.lightning_checkpoints import LightningCheckpoints
 from lightlint.facts.saved_states import SavedStates
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import replace
+from lightlint.values.core import Mapping, Unknown
+from lightlint.values.training import Module
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
 
 
 class WrappedStateDictPrefix(Check):
@@ -65,3 +74,48 @@ class WrappedStateDictPrefix(Check):
         strict = self.names.argument(load, "strict", 1)
         is_lax = strict is not None and self.names.constant(strict.value) is False
         return "loads none of them" if is_lax else "raises RuntimeError"
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """States of a wrapper under a key and path from which a bare module is loaded."""
+        if SavedStates(self.facts).knows_prefixes():
+            return
+        for path in entry.paths:
+            loads = [event for event in path.of(StateLoaded) if _is_bare(event)]
+            taken = {event.time: event for event in path.of(StateTaken)}
+            for save in path.of(Called):
+                content = save.argument("obj", 0) if save.path == "torch.save" else None
+                held = (
+                    content.items
+                    if isinstance(content, Mapping) and not isinstance(content.source, Module)
+                    else {None: content}
+                )
+                for key, state in held.items():
+                    source = taken.get(state.made) if isinstance(state, Mapping) else None
+                    wrapped = (
+                        isinstance(state, Mapping)
+                        and isinstance(state.source, Module)
+                        and state.source.wrapper in _WRAPPERS
+                    )
+                    load = next((each for each in loads if _is_from(each, key, save)), None)
+                    if source is not None and wrapped and load is not None:
+                        row = load.site[1]
+                        message = f"the keys that the wrapper saves start with `module.`: the load into the bare model in line {row} raises RuntimeError"
+                        yield Fault.at(source, message)
+
+
+_WRAPPERS = ("ddp", "data-parallel")
+
+
+def _is_bare(event: StateLoaded) -> bool:
+    """Whether a state from a file is loaded into a module that nothing wraps."""
+    known = isinstance(event.state, (Unknown, Mapping))
+    return known and isinstance(event.object, Module) and not event.object.wrapper
+
+
+def _is_from(load: StateLoaded, key: object, save: Called) -> bool:
+    """Whether a load reads what a save writes, under the same key."""
+    held = load.state.loaded if isinstance(load.state, (Unknown, Mapping)) else None
+    call, under = held if isinstance(held, tuple) else (held, None)
+    written, read = save.argument("f", 1), call.argument("f", 0) if isinstance(call, Called) else None
+    same = written is not None and read is not None and written.key is not None and written.key == read.key
+    return same and under == key
