@@ -509,6 +509,20 @@ class TensorMoved(Event):
 
 
 @dataclass(eq=False)
+class LeafChanged(Event):
+    """A leaf that requires a gradient was changed in place while autograd records: torch raises."""
+
+    leaf: Tensor
+
+
+@dataclass(eq=False)
+class ResultDropped(Event):
+    """A tensor that moving another gave was dropped by a statement that is nothing but the move."""
+
+    moved: Tensor
+
+
+@dataclass(eq=False)
 class GradientsSwitched(Event):
     """Parameters were frozen or thawed."""
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from lightlint.engine import operators
 from lightlint.engine.decorators import decorated, decorated_class
-from lightlint.engine.events import Emptied, Left, Looped
+from lightlint.engine.events import Emptied, LeafChanged, Left, Looped, ResultDropped
 from lightlint.engine.expressions import assign_target, evaluate, function_of
 from lightlint.engine.frames import Loop
 from lightlint.engine.imports import import_from, import_module
@@ -113,7 +113,9 @@ def _yield(machine: Machine, node: ast.Yield | ast.YieldFrom, scope: Scope) -> S
 
 
 def _expression(machine: Machine, node: ast.Expr, scope: Scope) -> None:
-    evaluate(machine, node.value, scope)
+    value = evaluate(machine, node.value, scope)
+    if isinstance(value, Tensor) and value.moved_from is not None and value.site == machine.site(node.value):
+        machine.emit(ResultDropped(machine.where(node.value), value))
 
 
 def _assign(machine: Machine, node: ast.Assign, scope: Scope) -> None:
@@ -148,6 +150,8 @@ def _update(machine: Machine, node: ast.AugAssign, scope: Scope) -> None:
     """`+=` and its like."""
     symbol = operators.SYMBOLS[type(node.op)]
     before = evaluate(machine, node.target, scope)
+    if isinstance(before, Tensor) and before.leaf and before.requires_grad and machine.grad[-1]:
+        machine.emit(LeafChanged(machine.where(node), before))
     change = evaluate(machine, node.value, scope)
     if symbol == "+" and isinstance(before, Sequence) and before.kind == "list":
         from lightlint.engine.expressions import listed

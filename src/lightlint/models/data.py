@@ -14,12 +14,14 @@ from lightlint.values.core import (
     NONE,
     Bound,
     Class,
+    Constant,
     Function,
     Library,
     Sequence,
     Unknown,
     Value,
     is_constant,
+    text_of,
 )
 from lightlint.values.training import Instance, Loader, Tensor
 
@@ -169,6 +171,13 @@ def metric_method(machine: Machine, metric: Value, name: str, given: Arguments, 
     assert isinstance(metric, Instance)
     if name in ("to", "cuda", "cpu"):
         return metric
+    if name == "add_state":
+        key = text_of(given.get(0, "name"))
+        states = metric.attributes.setdefault("#states", Sequence([], more=key is None))
+        if key is not None and isinstance(states, Sequence):
+            states.items.append(Constant(key))
+            metric.attributes[key] = given.get(1, "default") or Unknown()
+        return NONE
     if name == "clone":
         return machine.instance(metric.cls, "metric", node)
     if name in ("update", "forward", "__call__", "compute", "reset"):

@@ -2,13 +2,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from lightlint.check import Check, Repair
+from lightlint.check import Check, Fault, Repair
+from lightlint.engine.events import AttributeSet, StateLoaded, Stepped
 from lightlint.facts.twins import Pair, Twins
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import add_import, join, wrap
+from lightlint.values.core import Mapping, Site
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry, Path
 
 _TARGET = re.compile(r"target(?!s$)", re.IGNORECASE)
 _MOVES = {"copy_", "lerp_", "mul_", "add_"}
@@ -102,3 +108,37 @@ class AliasedTargetNetwork(Check):
             if module is not None and any(self.values.is_optimizer(each) for each in above):
                 room = self.tree.enclosing_class(call) or self.tree.module
                 yield from ((run, module) for run in runs if self.tree.contains(room, run))
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Modules under two names of an object, one a target's, that are loaded with their own state."""
+        found: dict[Site, tuple[AttributeSet, str]] = {}
+        spared: set[Site] = set()
+        for path in entry.paths:
+            own = {id(event.object) for event in path.of(StateLoaded) if _is_own(path, event)}
+            named = path.of(AttributeSet)
+            for event in named:
+                other = next((each for each in named if _is_twin(each, event)), None)
+                if not _TARGET.search(event.name):
+                    continue
+                chosen = any(not each.known for each in event.where.conditions)
+                if other is None or chosen or id(event.value) not in own:
+                    spared.add(event.site)
+                else:
+                    found[event.site] = event, other.name
+        for site, (event, other_name) in found.items():
+            if site not in spared:
+                message = f"`self.{event.name}` and `self.{other_name}` are one module: loading one's weights into the other does nothing"
+                yield Fault.at(event, message)
+
+
+def _is_own(path: Path, event: StateLoaded) -> bool:
+    """Whether a module is loaded with the state that it has: nothing has changed it since that was taken."""
+    state = event.state
+    if not isinstance(state, Mapping) or state.source is not event.object:
+        return False
+    return not any(state.made < each.time < event.time for each in path.of(Stepped))
+
+
+def _is_twin(one: AttributeSet, other: AttributeSet) -> bool:
+    """Whether another attribute of the same object is given the same value."""
+    return one.object is other.object and one.value is other.value and one.name != other.name

@@ -1,14 +1,21 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 import libcst as cst
 
-from lightlint.check import Check, Repair
+from lightlint.check import Check, Fault, Repair
+from lightlint.engine.events import ResultDropped
 from lightlint.facts.bindings import Binding, Kind
 from lightlint.facts.drawn import Drawn
 from lightlint.facts.failures import is_expected
 from lightlint.facts.type_tests import is_told
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import Draft, RawEdit, replace
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
 
 _MOVING = {"to", "cuda", "cpu", "float", "half", "double", "long", "type"}
 _TENSOR_ONLY = {
@@ -141,3 +148,15 @@ class DiscardedTensorResult(Check):
         plain = all(each.kind is Kind.LOOP or isinstance(each.value, cst.Call) for each in found)
         known = self.values.origins(name)
         return bool(found) and plain and not any(self.classes.local(each.name) for each in known)
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Moves of tensors whose results a statement drops."""
+        for event in entry.of(ResultDropped):
+            source = event.moved.moved_from
+            if source is None or source.role == "batch" or source.escaped or source.guessed or source.parameter:
+                continue
+            if event.where.turns and event.where.turns[-1].loop.known:
+                continue  # over this and that, of which some move in place
+            sure = source.origin is not None or source.graph or source.traits
+            if sure and source.device != "cuda" and all(each.known for each in event.where.conditions):
+                yield Fault.of(event, "this move returns a new tensor, which is dropped: the old one stays as it is")

@@ -1,11 +1,18 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 import libcst as cst
 
-from lightlint.check import Check
+from lightlint.check import Check, Fault
+from lightlint.engine.events import Backward, CalledUnknown, Differentiated, Event
 from lightlint.facts.classes import MODULE
 
 # what runs a step in inference mode: `fit` validates under `no_grad`
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
+
 _ENTRIES = {"validation_step": "validate", "test_step": "test", "predict_step": "predict"}
 _GRADS = {"torch.autograd.grad", "torch.autograd.backward"}
 _SWITCHES = {"enable_grad", "set_grad_enabled", "inference_mode"}
@@ -109,3 +116,22 @@ class GradInEvalHook(Check):
             return False
         given = {arg.keyword.value for arg in trainer.args if arg.keyword is not None}
         return given.isdisjoint({"inference_mode", "strategy", "num_nodes"})
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Gradients that are taken while Lightning evaluates, which has turned them off."""
+        hidden = {(event.where.phase, event.where.calls[:1]) for event in entry.of(CalledUnknown)}
+        for event in (*entry.of(Backward), *entry.of(Differentiated)):
+            where = event.where
+            if (where.phase, where.calls[:1]) in hidden:
+                continue  # code out of sight may turn them on
+            taken = where.phase in ("val", "test") and not where.grad and all(each.known for each in where.conditions)
+            if taken and not self._is_caught(event):
+                message = "this runs in an evaluation of Lightning, where gradients are turned off: it raises"
+                yield Fault.at(event, message)
+
+    def _is_caught(self, event: Event) -> bool:
+        """Whether a `try` around a call may be there for its error."""
+        span = self.facts.rehearsed.span(event.site)
+        calls = [each for each in self.tree.all(cst.Call) if self.facts.positions.span(each) == span]
+        above = [up for each in calls for up in self.tree.ancestors(each) if isinstance(up, cst.Try)]
+        return not calls or any(up.handlers for up in above)

@@ -1,9 +1,16 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 import libcst as cst
 
-from lightlint.check import Check
+from lightlint.check import Check, Fault
+from lightlint.engine.events import LeafChanged
 from lightlint.facts.bindings import Binding, Kind
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
 
 _FACTORIES = {
     f"torch.{name}"
@@ -90,3 +97,13 @@ class LeafChangedInPlace(Check):
             if self.names.key(attribute.value) == name.value and attribute.attr.value == "detach_":
                 return True
         return False
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Leaves that are changed in place while autograd records."""
+        for event in entry.of(LeafChanged):
+            span = self.facts.rehearsed.span(event.site)
+            nodes = [n for n in self.tree.all(cst.AugAssign, cst.Call) if self.facts.positions.span(n) == span]
+            known = all(each.known for each in event.where.conditions) and not event.leaf.escaped
+            if known and not event.leaf.parameter and nodes and not any(map(self._is_tested, nodes)):
+                message = "this is a leaf that requires a gradient: changing it in place raises outside of `no_grad()`"
+                yield Fault.of(event, message)

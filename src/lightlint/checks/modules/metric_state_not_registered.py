@@ -1,12 +1,20 @@
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from lightlint.check import Check
+from lightlint.check import Check, Fault
+from lightlint.engine.events import AttributeSet
 from lightlint.facts.classes import MODULE
 from lightlint.finding import Tier
+from lightlint.values.core import Class, Constant, Function, Sequence, Value, is_constant, text_of
+from lightlint.values.training import Instance, Tensor
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
 
 _METRIC = "torchmetrics.Metric"
 _GROWING = {"append", "extend"}
@@ -104,3 +112,38 @@ class MetricStateNotRegistered(Check):
         """Whether a LightningModule of this file keeps one, which resets what it logs after each epoch."""
         made = (each for each in self.tree.all(cst.Call) if self.classes.local(self.names.call(each)) is node)
         return any(self.classes.is_a(self.tree.enclosing_class(each), MODULE) for each in made)
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Attributes that `update` of a metric adds to and `compute` reads, and that are no states."""
+        for event in entry.of(AttributeSet):
+            metric, calls = event.object, event.where.calls
+            if not isinstance(metric, Instance) or metric.kind != "metric" or not isinstance(metric.cls, Class):
+                continue
+            if not calls or calls[-1].function.name != "update":
+                continue
+            states, cls = metric.attributes.get("#states"), metric.cls
+            known = states is None or (isinstance(states, Sequence) and not states.more)
+            registered = isinstance(states, Sequence) and any(text_of(each) == event.name for each in states.items)
+            if not known or registered or any(cls.find(name) is not None for name in _OWN) or not _counts(event):
+                continue
+            sets = [each.target for each in self.tree.all(cst.AssignTarget) if isinstance(each.target, cst.Attribute)]
+            alone = sum(each.attr.value == event.name for each in sets) == 1
+            emptied = any(self._empties(each, event.name) for each in self.tree.all(cst.Call))
+            if alone and not emptied and _reads(cls.find("compute"), event.name):
+                message = (
+                    f"`{event.name}` is no state of the metric: `reset` leaves it as it is, and ranks do not sum it up"
+                )
+                yield Fault.of(event, message, tier=None if event.where.phase else Tier.WARNING)
+
+
+def _counts(event: AttributeSet) -> bool:
+    """Whether an attribute is counted up, from nothing at first."""
+    before, now = event.before, event.value
+    from_nothing = is_constant(before, 0, 0.0) or (isinstance(before, Tensor) and before.origin is not None)
+    return from_nothing and not isinstance(now, Constant)
+
+
+def _reads(function: Value | None, name: str) -> bool:
+    """Whether a method looks at an attribute of its object."""
+    nodes = ast.walk(function.node) if isinstance(function, Function) else ()
+    return any(isinstance(each, ast.Attribute) and each.attr == name for each in nodes)

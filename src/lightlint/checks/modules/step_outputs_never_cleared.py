@@ -1,14 +1,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from lightlint.check import Check, Repair
+from lightlint.check import Check, Fault, Repair
+from lightlint.engine.events import Appended, Called, Emptied
 from lightlint.facts.classes import CALLBACK, MODULE
 from lightlint.facts.gathered import Gathered
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import Draft, insert_after
+from lightlint.values.core import Sequence
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
 
 _STAGES = {
     "train": {"training_step", "on_train_batch_end"},
@@ -106,3 +112,37 @@ class StepOutputsNeverCleared(Check):
         inner = last.body[-1] if isinstance(last, cst.SimpleStatementLine) else last
         ok = isinstance(inner, (cst.BaseSmallStatement, cst.BaseCompoundStatement))
         return insert_after(self.code, inner, f"self.{name}.clear()") if ok else None
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Lists of a module that steps add tensors to, that nothing empties, and that are put together as a whole."""
+        for path in entry.paths:
+            emptied = {id(event.container) for event in path.of(Emptied)}
+            held = {id(v): o for o in path.machine.objects for v in o.attributes.values() if isinstance(v, Sequence)}
+            joined = [event for event in path.of(Called) if event.path in _JOINING]
+            for event in path.of(Appended):
+                box = event.container
+                if not event.where.phase or id(box) in emptied or id(box) not in held or box.escaped or box.more:
+                    continue
+                items = set(map(id, box.items))
+                later = [each for each in joined if each.time > event.time and items & set(_given(each))]
+                epochs = {each.where.turns[0].number for each in later if each.where.turns}
+                if len(epochs) > 1 and all(each.known for each in event.where.conditions):
+                    message = "this list grows from epoch to epoch: nothing empties it, and the end of each epoch reads all of it"
+                    yield Fault.at(event, message)
+
+
+_JOINING = (
+    "torch.cat",
+    "torch.stack",
+    "torch.concat",
+    "torch.vstack",
+    "torch.hstack",
+    "torch.tensor",
+    "numpy.concatenate",
+)
+
+
+def _given(call: Called) -> list[int]:
+    """What a call is given, and what lists that it is given hold, by identity."""
+    values = call.given.values()
+    return [id(each) for value in values for each in (value.items if isinstance(value, Sequence) else [value])]
