@@ -31,7 +31,7 @@ from lightlint.values.training import Iterator as Generated
 _MOST_PATHS = 8
 _STEPS_PER_PATH = 3_500
 _STEPS_PER_FILE = 5_000  # some 15 microseconds each (Python 3.11, AMD EPYC)
-_STEPS_OF_PASSES = 2_400
+_STEPS_OF_PASSES, _MOST_PATHS_OF_PASSES = 1_600, 3
 _MOST_FUNCTIONS, _MOST_METHODS = 10, 4
 _NOT_CALLED = ("__", "on_", "test_")  # what functions are called that others call: Python, Lightning, pytest
 _CALLBACK_HOOKS = [
@@ -158,7 +158,7 @@ class Rehearsals:
             self.entries.clear()
         for node in tree.body if tree is not None else []:
             if isinstance(node, ast.ClassDef) and self._is_module(node):
-                self._rehearse(node.name, self._pass_start(node.name))
+                self._rehearse(node.name, self._pass_start(node.name), most=_MOST_PATHS_OF_PASSES)
         found, self.entries = self.entries, before
         return found
 
@@ -216,8 +216,8 @@ class Rehearsals:
             if id(function) not in self._called and not function.name.startswith("test_"):
                 yield self._begin(function.name, self._function_start(function.name))
 
-    def _rehearse(self, name: str, start: Start, *, whole: bool = False) -> None:
-        self._go_on(self._begin(name, start, whole=whole), _MOST_PATHS)
+    def _rehearse(self, name: str, start: Start, *, whole: bool = False, most: int = _MOST_PATHS) -> None:
+        self._go_on(self._begin(name, start, whole=whole), most)
 
     def _begin(self, name: str, start: Start, *, whole: bool = False) -> _Begun:
         """The default path of an entry: each entry gets one ahead of the turned tests of any."""
