@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from lightlint.check import Check, Fault
-from lightlint.engine.events import GradientsSwitched, OptimizerMade
+from lightlint.engine.events import Backward, GradientsSwitched, OptimizerMade
 from lightlint.explore.queries import in_sight
 from lightlint.facts.classes import NN_MODULE
 from lightlint.facts.freezing import switch
@@ -136,12 +136,13 @@ class ThawedAfterOptimizer(Check):
         for path in entry.paths:
             made, switches = path.of(OptimizerMade), path.of(GradientsSwitched)
             held = {each for event in made for each in event.optimizer.parameters}
+            trained = {each for event in path.of(Backward) for each in event.parameters}
             for event in made:
                 if not in_sight([event.optimizer]) or not event.optimizer.parameters:
                     continue
                 late = {p for each in switches if each.on and each.time > event.time for p in each.parameters}
                 roots = {root for p in event.optimizer.parameters for root in _around(path, p)}
-                lost = [p for p in late - held if not p.escaped and roots & _around(path, p)]
+                lost = [p for p in late - held if not p.escaped and (p in trained or roots & _around(path, p))]
                 if any(_is_frozen(switches, p, event) for p in lost):
                     message = "a module is thawed after this took what was not frozen: its parameters are never updated"
                     yield Fault.at(event, message)
