@@ -117,7 +117,12 @@ class UninitialisedParameter(Check):
             parameter = event.parameter
             if parameter.site is not None and not self._fills_all() and not self._is_assigned(parameter.site[1]):
                 message = "this parameter keeps whatever was in memory: nothing in sight gives it a first value"
-                yield Fault(parameter.site, message)
+                nodes = [
+                    n
+                    for n in self.tree.all(cst.ClassDef)
+                    if event.where.module and n.name.value == event.where.module.name
+                ]
+                yield Fault(parameter.site, message, None if any(map(self._is_wanted, nodes)) else Tier.NOTE)
 
     def _is_assigned(self, row: int) -> bool:
         """Whether the file, elsewhere, assigns the data of an attribute like the one that a row makes."""
