@@ -85,4 +85,4 @@ class HardcodedDeviceInModule(Check):
 
 def _asks_devices(condition: Condition) -> bool:
     """Whether a test may know on which device, or as one of how many processes, the program runs."""
-    return condition.known or speaks_of(condition.key, _DEVICES)
+    return condition.known or condition.key is None or speaks_of(condition.key, _DEVICES)
