@@ -284,10 +284,11 @@ class NoneUsed(Event):
 
 @dataclass(eq=False)
 class Written(Event):
-    """A file was written."""
+    """A file was written; by `torch.save` a `value`."""
 
     name: str
     path: Value | None
+    value: Value | None = None
 
 
 @dataclass(eq=False)
@@ -362,6 +363,21 @@ class DevicesMixed(Event):
     on_cpu: Tensor
     on_gpu: Tensor
     operation: str
+
+
+@dataclass(eq=False)
+class CopySet(Event):
+    """Something was written into a group of `optimizer.state_dict()`, which is a copy."""
+
+    optimizer: Value
+    group: Mapping
+
+
+@dataclass(eq=False)
+class UsedUp(Event):
+    """A generator was gone over that an earlier user has emptied."""
+
+    first: Site
 
 
 @dataclass(eq=False)

@@ -353,7 +353,11 @@ def _with(machine: Machine, node: ast.With | ast.AsyncWith, scope: Scope) -> Ste
 
 
 def _for(machine: Machine, node: ast.For | ast.AsyncFor, scope: Scope) -> Steps:
-    iteration = machine.models.iterate(machine, evaluate(machine, node.iter, scope), node)
+    over = evaluate(machine, node.iter, scope)
+    before = over.emptied_at if isinstance(over, Sequence) else None
+    iteration = machine.models.iterate(machine, over, node)
+    if isinstance(over, Sequence) and over.emptied_at is not before and any(map(_leaves, ast.walk(node))):
+        over.emptied_at = before  # it may leave some
     turns = min(iteration.turns, _MOST_TURNS)
     loop = Loop(node, machine.site(node), iteration.kind, iteration.bound, iteration.over, iteration.known)
     loop.once = iteration.once
@@ -371,6 +375,10 @@ def _for(machine: Machine, node: ast.For | ast.AsyncFor, scope: Scope) -> Steps:
         yield from _loop(machine, node, loop, next_turn, scope)
     finally:
         iteration.close()
+
+
+def _leaves(node: ast.AST) -> bool:
+    return isinstance(node, (ast.Break, ast.Return))
 
 
 def _while(machine: Machine, node: ast.While, scope: Scope) -> Steps:

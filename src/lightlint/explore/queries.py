@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from lightlint.engine.events import CalledUnknown, Configured, E, GroupStarted, Where
 from lightlint.engine.machine import plain_key
-from lightlint.values.core import Class, Function, Site, Value, text_of
+from lightlint.values.core import Class, Function, Mapping, Sequence, Site, Value, text_of
 from lightlint.values.training import Graph, Instance, Optimizer, Schedule, Tensor
 
 if TYPE_CHECKING:
@@ -164,3 +164,14 @@ def optimizer_of(schedule: Schedule) -> Optimizer | None:
     """The optimizer whose learning rate a schedule sets, where both are in sight."""
     optimizer = schedule.optimizer
     return optimizer if isinstance(optimizer, Optimizer) and in_sight([schedule, optimizer]) else None
+
+
+def is_held(whole: Value | None, part: Value, depth: int = 0) -> bool:
+    """Whether a value is another, or a container that holds it."""
+    held: list[Value] = []
+    if isinstance(whole, (Mapping, Sequence)) and depth < _DEEPEST:
+        held = [*whole.items.values()] if isinstance(whole, Mapping) else whole.items
+    return whole is part or any(is_held(each, part, depth + 1) for each in held)
+
+
+_DEEPEST = 4

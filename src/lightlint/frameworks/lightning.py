@@ -103,6 +103,8 @@ def _own_method(machine: Machine, module: Module, name: str, given: Arguments, n
         held = module.optimizers
         if held is None:
             return Unknown(hint="optimizers")
+        if not is_constant(given.get(0, "use_pl_optimizer"), False):
+            held = [_counted(machine, each, node) if isinstance(each, Optimizer) else each for each in held]
         return held[0] if len(held) == 1 else Sequence(held)
     if name == "lr_schedulers":
         return (
@@ -140,6 +142,15 @@ def _own_method(machine: Machine, module: Module, name: str, given: Arguments, n
     if name in ("toggle_optimizer", "untoggle_optimizer", "print") or name in _HOOKS or name.startswith("on_"):
         return NONE
     return None
+
+
+def _counted(machine: Machine, optimizer: Optimizer, node: ast.AST) -> Optimizer:
+    """What `self.optimizers()` gives for an optimizer: it is the same to the program, and Lightning counts its steps."""
+    made = machine.new(Optimizer, optimizer.cls, node)
+    made.parameters, made.groups, made.arguments = optimizer.parameters, optimizer.groups, optimizer.arguments
+    made.more, made.assumed, made.escaped, made.wraps = optimizer.more, optimizer.assumed, optimizer.escaped, optimizer
+    made.site, made.serial, made.number, made.key = optimizer.site, optimizer.serial, optimizer.number, optimizer.key
+    return made
 
 
 def _log(machine: Machine, module: Module, name: str, given: Arguments, node: ast.AST) -> Value:

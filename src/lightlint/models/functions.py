@@ -147,6 +147,7 @@ def _factory(machine: Machine, last: str, given: Arguments, node: ast.AST) -> Te
     if last in ("zeros", "ones", "rand", "randn", "empty", "full", "randint"):
         sizes = given if last != "randint" else given.behind(2)
         made.form = forms.made_of_sizes(sizes)
+    made.table = last == "from_numpy" or (isinstance(first, Sequence) and len(first.items) > 1)
     made.requires_grad = call_flag(given, "requires_grad")
     if made.requires_grad:
         made.parameters = frozenset([made])
@@ -191,6 +192,7 @@ def _parameter(machine: Machine, given: Arguments, node: ast.AST) -> Value:
     made.device = first.device if isinstance(first, Tensor) else "cpu"
     made.requires_grad = not is_constant(given.get(1, "requires_grad"), False)
     made.uninitialised = isinstance(first, Tensor) and first.uninitialised
+    made.table = isinstance(first, Tensor) and first.table
     return made
 
 
@@ -299,7 +301,7 @@ def _load(machine: Machine, given: Arguments, node: ast.AST) -> Value:
 
 @function("torch.save")
 def _save(machine: Machine, given: Arguments, node: ast.AST) -> Value:
-    machine.emit(Written(machine.where(node), "torch.save", given.get(1, "f")))
+    machine.emit(Written(machine.where(node), "torch.save", given.get(1, "f"), given.get(0, "obj")))
     return NONE
 
 

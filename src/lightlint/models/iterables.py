@@ -8,6 +8,7 @@ from collections.abc import Sequence as Items
 
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.calls import call
+from lightlint.engine.events import UsedUp
 from lightlint.engine.frames import Iteration
 from lightlint.engine.generators import Frame, iteration_of
 from lightlint.engine.machine import Machine
@@ -52,6 +53,7 @@ def unknown_turns(
 def iterate(machine: Machine, value: Value, node: ast.AST) -> Iteration:
     """How a value is gone over."""
     if isinstance(value, Sequence):
+        use_up(machine, value, node)
         return _sequence(value)
     if isinstance(value, Mapping):
         keys = [_key(key) for key in value.items]
@@ -78,6 +80,16 @@ def iterate(machine: Machine, value: Value, node: ast.AST) -> Iteration:
     if isinstance(value, Bound):
         return known([])
     return _unknown(machine, value)
+
+
+def use_up(machine: Machine, value: Value | None, node: ast.AST) -> None:
+    """Note who takes everything out of a generator, the first or a later one."""
+    if not isinstance(value, Sequence) or value.kind not in ("generator", "parameters"):
+        return
+    if value.emptied_at is not None:
+        machine.emit(UsedUp(machine.where(node), value.emptied_at))
+    else:
+        value.emptied_at = machine.site(node)
 
 
 def _key(key: object) -> Value:

@@ -6,7 +6,7 @@ import ast
 
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.calls import call, call_unknown
-from lightlint.engine.events import Emptied, LoadedUsed, NoneUsed
+from lightlint.engine.events import CopySet, Emptied, LoadedUsed, NoneUsed
 from lightlint.engine.frames import Iteration
 from lightlint.engine.machine import WORKER, Machine
 from lightlint.models import (
@@ -118,6 +118,8 @@ class LibraryModels:
             if isinstance(value.source, Optimizer):
                 value.source.told |= text_of(index) == "params"
                 return
+            if value.copied is not None:
+                machine.emit(CopySet(machine.where(node), value.copied, value))
             value.items[key_of(index, ("?", getattr(node, "lineno", 0)))] = new
             value.more |= not isinstance(index, Constant)
         elif isinstance(value, Sequence):

@@ -215,7 +215,7 @@ def _special(machine: Machine, value: Instance, name: str, node: ast.AST) -> Val
         group = Mapping({"params": Sequence(value.parameters), "lr": rate}, more=True, source=value)
         return Sequence([group], more=True)
     if isinstance(value, Optimizer) and name == "optimizer":
-        return value
+        return value.wraps or value
     if isinstance(value, Schedule) and name == "optimizer":
         return value.optimizer or Unknown()
     if isinstance(value, Loader):

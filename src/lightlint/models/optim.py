@@ -19,7 +19,7 @@ from lightlint.engine.events import (
 )
 from lightlint.engine.expressions import listed
 from lightlint.engine.machine import Machine
-from lightlint.models import modules, tensors
+from lightlint.models import iterables, modules, tensors
 from lightlint.models.kinds import SCHEDULE_LENGTHS
 from lightlint.models.registry import function, methods
 from lightlint.values.core import (
@@ -40,15 +40,21 @@ from lightlint.values.training import Instance, Iterator, Module, Optimizer, Sch
 def set_up_optimizer(machine: Machine, optimizer: Optimizer, given: Arguments, node: ast.AST) -> None:
     """What the `__init__` of an optimizer class does."""
     optimizer.parameters, optimizer.more = _parameters(machine, given.get(0, "params"), node)
+    for each in (given.get(0, "params"), *_group_values(given.get(0, "params"))):
+        iterables.use_up(machine, each, node)
     optimizer.more |= not given.exact and not optimizer.parameters
     optimizer.groups = _groups(machine, given.get(0, "params"), node) or [optimizer.parameters]
     machine.emit(OptimizerMade(machine.where(node), optimizer))
 
 
+def _group_values(value: Value | None) -> list[Value | None]:
+    items = value.items if isinstance(value, Sequence) else []
+    return [each.items.get("params") for each in items if isinstance(each, Mapping)]
+
+
 def _groups(machine: Machine, value: Value | None, node: ast.AST) -> list[list[Tensor]]:
     """The parameters of each group, where an optimizer is given groups."""
-    items = value.items if isinstance(value, Sequence) else []
-    return [_parameters(machine, each.items.get("params"), node)[0] for each in items if isinstance(each, Mapping)]
+    return [_parameters(machine, each, node)[0] for each in _group_values(value)]
 
 
 def _parameters(machine: Machine, value: Value | None, node: ast.AST) -> tuple[list[Tensor], bool]:
@@ -87,6 +93,8 @@ def optimizer_method(machine: Machine, optimizer: Value, name: str, given: Argum
     if name == "zero_grad":
         machine.emit(Cleared(machine.where(node), list(optimizer.parameters), optimizer))
         return NONE
+    if name == "step" and optimizer.wraps is not None:
+        return step(machine, optimizer.wraps, given.get(0, "closure"), node, "lightning optimizer")
     if name == "step":
         return step(machine, optimizer, given.get(0, "closure"), node)
     if name == "add_param_group":
@@ -97,7 +105,7 @@ def optimizer_method(machine: Machine, optimizer: Value, name: str, given: Argum
         optimizer.more |= more
         return NONE
     if name == "state_dict":
-        return Mapping(more=True, source=optimizer)
+        return _state(optimizer)
     if name == "load_state_dict":
         return _load(machine, optimizer, given, node)
     return Unknown()
@@ -106,6 +114,14 @@ def optimizer_method(machine: Machine, optimizer: Value, name: str, given: Argum
 def _load(machine: Machine, value: Instance, given: Arguments, node: ast.AST) -> Value:
     loaded = machine.emit(StateLoaded(machine.where(node), value, given.get(0, "state_dict") or NONE))
     return modules.load_result(machine, loaded, node)
+
+
+def _state(optimizer: Optimizer) -> Mapping:
+    """`state_dict()`: its groups are copies."""
+    rate = Unknown(("lr", optimizer.number), plain=True)
+    group = Mapping({"lr": rate, "params": Sequence([], more=True)}, more=True)
+    group.copied = optimizer
+    return Mapping({"param_groups": Sequence([group], more=True)}, more=True, source=optimizer)
 
 
 def step(
@@ -181,7 +197,7 @@ def scaler_method(machine: Machine, scaler: Value, name: str, given: Arguments, 
         machine.emit(Unscaled(machine.where(node), first))
         return NONE
     machine.escape(first)
-    return Unknown()
+    return Unknown(("scale", scaler.number), plain=True) if name == "get_scale" else Unknown()
 
 
 @function(
@@ -190,6 +206,7 @@ def scaler_method(machine: Machine, scaler: Value, name: str, given: Arguments, 
 def clip(machine: Machine, given: Arguments, node: ast.AST) -> Value:
     """Gradient clipping."""
     first = given.get(0, "parameters")
+    iterables.use_up(machine, first, node)
     held = tensors_in(first) if not isinstance(first, Module) else first.parameters()
     more = not held or bool(getattr(first, "more", False))
     machine.emit(Clipped(machine.where(node), held, more, given.get(1, "max_norm") or given.get(1, "clip_value")))

@@ -79,6 +79,7 @@ def derive(
     made.device = "cuda" if "cuda" in devices else None if None in devices else devices[0] if devices else None
     made.sure_device = all(tensor.sure_device or tensor.role == "batch" for tensor in sources if tensor.device == "cpu")
     made.escaped = any(tensor.escaped for tensor in sources)
+    made.mixed = any(tensor.mixed for tensor in sources)
     if any(tensor.traits for tensor in sources):
         made.traits = traits_of(*sources)
     made.gradient_touched = any(tensor.gradient_touched for tensor in sources)
@@ -207,7 +208,8 @@ def binary(machine: Machine, symbol: str, left: Value, right: Value, node: ast.A
         tensor, other = (left, right) if isinstance(left, Tensor) else (right, left)
         assert isinstance(tensor, Tensor)
         _scale(machine, symbol, made, tensor, other)
-        if isinstance(other, Unknown) and not other.plain:
+        made.mixed |= isinstance(other, Unknown) and not other.plain
+        if made.mixed:
             made.cuts -= without_given_gradients(made.cuts)  # it may be a tensor with a graph of its own
     return made
 

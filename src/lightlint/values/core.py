@@ -118,6 +118,7 @@ class Sequence(Value):
         self.items, self.kind, self.more, self.made, self.site = list(items), kind, more, made, site
         self.repeated: Site | None = None  # where `[item] * n` put one object into all places
         self.depth = 0  # how many loops were open where it was made
+        self.emptied_at: Site | None = None  # of a generator: who went over it
 
     def __repr__(self) -> str:
         return f"<{self.kind} {self.items}{'...' if self.more else ''}>"
@@ -132,6 +133,7 @@ class Mapping(Value):
         self.items, self.more, self.source = dict(items or {}), more, source
         self.made, self.depth = 0, 0
         self.site: Site | None = None
+        self.copied: Value | None = None  # the optimizer whose group it is a copy of
         self.loaded: Any = None  # the call of `torch.load` that gave it
 
     def __repr__(self) -> str:

@@ -49,6 +49,8 @@ class Tensor(Value):
         form: "column" for a shape of (N, 1), "row" for (N,), None for unknown.
         dtype: "int64", "float32", ..., "one-hot" for integers of `one_hot`, None for unknown.
         layer: the class of the layer that gave it, "" where something else was done since.
+        mixed: something of which nothing is known went into it, which may have a graph of its own.
+        table: it was made of numbers that the program writes down or loads.
         blind: of a parameter, whether it was used while gradients were off.
         sums: the places where it was added to itself, and in which turns of the loops down to that over batches.
     """
@@ -63,6 +65,8 @@ class Tensor(Value):
     form: str | None = None
     dtype: str | None = None
     layer = ""
+    mixed = False
+    table = False
     blind = False
     scaled: frozenset[Any] = frozenset()
     sums: frozenset[tuple[Site, tuple[int, ...]]] = frozenset()
@@ -205,6 +209,7 @@ class Optimizer(Instance):
         super().__init__(cls, "optimizer", site, number)
         self.parameters: list[Tensor] = []
         self.groups: list[list[Tensor]] = []  # the parameters of each group
+        self.wraps: Optimizer | None = None  # what Lightning's `self.optimizers()` puts its counter around
         self.more = False
         self.told = False  # of other parameters, after it was made
         self.assumed = False

@@ -1,10 +1,19 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 import libcst as cst
 
-from lightlint.check import Check, Repair
+from lightlint.check import Check, Fault, Repair
+from lightlint.engine.events import LossComputed
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import Draft, replace
+from lightlint.values.training import Tensor
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
+
 
 _FUNCTION = "binary_cross_entropy"
 
@@ -41,3 +50,14 @@ class BceOnLogits(Check):
         calls = [each for each in self.tree.all(cst.Call) if each.args]
         uses = [each for each in calls if any(origin.call is made_by for origin in self.values.origins(each.func))]
         return len(uses) == 1
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Losses of probabilities that get what a linear layer gave as it is."""
+        for event in entry.of(LossComputed):
+            given = event.input
+            if event.wants != "probabilities" or not isinstance(given, Tensor) or given.escaped:
+                continue
+            if given.layer == "Linear" and given.activation is None:
+                yield Fault.at(
+                    event, f"`{event.function}` takes probabilities and is given the logits of a linear layer"
+                )

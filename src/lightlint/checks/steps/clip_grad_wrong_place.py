@@ -16,7 +16,7 @@ from lightlint.values.core import number_of
 from lightlint.values.training import Tensor
 
 if TYPE_CHECKING:
-    from lightlint.explore.rehearsals import Entry
+    from lightlint.explore.rehearsals import Entry, Path
 
 _HIGH = 100  # a norm above which nobody clips: the call is there for what it returns
 _MAYBE_BACKWARD = re.compile(r"backward|train|update|optim|step|learn", re.IGNORECASE)
@@ -116,29 +116,36 @@ class ClipGradWrongPlace(Check):
         return move_before(self.code, statement, self.tree.statement(updates[0].call))
 
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
-        """Gradients that are clipped after the step that used them."""
+        """Gradients that are clipped where there are none, or where the step has used them."""
         for path in entry.paths:
-            state: dict[Tensor, str] = {}
-            for event in path.events:
-                if isinstance(event, Backward):
-                    state.update(dict.fromkeys([*event.parameters, *event.perhaps], "added"))
-                elif isinstance(event, Cleared):
-                    state.update(dict.fromkeys(event.parameters, "cleared"))
-                elif isinstance(event, Stepped):
-                    state.update({each: "stepped" for each in event.parameters if state.get(each) == "added"})
-                elif (
-                    isinstance(event, Clipped)
-                    and event.parameters
-                    and not event.more
-                    and _limits(event)
-                    and not event.where.phase
-                ):
-                    used = all(state.get(each) == "stepped" and not each.escaped for each in event.parameters)
-                    if used:
-                        yield Fault.at(event, "clips gradients that the step has used already, so it changes nothing")
+            for event, is_late in _misplaced(path):
+                what = "that the step has used already" if is_late else "that no backward pass has made yet"
+                yield Fault.at(event, f"clips gradients {what}, so it changes nothing")
+
+
+def _misplaced(path: Path) -> Iterator[tuple[Clipped, bool]]:
+    """The calls that clip between a step and the next pass: whether what they find has been used, or cleared already."""
+    state: dict[Tensor, str] = {}
+    early: list[Clipped] = []
+    for event in path.events:
+        if isinstance(event, Backward):
+            reached = set(event.parameters)
+            yield from ((each, False) for each in early if reached & set(each.parameters))
+            state.update(dict.fromkeys(event.parameters, "added"))
+            early = []
+        elif isinstance(event, Cleared):
+            state.update(dict.fromkeys(event.parameters, "cleared"))
+        elif isinstance(event, Stepped):
+            state.update({each: "stepped" for each in event.parameters if state.get(each) == "added"})
+        elif isinstance(event, Clipped) and event.parameters and _limits(event) and not event.where.phase:
+            found = {"" if each.escaped else state.get(each) for each in event.parameters}
+            if found == {"stepped"}:
+                yield event, True
+            elif found == {"cleared"}:
+                early.append(event)
 
 
 def _limits(event: Clipped) -> bool:
-    """Whether a call does more than measure the norm: its limit is a number, and not infinite."""
+    """Whether a call may do more than measure the norm: its limit is not so high that nothing is above it."""
     limit = number_of(event.limit)
-    return limit is not None and limit != float("inf")
+    return event.limit is not None and (limit is None or limit < _HIGH)

@@ -1,10 +1,18 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 import libcst as cst
 
-from lightlint.check import Check, Repair
+from lightlint.check import Check, Fault, Repair
+from lightlint.engine.events import UsedUp
 from lightlint.facts.bindings import Kind, unpacked
 from lightlint.fixes.edits import wrap
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
+
 
 _LAZY = {"builtins.filter", "builtins.map", "builtins.zip", "itertools.chain", "itertools.chain.from_iterable"}
 _EATERS = {f"builtins.{name}" for name in ("dict", "frozenset", "list", "max", "min", "set", "sorted", "sum", "tuple")}
@@ -134,6 +142,13 @@ class ExhaustedParameters(Check):
 
     def _is_optimizer(self, call: cst.Call) -> bool:
         return self.classes.name_is_a(self.names.of(call.func), "torch.optim.Optimizer")
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Generators that somebody goes over when nothing is left in them."""
+        for event in entry.of(UsedUp):
+            yield Fault.at(
+                event, "goes over a generator that is used up before: nothing is left in it here", event.first
+            )
 
 
 def _place(value: cst.BaseExpression | None, name: str) -> tuple[int, ...] | None:

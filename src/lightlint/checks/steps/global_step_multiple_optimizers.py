@@ -1,12 +1,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from lightlint.check import Check
+from lightlint.check import Check, Fault
+from lightlint.engine.events import Configured, Stepped
+from lightlint.explore.queries import in_batch, in_sight
 from lightlint.facts.batch_counts import BatchCounts
 from lightlint.finding import Tier
+from lightlint.values.core import number_of
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
+
 
 _COUNTS = {"self.global_step", "self.trainer.global_step"}
 _PARTS = (cst.Divide, cst.FloorDivide, cst.Modulo)
@@ -104,3 +112,18 @@ class GlobalStepMultipleOptimizers(Check):
             ):
                 keys.add(self.names.key(func.value))
         return len(keys)
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Trainers told `max_steps` for a module that steps several optimizers in each batch."""
+        for path in entry.paths:
+            for event in path.of(Configured):
+                limit = number_of(event.trainer.arguments.get("max_steps"))
+                own = [each for each in path.of(Stepped) if each.optimizer in event.optimizers and in_batch(each.where)]
+                first = [each for each in own if own and each.where.turns == own[0].where.turns]
+                if event.automatic or limit is None or limit <= 0 or not in_sight([event.module]):
+                    continue
+                if len({each.optimizer for each in first}) > 1 and event.trainer.site is not None:
+                    message = (
+                        f"`max_steps` counts every optimizer step, and `{event.module.name}` makes {len(first)} a batch"
+                    )
+                    yield Fault(event.trainer.site, message)

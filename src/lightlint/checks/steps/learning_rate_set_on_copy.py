@@ -1,11 +1,20 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 import libcst as cst
 
-from lightlint.check import Check, Repair
+from lightlint.check import Check, Fault, Repair
+from lightlint.engine.events import Appended, CopySet, StateLoaded, Written
+from lightlint.explore.queries import is_held
 from lightlint.facts.bindings import Binding, Kind
 from lightlint.finding import Applicability
 from lightlint.fixes.expressions import replace
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
+
 
 _GROUPS = "param_groups"
 _STORES = (cst.AssignTarget, cst.AugAssign, cst.AnnAssign)
@@ -91,3 +100,14 @@ class LearningRateSetOnCopy(Check):
             return above.attr.value == "update" and isinstance(self.tree.parent(above), cst.Call)
         set_ = self.tree.parent(above) if isinstance(above, cst.Subscript) and above.value is value else None
         return isinstance(set_, _STORES) and getattr(set_, "target", None) is above
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """What is written into groups of a state that no optimizer gets back."""
+        for path in entry.paths:
+            kept = [event.state for event in path.of(StateLoaded)] + [event.value for event in path.of(Appended)]
+            kept += [event.value for event in path.of(Written) if event.value is not None]
+            kept += [path.machine.given_back] if path.machine.given_back is not None else []
+            for event in path.of(CopySet):
+                if not event.group.escaped and not any(is_held(each, event.group) for each in kept):
+                    message = "the groups of `state_dict()` are copies: what is written into them never comes to the optimizer"
+                    yield Fault.at(event, message)

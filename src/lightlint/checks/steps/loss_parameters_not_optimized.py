@@ -1,10 +1,21 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 import libcst as cst
 
-from lightlint.check import Check
+from lightlint.check import Check, Fault
+from lightlint.engine.events import Backward, Forward, OptimizerMade, StateLoaded, Stepped
+from lightlint.explore.queries import identity, in_sight, is_held
 from lightlint.facts.classes import NN_MODULE, OPTIMIZER
 from lightlint.facts.learned import is_term_of_loss, learned_parameter
+from lightlint.values.core import Class
+from lightlint.values.training import Module, Tensor
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
+
 
 _MOVES = {"to", "cuda", "cpu", "train", "float", "double", "half", "state_dict"}
 _WHOLE = {"parameters", "named_parameters", "modules", "children", "named_children", "named_modules"}
@@ -124,6 +135,38 @@ class LossParametersNotOptimized(Check):
             if isinstance(each.value, (cst.Name, cst.Attribute))
         ]
         return bool(owners) and plain and not loose and all(o and o != "self" and not key.startswith(o) for o in owners)
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Parameters that a module which gives a loss keeps for itself, reached by gradients and in no optimizer."""
+        optimizers = [event.optimizer for event in entry.of(OptimizerMade)]
+        if not optimizers or any(each.escaped for each in optimizers) or not any(True for _ in entry.of(Stepped)):
+            return
+        stepped = {identity(each) for optimizer in optimizers for each in optimizer.parameters}
+        reached = {identity(each) for event in entry.of(Backward) for each in event.parameters}
+        loaded = {id(event.object) for event in entry.of(StateLoaded)}
+        kept = [path.machine.given_back for path in entry.paths]
+        for event in entry.of(Forward):
+            module = event.module
+            if any(is_held(each, module) for each in kept):
+                continue
+            result = event.result
+            if not isinstance(result, Tensor) or result.role != "loss" or id(module) in loaded or module.site is None:
+                continue
+            for name, each in _learned(module):
+                if identity(each) in reached and identity(each) not in stepped and in_sight([module, each]):
+                    message = f"`{module.name}` has a parameter of its own, `{name}`, and no optimizer gets it: it stays as it was made"
+                    yield Fault(module.site, message)
+                    break
+
+
+def _learned(module: Module) -> list[tuple[str, Tensor]]:
+    """The parameters that a class of the program makes for itself."""
+    held = module.attributes.items() if isinstance(module.cls, Class) else ()
+    return [
+        (name, each)
+        for name, each in held
+        if isinstance(each, Tensor) and each.parameter and each.requires_grad and not each.table
+    ]
 
 
 def _is_class(name: str) -> bool:

@@ -1,10 +1,21 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import partial
+from typing import TYPE_CHECKING
+
 import libcst as cst
 
-from lightlint.check import Check
+from lightlint.check import Check, Fault
+from lightlint.engine.events import Configured
+from lightlint.explore.queries import in_sight, sure
 from lightlint.facts.compat import is_versioned
 from lightlint.facts.keywords import Keyword
+from lightlint.values.core import number_of
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
+
 
 _ALLOWED = {"gradient_clip_val": 0, "accumulate_grad_batches": 1}
 
@@ -38,3 +49,17 @@ class ManualTrainerClipAccumulate(Check):
             if held is not None and name in held.values:
                 return Keyword(name, held.keys[name], held.values[name])
         return None
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Trainers told to clip or to accumulate for a module that optimizes by hand, on each path."""
+        for name in ("gradient_clip_val", "accumulate_grad_batches"):
+            for event in sure(entry, Configured, partial(_acts, name)):
+                if event.trainer.site is not None:
+                    message = f"`{name}` with `{event.module.name}`, which optimizes by hand: `fit` raises"
+                    yield Fault(event.trainer.site, message)
+
+
+def _acts(name: str, event: Configured) -> bool:
+    number = number_of(event.trainer.arguments.get(name))
+    known = not event.automatic and not event.trainer.open_arguments and in_sight([event.module])
+    return known and number is not None and number > (1 if name == "accumulate_grad_batches" else 0)

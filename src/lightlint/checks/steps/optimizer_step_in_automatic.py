@@ -33,7 +33,7 @@ class OptimizerStepInAutomatic(Check):
             given = {each for event in path.of(Configured) if event.automatic for each in event.optimizers}
             by_hand = any(each.via != "lightning" and inside(each.where, "training_step") for each in path.of(Backward))
             for event in path.of(Stepped) if not by_hand else []:
-                of_lightning = event.optimizer in given and event.via == "direct" and in_sight([event.optimizer])
+                of_lightning = event.optimizer in given and event.via != "lightning" and in_sight([event.optimizer])
                 if of_lightning and inside(event.where, "training_step"):
                     message = "a second step per batch, with the gradients of the batch before: Lightning steps here by itself"
                     yield Fault.at(event, message)

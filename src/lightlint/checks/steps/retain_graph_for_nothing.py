@@ -80,7 +80,7 @@ class RetainGraphForNothing(Check):
             kept: list[Backward] = []
             for event in path.events:
                 if isinstance(event, (Backward, Differentiated)):
-                    again |= {each for each in kept if each.graph & event.graph or not event.graph}
+                    again |= {each for each in kept if each.graph & event.graph or _is_open(event)}
                     kept += [event] if isinstance(event, Backward) and event.kept else []
         yield from (
             Fault.at(event, "keeps what the forward pass saved, and nothing goes back over it again")
@@ -90,4 +90,11 @@ class RetainGraphForNothing(Check):
 
 def _is_kept(event: Backward) -> bool:
     graphs = not any(graph.escaped for graph in event.graph)
-    return event.kept and event.loss is not None and bool(event.graph) and graphs and in_batch(event.where)
+    known = event.loss is not None and not event.loss.mixed and bool(event.graph)
+    return event.kept and known and graphs and in_batch(event.where)
+
+
+def _is_open(event: Backward | Differentiated) -> bool:
+    """Whether a pass may go over more than is known of."""
+    loss = event.loss if isinstance(event, Backward) else None
+    return not event.graph or (loss is not None and loss.mixed)
