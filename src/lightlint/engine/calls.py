@@ -109,7 +109,9 @@ def call_function(machine: Machine, function: Function, given: Arguments, node: 
     machine.returned_at = None
     try:
         if isinstance(definition, ast.Lambda):
-            return evaluate(machine, definition.body, scope)
+            value = evaluate(machine, definition.body, scope)
+            machine.returned_at = machine.site(definition.body)
+            return value
         run(machine, definition.body, scope)
     except Returned as returned:
         machine.returned_at = returned.site

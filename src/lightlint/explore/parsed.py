@@ -206,6 +206,8 @@ _TRAINING = frozenset(
         "binary_cross_entropy_with_logits",
         "binary_cross_entropy",
         "kl_div",
+        "LambdaLR",
+        "param_groups",
         "mse_loss",
         "l1_loss",
         "smooth_l1_loss",

@@ -29,7 +29,7 @@ _TRAINS = re.compile(
 _TRAINING = re.compile(
     r"backward|(?:training|validation|test)_step|fit|DataLoader|(?:cross_entropy|CrossEntropyLoss|nll_loss|NLLLoss|BCE\w*Loss)\w*"
     r"|binary_cross_entropy\w*|kl_div|KLDivLoss|mse_loss|MSELoss|\w*l1_loss|\w*L1Loss"
-    r"|lr_scheduler|param_groups|state_dict|barrier|all_reduce|DistributedSampler|compute"
+    r"|lr_scheduler|\w+LR|param_groups|state_dict|barrier|all_reduce|DistributedSampler|compute"
     r"|(?:torch\.)?distributed|DistributedDataParallel|on_(?:fit|train|val|test|pred)\w+|random_split|load_state_dict|load"
     r"|Trainer|Fabric|LightningCLI|configure_optimizers|ModelCheckpoint|EarlyStopping"
 )  # the same as names, for what texts and comments tell of trains nothing

@@ -161,6 +161,10 @@ def set_up_schedule(machine: Machine, schedule: Schedule, last: str, given: Argu
                 else None
             )
             schedule.length = product
+    rate = given.get(1, "lr_lambda") if last == "LambdaLR" else None
+    if isinstance(rate, (Function, Bound, Partial)):
+        schedule.factor = call(machine, rate, Arguments([Unknown(("epoch", schedule.number), plain=True)]), node)
+        schedule.factor_site = machine.returned_at
     machine.emit(ScheduleMade(machine.where(node), schedule))
 
 

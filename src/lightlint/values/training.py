@@ -224,6 +224,8 @@ class Schedule(Instance):
         self.optimizer: Value | None = None
         self.length: Value | None = None
         self.length_name = ""
+        self.factor: Value | None = None  # what the function of a LambdaLR gives
+        self.factor_site: Site | None = None
         self.steps = 0
         self.assumed = False
 

@@ -32,22 +32,6 @@ class _Score:
     site: cst.CSTNode
     detached: str
 
-    def rehearse(self, entry: Entry) -> Iterator[Fault]:
-        """Passes that go again over a critic's answer on detached pictures, for an optimizer of who made these."""
-        for path in entry.paths:
-            earlier: list[Backward] = []
-            pending: Backward | None = None
-            for event in path.events:
-                if isinstance(event, Backward):
-                    pending = event
-                elif isinstance(event, Stepped) and pending is not None:
-                    cut = _reused(earlier, pending, event)
-                    if cut is not None:
-                        message = "reuses what was computed from a detached result, before its optimizer stepped: it gives the one that steps next no gradient"
-                        yield Fault.at(pending, message, cut.site)
-                    earlier.append(pending)
-                    pending = None
-
 
 def _reused(earlier: list[Backward], again: Backward, step: Stepped) -> Cut | None:
     """Where the result was detached that both passes hang on, the later one for the optimizer that made it."""
@@ -231,3 +215,19 @@ class DetachedScoreReused(Check):
             yield from inner
         elif self._is_network_call(call) or callee is not None:
             yield _End(call)
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Passes that go again over a critic's answer on detached pictures, for an optimizer of who made these."""
+        for path in entry.paths:
+            earlier: list[Backward] = []
+            pending: Backward | None = None
+            for event in path.events:
+                if isinstance(event, Backward):
+                    pending = event
+                elif isinstance(event, Stepped) and pending is not None:
+                    cut = _reused(earlier, pending, event)
+                    if cut is not None:
+                        message = "reuses what was computed from a detached result, before its optimizer stepped: it gives the one that steps next no gradient"
+                        yield Fault.at(pending, message, cut.site)
+                    earlier.append(pending)
+                    pending = None

@@ -1,11 +1,21 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from lightlint.check import Check
+from lightlint.check import Check, Fault
+from lightlint.engine.events import ScheduleMade
+from lightlint.engine.operators import factors_of
+from lightlint.explore.queries import optimizer_of
 from lightlint.facts.bindings import Kind
+from lightlint.values.core import Unknown
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
+
 
 _LAMBDA = "torch.optim.lr_scheduler.LambdaLR"
 _BOUNDS = {"builtins.max", "builtins.min"}
@@ -129,6 +139,23 @@ class LambdaReturnsLearningRate(Check):
             return node is self.classes.self_class(other.root)
         bound = self.names.bindings.lookup(root)
         return len(bound) == 1 and bound == self.names.bindings.lookup(other.root)
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Functions for `LambdaLR` that give a multiple of the rate that their optimizer was made with."""
+        for event in entry.of(ScheduleMade):
+            schedule, optimizer = event.schedule, optimizer_of(event.schedule)
+            if (
+                optimizer is None
+                or schedule.factor is None
+                or schedule.factor_site is None
+                or len(optimizer.groups) > 1
+            ):
+                continue
+            rate = optimizer.arguments.get("lr", optimizer.arguments.get("#1"))
+            powers = dict(factors_of(schedule.factor) or ())
+            if isinstance(rate, Unknown) and "one" not in rate.traits and powers.get(rate.key, 0) > 0:
+                message = "`LambdaLR` multiplies the learning rate of the optimizer by this, which has that rate in it: it comes in squared"
+                yield Fault(schedule.factor_site, message, also=event.where.places)
 
 
 def _root(expression: cst.BaseExpression | None) -> cst.Name | None:
