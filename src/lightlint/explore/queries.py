@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from lightlint.engine.events import CalledUnknown, Configured, E, GroupStarted, Where
+from lightlint.engine.events import Backward, CalledUnknown, Configured, E, GroupStarted, Summed, Where
 from lightlint.engine.machine import plain_key
 from lightlint.values.core import Class, Function, Mapping, Sequence, Site, Value, text_of
 from lightlint.values.training import Graph, Instance, Optimizer, Schedule, Tensor
@@ -175,3 +175,9 @@ def is_held(whole: Value | None, part: Value, depth: int = 0) -> bool:
 
 
 _DEEPEST = 4
+
+
+def over_old_sum(path: Path, event: Backward) -> bool:
+    """Whether a pass starts from a sum that was added to after an earlier pass had freed what it held."""
+    sums = event.loss.sums if event.loss is not None else frozenset()
+    return any(each.consumed_before and each.site in sums and each.time < event.time for each in path.of(Summed))

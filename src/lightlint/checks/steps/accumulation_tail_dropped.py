@@ -19,9 +19,9 @@ from lightlint.values.core import Constant
 from lightlint.values.training import Instance, Loader, Tensor
 
 if TYPE_CHECKING:
-    from lightlint.engine.frames import Turn
+    from lightlint.engine.frames import Loop, Turn
     from lightlint.explore.rehearsals import Entry, Path
-    from lightlint.values.core import Site, Value
+    from lightlint.values.core import Site
 
 
 class AccumulationTailDropped(Check):
@@ -184,14 +184,17 @@ def _adding_up(path: Path) -> Iterator[Stepped]:
         elif isinstance(event, Cleared):
             for each in event.parameters:
                 added.pop(each, None)
-        elif isinstance(event, Stepped) and any(len(added.get(each, ())) > 1 for each in event.parameters):
-            over = [turn.loop.over for turn in event.where.turns if turn.loop.kind == "batch"]
-            if not any(map(_is_measured, over)):
+        elif isinstance(event, Stepped):
+            sums = any(len(added.get(each, ())) > 1 for each in event.parameters)
+            if sums and not any(_is_measured(turn.loop) for turn in event.where.turns if turn.loop.kind == "batch"):
                 yield event
 
 
-def _is_measured(over: Value | None) -> bool:
-    """Whether a loop over batches never ends, or the program says how many samples there are."""
+def _is_measured(loop: Loop) -> bool:
+    """Whether a loop over batches never ends, or the program says how many there are."""
+    over = loop.over
+    if isinstance(loop.bound, Constant):
+        return True
     if isinstance(over, Loader):
         return isinstance(over.data, Instance) and "tensors" in over.data.arguments
     return isinstance(over, Instance) and over.name == "cycle"

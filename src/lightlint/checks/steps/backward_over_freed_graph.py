@@ -7,7 +7,7 @@ import libcst as cst
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Backward
-from lightlint.explore.queries import in_sight
+from lightlint.explore.queries import in_sight, over_old_sum
 from lightlint.facts.bindings import Binding
 from lightlint.facts.carried_graphs import cuts
 from lightlint.facts.kept_states import RECURRENT, hangs_on, kept_state
@@ -128,6 +128,7 @@ class BackwardOverFreedGraph(Check):
                     event.twice
                     and not event.where.phase
                     and event.loss is not None
+                    and not over_old_sum(path, event)  # which has a rule of its own
                     and in_sight([event.loss, *_owners(event)])
                 ):
                     yield Fault.at(event, "runs through a graph that an earlier backward pass has freed: it raises")

@@ -7,7 +7,7 @@ import libcst as cst
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Backward
-from lightlint.explore.queries import in_sight
+from lightlint.explore.queries import over_old_sum
 from lightlint.facts.bindings import Binding, Kind
 from lightlint.facts.tree import Loop
 
@@ -67,10 +67,8 @@ class BackwardOverRunningSum(Check):
 
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Passes over a sum that holds what an earlier pass has freed."""
-        for event in entry.of(Backward):
-            loss = event.loss
-            if event.twice and loss is not None and loss.sums and not event.where.phase and in_sight([loss]):
-                yield Fault.at(
-                    event,
-                    "the sum holds the losses of earlier iterations, whose graphs are gone: the second pass raises",
-                )
+        message = "the sum holds the losses of earlier iterations, whose graphs are gone: the second pass raises"
+        for path in entry.paths:
+            for event in path.of(Backward):
+                if event.twice and not event.where.phase and over_old_sum(path, event):
+                    yield Fault.at(event, message)

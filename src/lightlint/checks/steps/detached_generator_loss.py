@@ -104,23 +104,18 @@ def _cut_off(path: Path) -> Iterator[Backward]:
         elif isinstance(event, Cleared):
             held -= set(event.parameters)
         elif isinstance(event, Stepped):
-            own = set(event.parameters)
-            if (
-                last is not None
-                and last.loss is not None
-                and own
-                and not own & held
-                and in_sight([event.optimizer, *_owners(own)])
-            ):
-                cuts = [cut for cut in last.loss.cuts if cut.how == "detach" and cut.parameters & own]
-                if (
-                    cuts
-                    and in_sight([last.loss])
-                    and last.parameters
-                    and not any(each.gradient_touched for each in own)
-                ):
-                    yield last
+            if last is not None and not held & set(event.parameters) and _is_cut_off(last, event):
+                yield last
             last = None
+
+
+def _is_cut_off(event: Backward, step: Stepped) -> bool:
+    """Whether the loss of a pass that trains something hangs on the parameters of a step through `detach()`."""
+    own, loss = set(step.parameters), event.loss
+    if loss is None or not any(each.parameter for each in event.parameters):
+        return False
+    cut = any(cut.how == "detach" and cut.parameters & own for cut in loss.cuts)
+    return cut and in_sight([loss, step.optimizer, *_owners(own)]) and not any(each.gradient_touched for each in own)
 
 
 def _owners(parameters: set[Tensor]) -> list[Module]:

@@ -155,4 +155,4 @@ def _first_steps(path: Path) -> Iterator[tuple[ScheduleStepped, bool]]:
             before = waiting.pop(event.optimizer, None)
             if before is not None:
                 turns = before.where.turns
-                yield before, bool(turns) and event.where.turns[: len(turns)] == turns
+                yield before, event.via != "lightning" and bool(turns) and event.where.turns[: len(turns)] == turns
