@@ -41,13 +41,14 @@ class Fault:
     site: Site
     message: str
     tier: Tier | None = None
-    also: tuple[Site, ...] = ()  # where else the rule may have told the same fault: the calls that led here
+    also: tuple[Site, ...] = ()  # where else the rule may have told the same fault
+    calls: tuple[Site, ...] = ()  # that led here, in whose rows it may have been told
     of_call: bool = False  # it lies in the arguments of a call: told there or nowhere by who reads the text
 
     @classmethod
     def at(cls, event: Event, message: str, *also: Site, tier: Tier | None = None) -> Fault:
         """A fault where an event happened."""
-        return cls(event.site, message, tier, (*also, *event.where.places[1:]))
+        return cls(event.site, message, tier, also, event.where.places[1:])
 
     @classmethod
     def of(cls, event: Event, message: str, *, tier: Tier | None = None) -> Fault:

@@ -186,7 +186,9 @@ def _counted(
     elif all(loop.known for loop in machine.loops):
         return result
     key = ("counter", node.lineno, node.col_offset, tuple(loop.turn for loop in machine.loops), machine.clock)
-    return Unknown(key, traits | {"summed"}, plain=True)
+    found = Unknown(key, traits | {"summed"}, plain=True)
+    found.cuts = before.cuts | change.cuts
+    return found
 
 
 def _delete(machine: Machine, node: ast.Delete, scope: Scope) -> None:

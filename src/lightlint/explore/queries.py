@@ -179,5 +179,5 @@ _DEEPEST = 4
 
 def over_old_sum(path: Path, event: Backward) -> bool:
     """Whether a pass starts from a sum that was added to after an earlier pass had freed what it held."""
-    sums = event.loss.sums if event.loss is not None else frozenset()
+    sums = {site for site, _ in event.loss.sums} if event.loss is not None else set()
     return any(each.consumed_before and each.site in sums and each.time < event.time for each in path.of(Summed))

@@ -14,6 +14,7 @@ from lightlint.values.training import Module, Tensor
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry, Path
+    from lightlint.values.core import Site
 
 
 class DetachedGeneratorLoss(Check):
@@ -92,6 +93,18 @@ class DetachedGeneratorLoss(Check):
         faults = {event for path in entry.paths for event in _cut_off(path)}
         message = "this loss hangs on the module that is stepped next through `detach()` alone: its optimizer gets no gradient"
         yield from (Fault.at(event, message) for event in sure(entry, Backward, lambda each: each in faults))
+
+    def clears(self, entry: Entry) -> Iterator[Site]:
+        """Passes that reach what is stepped next."""
+        for path in entry.paths:
+            last: Backward | None = None
+            for event in path.events:
+                if isinstance(event, Backward):
+                    last = event
+                elif isinstance(event, Stepped):
+                    if last is not None and set(event.parameters) & set(last.parameters):
+                        yield from last.where.places
+                    last = None
 
 
 def _cut_off(path: Path) -> Iterator[Backward]:
