@@ -3,8 +3,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-import libcst as cst
-
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Backward, Configured, Stepped
 from lightlint.explore.queries import in_sight, inside
@@ -14,19 +12,6 @@ if TYPE_CHECKING:
 
 
 class OptimizerStepInAutomatic(Check):
-    def visit_Call(self, call: cst.Call) -> None:
-        func = call.func
-        if not isinstance(func, cst.Attribute) or func.attr.value != "step" or call.args:
-            return
-        facts = self.facts.optimization
-        if not facts.from_optimizers(func.value):
-            return
-        node = facts.step_class(call)
-        if node is not None and facts.is_automatic(node) and not facts.backwards(node):
-            self.report(
-                call, "a second step per batch, with the gradients of the batch before: Lightning steps here by itself"
-            )
-
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Steps in `training_step` of optimizers that Lightning steps, with no backward pass of the step's own."""
         for path in entry.paths:
