@@ -52,6 +52,10 @@ class Root:
 Given = Mapping[int, tuple["cst.BaseExpression | None", "Given"]]
 
 
+Stop = frozenset[End]
+_MODULE, _NOT_CUT = Stop([End.MODULE]), Stop([End.MODULE, End.UNKNOWN])
+
+
 class Severed:
     """Ways back from values of one file to a module, known by the call that made it."""
 
@@ -60,13 +64,15 @@ class Severed:
         self._names = facts.names
         self._module = module
         self._nothing: Given = {}
-        self._known: dict[tuple[int, int, int], tuple[list[Root], Given]] = {}  # with what an `id` in the key is of
+        self._known: dict[
+            tuple[int, int, Stop, int], tuple[list[Root], Given]
+        ] = {}  # with what an `id` in the key is of
         self._inside: dict[tuple[int, int], tuple[Given, Given]] = {}
 
     def cut(self, value: cst.BaseExpression) -> cst.CSTNode | None:
         """The tensor whose `detach()` keeps the gradient of a value from the module; None where some may get there."""
         cuts: list[Root] = []
-        for root in self.roots(value, self._nothing):
+        for root in self.roots(value, self._nothing, _NOT_CUT):
             if root.end is not End.CUT:
                 return None
             cuts.append(root)
@@ -74,17 +80,24 @@ class Severed:
         return next((each.node for each in met), None)
 
     def _comes_from_module(self, cut: Root) -> bool:
-        return any(root.end is End.MODULE for root in self.roots(cut.node, cut.given))
+        return any(root.end is End.MODULE for root in self.roots(cut.node, cut.given, _MODULE))
 
-    def roots(self, value: cst.CSTNode | None, given: Given, depth: int = 0) -> list[Root]:
-        """The ends of all ways back from a value, each once; numbers, batches and new tensors have none."""
-        key = (id(value), id(given), depth)
+    def roots(self, value: cst.CSTNode | None, given: Given, stop: Stop, depth: int = 0) -> list[Root]:
+        """The ends of all ways back from a value, each once, up to the first that is one to stop at.
+
+        Numbers, batches and new tensors have none.
+        """
+        key = (id(value), id(given), stop, depth)
         if key not in self._known:
-            ends = {(each.end, id(each.node), id(each.given)): each for each in self._roots(value, given, depth)}
+            ends: dict[tuple[End, int, int], Root] = {}
+            for each in self._roots(value, given, stop, depth):
+                ends[each.end, id(each.node), id(each.given)] = each
+                if each.end in stop:
+                    break
             self._known[key] = [*ends.values()], given
         return self._known[key][0]
 
-    def _roots(self, value: cst.CSTNode | None, given: Given, depth: int) -> Iterator[Root]:
+    def _roots(self, value: cst.CSTNode | None, given: Given, stop: Stop, depth: int) -> Iterator[Root]:
         parts: list[cst.CSTNode | None] = []
         if depth > _DEPTH:
             yield Root(End.UNKNOWN)
@@ -101,14 +114,14 @@ class Severed:
             case cst.Subscript():
                 parts = [value.value]
             case cst.Name():
-                yield from self._of_name(value, given, depth)
+                yield from self._of_name(value, given, stop, depth)
             case cst.Call():
-                yield from self._of_call(value, given, depth)
+                yield from self._of_call(value, given, stop, depth)
             case _:
                 if not self._is_plain(value):
                     yield Root(End.UNKNOWN)
         for part in parts:
-            yield from self.roots(part, given, depth + 1)
+            yield from self.roots(part, given, stop, depth + 1)
 
     def _is_plain(self, value: cst.CSTNode | None) -> bool:
         """Whether a value surely is a number, a flag or a text."""
@@ -116,7 +129,7 @@ class Severed:
             return True
         return self._names.constant(value) is not UNKNOWN or bool(_SETTINGS.match(self._names.key(value)))
 
-    def _of_name(self, name: cst.Name, given: Given, depth: int) -> Iterator[Root]:
+    def _of_name(self, name: cst.Name, given: Given, stop: Stop, depth: int) -> Iterator[Root]:
         if self._names.constant(name) is not UNKNOWN:
             return
         found = self._facts.reaching.bindings(name)
@@ -125,9 +138,9 @@ class Severed:
         for binding in found:
             if id(binding.site) in given:
                 value, outside = given[id(binding.site)]
-                yield from self.roots(value, outside, depth + 1)
+                yield from self.roots(value, outside, stop, depth + 1)
             elif binding.kind is Kind.ASSIGN and binding.value is not None:
-                yield from self.roots(binding.value, given, depth + 1)
+                yield from self.roots(binding.value, given, stop, depth + 1)
             elif not self._is_batch(binding):
                 yield Root(End.UNKNOWN)
 
@@ -141,12 +154,12 @@ class Severed:
         )
         return binding.kind is Kind.PARAMETER and is_step
 
-    def _of_call(self, call: cst.Call, given: Given, depth: int) -> Iterator[Root]:
+    def _of_call(self, call: cst.Call, given: Given, stop: Stop, depth: int) -> Iterator[Root]:
         name, method = self._names.of(call.func) or "", self._names.method(call)
         arguments: list[cst.CSTNode | None] = [arg.value for arg in call.args]
         callee = self._facts.hooks.callee(call)
         if callee is not None:
-            yield from self._returned(callee, call, given, depth)
+            yield from self._returned(callee, call, given, stop, depth)
             return
         if name:
             if _MADE.match(name) or name == "builtins.len":
@@ -166,7 +179,7 @@ class Severed:
             return
         for part in parts:
             if not self._is_device(part):
-                yield from self.roots(part, given, depth + 1)
+                yield from self.roots(part, given, stop, depth + 1)
 
     def _is_device(self, part: cst.CSTNode | None) -> bool:
         return self._names.key(part).rpartition(".")[2] in {"device", "dtype"}
@@ -184,13 +197,15 @@ class Severed:
         names = [each for arg in made.args for each in self._facts.tree.within(arg, cst.Name, cst.Attribute)]
         return any(origin.call is self._module for each in names for origin in self._facts.values.origins(each))
 
-    def _returned(self, function: cst.FunctionDef, call: cst.Call, given: Given, depth: int) -> Iterator[Root]:
+    def _returned(
+        self, function: cst.FunctionDef, call: cst.Call, given: Given, stop: Stop, depth: int
+    ) -> Iterator[Root]:
         returns, params = self._facts.values.returns(function), function.params
         if not returns or params.star_kwarg or isinstance(params.star_arg, cst.Param) or self._names.has_star(call):
             yield Root(End.UNKNOWN)
             return
         for value in returns:
-            yield from self.roots(value, self._given_inside(function, call, given), depth + 1)
+            yield from self.roots(value, self._given_inside(function, call, given), stop, depth + 1)
 
     def _given_inside(self, function: cst.FunctionDef, call: cst.Call, given: Given) -> Given:
         """What the parameters of a function hold that is called where others were given something."""
