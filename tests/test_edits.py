@@ -401,6 +401,22 @@ def test_move_before(before: str, after: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        "b()\nx = 1\na(x)\n",
+        "b()\nfor x, y in z:\n    pass\na(x)\n",
+        "b()\nx += 1\na(x.y)\n",
+        "b()\ndef x(): ...\na(x)\n",
+        "b()\nc(x := 2)\na(x)\n",
+    ],
+)
+def test_no_statement_moves_above_what_binds_its_names(text: str) -> None:
+    program = Program(text)
+    statement = next(each for each in program.nodes(SMALL) if program.code.text_of(each).startswith("a("))
+    assert move_before(program.code, statement, program.node("b()", SMALL)) is None
+
+
+@pytest.mark.parametrize(
     ("before", "after"),
     [
         ("f()  # note\nb()\nc()\n", "b()\nf()  # note\nc()\n"),
