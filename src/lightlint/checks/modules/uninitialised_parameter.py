@@ -125,11 +125,13 @@ class UninitialisedParameter(Check):
                 yield Fault(parameter.site, message, None if any(map(self._is_wanted, nodes)) else Tier.NOTE)
 
     def _is_assigned(self, row: int) -> bool:
-        """Whether the file, elsewhere, assigns the data of an attribute like the one that a row makes."""
+        """Whether the file, elsewhere, assigns to an attribute like the one that a row makes, or to its data."""
         made = _MADE.match(self.facts.source.text.splitlines()[row - 1])
-        targets = (each.target for each in self.tree.all(cst.AssignTarget))
-        data = (each.value for each in targets if isinstance(each, cst.Attribute) and each.attr.value == "data")
-        return made is not None and any(isinstance(each, cst.Attribute) and each.attr.value == made[1] for each in data)
+        filled = (each for each in self.tree.all(cst.Assign) if self._memory(each.value) is None)
+        targets = [each.target for assign in filled for each in assign.targets]
+        data = [each.value for each in targets if isinstance(each, cst.Attribute) and each.attr.value == "data"]
+        named = [each.attr.value for each in (*targets, *data) if isinstance(each, cst.Attribute)]
+        return made is not None and made[1] in named
 
     def _fills_all(self) -> bool:
         """Whether code of the file may give all parameters their values, or one by its name."""

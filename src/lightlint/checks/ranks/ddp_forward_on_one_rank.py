@@ -23,7 +23,7 @@ class DdpForwardOnOneRank(Check):
         models = self.facts.data_parallel
         if not self.facts.forwards.leads_to_forward(call) or not surely_on_some_ranks(self.facts, call):
             return
-        if any(self._may_run(each) for each in other_ways(self.facts, call)):
+        if any(self._may_run(each) for each in other_ways(self.facts, call)) or self._unwraps(call):
             return
         trains = self.facts.steps.leads(call, self.loops.is_backward)
         buffered = models.has_buffers
@@ -35,6 +35,12 @@ class DdpForwardOnOneRank(Check):
             f"`{self.code.text_of(call.func)}` runs a DDP model on some ranks only, which exchanges {waits} with all",
             tier=None if trains or buffered else Tier.WARNING,
         )
+
+    def _unwraps(self, call: cst.Call) -> bool:
+        """Whether what is called takes the model out of its wrapper itself: `model = model.module`."""
+        callee = self.facts.steps.callee(call)
+        assigns = self.tree.own(callee.body, cst.Assign) if callee is not None else ()
+        return any(isinstance(each.value, cst.Attribute) and each.value.attr.value == "module" for each in assigns)
 
     def _may_run(self, call: cst.Call) -> bool:
         """Whether a call of the other ranks runs a DDP model, or hands one to code out of sight."""

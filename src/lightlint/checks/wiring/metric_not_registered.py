@@ -5,6 +5,7 @@ import libcst as cst
 from lightlint.check import Check
 from lightlint.finding import Tier
 
+_ON_CPU = {"cpu", "item", "tolist", "to", "numpy", "from_numpy", "as_tensor", "tensor"}
 _STEPS = {"training_step", "validation_step", "test_step"}
 
 
@@ -50,9 +51,8 @@ class MetricNotRegistered(Check):
 
     def _is_on_cpu(self, call: cst.Call) -> bool:
         """Whether what a call is given may be on the CPU: moved there, or all of a Trainer that runs there."""
-        moved = any(
-            self.names.method(each) in {"cpu", "item", "tolist", "to"} for each in self.tree.within(call, cst.Call)
-        )
+        given = [source for arg in call.args for source in (arg.value, *self.facts.reaching.sources(arg.value))]
+        moved = any(self.names.method(each) in _ON_CPU for value in given for each in self.tree.within(value, cst.Call))
         places = [self.names.argument(each, "accelerator") for each in self.facts.training.trainers]
         return moved or any(each is not None and self.names.constant(each.value) == "cpu" for each in places)
 
