@@ -229,8 +229,9 @@ def _autograd_grad(machine: Machine, given: Arguments, node: ast.AST) -> Value:
     outputs = given.get(0, "outputs")
     keep = tensors.keeps_graph(given.behind(2))
     reached: dict[int, Tensor] = {}
+    below = {graph for tensor in tensors_in(given.get(1, "inputs")) for graph in tensor.graph}  # where the pass stops
     for tensor in tensors_in(outputs):
-        for graph in tensor.graph:
+        for graph in tensor.graph - below:
             graph.go_backward(keep=keep)
         reached.update({each.made: each for each in tensor.parameters})
     graph_of = frozenset(graph for tensor in tensors_in(outputs) for graph in tensor.graph)
