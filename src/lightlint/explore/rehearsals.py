@@ -153,7 +153,8 @@ class Rehearsals:
         """Each module of the file, made with assumed arguments and called in training, then in evaluation mode."""
         tree, before, self.entries = self._sources.tree(self.file), self.entries, []
         self._steps = _STEPS_PER_FILE - _STEPS_OF_PASSES
-        if self._first is None:
+        if self._first is None:  # a file that does not train: reading what it imports would cost more than all the rest
+            self._sources = self._sources.alone()
             self._rehearse("main", self._main, whole=True)
             self.entries.clear()
         for node in tree.body if tree is not None else []:

@@ -29,6 +29,10 @@ class ProjectSources:
         self._parsed: dict[str, Parsed | None] = dict(given)
         self._found: dict[tuple[str, str], str | None] = {}
 
+    def alone(self) -> ProjectSources:
+        """The same files without the project around them: nothing is imported from it."""
+        return _Alone(self._find, self._read, {file: each for file, each in self._parsed.items() if each is not None})
+
     def find(self, dotted: str, importer: str) -> str | None:
         """The file of a module as `importer` imports it, None for a library's."""
         key = (dotted, os.path.dirname(importer))  # noqa: PTH120 - asked for each import of each rehearsal
@@ -73,3 +77,8 @@ class ProjectSources:
         """The tests (by id) behind which a function gives its last value: where they fail, it raises or gives none."""
         parsed = self.parsed(file)
         return parsed.last_answers(function) if parsed is not None else frozenset()
+
+
+class _Alone(ProjectSources):
+    def find(self, dotted: str, importer: str) -> str | None:
+        return None
