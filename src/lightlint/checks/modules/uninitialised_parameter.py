@@ -127,7 +127,11 @@ class UninitialisedParameter(Check):
     def _is_assigned(self, row: int) -> bool:
         """Whether the file, elsewhere, assigns to an attribute like the one that a row makes, or to its data."""
         made = _MADE.match(self.facts.source.text.splitlines()[row - 1])
-        filled = (each for each in self.tree.all(cst.Assign) if self._memory(each.value) is None)
+        source = self.facts.source
+        others = (
+            each for each in self.tree.all(cst.Assign) if source.row_of(self.facts.positions.span(each)[0]) != row
+        )
+        filled = (each for each in others if self._memory(each.value) is None)
         targets = [each.target for assign in filled for each in assign.targets]
         data = [each.value for each in targets if isinstance(each, cst.Attribute) and each.attr.value == "data"]
         named = [each.attr.value for each in (*targets, *data) if isinstance(each, cst.Attribute)]
