@@ -57,6 +57,7 @@ def told(text: str, name: str = "torch") -> Range | None:
         ("## Dependencies\n\nPython 3, PyTorch (1.3.1 or later), scipy", ">=1.3.1"),
         ("Setup\n-----\nAny Linux, torch 1.x\n", "1.*"),
         ("<h2>Installation</h2>\n<ul><li>64-bit Python 3.8 and <b>PyTorch 1.9.0</b> (or later)</li></ul>", ">=1.9.0"),
+        ("## Requirements\n```\nPython >= 3.5.5, PyTorch == 0.3.1, torchvision == 0.2.0\n```\n", "==0.3.1"),
         ("The experiments were developed for version 1.10 of PyTorch.", "1.10"),
         ("PyTorch 1.8 以上 需要", ">=1.8"),
         ("```\npython 3.7\npytorch 1.2.0\n```", "==1.2.0"),

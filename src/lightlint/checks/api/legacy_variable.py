@@ -26,7 +26,7 @@ class LegacyVariable(Check):
     def visit_Call(self, call: cst.Call) -> None:
         if self.names.of(call.func) != "torch.autograd.Variable" or is_for_older(self.facts, call):
             return
-        if self.facts.torch.surely_below("0.4"):
+        if not self.facts.torch.may_be_at_least("0.4"):
             return
         volatile = self.names.argument(call, "volatile", 2)
         if volatile is not None and self.names.constant(volatile.value) is not False:

@@ -16,7 +16,7 @@ _ELSEWHERE = re.compile(
 
 class LocalRankArgument(Check):
     def visit_Call(self, call: cst.Call) -> None:
-        if self.names.method(call) != "add_argument" or self.facts.torch.surely_below(_SPELLS_IT_OTHERWISE):
+        if self.names.method(call) != "add_argument" or not self.facts.torch.may_be_at_least(_SPELLS_IT_OTHERWISE):
             return
         flags = {self.names.constant(arg.value) for arg in call.args if arg.keyword is None and not arg.star}
         if not flags & _FLAGS or _ELSEWHERE.search(self.facts.source.text) or self._is_set():

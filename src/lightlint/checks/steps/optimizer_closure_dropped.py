@@ -23,7 +23,7 @@ _PLAIN = ("auto", "ddp", "single_device")
 class OptimizerClosureDropped(Check):
     def visit_FunctionDef(self, function: cst.FunctionDef) -> None:
         node = self.tree.class_of(function)
-        if node is None or self.facts.lightning.surely_below(_STEPS_INSIDE_SINCE):
+        if node is None or not self.facts.lightning.may_be_at_least(_STEPS_INSIDE_SINCE):
             return
         if self.hooks.of(function) == Hook(Owner.MODULE, "optimizer_step"):
             self._override(function, node)
@@ -126,7 +126,7 @@ class OptimizerClosureDropped(Check):
 
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Steps that return without having called the closure, on every path."""
-        if self.facts.lightning.surely_below(_STEPS_INSIDE_SINCE):
+        if not self.facts.lightning.may_be_at_least(_STEPS_INSIDE_SINCE):
             return
         done = [event for event in entry.of(ClosureDone) if len(event.function.node.args.args) > 1]
         for event in done:

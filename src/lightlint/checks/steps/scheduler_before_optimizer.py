@@ -29,7 +29,7 @@ _DEPTH = 3
 class SchedulerBeforeOptimizer(Check):
     def visit_Call(self, call: cst.Call) -> None:
         sure = self.facts.updates.is_scheduler_step(call)
-        if call.args or not (sure or self._is_spelled(call)) or self.facts.torch.surely_below(_SETS_FIRST_VALUE):
+        if call.args or not (sure or self._is_spelled(call)) or not self.facts.torch.may_be_at_least(_SETS_FIRST_VALUE):
             return
         origins = self.values.origins(call.func.value) if isinstance(call.func, cst.Attribute) else ()
         if any(origin.name == _PLATEAU for origin in origins) or self._is_tested(call):
@@ -125,7 +125,7 @@ class SchedulerBeforeOptimizer(Check):
 
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Schedules whose first step comes ahead of the first one of their optimizer, in the same turn, on each path."""
-        if self.facts.torch.surely_below(_SETS_FIRST_VALUE):
+        if not self.facts.torch.may_be_at_least(_SETS_FIRST_VALUE):
             return
         early: dict[Site, ScheduleStepped] = {}
         late: set[Site] = set()

@@ -23,7 +23,7 @@ class HookUnknownName(Check):
         owner = self.hooks.owner(node) if node is not None and "_" in name and not name.startswith("_") else None
         if node is None or owner is None or function.decorators or is_stub(function):
             return
-        if self.facts.lightning.surely_below(_KNOWN_SINCE):
+        if not self.facts.lightning.may_be_at_least(_KNOWN_SINCE):
             return
         api = class_api(owner)
         hooks = frozenset(api.signatures.keys() - api.removed.keys() - _OPTIONAL.get(owner, set()))

@@ -38,6 +38,7 @@ _SENTENCE_END = re.compile(r"(?<=[.!?;])\s|(?<=。)")
 _CLAUSE_END = re.compile(
     r"(?<=[.!?;])\s|(?<=。)|\s(?=(?:since|because|but|however|while|although|whereas)\b)|\(|(?<=\))", re.IGNORECASE
 )
+_LIST = re.compile(r"[A-Za-z][\w -]*[<>=~]{1,2} ?[\w.]+(?:, ?[A-Za-z][\w -]*[<>=~]{1,2} ?[\w.]+)+")
 _LONGEST = 20_000
 _DATA = re.compile(r"\S{400,}")  # a picture in the text
 
@@ -65,8 +66,9 @@ def distribution(name: str) -> str:
 
 
 def mentions(paragraph: Paragraph) -> Iterator[Mention]:
-    """The versions that a paragraph mentions; code shows none, commands in it are read by others."""
+    """The versions that a paragraph mentions; code shows none but in lists, commands in it are read by others."""
     if paragraph.is_code:
+        yield from _listed_in_code(paragraph)
         return
     yield from _in_badges(paragraph)
     text = plain(paragraph.text)
@@ -75,6 +77,13 @@ def mentions(paragraph: Paragraph) -> Iterator[Mention]:
         counts = says_so and not paragraph.is_news and not is_aside(_around(_CLAUSE_END, text, found))
         row = paragraph.row + text.count("\n", 0, found.start())
         yield from _each(found[1] or found[4], found[2] or found[3], row, counts=counts)
+
+
+def _listed_in_code(paragraph: Paragraph) -> Iterator[Mention]:
+    """The versions in lines of code that are none: `Python >= 3.5, PyTorch == 0.3.1, torchvision == 0.2.0`."""
+    for row, line in enumerate(paragraph.text.splitlines(), paragraph.row):
+        for found in _MENTION.finditer(line) if _LIST.fullmatch(line.strip()) else ():
+            yield from _each(found[1] or found[4], found[2] or found[3], row, counts=True)
 
 
 def _around(end: re.Pattern[str], text: str, found: re.Match[str]) -> str:
