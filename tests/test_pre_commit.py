@@ -16,7 +16,7 @@ FAULTY = """\
 import torch
 
 
-def train(model, loader, optimizer):
+def train(model, loader, optimizer: torch.optim.Optimizer):
     for batch in loader:
         optimizer.zero_grad()
         model(batch).mean().backward()
