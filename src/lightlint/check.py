@@ -110,8 +110,7 @@ class Check:
 
         if event.where.depends_on("version"):
             return True
-        sites = (event.site, *(call.site for call in event.where.calls))
-        spans = {span for site in sites if (span := self.facts.rehearsed.span(site)) is not None}
+        spans = {span for site in event.where.places if (span := self.facts.rehearsed.span(site)) is not None}
         nodes = (each for each in self.tree.all(cst.Call) if self.facts.positions.span(each) in spans)
         return any(is_versioned(self.facts, node) for node in nodes)
 

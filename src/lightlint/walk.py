@@ -18,7 +18,6 @@ from lightlint.pages import Page
 if TYPE_CHECKING:
     from lightlint.check import Check, Fault
     from lightlint.facts.file import FileFacts
-    from lightlint.values.core import Site
 
 Handler = Callable[[cst.CSTNode], None]
 Rows = tuple[int, int]
@@ -85,21 +84,16 @@ def walk(
 def _standing(check: Check, facts: FileFacts, findings: list[Finding]) -> list[Finding]:
     """The findings that no rehearsal clears."""
     sites = [site for entry in facts.rehearsed.entries for site in check.clears(entry)] if findings else []
-    spans = [span for site in sites if (span := _call_span(facts, site)) is not None]
+    spans = [span for site in sites if (span := facts.rehearsed.span(site)) is not None and not _is_whole(facts, span)]
     return [each for each in findings if not any(start < each.end and each.start < end for start, end in spans)]
 
 
-def _call_span(facts: FileFacts, site: Site) -> tuple[int, int] | None:
-    """The characters at a place of this file, None for a whole function or class, which a framework or nobody calls."""
-    span = facts.rehearsed.span(site)
-    is_whole = span is not None and facts.source.text.startswith(("def ", "async def ", "class ", "@"), span[0])
-    return None if is_whole else span
+_FUNCTION = ("def ", "async def ", "@")
 
 
-def _is_function(facts: FileFacts, site: Site) -> bool:
-    """Whether a place is out of this file, or a function that nobody calls."""
-    span = facts.rehearsed.span(site)
-    return span is None or facts.source.text.startswith(("def ", "async def ", "@"), span[0])
+def _is_whole(facts: FileFacts, span: tuple[int, int]) -> bool:
+    """Whether a place is a whole function or class, which a framework or nobody calls."""
+    return facts.source.text.startswith((*_FUNCTION, "class "), span[0])
 
 
 def _rehearse(check: Check, facts: FileFacts, told: Sequence[Finding]) -> None:
@@ -112,11 +106,12 @@ def _rehearse(check: Check, facts: FileFacts, told: Sequence[Finding]) -> None:
             if span is not None:
                 found.setdefault((span, fault.message) if fault.of_call else span, (span, fault))
     rows = [(facts.source.row_of(each.start), each.message) for each in told]
-    calls = [_around(facts, fault) for _, fault in found.values() if fault.of_call]
+    around = {id(fault): _around(facts, fault) for _, fault in found.values()} if rows else {}
+    calls = [around[id(fault)] for _, fault in found.values() if fault.of_call and rows]
     elsewhere = {message for row, message in rows if not any(_is_within(row, each) for each in calls)}
     for span, fault in found.values():
         in_given = fault.of_call and fault.message in elsewhere  # in the dict that the call is given
-        if not in_given and not any(_is_within(row, _around(facts, fault)) for row, _ in rows):
+        if not in_given and not any(_is_within(row, around[id(fault)]) for row, _ in rows):
             check.report_fault(fault, *span)
 
 
@@ -131,7 +126,9 @@ def _around(facts: FileFacts, fault: Fault) -> list[Rows]:
         return [(fault.site[1], fault.site[3])]
     rehearsed = facts.rehearsed
     functions = [rehearsed.around(site[1]) for site in (fault.site, *fault.also) if rehearsed.span(site) is not None]
-    return functions + [(site[1], site[3]) for site in fault.calls if not _is_function(facts, site)]
+    spans = ((site, rehearsed.span(site)) for site in fault.calls)
+    called = [site for site, span in spans if span and not facts.source.text.startswith(_FUNCTION, span[0])]
+    return functions + [(site[1], site[3]) for site in called]
 
 
 @cache

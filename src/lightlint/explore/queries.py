@@ -69,8 +69,11 @@ def configured_at(entry: Entry) -> Iterator[Site]:
         made += [each.schedule.site for each in event.schedules]
         yield from (site for site in (event.returned_at, *made) if site is not None)
         configure = event.module.cls.find("configure_optimizers") if isinstance(event.module.cls, Class) else None
-        if isinstance(configure, Function):
-            yield configure.site
+        body = configure.node.body if isinstance(configure, Function) else None
+        if isinstance(configure, Function) and isinstance(body, list):
+            first, last = body[0], body[-1]
+            end = (last.end_lineno or last.lineno, last.end_col_offset or 0)
+            yield (configure.file, first.lineno, first.col_offset, *end)
 
 
 def in_batch(where: Where) -> bool:

@@ -193,12 +193,6 @@ class Function(Value):
         self.keyword_defaults: dict[str, Value] = {}
         self.wrapped: Value | None = None  # what a decorator of the program made of it
 
-    @property
-    def site(self) -> Site:
-        """Where it is defined."""
-        node = self.node
-        return (self.file, node.lineno, node.col_offset, node.end_lineno or node.lineno, node.end_col_offset or 0)
-
     def __repr__(self) -> str:
         return f"<function {self.name}>"
 

@@ -58,10 +58,9 @@ class EpochLogWithoutSyncDist(Check):
         return not any(each.name.startswith("torchmetrics.") for each in self.values.origins(value))
 
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
-        watched = watched_keys(entry) | self.facts.monitors.keys
         for path in entry.paths:
             gathered = {event.where.hook for event in path.of(Collective)}
-            for event in path.of(Logged) if watched else ():
+            for event in path.of(Logged):
                 key, synced = text_of(event.name), event.keywords.get("sync_dist")
                 local = (
                     isinstance(event.value, Tensor)
@@ -70,7 +69,9 @@ class EpochLogWithoutSyncDist(Check):
                 )
                 plain = synced is None or is_constant(synced, False)
                 plain &= not event.open_keywords and "rank_zero_only" not in event.keywords
-                if key in watched and local and plain and event.where.hook in _EVALUATION - gathered:
+                if not (local and plain and event.where.hook in _EVALUATION - gathered):
+                    continue
+                if key in watched_keys(entry) | self.facts.monitors.keys:
                     message = (
                         f"`{key}` is monitored and logged without `sync_dist`: each rank sees the mean of its own share"
                     )

@@ -74,7 +74,6 @@ class LogInRankGuard(Check):
             yield from (event.site for event in first.of(Logged) if _joined(event) in there)
 
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
-        watched = watched_keys(entry) | self.facts.monitors.keys
         for first, second in entry.pairs():
             there = {_joined(event) for event in second.of(Logged)}
             for event in first.of(Logged):
@@ -87,7 +86,7 @@ class LogInRankGuard(Check):
                     effect = (
                         "the metric is synchronized at the end of the epoch and waits for the others, which never come"
                     )
-                elif key in watched:
+                elif key in watched_keys(entry) | self.facts.monitors.keys:
                     effect = f"`{key}` is monitored, and the others do not have it"
                 else:
                     continue

@@ -45,9 +45,9 @@ class LogRankZeroOnlyMonitored(Check):
 
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         ranks = self.facts.world.lightning
-        watched = watched_keys(entry) | self.facts.monitors.keys
-        for event in entry.of(Logged) if ranks is not Ranks.ONE else ():
+        on_first = (each for each in entry.of(Logged) if is_constant(each.keywords.get("rank_zero_only"), True))
+        for event in on_first if ranks is not Ranks.ONE else ():
             key = text_of(event.name)
-            if key in watched and is_constant(event.keywords.get("rank_zero_only"), True):
+            if key in watched_keys(entry) | self.facts.monitors.keys:
                 message = f"`{key}` is monitored and differs between the ranks: they decide differently and wait for each other"
                 yield Fault.of(event, message, tier=None if ranks is Ranks.MANY else Tier.WARNING)
