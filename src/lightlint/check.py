@@ -14,6 +14,8 @@ from lightlint.fixes.code import Code
 from lightlint.fixes.draft import Draft, as_fix
 from lightlint.pages import Page
 
+_PLACES = (cst.BaseExpression, cst.BaseSmallStatement, cst.BaseCompoundStatement)
+
 if TYPE_CHECKING:
     from lightlint.engine.events import E, Event
     from lightlint.explore.rehearsals import Entry, Path
@@ -117,7 +119,12 @@ class Check:
     def report_fault(self, fault: Fault, start: int, end: int) -> None:
         """Report what a rehearsal shows, at characters `start` to `end`."""
         if self.stands():
-            self._report_span(start, end, fault.message, None, fault.tier)
+            repair = self.repair(self._node_at(start, end), fault) if type(self).repair is not Check.repair else None
+            self._report_span(start, end, fault.message, repair, fault.tier)
+
+    def repair(self, _node: cst.CSTNode, _fault: Fault) -> Repair | None:
+        """The fix of what a rehearsal shows, by the node where it lies; a rule with a fix defines this."""
+        return None
 
     def happened(self, node: cst.CSTNode, kind: type[E]) -> list[tuple[Entry, Path, E]]:
         """The events of a kind at a node in all rehearsals of the file: none, too, where no rehearsal comes there."""
@@ -144,6 +151,19 @@ class Check:
         """Report a finding at characters `start` to `end` of the source's text."""
         if self.stands():
             self._report_span(start, end, message, repair, tier)
+
+    def _node_at(self, start: int, end: int) -> cst.CSTNode:
+        """The smallest expression or statement that holds characters `start` to `end`: of equal ones the outermost, an
+        expression before the statement that it is alone in."""
+        found: cst.CSTNode = self.tree.module
+        smallest = (len(self.facts.source.text) + 1, True)
+        for node in self.tree.nodes:
+            if isinstance(node, _PLACES):
+                first, last = self.facts.positions.span(node)
+                size = (last - first, not isinstance(node, cst.BaseExpression))
+                if first <= start and end <= last and size < smallest:
+                    found, smallest = node, size
+        return found
 
     def _runs_everywhere(self, repair: Repair) -> bool:
         """Whether all versions that the project allows have what a fix writes."""
