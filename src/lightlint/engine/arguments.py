@@ -1,14 +1,10 @@
-"""What a call gives, and how it meets the parameters of a function."""
+"""What a call gives."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-from lightlint.values.core import Function, Mapping, Scope, Sequence, Unknown, Value
-
-if TYPE_CHECKING:
-    from lightlint.engine.machine import Machine
+from lightlint.values.core import Value
 
 
 @dataclass(slots=True)
@@ -44,46 +40,3 @@ class Arguments:
     def with_first(self, *values: Value) -> Arguments:
         """The same with values before the positional ones."""
         return Arguments([*values, *self.positional], dict(self.keywords), self.star, self.double_star, self.assumed)
-
-
-def bind(machine: Machine, function: Function, given: Arguments, scope: Scope) -> None:
-    """Give the parameters of a function their values in a new scope."""
-    parameters = function.node.args
-    names = [each.arg for each in (*parameters.posonlyargs, *parameters.args)]
-    left = dict(given.keywords)
-    unknown_rest = given.star is not None or given.assumed
-    for index, name in enumerate(names):
-        if index < len(given.positional):
-            scope.names[name] = given.positional[index]
-        elif name in left:
-            scope.names[name] = left.pop(name)
-        elif given.star is not None:
-            scope.names[name] = machine.models.part(machine, given.star, index - len(given.positional), function.node)
-    if parameters.vararg is not None:
-        rest = given.positional[len(names) :]
-        if given.star is not None:
-            rest = [*rest, given.star] if not isinstance(given.star, Sequence) else [*rest, *given.star.items]
-        scope.names[parameters.vararg.arg] = Sequence(rest, "tuple", more=unknown_rest)
-    first_default = len(names) - len(function.defaults)
-    for name, default in zip(names[first_default:], function.defaults, strict=True):
-        if name not in scope.names:
-            scope.names[name] = _maybe(default, name, given)
-    for each in parameters.kwonlyargs:
-        if each.arg in left:
-            scope.names[each.arg] = left.pop(each.arg)
-        elif each.arg in function.keyword_defaults:
-            scope.names[each.arg] = _maybe(function.keyword_defaults[each.arg], each.arg, given)
-    for argument in (*parameters.posonlyargs, *parameters.args, *parameters.kwonlyargs):
-        if argument.arg not in scope.names:
-            scope.names[argument.arg] = Unknown(
-                ("parameter", function.file, function.node.lineno, argument.arg), hint=argument.arg
-            )
-    if parameters.kwarg is not None:
-        scope.names[parameters.kwarg.arg] = Mapping(
-            dict(left.items()), more=given.double_star is not None or given.assumed
-        )
-
-
-def _maybe(default: Value, name: str, given: Arguments) -> Value:
-    """A default, where nothing out of sight may have replaced it."""
-    return default if given.double_star is None else Unknown(hint=name)

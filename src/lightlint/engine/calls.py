@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 
-from lightlint.engine.arguments import Arguments, bind
+from lightlint.engine.arguments import Arguments
 from lightlint.engine.events import Backward, Called, CalledUnknown, CudaUsed, LoadedUsed
+from lightlint.engine.execution import Returned, annotation_of, evaluate, run
 from lightlint.engine.frames import Call
 from lightlint.engine.generators import generator_of
 from lightlint.engine.machine import WORKER, Machine
@@ -17,10 +18,12 @@ from lightlint.values.core import (
     Constant,
     Function,
     Library,
+    Mapping,
     Method,
     OtherRanksNone,
     Partial,
     Scope,
+    Sequence,
     Unknown,
     Value,
     traits_of,
@@ -85,9 +88,6 @@ def call_unknown(machine: Machine, function: Value, given: Arguments, node: ast.
 
 def call_function(machine: Machine, function: Function, given: Arguments, node: ast.AST) -> Value:
     """Run a function of the program."""
-    from lightlint.engine.expressions import evaluate
-    from lightlint.engine.statements import Returned, run
-
     definition = function.node
     machine.called.add(id(definition))
     if "rank_zero_only" in function.flags:
@@ -101,7 +101,7 @@ def call_function(machine: Machine, function: Function, given: Arguments, node: 
     scope = Scope(function.file, function.scope, function)
     if function.owner is not None and given.positional and "staticmethod" not in function.flags:
         scope.receiver = given.positional[0]
-    bind(machine, function, given, scope)
+    _bind(machine, function, given, scope)
     _annotate(machine, function, scope)
     if not isinstance(definition, ast.Lambda) and machine.sources.is_generator(function.file, definition):
         return generator_of(machine, function, scope, node)
@@ -122,10 +122,51 @@ def call_function(machine: Machine, function: Function, given: Arguments, node: 
     return NONE
 
 
+def _bind(machine: Machine, function: Function, given: Arguments, scope: Scope) -> None:
+    """Give the parameters of a function their values in a new scope."""
+    parameters = function.node.args
+    names = [each.arg for each in (*parameters.posonlyargs, *parameters.args)]
+    left = dict(given.keywords)
+    unknown_rest = given.star is not None or given.assumed
+    for index, name in enumerate(names):
+        if index < len(given.positional):
+            scope.names[name] = given.positional[index]
+        elif name in left:
+            scope.names[name] = left.pop(name)
+        elif given.star is not None:
+            scope.names[name] = machine.models.part(machine, given.star, index - len(given.positional), function.node)
+    if parameters.vararg is not None:
+        rest = given.positional[len(names) :]
+        if given.star is not None:
+            rest = [*rest, given.star] if not isinstance(given.star, Sequence) else [*rest, *given.star.items]
+        scope.names[parameters.vararg.arg] = Sequence(rest, "tuple", more=unknown_rest)
+    first_default = len(names) - len(function.defaults)
+    for name, default in zip(names[first_default:], function.defaults, strict=True):
+        if name not in scope.names:
+            scope.names[name] = _maybe(default, name, given)
+    for each in parameters.kwonlyargs:
+        if each.arg in left:
+            scope.names[each.arg] = left.pop(each.arg)
+        elif each.arg in function.keyword_defaults:
+            scope.names[each.arg] = _maybe(function.keyword_defaults[each.arg], each.arg, given)
+    for argument in (*parameters.posonlyargs, *parameters.args, *parameters.kwonlyargs):
+        if argument.arg not in scope.names:
+            scope.names[argument.arg] = Unknown(
+                ("parameter", function.file, function.node.lineno, argument.arg), hint=argument.arg
+            )
+    if parameters.kwarg is not None:
+        scope.names[parameters.kwarg.arg] = Mapping(
+            dict(left.items()), more=given.double_star is not None or given.assumed
+        )
+
+
+def _maybe(default: Value, name: str, given: Arguments) -> Value:
+    """A default, where nothing out of sight may have replaced it."""
+    return default if given.double_star is None else Unknown(hint=name)
+
+
 def _annotate(machine: Machine, function: Function, scope: Scope) -> None:
     """What annotations say of arguments of which nothing is known."""
-    from lightlint.engine.statements import annotation_of
-
     parameters = function.node.args
     for each in (*parameters.posonlyargs, *parameters.args, *parameters.kwonlyargs):
         value = scope.names[each.arg]

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Hashable
-from typing import Any
 
 from lightlint.engine import operators
 from lightlint.engine.arguments import Arguments
-from lightlint.engine.frames import Iteration, Loop
+from lightlint.engine.calls import call
+from lightlint.engine.containers import listed
+from lightlint.engine.definitions import function_of
+from lightlint.engine.execution import EXPRESSIONS, evaluate
 from lightlint.engine.machine import Machine
 from lightlint.values.core import (
     NONE,
+    Class,
     Constant,
-    Function,
     Library,
     Mapping,
     Scope,
@@ -24,14 +25,6 @@ from lightlint.values.core import (
     traits_of,
 )
 from lightlint.values.training import Instance, Tensor
-
-_MOST_ITEMS = 32  # of a container that is gone over
-
-
-def evaluate(machine: Machine, node: ast.expr, scope: Scope) -> Value:
-    """The value of an expression."""
-    handler = _HANDLERS.get(type(node))
-    return handler(machine, node, scope) if handler is not None else Unknown()
 
 
 def _constant(_: Machine, node: ast.Constant, __: Scope) -> Value:
@@ -61,72 +54,6 @@ def _slice(machine: Machine, node: ast.Slice, scope: Scope) -> Value:
     return Sequence([evaluate(machine, part, scope) if part else NONE for part in parts], "slice")
 
 
-def _display(kind: str) -> Callable[[Machine, Any, Scope], Value]:
-    def display(machine: Machine, node: ast.List | ast.Tuple | ast.Set, scope: Scope) -> Value:
-        items: list[Value] = []
-        more = False
-        for element in node.elts:
-            if isinstance(element, ast.Starred):
-                gone_over, known = listed(machine, evaluate(machine, element.value, scope), element)
-                items += gone_over
-                more |= not known
-            else:
-                items.append(evaluate(machine, element, scope))
-        return made(machine, Sequence(items, kind, more=more), node)
-
-    return display
-
-
-def made(machine: Machine, container: Sequence, node: ast.AST) -> Sequence:
-    """A container with the time, place and loop depth of its making."""
-    machine.clock += 1
-    container.made, container.site, container.depth = machine.clock, machine.site(node), len(machine.loops)
-    return container
-
-
-def listed(machine: Machine, value: Value, node: ast.AST) -> tuple[list[Value], bool]:
-    """What a value holds when gone over, and whether that is all."""
-    iteration = machine.models.iterate(machine, value, node)
-    items: list[Value] = []
-    for turn in range(min(iteration.turns, _MOST_ITEMS)):
-        item = iteration.pull(turn)
-        if item is None:
-            break
-        items.append(item)
-    iteration.close()
-    return items, iteration.known and iteration.turns <= _MOST_ITEMS
-
-
-def key_of(value: Value, otherwise: Hashable) -> Hashable:
-    """A value as the key of a dict."""
-    if isinstance(value, Constant):
-        try:
-            hash(value.value)
-        except TypeError:
-            return otherwise
-        constant: Hashable = value.value
-        return constant
-    return value.key if value.key is not None else otherwise
-
-
-def _dict(machine: Machine, node: ast.Dict, scope: Scope) -> Value:
-    found = Mapping()
-    for number, (key, item) in enumerate(zip(node.keys, node.values, strict=True)):
-        value = evaluate(machine, item, scope)
-        if key is not None:
-            index = evaluate(machine, key, scope)
-            found.items[key_of(index, ("?", number))] = value
-            found.more |= not isinstance(index, Constant)
-        elif isinstance(value, Mapping):
-            found.items.update(value.items)
-            found.more |= value.more
-        else:
-            found.more = True
-    machine.clock += 1
-    found.made, found.site, found.depth = machine.clock, machine.site(node), len(machine.loops)
-    return found
-
-
 def _text(machine: Machine, node: ast.JoinedStr, scope: Scope) -> Value:
     parts = [
         evaluate(machine, part.value, scope) if isinstance(part, ast.FormattedValue) else evaluate(machine, part, scope)
@@ -142,18 +69,6 @@ def _text(machine: Machine, node: ast.JoinedStr, scope: Scope) -> Value:
 
 def _function(machine: Machine, node: ast.Lambda, scope: Scope) -> Value:
     return function_of(machine, node, scope)
-
-
-def function_of(machine: Machine, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, scope: Scope) -> Function:
-    """The function a definition makes, its defaults evaluated here."""
-    function = Function(node, scope, machine.file)
-    function.defaults = [evaluate(machine, each, scope) for each in node.args.defaults]
-    function.keyword_defaults = {
-        name.arg: evaluate(machine, each, scope)
-        for name, each in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)
-        if each is not None
-    }
-    return function
 
 
 def _conditional(machine: Machine, node: ast.IfExp, scope: Scope) -> Value:
@@ -240,112 +155,7 @@ def _await(machine: Machine, node: ast.Await, scope: Scope) -> Value:
     return evaluate(machine, node.value, scope)
 
 
-def _comprehension(kind: str) -> Callable[[Machine, Any, Scope], Value]:
-    def comprehension(machine: Machine, node: ast.ListComp | ast.SetComp | ast.GeneratorExp, scope: Scope) -> Value:
-        items: list[Value] = []
-        known = _turns(machine, node, scope, lambda inner: items.append(evaluate(machine, node.elt, inner)))
-        return made(machine, Sequence(items, kind, more=not known), node)
-
-    return comprehension
-
-
-def _dict_comprehension(machine: Machine, node: ast.DictComp, scope: Scope) -> Value:
-    found = Mapping()
-
-    def add(inner: Scope) -> None:
-        key = evaluate(machine, node.key, inner)
-        found.items[key_of(key, ("?", len(found.items)))] = evaluate(machine, node.value, inner)
-
-    found.more = not _turns(machine, node, scope, add)
-    return found
-
-
-def _turns(machine: Machine, node: Any, scope: Scope, act: Callable[[Scope], None]) -> bool:
-    """Go through the turns of a comprehension; gives whether they are all there are."""
-    inner = Scope(scope.file, scope)
-    inner.receiver = scope.receiver
-    known = True
-
-    def through(depth: int) -> None:
-        nonlocal known
-        if depth == len(node.generators):
-            machine.tick()
-            act(inner)
-            return
-        generator = node.generators[depth]
-        iteration = machine.models.iterate(machine, evaluate(machine, generator.iter, inner), generator.iter)
-        rows = iteration.everything
-        if rows is not None:
-            iteration = Iteration(lambda turn: rows[turn], iteration.kind, len(rows), True, iteration.bound)
-        turns = iteration.turns if iteration.known else min(iteration.turns, 2)
-        known &= iteration.known and turns <= _MOST_ITEMS
-        loop = Loop(node, machine.site(node), iteration.kind, iteration.bound, iteration.over, iteration.known)
-        machine.loops.append(loop)
-        try:
-            for turn in range(min(turns, _MOST_ITEMS)):
-                item = iteration.pull(turn)
-                if item is None:
-                    break
-                loop.turn += 1
-                assign_target(machine, generator.target, item, inner)
-                tests = [evaluate(machine, test, inner) for test in generator.ifs]
-                outcomes = [machine.decide(test, at) for test, at in zip(tests, generator.ifs, strict=True)]
-                if any(machine.truth(test) is None for test in tests):
-                    known = False
-                if all(outcomes):
-                    through(depth + 1)
-        finally:
-            machine.loops.pop()
-            iteration.close()
-
-    through(0)
-    return known
-
-
-def assign_target(machine: Machine, target: ast.expr, value: Value, scope: Scope) -> None:
-    """Bind a value to a target: a name, an attribute, an item, a pattern of these."""
-    if isinstance(target, ast.Name):
-        if isinstance(value, Instance) and value.kind == "load result":
-            machine.models.replace(machine, scope.find(target.id), value, target)
-        scope.bind(target.id, value)
-    elif isinstance(target, ast.Attribute):
-        holder = evaluate(machine, target.value, scope)
-        machine.models.set_attribute(machine, holder, target.attr, value, target)
-    elif isinstance(target, ast.Subscript):
-        holder = evaluate(machine, target.value, scope)
-        machine.models.set_item(machine, holder, evaluate(machine, target.slice, scope), value, target)
-    elif isinstance(target, (ast.Tuple, ast.List)):
-        _unpack(machine, target, value, scope)
-    elif isinstance(target, ast.Starred):
-        assign_target(machine, target.value, value, scope)
-
-
-def _unpack(machine: Machine, target: ast.Tuple | ast.List, value: Value, scope: Scope) -> None:
-    star = next((index for index, each in enumerate(target.elts) if isinstance(each, ast.Starred)), None)
-    if isinstance(value, Sequence) and not value.more:
-        items = value.items
-        if star is None and len(items) == len(target.elts):
-            for each, item in zip(target.elts, items, strict=True):
-                assign_target(machine, each, item, scope)
-            return
-        if star is not None and len(items) >= len(target.elts) - 1:
-            behind = len(target.elts) - star - 1
-            middle = items[star : len(items) - behind]
-            parts = [*items[:star], Sequence(middle), *items[len(items) - behind :]]
-            for each, item in zip(target.elts, parts, strict=True):
-                assign_target(machine, each, item, scope)
-            return
-    if isinstance(value, Instance) and value.kind in ("iterator", "object", "loader"):
-        items, _ = listed(machine, value, target)
-        value = Sequence(items, "tuple", more=True) if items else Unknown()
-    for index, each in enumerate(target.elts):
-        part = machine.models.part(machine, value, index, target)
-        assign_target(machine, each, Sequence([part], more=True) if index == star else part, scope)
-
-
 def _call(machine: Machine, node: ast.Call, scope: Scope) -> Value:
-    from lightlint.engine.calls import call
-
     if isinstance(node.func, ast.Name) and scope.find(node.func.id) is None:
         if node.func.id == "super":
             return _super(machine, node, scope)
@@ -359,8 +169,6 @@ def _call(machine: Machine, node: ast.Call, scope: Scope) -> Value:
 def _super(machine: Machine, node: ast.Call, scope: Scope) -> Value:
     if len(node.args) == 2:
         after, receiver = (evaluate(machine, each, scope) for each in node.args)
-        from lightlint.values.core import Class
-
         return Super(receiver, after) if isinstance(after, Class) else Unknown()
     around: Scope | None = scope
     while around is not None and around.receiver is None:
@@ -407,31 +215,25 @@ def _yield(machine: Machine, node: ast.Yield | ast.YieldFrom, scope: Scope) -> V
     return Unknown()
 
 
-_HANDLERS: dict[type[ast.expr], Callable[[Machine, Any, Scope], Value]] = {
-    ast.Constant: _constant,
-    ast.Name: _name,
-    ast.Attribute: _attribute,
-    ast.Subscript: _subscript,
-    ast.Slice: _slice,
-    ast.List: _display("list"),
-    ast.Tuple: _display("tuple"),
-    ast.Set: _display("set"),
-    ast.Dict: _dict,
-    ast.JoinedStr: _text,
-    ast.Lambda: _function,
-    ast.IfExp: _conditional,
-    ast.BoolOp: _logic,
-    ast.UnaryOp: _unary,
-    ast.BinOp: _binary,
-    ast.Compare: _compare,
-    ast.NamedExpr: _walrus,
-    ast.Starred: _starred,
-    ast.Await: _await,
-    ast.ListComp: _comprehension("list"),
-    ast.SetComp: _comprehension("set"),
-    ast.GeneratorExp: _comprehension("generator"),
-    ast.DictComp: _dict_comprehension,
-    ast.Call: _call,
-    ast.Yield: _yield,
-    ast.YieldFrom: _yield,
-}
+EXPRESSIONS.update(
+    {
+        ast.Constant: _constant,
+        ast.Name: _name,
+        ast.Attribute: _attribute,
+        ast.Subscript: _subscript,
+        ast.Slice: _slice,
+        ast.JoinedStr: _text,
+        ast.Lambda: _function,
+        ast.IfExp: _conditional,
+        ast.BoolOp: _logic,
+        ast.UnaryOp: _unary,
+        ast.BinOp: _binary,
+        ast.Compare: _compare,
+        ast.NamedExpr: _walrus,
+        ast.Starred: _starred,
+        ast.Await: _await,
+        ast.Call: _call,
+        ast.Yield: _yield,
+        ast.YieldFrom: _yield,
+    }
+)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from lightlint.engine.execution import Returned, block
 from lightlint.engine.frames import Call, Condition, Iteration, Loop
 from lightlint.engine.machine import Machine
 from lightlint.values.core import Function, Library, Scope, Value
@@ -16,8 +17,6 @@ class Frame:
     """A suspended call of a generator function: its block, and the loops and tests open inside of it."""
 
     def __init__(self, machine: Machine, function: Function, scope: Scope, node: ast.AST) -> None:
-        from lightlint.engine.statements import block
-
         self.function, self.node = function, node
         self._body = block(machine, getattr(function.node, "body", []), scope)
         self._loops: list[Loop] = []
@@ -28,8 +27,6 @@ class Frame:
 
     def resume(self, machine: Machine) -> Value | None:
         """Run up to the next `yield`; None at the end."""
-        from lightlint.engine.statements import Returned
-
         if self.done or self.yielded >= _MOST_YIELDS or machine.entered[id(self.function.node)] > 2:
             return None
         outside = machine.file, len(machine.loops), len(machine.conditions), len(machine.grad)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from functools import cache
 
+from lightlint.engine.execution import LeaveLoop, NextTurn, Raised, Returned, run
 from lightlint.engine.machine import Machine
 from lightlint.values.core import Constant, Library, Namespace, Scope, Unknown, Value
 
@@ -72,8 +73,6 @@ def _member(machine: Machine, module: Namespace | None, dotted: str, name: str, 
 
 def module_of(machine: Machine, file: str, name: str, *, main: bool = False) -> Namespace:
     """A module of the project, run when first asked for; one of too many, or in a circle, as far as it has come."""
-    from lightlint.engine.statements import LeaveLoop, NextTurn, Raised, Returned, run
-
     known = machine.modules.get(file)
     if known is not None:
         return known

@@ -6,8 +6,9 @@ import ast
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable
 from collections.abc import Mapping as Flips
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
+from lightlint.engine.arguments import Arguments
 from lightlint.engine.events import Event, Where
 from lightlint.engine.frames import Call, Condition, Iteration, Loop, Turn
 from lightlint.values.core import (
@@ -27,9 +28,6 @@ from lightlint.values.core import (
     Value,
 )
 from lightlint.values.training import Instance, Module, Tensor
-
-if TYPE_CHECKING:
-    from lightlint.engine.arguments import Arguments
 
 _PLACED = (ast.expr, ast.stmt, ast.arg, ast.keyword, ast.alias, ast.excepthandler, ast.pattern)
 Test = tuple[str, int, int]

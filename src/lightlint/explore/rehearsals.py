@@ -8,13 +8,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import cast
 
+from lightlint.engine import expressions, flow, statements  # noqa: F401 - their handlers register themselves
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.calls import call
+from lightlint.engine.containers import listed
 from lightlint.engine.events import Called, E, Event, FitStarted
-from lightlint.engine.expressions import listed
+from lightlint.engine.execution import LeaveLoop, NextTurn, Raised, Returned, annotation_of
 from lightlint.engine.imports import module_of
 from lightlint.engine.machine import BudgetSpentError, Machine, Test
-from lightlint.engine.statements import LeaveLoop, NextTurn, Raised, Returned, annotation_of
 from lightlint.explore.parsed import drives, training_functions, trains
 from lightlint.explore.sources import ProjectSources
 from lightlint.frameworks import fabric, lightning  # noqa: F401 - their methods register themselves

@@ -19,6 +19,7 @@ from lightlint.engine.events import (
     StepReturned,
     Where,
 )
+from lightlint.engine.execution import LeaveLoop, NextTurn, Raised
 from lightlint.engine.frames import Loop
 from lightlint.engine.machine import Machine
 from lightlint.frameworks.lightning import batch_of
@@ -44,8 +45,6 @@ _INDEX = frozenset({"index", "count"})
 
 def hook(machine: Machine, holder: Instance, name: str, args: list[Value], node: ast.AST) -> Value | None:
     """Call a hook with as many arguments as it takes; None where no class of the program has it."""
-    from lightlint.engine.statements import LeaveLoop, NextTurn, Raised
-
     found = holder.cls.find(name) if isinstance(holder.cls, Class) else None
     if not isinstance(found, Function):
         return None

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import re
 
+from lightlint.engine.arguments import Arguments
+from lightlint.engine.execution import Raised
 from lightlint.engine.machine import Machine
 from lightlint.models import modules
 from lightlint.models.kinds import kind_of, kind_of_class
@@ -61,9 +63,6 @@ def of_library(machine: Machine, path: str, node: ast.AST) -> Value | None:
 
 def assumed(machine: Machine, cls: Class, node: ast.AST) -> Instance | None:
     """Some instance of a class of the program: it is made with arguments of which nothing is known."""
-    from lightlint.engine.arguments import Arguments
-    from lightlint.engine.statements import Raised
-
     if machine.entered[id(cls.node)] or kind_of_class(cls) == "unknown":
         return None
     machine.entered[id(cls.node)] += 1

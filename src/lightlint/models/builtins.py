@@ -9,8 +9,9 @@ from collections.abc import Callable
 from lightlint.engine import operators
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.calls import call
+from lightlint.engine.containers import key_of, listed, made
 from lightlint.engine.events import Written
-from lightlint.engine.expressions import key_of, listed, made
+from lightlint.engine.execution import Raised
 from lightlint.engine.machine import Machine
 from lightlint.models import data, iterables, sources, tensors
 from lightlint.values.core import (
@@ -367,8 +368,6 @@ def _vars(machine: Machine, given: Arguments, _: ast.AST) -> Value:
 
 
 def _exit(machine: Machine, _: Arguments, __: ast.AST) -> Value:
-    from lightlint.engine.statements import Raised
-
     raise Raised(Library("builtins.SystemExit"))
 
 

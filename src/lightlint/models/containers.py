@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 
 from lightlint.engine.arguments import Arguments
+from lightlint.engine.containers import listed
 from lightlint.engine.events import Appended, Emptied
-from lightlint.engine.expressions import listed
 from lightlint.engine.machine import Machine
 from lightlint.values.core import (
     NONE,

@@ -9,6 +9,7 @@ from collections.abc import Sequence as Items
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.calls import call
 from lightlint.engine.events import UsedUp
+from lightlint.engine.execution import Raised
 from lightlint.engine.frames import Iteration
 from lightlint.engine.generators import Frame, iteration_of
 from lightlint.engine.machine import Machine
@@ -281,8 +282,6 @@ def _note_batches(machine: Machine, source: Iteration) -> None:
 
 def following(machine: Machine, value: Value, default: Value | None, node: ast.AST) -> Value:
     """`next(...)`."""
-    from lightlint.engine.statements import Raised
-
     if isinstance(value, Iterator):
         source = value.source
         if isinstance(source, Frame):

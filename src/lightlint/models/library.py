@@ -6,7 +6,8 @@ import ast
 
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.calls import call, call_unknown
-from lightlint.engine.events import CopySet, Emptied, LoadedUsed, NoneUsed
+from lightlint.engine.containers import key_of
+from lightlint.engine.events import CopySet, Emptied, LoadedUsed, NoneUsed, PartReplaced
 from lightlint.engine.frames import Iteration
 from lightlint.engine.machine import WORKER, Machine
 from lightlint.models import (
@@ -112,8 +113,6 @@ class LibraryModels:
         return Unknown(None, traits_of(value, index), hint=text_of(index) or "")
 
     def set_item(self, machine: Machine, value: Value, index: Value, new: Value, node: ast.AST) -> None:
-        from lightlint.engine.expressions import key_of
-
         if isinstance(value, Mapping):
             if isinstance(value.source, Optimizer):
                 value.source.told |= text_of(index) == "params"
@@ -309,8 +308,6 @@ def _of_sequence(value: Sequence, index: Value) -> Value:
 
 
 def _of_mapping(machine: Machine, value: Mapping, index: Value) -> Value:
-    from lightlint.engine.expressions import key_of
-
     key = key_of(index, None)
     found = value.items.get(key) if key is not None else None
     if found is not None:
@@ -350,8 +347,6 @@ def _of_instance(machine: Machine, value: Instance, index: Value, node: ast.AST)
 
 
 def _set_part(machine: Machine, module: Module, index: Value, new: Value, node: ast.AST) -> None:
-    from lightlint.engine.events import PartReplaced
-
     if isinstance(module.items, dict) and isinstance(index, Constant):
         module.items[index.value] = new
     position = number_of(index)

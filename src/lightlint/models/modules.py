@@ -8,6 +8,7 @@ from typing import cast
 
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.calls import call
+from lightlint.engine.containers import listed
 from lightlint.engine.events import (
     Cleared,
     Forward,
@@ -22,7 +23,6 @@ from lightlint.engine.events import (
     StateTaken,
     Unwrapped,
 )
-from lightlint.engine.expressions import listed
 from lightlint.engine.machine import Machine
 from lightlint.models import forms, sharding, tensors
 from lightlint.models.kinds import BY_MODE, WITHOUT_PARAMETERS, wrapper_of

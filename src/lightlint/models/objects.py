@@ -7,6 +7,7 @@ import ast
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.calls import call, call_unknown
 from lightlint.engine.events import AttributeRead, AttributeSet, GroupStarted, MetricUsed, PartReplaced
+from lightlint.engine.execution import annotation_of
 from lightlint.engine.machine import WORKER, Machine
 from lightlint.models import data, modules, optim, tensors
 from lightlint.models.kinds import kind_of, kind_of_class
@@ -112,8 +113,6 @@ def _has_fields(cls: Class) -> bool:
 
 def _fill_fields(machine: Machine, made: Instance, cls: Class, given: Arguments, node: ast.AST) -> None:
     """What a data class's `__init__` does: a default number stays a name, for a run may be given another."""
-    from lightlint.engine.statements import annotation_of
-
     fields = [field for each in reversed(cls.lineage()) if isinstance(each, Class) for field in each.fields]
     for position, (name, annotation, default) in enumerate(fields):
         value = given.get(position, name)

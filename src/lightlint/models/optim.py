@@ -7,6 +7,7 @@ import ast
 from lightlint.engine import operators
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.calls import call
+from lightlint.engine.containers import listed
 from lightlint.engine.events import (
     Cleared,
     Clipped,
@@ -17,7 +18,6 @@ from lightlint.engine.events import (
     Stepped,
     Unscaled,
 )
-from lightlint.engine.expressions import listed
 from lightlint.engine.machine import Machine
 from lightlint.models import iterables, modules, tensors
 from lightlint.models.kinds import SCHEDULE_LENGTHS

@@ -7,8 +7,9 @@ from dataclasses import replace
 
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.calls import call
+from lightlint.engine.containers import key_of, listed, made
 from lightlint.engine.events import Written
-from lightlint.engine.expressions import key_of, listed, made
+from lightlint.engine.execution import Raised
 from lightlint.engine.frames import Iteration
 from lightlint.engine.generators import Frame
 from lightlint.engine.machine import Machine
@@ -304,8 +305,6 @@ def _nothing(_: Machine, __: Arguments, ___: ast.AST) -> Value:
 
 @function("sys.exit", "os._exit")
 def _exit(_: Machine, __: Arguments, ___: ast.AST) -> Value:
-    from lightlint.engine.statements import Raised
-
     raise Raised(Library("builtins.SystemExit"))
 
 

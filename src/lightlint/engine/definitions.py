@@ -1,4 +1,4 @@
-"""What decorators make of functions and classes."""
+"""What a definition makes: a function, a class, and what its decorators make of these."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import ast
 
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.calls import call
-from lightlint.engine.expressions import evaluate
+from lightlint.engine.execution import SIMPLE, evaluate, run
 from lightlint.engine.machine import Machine
 from lightlint.values.core import Class, Function, Library, Scope, Unknown, Value
 
@@ -45,7 +45,40 @@ _FLAGS = {
 }
 
 
-def decorated(machine: Machine, value: Value, function: Function, decorator: ast.expr, scope: Scope) -> Value:
+def function_of(machine: Machine, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, scope: Scope) -> Function:
+    """The function a definition makes, its defaults evaluated here."""
+    function = Function(node, scope, machine.file)
+    function.defaults = [evaluate(machine, each, scope) for each in node.args.defaults]
+    function.keyword_defaults = {
+        name.arg: evaluate(machine, each, scope)
+        for name, each in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)
+        if each is not None
+    }
+    return function
+
+
+def _def(machine: Machine, node: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scope) -> None:
+    function = function_of(machine, node, scope)
+    function.owner = scope.cls
+    value: Value = function
+    for decorator in reversed(node.decorator_list):
+        value = _decorated(machine, value, function, decorator, scope)
+    scope.bind(node.name, value)
+
+
+def _class(machine: Machine, node: ast.ClassDef, scope: Scope) -> None:
+    bases = [evaluate(machine, base, scope) for base in node.bases]
+    cls = Class(node.name, bases, {}, machine.file, node)
+    inner = Scope(scope.file, scope)
+    inner.cls, inner.names = cls, cls.names
+    run(machine, node.body, inner)
+    value: Value = cls
+    for decorator in reversed(node.decorator_list):
+        value = _decorated_class(machine, value, cls, decorator, scope)
+    scope.bind(node.name, value)
+
+
+def _decorated(machine: Machine, value: Value, function: Function, decorator: ast.expr, scope: Scope) -> Value:
     """What a decorator makes of a function; one out of sight leaves a function of which nothing may be said."""
     called = isinstance(decorator, ast.Call)
     maker = evaluate(machine, decorator.func if isinstance(decorator, ast.Call) else decorator, scope)
@@ -73,8 +106,11 @@ def decorated(machine: Machine, value: Value, function: Function, decorator: ast
     return value
 
 
-def decorated_class(machine: Machine, value: Value, cls: Class, decorator: ast.expr, scope: Scope) -> Value:
+def _decorated_class(machine: Machine, value: Value, cls: Class, decorator: ast.expr, scope: Scope) -> Value:
     """What a decorator makes of a class: mostly itself."""
     maker = evaluate(machine, decorator.func if isinstance(decorator, ast.Call) else decorator, scope)
     cls.decorators.append(maker)
     return value
+
+
+SIMPLE.update({ast.FunctionDef: _def, ast.AsyncFunctionDef: _def, ast.ClassDef: _class})
