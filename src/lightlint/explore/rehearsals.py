@@ -18,7 +18,7 @@ from lightlint.engine.imports import module_of
 from lightlint.engine.machine import BudgetSpentError, Machine, Test
 from lightlint.explore.parsed import drives, training_functions, trains
 from lightlint.explore.sources import ProjectSources
-from lightlint.frameworks import fabric, lightning  # noqa: F401 - their methods register themselves
+from lightlint.frameworks import fabric, lightning, trainers  # noqa: F401 - their methods register themselves
 from lightlint.frameworks.fit import fit, hook, test
 from lightlint.models.annotations import by_name, of_library
 from lightlint.models.kinds import kind_of_class
