@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
-from functools import cache
 
 from lightlint.engine.execution import LeaveLoop, NextTurn, Raised, Returned, run
 from lightlint.engine.machine import Machine
+from lightlint.values.canonical import canonical
 from lightlint.values.core import Constant, Library, Namespace, Scope, Unknown, Value
 
 _MOST_MODULES = 40
@@ -93,31 +93,3 @@ def module_of(machine: Machine, file: str, name: str, *, main: bool = False) -> 
     finally:
         machine.file, machine.loops, machine.conditions, machine.calls = outside
     return module
-
-
-@cache
-def canonical(path: str) -> str:
-    """One name for the ways to spell a library: `pl` for Lightning's Trainer side, `fabric` for Fabric."""
-    for long, short in _ALIASES:
-        if path == long or path.startswith(long + "."):
-            return short + path[len(long) :]
-    return path
-
-
-_ALIASES = (
-    ("lightning.pytorch", "pl"),
-    ("pytorch_lightning", "pl"),
-    ("lightning.fabric", "fabric"),
-    ("lightning_fabric", "fabric"),
-    ("lightning", "pl"),
-    ("torch.utils.data.dataloader.DataLoader", "torch.utils.data.DataLoader"),
-    ("torch.utils.data.dataset", "torch.utils.data"),
-    ("torch.utils.data.distributed.DistributedSampler", "torch.utils.data.DistributedSampler"),
-    ("torch.utils.data.sampler", "torch.utils.data"),
-    ("torch.nn.parallel.distributed", "torch.nn.parallel"),
-    ("torch.nn.modules.loss", "torch.nn"),
-    ("torch.nn.modules", "torch.nn"),
-    ("torch.nn.parameter", "torch.nn"),
-    ("torch.autograd.grad_mode", "torch"),
-    ("torch.autograd.no_grad", "torch.no_grad"),
-)

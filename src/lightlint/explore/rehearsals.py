@@ -24,7 +24,6 @@ from lightlint.models.annotations import by_name, of_library
 from lightlint.models.kinds import kind_of_class
 from lightlint.models.library import LibraryModels
 from lightlint.models.modules import set_mode
-from lightlint.values.canonical import canonical
 from lightlint.values.core import Bound, Class, Function, Library, Sequence, Unknown, Value
 from lightlint.values.training import Instance, Module, Optimizer, Tensor
 from lightlint.values.training import Iterator as Generated
@@ -51,15 +50,6 @@ _CALLBACK_HOOKS = [
 ]
 
 Start = Callable[[Machine], None]
-
-
-def library_name(path: str) -> str:
-    """What the rest of lightlint calls a library's name: `lightning.Trainer` for the machine's `pl.Trainer`."""
-    root, dot, rest = path.partition(".")
-    return canonical(_ROOMS.get(root, root) + dot + rest)
-
-
-_ROOMS = {"pl": "lightning", "fabric": "lightning.fabric"}
 
 
 @dataclass(eq=False)
@@ -110,7 +100,7 @@ class Entry:
         """The calls of libraries by canonical name, as in `lightning.Trainer`; of methods by `.fit`."""
         found: dict[str, list[Called]] = {}
         for event in self.of(Called):
-            name = library_name(event.path) if event.receiver is None else f".{event.path}"
+            name = event.path if event.receiver is None else f".{event.path}"
             found.setdefault(name, []).append(event)
         return found
 
@@ -320,7 +310,7 @@ class Rehearsals:
             cls = self._named(machine, name)
             if isinstance(cls, Class):
                 module = make_with_assumed(machine, cls)
-                trainer = machine.instance(Library("pl.Trainer"), "trainer", cls.node)
+                trainer = machine.instance(Library("lightning.Trainer"), "trainer", cls.node)
                 trainer.open_arguments = True
                 trainer.arguments["callbacks"] = Sequence(self._callbacks(machine), more=True)
                 if isinstance(module, Module):
@@ -341,7 +331,7 @@ class Rehearsals:
             if not isinstance(cls, Class):
                 return
             callback = make_with_assumed(machine, cls)
-            trainer = machine.instance(Library("pl.Trainer"), "trainer", cls.node)
+            trainer = machine.instance(Library("lightning.Trainer"), "trainer", cls.node)
             module = by_name(machine, "model", cls.node)
             for each in _CALLBACK_HOOKS:
                 hook(machine, callback, each, [trainer, module, Unknown(), Unknown(), Unknown()], cls.node)

@@ -260,7 +260,7 @@ def _optimize(run: Fit, batch: Value, index: Value, optimizers: list[Optimizer])
         run.all("on_before_optimizer_step", optimizer)
         return result
 
-    closure = machine.instance(Library("pl.loops.Closure"), "closure", node)
+    closure = machine.instance(Library("lightning.loops.Closure"), "closure", node)
     once = Closure(act)
     closure.attributes["run"] = once
     own = run.module.cls.find("optimizer_step") if isinstance(run.module.cls, Class) else None

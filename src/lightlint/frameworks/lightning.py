@@ -61,7 +61,7 @@ def module_attribute(machine: Machine, module: Value, name: str, node: ast.AST) 
     assert isinstance(module, Module)
     if name == "trainer":
         if module.trainer is None:
-            module.trainer = machine.instance(Library("pl.Trainer"), "trainer", node)
+            module.trainer = machine.instance(Library("lightning.Trainer"), "trainer", node)
             module.trainer.open_arguments = True
         return module.trainer
     if name == "hparams":

@@ -49,7 +49,7 @@ def trainer_attribute(machine: Machine, trainer: Value, name: str, node: ast.AST
         machine.emit(Collective(machine.where(node), "trainer.log_dir", [], _is_alone(machine, trainer)))
         return Unknown(("log_dir",), plain=True)
     if name == "strategy":
-        strategy = machine.instance(Library("pl.strategies.Strategy"), "strategy", node)
+        strategy = machine.instance(Library("lightning.strategies.Strategy"), "strategy", node)
         strategy.attributes["#trainer"] = trainer
         return strategy
     if name in ("fit_loop", "limit_train_batches", "_checkpoint_connector"):

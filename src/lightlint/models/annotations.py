@@ -88,8 +88,8 @@ _BY_NAME: tuple[tuple[str, str], ...] = (
     ),
     (r"scaler", "torch.amp.GradScaler"),
     (r"^(x|y|batch|inputs?|targets?|labels?|images?|data|xb|yb|src|tgt)$", "torch.Tensor"),
-    (r"^trainer$", "pl.Trainer"),
-    (r"^fabric$", "fabric.Fabric"),
+    (r"^trainer$", "lightning.Trainer"),
+    (r"^fabric$", "lightning.fabric.Fabric"),
     (r"^accelerator$", "accelerate.Accelerator"),
 )
 

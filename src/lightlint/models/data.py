@@ -129,7 +129,7 @@ def random_split(machine: Machine, given: Arguments, node: ast.AST) -> Value:
     return Sequence(subsets, more=not known)
 
 
-@function("torch.utils.data.get_worker_info", "torch.get_worker_info", "torch.utils.data._utils.worker.get_worker_info")
+@function("torch.utils.data.get_worker_info", "torch.get_worker_info")
 def worker_info(machine: Machine, _: Arguments, node: ast.AST) -> Value:
     """`get_worker_info()`."""
     machine.emit(WorkerAsked(machine.where(node)))

@@ -8,13 +8,13 @@ import re
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.calls import call_flag, call_unknown
 from lightlint.engine.events import Called, CudaUsed, Differentiated, ParametersChanged, Written
-from lightlint.engine.imports import canonical
 from lightlint.engine.machine import WORKER, Machine
 from lightlint.models import forms, modules, objects, tensors
 from lightlint.models.kinds import kind_of
 from lightlint.models.parallel import rank_value
 from lightlint.models.registry import FUNCTIONS, function
 from lightlint.models.tables import ACTIVATIONS, DTYPES, FACTORIES, HARMLESS, LOSSES
+from lightlint.values.canonical import canonical
 from lightlint.values.core import (
     FALSE,
     LASTING,
@@ -185,7 +185,7 @@ def _sizes(given: Arguments) -> tuple[int, ...]:
     return tuple(sizes) if given.exact and len(sizes) == len(values) else ()
 
 
-@function("torch.nn.Parameter", "torch.nn.parameter.Parameter")
+@function("torch.nn.Parameter")
 def _parameter(machine: Machine, given: Arguments, node: ast.AST) -> Value:
     made = modules.parameter(machine, None, node)
     first = given.get(0, "data")
@@ -197,11 +197,8 @@ def _parameter(machine: Machine, given: Arguments, node: ast.AST) -> Value:
 
 
 @function(
-    "torch.autocast",
     "torch.amp.autocast",
-    "torch.amp.autocast_mode.autocast",
     "torch.cuda.amp.autocast",
-    "torch.cuda.amp.autocast_mode.autocast",
     "torch.cpu.amp.autocast",
 )
 def _autocast(machine: Machine, given: Arguments, node: ast.AST) -> Value:

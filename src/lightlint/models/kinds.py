@@ -151,9 +151,9 @@ def kind_of(path: str) -> str | None:
         return "module"
     if last == "LightningDataModule":
         return "data module"
-    if root == "pl" and last == "Trainer":
+    if path == "lightning.Trainer":
         return "trainer"
-    if last == "Fabric" and root in ("pl", "fabric"):
+    if path == "lightning.fabric.Fabric":
         return "fabric"
     if root == "accelerate" and last == "Accelerator":
         return "accelerator"
@@ -163,13 +163,13 @@ def kind_of(path: str) -> str | None:
         return "module"
     if last in ("DataLoader", "StatefulDataLoader") and root in ("torch", "torchdata", "torch_geometric"):
         return "loader"
-    if last.endswith("Sampler") and root in ("torch", "pl", "fabric"):
+    if last.endswith("Sampler") and root in ("torch", "lightning"):
         return "sampler"
     if root == "torch" and path.startswith("torch.utils.data.") and (last.endswith("Dataset") or last == "Subset"):
         return "data set"
     if root == "torchvision" and path.startswith("torchvision.datasets."):
         return "data set"
-    if root == "pl" and (last == "Callback" or ".callbacks." in path):
+    if root == "lightning" and (last == "Callback" or ".callbacks." in path):
         return "callback"
     if (root == "torch" and ".lr_scheduler." in path) or last in SCHEDULE_LENGTHS:
         return "schedule"

@@ -204,9 +204,7 @@ def scaler_method(machine: Machine, scaler: Value, name: str, given: Arguments, 
     return Unknown(("scale", scaler.number), plain=True) if name == "get_scale" else Unknown()
 
 
-@function(
-    "torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad_value_", "torch.nn.utils.clip_grad.clip_grad_norm_"
-)
+@function("torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad_value_")
 def clip(machine: Machine, given: Arguments, node: ast.AST) -> Value:
     """Gradient clipping."""
     first = given.get(0, "parameters")

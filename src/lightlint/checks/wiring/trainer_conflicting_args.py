@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from lightlint.check import Check, Fault
-from lightlint.explore.rehearsals import library_name
 from lightlint.facts.classes import CALLBACK
 from lightlint.facts.compat import is_versioned
 from lightlint.facts.keywords import Keyword, keywords
@@ -152,7 +151,7 @@ def _trainer_faults(event: Called) -> Iterator[tuple[str, Tier | None]]:
     given = event.given.keywords
     callbacks = event.argument("callbacks")
     for made in callbacks.items if isinstance(callbacks, Sequence) else [callbacks]:
-        name = library_name(made.cls.path) if isinstance(made, Instance) and isinstance(made.cls, Library) else ""
+        name = made.cls.path if isinstance(made, Instance) and isinstance(made.cls, Library) else ""
         switches = {"enable_checkpointing": (_CHECKPOINT,), "enable_progress_bar": _PROGRESS, "logger": (_RATES,)}
         for switch, kinds in switches.items():
             if name in kinds and is_constant(given.get(switch), False):

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from lightlint.check import Check, Fault
-from lightlint.explore.rehearsals import library_name
 from lightlint.facts.monitors import CHECKPOINT, STOPPING
 from lightlint.facts.names import UNKNOWN
 from lightlint.facts.world import TRAINER
@@ -78,7 +77,7 @@ class TwinCallbacks(Check):
 
 def _told_apart(made: Instance) -> tuple[object, ...] | None:
     """As `_state_key`, of an object."""
-    name = library_name(made.cls.path) if isinstance(made.cls, Library) else ""
+    name = made.cls.path if isinstance(made.cls, Library) else ""
     settings = _STATE_KEYS.get(name)
     if settings is None or made.open_arguments:
         return None
