@@ -179,7 +179,9 @@ def metric_method(machine: Machine, metric: Value, name: str, given: Arguments, 
             metric.attributes[key] = given.get(1, "default") or Unknown()
         return NONE
     if name == "clone":
-        return machine.instance(metric.cls, "metric", node)
+        made = machine.instance(metric.cls, "metric", node)
+        made.arguments, made.open_arguments = dict(metric.arguments), metric.open_arguments
+        return made
     if name in ("update", "forward", "__call__", "compute", "reset"):
         operation = "forward" if name == "__call__" else name
         machine.emit(MetricUsed(machine.where(node), metric, operation, given.values() if given.exact else []))

@@ -38,8 +38,10 @@ class HardcodedDeviceInModule(Check):
                 yield Fault.of(event, message, tier=tier)
 
     def repair(self, node: cst.CSTNode, _fault: Fault) -> Repair | None:
+        if not isinstance(node, cst.Call):
+            return None
         given = self.names.argument(node, "device", 0 if self.names.method(node) == "to" else None)
-        return self._with_own(given.value) if given is not None and isinstance(node, cst.Call) else None
+        return self._with_own(given.value) if given is not None else None
 
     def _with_own(self, device: cst.BaseExpression) -> Repair | None:
         function = self.tree.function(device)

@@ -3,8 +3,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-import libcst as cst
-
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Called
 from lightlint.values.core import Site, is_constant
@@ -17,16 +15,6 @@ _OPEN_ENDED = {"fast_dev_run", "max_time", "overfit_batches"}
 
 
 class TrainerReusedAcrossFolds(Check):
-    def _ends_itself(self, trainer: cst.Call) -> bool:
-        """Whether the number of epochs ends a fit: a later one then ends at once."""
-        given = {name: self.facts.dicts.argument(trainer, name) for name in (*_OPEN_ENDED, "max_epochs", "max_steps")}
-        if not all(each.sure for each in given.values()) or any(given[name].value is not None for name in _OPEN_ENDED):
-            return False
-        written = given["max_epochs"].value
-        if written is None:
-            return given["max_steps"].value is None
-        return self.names.constant(written) not in (-1, None)
-
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Trainers that end by their number of epochs and are told to fit again in a later turn."""
         for path in entry.paths:

@@ -8,7 +8,6 @@ import libcst as cst
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import GarbageRead
-from lightlint.facts.classes import NN_MODULE
 from lightlint.facts.mentions import is_mentioned_elsewhere
 from lightlint.finding import Tier
 
@@ -28,23 +27,23 @@ _FILLING = {
     "init_weights",
 }
 _MADE = re.compile(r"\s*self\.(\w+)")
-_READING = {"device", "dtype", "shape", "size", "dim", "t", "T", "numel", "transpose", "unsqueeze", "expand", "repeat"}
 
 
 class UninitialisedParameter(Check):
     asks_passes = True
 
-    def visit_Assign(self, assign: cst.Assign) -> None:
-        target = assign.targets[0].target if len(assign.targets) == 1 else None
-        if not isinstance(target, cst.Attribute) or self._memory(assign.value) is None:
-            return
-        node, name = self.classes.self_class(target.value), target.attr.value
-        if node is None or not self.classes.is_a(node, NN_MODULE):
-            return
-        alone = self.classes.complete(node) and not self.tree.within(node, cst.Yield)
-        if alone and self._is_read(node, name) and not self._may_be_filled(node, name, assign):
-            message = f"`self.{name}` keeps whatever was in memory: nothing in sight gives it a first value"
-            self.report(assign.value, message, tier=None if self._is_wanted(node) else Tier.NOTE)
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Parameters that a forward pass computes with and whose memory nobody has filled."""
+        for event in entry.of(GarbageRead):
+            parameter = event.parameter
+            if parameter.site is not None and not self._fills_all() and not self._is_assigned(parameter.site[1]):
+                message = "this parameter keeps whatever was in memory: nothing in sight gives it a first value"
+                nodes = [
+                    n
+                    for n in self.tree.all(cst.ClassDef)
+                    if event.where.module and n.name.value == event.where.module.name
+                ]
+                yield Fault(parameter.site, message, None if any(map(self._is_wanted, nodes)) else Tier.NOTE)
 
     def _is_wanted(self, node: cst.ClassDef) -> bool:
         """Whether anything in sight names a class: one that nobody makes harms nobody yet."""
@@ -67,62 +66,6 @@ class UninitialisedParameter(Check):
         """Whether `torch.Tensor(x)` may be given data and not sizes."""
         first = call.args[0].value if call.args else None
         return len(call.args) < 2 and not isinstance(first, cst.Integer)
-
-    def _is_read(self, node: cst.ClassDef, name: str) -> bool:
-        """Whether a method other than the constructor computes with the parameter."""
-        functions = [each for key, each in self.classes.methods(node).items() if key == "forward"]
-        return any(
-            self.classes.is_self(each.value) and each.attr.value == name
-            for function in functions
-            for each in self.tree.within(function, cst.Attribute)
-        )
-
-    def _may_be_filled(self, node: cst.ClassDef, name: str, assign: cst.Assign) -> bool:
-        """Whether anything may write the parameter: a mention outside of `forward`, or code for all parameters at once."""
-        words = {each.value for each in self.tree.all(cst.Name)}
-        if any(word.startswith(("init_", "_init", "reset_", "from_pretrained")) for word in words) or words & {
-            "post_init"
-        }:
-            return True
-        for each in self.tree.all(cst.Attribute):
-            outside = not self.tree.contains(assign, each)
-            if each.attr.value == name and outside and self._writes(each):
-                return True
-            own = each.attr.value in _FILLING - {"parameters", "named_parameters"}
-            if own or (each.attr.value in {"parameters", "named_parameters"} and self._is_looped(each)):
-                return True
-        texts = {self.names.constant(each) for each in self.tree.all(cst.SimpleString)}
-        return name in texts
-
-    def _is_looped(self, attribute: cst.Attribute) -> bool:
-        """Whether a loop goes over parameters, which may give them values."""
-        return any(isinstance(above, (cst.For, cst.CompFor)) for above in self.tree.ancestors(attribute))
-
-    def _writes(self, attribute: cst.Attribute) -> bool:
-        """Whether a mention may give the parameter a value: anything outside of `forward` but a plain look at its shape."""
-        function, above = self.tree.function(attribute), self.tree.parent(attribute)
-        if isinstance(above, cst.Attribute):
-            return above.attr.value not in _READING
-        if isinstance(above, (cst.AssignTarget, cst.AugAssign, cst.Subscript)):
-            return True
-        if isinstance(above, cst.Arg):
-            call = self.tree.parent(above)
-            name = self.names.call(call) or ""
-            return ".init." in name or not name.startswith("torch.") or self.names.method(call).endswith("_")
-        return function is None or function.name.value != "forward"
-
-    def rehearse(self, entry: Entry) -> Iterator[Fault]:
-        """Parameters that a forward pass computes with and whose memory nobody has filled."""
-        for event in entry.of(GarbageRead):
-            parameter = event.parameter
-            if parameter.site is not None and not self._fills_all() and not self._is_assigned(parameter.site[1]):
-                message = "this parameter keeps whatever was in memory: nothing in sight gives it a first value"
-                nodes = [
-                    n
-                    for n in self.tree.all(cst.ClassDef)
-                    if event.where.module and n.name.value == event.where.module.name
-                ]
-                yield Fault(parameter.site, message, None if any(map(self._is_wanted, nodes)) else Tier.NOTE)
 
     def _is_assigned(self, row: int) -> bool:
         """Whether the file, elsewhere, assigns to an attribute like the one that a row makes, or to its data."""
