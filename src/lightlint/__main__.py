@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 
@@ -15,12 +16,14 @@ def main() -> int:
         return said
     from lightlint.compiled import kept_code, save
 
+    gc.disable()  # a run gives its memory back now and then by itself
     with kept_code("command"):
         from lightlint.cli import run_command
     try:
         return run_command(sys.argv[1:])
     finally:
         save()
+        gc.freeze()  # else Python looks at all that there is once more before it ends
 
 
 def _said_before(arguments: list[str]) -> int | None:
