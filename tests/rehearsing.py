@@ -20,7 +20,7 @@ def entries_of(text: str, **others: str) -> list[Entry]:
     def find(dotted: str, _: Path) -> Path | None:
         return Path(f"/program/{dotted}.py") if dotted in others else None
 
-    return Rehearsals(ProjectSources(find, modules.get, modules), "/program/main.py").entries
+    return Rehearsals(ProjectSources(find, modules.get, modules, texts.__getitem__), "/program/main.py").entries
 
 
 def main_of(text: str, **others: str) -> Machine:

@@ -9,7 +9,7 @@ from typing import Any
 from lightlint.engine.execution import EXPRESSIONS, evaluate
 from lightlint.engine.frames import Iteration, Loop
 from lightlint.engine.machine import Machine
-from lightlint.values.core import Constant, Mapping, Scope, Sequence, Unknown, Value
+from lightlint.values.core import Constant, Mapping, Promised, Scope, Sequence, Unknown, Value
 from lightlint.values.training import Instance
 
 _MOST_ITEMS = 32  # of a container that is gone over
@@ -52,7 +52,8 @@ def assign_target(machine: Machine, target: ast.expr, value: Value, scope: Scope
     """Bind a value to a target: a name, an attribute, an item, a pattern of these."""
     if isinstance(target, ast.Name):
         if isinstance(value, Instance) and value.kind == "load result":
-            machine.models.replace(machine, scope.find(target.id), value, target)
+            before = scope.find(target.id)
+            machine.models.replace(machine, None if isinstance(before, Promised) else before, value, target)
         scope.bind(target.id, value)
     elif isinstance(target, ast.Attribute):
         holder = evaluate(machine, target.value, scope)

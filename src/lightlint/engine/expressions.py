@@ -10,6 +10,7 @@ from lightlint.engine.calls import call
 from lightlint.engine.containers import listed
 from lightlint.engine.definitions import function_of
 from lightlint.engine.execution import EXPRESSIONS, evaluate
+from lightlint.engine.imports import kept
 from lightlint.engine.machine import Machine
 from lightlint.values.core import (
     NONE,
@@ -17,6 +18,7 @@ from lightlint.values.core import (
     Constant,
     Library,
     Mapping,
+    Promised,
     Scope,
     Sequence,
     Super,
@@ -34,7 +36,7 @@ def _constant(_: Machine, node: ast.Constant, __: Scope) -> Value:
 def _name(machine: Machine, node: ast.Name, scope: Scope) -> Value:
     value = scope.find(node.id)
     if value is not None:
-        return value
+        return kept(machine, value) if type(value) is Promised else value
     if machine.models.names_builtin(node.id):
         return Library("builtins." + node.id)
     return Unknown(("name", node.id), hint=node.id)
@@ -160,7 +162,7 @@ def _call(machine: Machine, node: ast.Call, scope: Scope) -> Value:
         if node.func.id == "super":
             return _super(machine, node, scope)
         if node.func.id in ("locals", "vars") and not node.args:
-            return Mapping(dict(scope.names.items()))
+            return Mapping({name: kept(machine, value) for name, value in scope.names.items()})
     function = evaluate(machine, node.func, scope)
     given = arguments(machine, node, scope)
     return call(machine, function, given, node, scope)

@@ -70,7 +70,10 @@ def _branch(machine: Machine, node: ast.If, value: Value) -> tuple[Statements[as
     leaves, leaves_else = _leaving(node.body), _leaving(node.orelse)
     skips = isinstance(node.body[-1], ast.Continue) if leaves else False
     default = not leaves or leaves_else or (_answers(node.body) and _is_last_answer(machine, node))
+    asked = len(machine.asked)
     outcome = machine.decide(value, node.test, default=default, leaves=leaves and not skips)
+    if len(machine.asked) > asked and machine.sources.is_idle(machine.file, node):
+        machine.asked.popitem()
     machine.conditions.append(machine.condition(value, outcome, node.test))
     stays = (leaves and not outcome) or (leaves_else and outcome)
     return (node.body if outcome else node.orelse), stays

@@ -1,13 +1,14 @@
-"""Imports: a module of the project is run when first imported, a library's is its name."""
+"""Imports: a module of the project is run when somebody first asks for what it holds, a library's is its name."""
 
 from __future__ import annotations
 
 import ast
+from contextlib import suppress
 
 from lightlint.engine.execution import LeaveLoop, NextTurn, Raised, Returned, run
 from lightlint.engine.machine import Machine
 from lightlint.values.canonical import canonical
-from lightlint.values.core import Constant, Library, Namespace, Scope, Unknown, Value
+from lightlint.values.core import Constant, Library, Namespace, Promised, Scope, Unknown, Value
 
 _MOST_MODULES = 40
 
@@ -17,27 +18,27 @@ def import_module(machine: Machine, node: ast.Import, scope: Scope) -> None:
     for alias in node.names:
         file = machine.sources.find(alias.name, machine.file)
         if file is not None:
-            found = module_of(machine, file, alias.name)
+            promised = Promised(file, alias.name, "", machine.file)
             if alias.asname or "." not in alias.name:
-                scope.bind(alias.asname or alias.name, found)
+                scope.bind(alias.asname or alias.name, _if_asked(machine, promised, scope))
             else:
-                _bind_dotted(machine, alias.name, found, scope)
+                _bind_dotted(machine, alias.name, kept(machine, promised), scope)
         elif alias.asname:
             scope.bind(alias.asname, Library(canonical(alias.name)))
         else:
             root = alias.name.partition(".")[0]
-            if not isinstance(scope.names.get(root), Namespace):
+            if not isinstance(scope.names.get(root), (Namespace, Promised)):
                 scope.bind(root, Library(canonical(root)))
 
 
 def _bind_dotted(machine: Machine, dotted: str, module: Value, scope: Scope) -> None:
     root, *rest = dotted.split(".")
-    holder = scope.names.get(root)
+    holder = kept(machine, scope.names.get(root, Unknown()))
     if not isinstance(holder, Namespace):
         holder = Namespace(root, Scope(machine.file))
         scope.bind(root, holder)
     for name in rest[:-1]:
-        below = holder.scope.names.get(name)
+        below = kept(machine, holder.scope.names.get(name, Unknown()))
         if not isinstance(below, Namespace):
             below = Namespace(name, Scope(machine.file))
             holder.scope.names[name] = below
@@ -49,26 +50,50 @@ def import_from(machine: Machine, node: ast.ImportFrom, scope: Scope) -> None:
     """`from a import b as c`, `from .a import *`."""
     dotted = "." * node.level + (node.module or "")
     file = machine.sources.find(dotted, machine.file)
-    module = module_of(machine, file, dotted) if file is not None else None
     for alias in node.names:
-        if alias.name == "*":
-            if module is not None:
-                public = {name: value for name, value in module.scope.names.items() if not name.startswith("_")}
-                scope.names.update(public)
-            continue
-        scope.bind(alias.asname or alias.name, _member(machine, module, dotted, alias.name, node.level > 0))
+        if alias.name != "*":
+            promised = Promised(file, dotted, alias.name, machine.file)
+            scope.bind(alias.asname or alias.name, _if_asked(machine, promised, scope))
+        elif file is not None:
+            names = module_of(machine, file, dotted).scope.names
+            scope.names.update({name: value for name, value in names.items() if not name.startswith("_")})
 
 
-def _member(machine: Machine, module: Namespace | None, dotted: str, name: str, relative: bool) -> Value:
-    if module is not None and name in module.scope.names:
-        return module.scope.names[name]
-    separator = "" if dotted.endswith(".") else "."
-    file = machine.sources.find(f"{dotted}{separator}{name}", machine.file)
+def _if_asked(machine: Machine, promised: Promised, scope: Scope) -> Value:
+    """What is promised, at once where that costs nothing more, or where something else may hang on the import."""
+    sources, file = machine.sources, promised.file or _submodule(machine, promised)
+    if file is None or file in machine.modules or scope.outer is not None or sources.registers(file):
+        return kept(machine, promised)
+    name = promised.name or promised.dotted
+    return promised if sources.uses(machine.file, name) else kept(machine, promised)
+
+
+def kept(machine: Machine, value: Value) -> Value:
+    """What an import has promised; another value as it is."""
+    if not isinstance(value, Promised):
+        return value
+    if value.found is None:
+        value.found = Unknown(("import", value.dotted, value.name), hint=value.name)  # to who asks in a circle
+        value.found = _member(machine, value)
+    return value.found
+
+
+def _member(machine: Machine, promised: Promised) -> Value:
+    name = promised.name
+    module = module_of(machine, promised.file, promised.dotted) if promised.file is not None else None
+    if module is not None and (not name or name in module.scope.names):
+        return kept(machine, module.scope.names[name]) if name else module
+    file = _submodule(machine, promised)
     if file is not None:
         return module_of(machine, file, name)
-    if module is not None or relative:
-        return Unknown(("import", dotted, name), hint=name)
-    return Library(canonical(f"{dotted}.{name}"))
+    if module is not None or promised.dotted.startswith("."):
+        return Unknown(("import", promised.dotted, name), hint=name)
+    return Library(canonical(f"{promised.dotted}.{name}"))
+
+
+def _submodule(machine: Machine, promised: Promised) -> str | None:
+    separator = "" if promised.dotted.endswith(".") else "."
+    return machine.sources.find(f"{promised.dotted}{separator}{promised.name}", promised.importer)
 
 
 def module_of(machine: Machine, file: str, name: str, *, main: bool = False) -> Namespace:
@@ -83,13 +108,10 @@ def module_of(machine: Machine, file: str, name: str, *, main: bool = False) -> 
     tree = machine.sources.tree(file)
     if tree is None or len(machine.modules) > _MOST_MODULES:
         return module
-    outside = machine.file, machine.loops, machine.conditions, machine.calls
-    machine.file, machine.loops, machine.conditions, machine.calls = file, [], [], []
-    try:
+    if main:
+        machine.file = file
         run(machine, tree.body, scope)
-    except (Raised, Returned, LeaveLoop, NextTurn):
-        if main:
-            raise
-    finally:
-        machine.file, machine.loops, machine.conditions, machine.calls = outside
+        return module
+    with machine.importing(file), suppress(Raised, Returned, LeaveLoop, NextTurn):
+        run(machine, tree.body, scope)
     return module

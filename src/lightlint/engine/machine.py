@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from collections.abc import Mapping as Flips
-from typing import Protocol, TypeVar
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
 
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.events import Event, Where
@@ -50,6 +52,15 @@ class Sources(Protocol):
     def is_generator(self, file: str, node: ast.AST) -> bool:
         """Whether a function of a file yields."""
 
+    def registers(self, file: str) -> bool:
+        """Whether running a module may do more than to give its names their values."""
+
+    def uses(self, file: str, name: str) -> bool:
+        """Whether a file names something that it imports once more."""
+
+    def is_idle(self, file: str, test: ast.If) -> bool:
+        """Whether a test decides only about messages: rehearsing it the other way would show nothing."""
+
     def last_answers(self, file: str, function: ast.AST) -> frozenset[int]:
         """The tests (by id) behind which a function gives its last value: where they fail, it raises or gives none."""
 
@@ -80,6 +91,27 @@ WORKER = "worker"
 
 E = TypeVar("E", bound=Event)
 I_ = TypeVar("I_", bound=Instance)
+
+
+_FRESH: dict[str, Callable[[], object]] = {
+    **dict.fromkeys(("loops", "conditions", "calls", "held_back", "forwards", "autocasts"), list),
+    **dict.fromkeys(("asked", "answers", "equals"), dict),
+    "grad": lambda: [True],
+    "phases": lambda: [""],
+    "hooks": lambda: [""],
+    "inside_ddp": int,
+    "returned_at": lambda: None,
+}
+"""What of a machine's state is as at the start while an imported module runs."""
+
+
+@dataclass
+class _Imports:
+    """Of all rehearsals of a file: the time and the number of objects in the modules that it imports, below those of its own."""
+
+    clock: int = -1_000_000_000
+    made: int = -1_000_000_000
+    running: bool = False
 
 
 class Machine:
@@ -123,6 +155,8 @@ class Machine:
         self.equals: dict[Hashable, Hashable] = {}  # which constant an unknown was found to be, by their keys
         self.asked: dict[Test, bool] = {}  # tests that nothing known decides, as they came out
         self.modules: dict[str, Namespace] = {}
+        self._imports = _Imports()
+        self._imported = 0  # how many of the events are of imports
         self.made_before = 0  # how many objects other rehearsals put into the modules that this one goes on with
         self.objects: list[Instance] = []
         self.entered: Counter[int] = Counter()  # how often each function of the program is open
@@ -197,8 +231,27 @@ class Machine:
 
     def go_on_from(self, other: Machine, modules: Flips[str, Namespace]) -> None:
         """Start with modules that another rehearsal has run, and count on from where it stopped."""
-        self.modules = dict(modules)
+        self.modules, self._imports = dict(modules), other._imports
         self.clock, self.made_before = other.clock, other.number()
+
+    @contextmanager
+    def importing(self, file: str) -> Iterator[None]:
+        """Run a module that is imported: ahead of all else, and outside of whatever asks for it."""
+        imports = self._imports
+        outside: dict[str, Any] = {name: getattr(self, name) for name in ("file", *_FRESH)}
+        vars(self).update({"file": file, **{name: make() for name, make in _FRESH.items()}})
+        first, imports.running = not imports.running, True
+        if first:
+            outside |= {name: getattr(self, name) for name in ("clock", "made_before", "events")}
+            self.clock, self.made_before, self.events = imports.clock, imports.made - len(self.objects), []
+        try:
+            yield
+        finally:
+            if first:
+                imports.clock, imports.made, imports.running = self.clock, self.number(), False
+                outside["events"][self._imported : self._imported] = self.events
+                self._imported += len(self.events)
+            vars(self).update(outside)
 
     def instance(self, cls: Class | Library, kind: str, node: ast.AST | None) -> Instance:
         """Put an object of no class of its own on the heap."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 import ast
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from functools import cache, cached_property
-from typing import Any, cast
 
 _NAMED = (ast.Attribute, ast.Name)
 _FRAMES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
@@ -19,15 +17,23 @@ class Parsed:
     def __init__(self, tree: ast.Module) -> None:
         self.tree = tree
         self._last_answers: dict[int, frozenset[int]] = {}
+        self._generators: dict[int, bool] = {}  # as the others by the id of a node
+        self._idle: dict[int, bool] = {}
 
-    @property
-    def idle_tests(self) -> frozenset[tuple[int, int]]:
-        """The places of tests that decide only about messages: rehearsing them the other way would show nothing."""
-        return self._seen[0]
+    def is_idle(self, test: ast.If) -> bool:
+        """Whether a test decides only about messages: rehearsing it the other way would show nothing."""
+        found = self._idle.get(id(test))
+        if found is None:
+            sides = (each for part in (*test.body, *test.orelse) for each in ast.walk(part))
+            found = self._idle[id(test)] = not any(map(_acts, sides))
+        return found
 
     def is_generator(self, function: ast.AST) -> bool:
         """Whether one of its functions yields."""
-        return id(function) in self._seen[1]
+        found = self._generators.get(id(function))
+        if found is None:
+            found = self._generators[id(function)] = _yields(function)
+        return found
 
     def last_answers(self, function: ast.AST) -> frozenset[int]:
         """The tests (by id) behind which a function gives its last value: where they fail, it raises or gives none."""
@@ -37,34 +43,16 @@ class Parsed:
             found = self._last_answers[id(function)] = frozenset(_last_answers(body if isinstance(body, list) else []))
         return found
 
-    @cached_property
-    def _seen(self) -> tuple[frozenset[tuple[int, int]], frozenset[int]]:
-        """Idle tests, and the ids of functions that yield: one walk for both, each node before what is in it."""
-        nodes: list[ast.AST] = [self.tree]
-        above: list[tuple[int, str, int]] = [(0, "", 0)]  # of each node: its parent, as what, and its frame
-        generators: set[int] = set()
-        for position, node in enumerate(nodes):
-            frame = above[position][2]
-            kind = type(node)
-            if kind is ast.Yield or kind is ast.YieldFrom:
-                generators.add(frame)
-            elif isinstance(node, _FRAMES):
-                frame = id(node)
-            for name in _parts(cast(Any, kind)):
-                part = getattr(node, name, None)
-                for each in part if type(part) is list else (part,):
-                    if isinstance(each, ast.AST):
-                        nodes.append(each)
-                        above.append((position, name, frame))
-        acting = bytearray(map(_acts, nodes))
-        sides = bytearray(len(nodes))  # whether something happens in the body or behind the `else` of an `if`
-        for position in range(len(nodes) - 1, 0, -1):
-            if acting[position]:
-                parent, name, _ = above[position]
-                acting[parent] = 1
-                sides[parent] |= name in ("body", "orelse")
-        tests = [node.test for node, acts in zip(nodes, sides, strict=True) if isinstance(node, ast.If) and not acts]
-        return frozenset((test.lineno, test.col_offset) for test in tests), frozenset(generators)
+
+def _yields(function: ast.AST) -> bool:
+    """Whether a function has a `yield` of its own."""
+    nodes = [*ast.iter_child_nodes(function)]
+    for node in nodes:
+        if isinstance(node, (ast.Yield, ast.YieldFrom)):
+            return True
+        if not isinstance(node, _FRAMES):
+            nodes += ast.iter_child_nodes(node)
+    return False
 
 
 def _last_answers(body: list[ast.stmt]) -> Iterator[int]:
@@ -77,12 +65,6 @@ def _last_answers(body: list[ast.stmt]) -> Iterator[int]:
             if isinstance(answer, ast.Return) and answer.value is not None and not last.orelse:
                 yield id(last)
             yield from _last_answers(last.orelse)
-
-
-@cache
-def _parts(kind: type[Any]) -> tuple[str, ...]:
-    """The fields of a node that hold others."""
-    return tuple(name for name in kind._fields if name not in ("ctx", "op", "ops", "id", "attr", "kind", "arg"))
 
 
 def _acts(node: ast.AST) -> bool:

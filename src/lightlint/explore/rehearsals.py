@@ -230,9 +230,7 @@ class Rehearsals:
                 machine = path.machine
                 if rank == 0 and len(flips) < 2:
                     begun.left += [
-                        {**flips, test: not outcome}
-                        for test, outcome in machine.asked.items()
-                        if self._matters(test, flips)
+                        {**flips, test: not outcome} for test, outcome in machine.asked.items() if test not in flips
                     ]
                 if not (machine.uses_rank or machine.distributed):
                     break
@@ -245,10 +243,6 @@ class Rehearsals:
             kept = {file: each for file, each in self._first.modules.items() if not whole or file != self.file}
             machine.go_on_from(self._first, kept)
         return machine
-
-    def _matters(self, test: Test, flips: Mapping[Test, bool]) -> bool:
-        parsed = self._sources.parsed(test[0])
-        return test not in flips and (parsed is None or test[1:] not in parsed.idle_tests)
 
     def _path(self, start: Start, flips: Mapping[Test, bool], rank: int, *, whole: bool) -> Path:
         """One path; `whole` runs the file itself anew, else what it defines is at hand. Its imports are run once for all."""

@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from lightlint.explore.parsed import Parsed
+
+_REGISTERS = re.compile(
+    r"^@(?!(?:dataclass|torch|functools|lru_cache|cache|contextlib|contextmanager|no_grad|inference_mode|total_ordering)\b)"
+    r"|^[A-Za-z_][\w.]*(?:\(|\[[^\]\n]*\]\s*=(?!=)|(?<=\w)\.\w+\s*=(?!=))",
+    re.MULTILINE,
+)  # a decorator, call or assignment to a part of something, in the first column
 
 
 class ProjectSources:
@@ -17,6 +24,7 @@ class ProjectSources:
         find: the file of a module by dotted name (without leading dots) as seen from a folder, None for a library's.
         read: the module that a file holds, None for one that cannot be read.
         given: modules that are at hand, by file.
+        text: the text of a file.
     """
 
     def __init__(
@@ -24,14 +32,17 @@ class ProjectSources:
         find: Callable[[str, Path], Path | None],
         read: Callable[[str], Parsed | None],
         given: Mapping[str, Parsed],
+        text: Callable[[str], str],
     ) -> None:
-        self._find, self._read = find, read
+        self._find, self._read, self._text = find, read, text
         self._parsed: dict[str, Parsed | None] = dict(given)
+        self._registers: dict[str, bool] = {}
         self._found: dict[tuple[str, str], str | None] = {}
 
     def alone(self) -> ProjectSources:
         """The same files without the project around them: nothing is imported from it."""
-        return _Alone(self._find, self._read, {file: each for file, each in self._parsed.items() if each is not None})
+        given = {file: each for file, each in self._parsed.items() if each is not None}
+        return _Alone(self._find, self._read, given, self._text)
 
     def find(self, dotted: str, importer: str) -> str | None:
         """The file of a module as `importer` imports it, None for a library's."""
@@ -68,10 +79,25 @@ class ProjectSources:
         parsed = self.parsed(file)
         return parsed.tree if parsed is not None else None
 
+    def registers(self, file: str) -> bool:
+        """Whether running a module may do more than to give its names their values: a look at its text tells."""
+        if file not in self._registers:
+            self._registers[file] = _REGISTERS.search(self._text(file)) is not None
+        return self._registers[file]
+
+    def uses(self, file: str, name: str) -> bool:
+        """Whether a file names something that it imports once more: else it may import it for what its module does."""
+        return os.path.basename(file) == "__init__.py" or self._text(file).count(name) > 1  # noqa: PTH119 - asked often
+
     def is_generator(self, file: str, node: ast.AST) -> bool:
         """Whether a function of a file yields."""
         parsed = self.parsed(file)
         return parsed is not None and parsed.is_generator(node)
+
+    def is_idle(self, file: str, test: ast.If) -> bool:
+        """Whether a test decides only about messages: rehearsing it the other way would show nothing."""
+        parsed = self.parsed(file)
+        return parsed is not None and parsed.is_idle(test)
 
     def last_answers(self, file: str, function: ast.AST) -> frozenset[int]:
         """The tests (by id) behind which a function gives its last value: where they fail, it raises or gives none."""

@@ -76,11 +76,13 @@ class Rehearsed:
         if kept is None:
             kept = _imported[project] = Kept()
 
-        def read(file: str) -> Parsed | None:
-            text = project.text(Path(file))
-            return kept.of(file, text, _tree)
+        def text_of(file: str) -> str:
+            return project.text(Path(file))
 
-        sources = ProjectSources(project.find_module, read, {self._file: Parsed(self._tree)})
+        def read(file: str) -> Parsed | None:
+            return kept.of(file, text_of(file), _tree)
+
+        sources = ProjectSources(project.find_module, read, {self._file: Parsed(self._tree)}, text_of)
         return Rehearsals(sources, self._file, training=self._trains)
 
     def span(self, site: Site) -> tuple[int, int] | None:

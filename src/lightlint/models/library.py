@@ -9,6 +9,7 @@ from lightlint.engine.calls import call, call_unknown
 from lightlint.engine.containers import key_of
 from lightlint.engine.events import CopySet, Emptied, LoadedUsed, NoneUsed, PartReplaced
 from lightlint.engine.frames import Iteration
+from lightlint.engine.imports import kept
 from lightlint.engine.machine import WORKER, Machine
 from lightlint.models import (
     containers,
@@ -59,7 +60,8 @@ class LibraryModels:
         if isinstance(value, Library):
             return functions.library_attribute(machine, value, name)
         if isinstance(value, Namespace):
-            return value.scope.names.get(name) or Unknown(("import", value.name, name), hint=name)
+            found = value.scope.names.get(name)
+            return kept(machine, found) if found is not None else Unknown(("import", value.name, name), hint=name)
         if isinstance(value, Class):
             return _of_class(value, name)
         if isinstance(value, Super):

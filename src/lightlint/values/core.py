@@ -289,6 +289,24 @@ class Namespace(Value):
         self.name, self.scope = name, scope
 
 
+class Promised(Value):
+    """What an import binds a name to: the module is run when somebody first asks for it.
+
+    Args:
+        file: the module, None where only `dotted` and `name` together may be one.
+        dotted: how the import calls the module.
+        name: what it takes out of it, "" for the module itself.
+        importer: the file that imports it.
+    """
+
+    def __init__(self, file: str | None, dotted: str, name: str, importer: str) -> None:
+        self.file, self.dotted, self.name, self.importer = file, dotted, name, importer
+        self.found: Value | None = None
+
+    def __repr__(self) -> str:
+        return f"<{self.dotted}.{self.name}, once asked for>"
+
+
 def traits_of(*values: Value | None) -> Traits:
     """All traits of some values."""
     found = NO_TRAITS
