@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple
 
 _NAMED = (ast.Attribute, ast.Name)
 _FRAMES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
@@ -219,16 +220,36 @@ _TRAINING = frozenset(
 )
 
 
-def trains(function: ast.FunctionDef) -> bool:
+class Named(NamedTuple):
+    """A function and what it is called: also a lambda that a module gives a name."""
+
+    name: str
+    node: ast.FunctionDef | ast.Lambda
+
+
+def functions_of(body: list[ast.stmt]) -> list[Named]:
+    """The functions that a module or class defines."""
+    found = [Named(each.name, each) for each in body if isinstance(each, ast.FunctionDef)]
+    for each in body:
+        if (
+            isinstance(each, ast.Assign)
+            and isinstance(each.value, ast.Lambda)
+            and isinstance(each.targets[0], ast.Name)
+        ):
+            found.append(Named(each.targets[0].id, each.value))
+    return found
+
+
+def trains(function: ast.AST, imported: Mapping[str, str]) -> bool:
     """Whether a function has a word of training in it: others are rehearsed where they are called."""
-    return not _TRAINING.isdisjoint(_words(function))
+    return not _TRAINING.isdisjoint(_words(function, imported))
 
 
-def training_functions(functions: list[ast.FunctionDef]) -> list[ast.FunctionDef]:
+def training_functions(functions: list[Named], imported: Mapping[str, str]) -> list[Named]:
     """Functions and methods with a word of training in them or in another that they name, those that none names first."""
     words: dict[str, set[str]] = {}
-    for each in functions:
-        words.setdefault(each.name, set()).update(_words(each))
+    for name, node in functions:
+        words.setdefault(name, set()).update(_words(node, imported))
     named = {name: (found & words.keys()) - {name} for name, found in words.items()}
     training = {name for name, found in words.items() if not _TRAINING.isdisjoint(found)}
     while more := {name for name, others in named.items() if others & training} - training:
@@ -237,14 +258,21 @@ def training_functions(functions: list[ast.FunctionDef]) -> list[ast.FunctionDef
     return sorted((each for each in functions if each.name in training), key=lambda each: each.name in inner)
 
 
-def drives(function: ast.FunctionDef) -> bool:
+def drives(function: ast.AST, imported: Mapping[str, str]) -> bool:
     """Whether a function may hand modules to a framework, or do its work."""
-    return not _DRIVING.isdisjoint(_words(function))
+    return not _DRIVING.isdisjoint(_words(function, imported))
 
 
 _DRIVING = frozenset(["fit", "launch", "configure_optimizers"])
 
 
-def _words(function: ast.AST) -> set[str]:
+def imported_as(tree: ast.Module) -> dict[str, str]:
+    """The names that a module gives what it imports under another."""
+    found = (each for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for each in node.names)
+    return {each.asname: each.name for each in found if each.asname is not None}
+
+
+def _words(function: ast.AST, imported: Mapping[str, str]) -> set[str]:
     nodes = ast.walk(function)
-    return {each.attr if isinstance(each, ast.Attribute) else each.id for each in nodes if isinstance(each, _NAMED)}
+    names = {each.attr if isinstance(each, ast.Attribute) else each.id for each in nodes if isinstance(each, _NAMED)}
+    return {imported.get(name, name) for name in names} | names

@@ -16,7 +16,7 @@ from lightlint.engine.events import Called, E, Event, FitStarted
 from lightlint.engine.execution import LeaveLoop, NextTurn, Raised, Returned, annotation_of
 from lightlint.engine.imports import module_of
 from lightlint.engine.machine import BudgetSpentError, Machine, Test
-from lightlint.explore.parsed import drives, training_functions, trains
+from lightlint.explore.parsed import Named, drives, functions_of, imported_as, training_functions, trains
 from lightlint.explore.sources import ProjectSources
 from lightlint.frameworks import fabric, lightning, trainers  # noqa: F401 - their methods register themselves
 from lightlint.frameworks.fit import fit, hook, test
@@ -24,8 +24,9 @@ from lightlint.models.annotations import by_name, of_library
 from lightlint.models.kinds import kind_of_class
 from lightlint.models.library import LibraryModels
 from lightlint.models.modules import set_mode
+from lightlint.models.workers import work
 from lightlint.values.core import Bound, Class, Function, Library, Sequence, Unknown, Value
-from lightlint.values.training import Instance, Module, Optimizer, Tensor
+from lightlint.values.training import Instance, Loader, Module, Optimizer, Tensor
 from lightlint.values.training import Iterator as Generated
 
 _MOST_PATHS = 8
@@ -178,34 +179,36 @@ class Rehearsals:
         self._rehearse("main", self._main, whole=True)
         classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
         bases = {getattr(base, "id", "") for node in classes for base in node.bases}
-        functions = [
-            each for each in tree.body if isinstance(each, ast.FunctionDef) and not each.name.startswith("test_")
-        ]
-        drivers = [each for each in functions if id(each) not in self._called and drives(each)]
+        imported = imported_as(tree)
+        functions = [each for each in functions_of(tree.body) if not each.name.startswith("test_")]
+        drivers = [each for each in functions if not self._has_run(each) and drives(each.node, imported)]
         begun = [*self._begin_functions(drivers)]
         for node in classes:
             if node.name not in bases:  # else what it does is rehearsed with the class that it is a part of
                 self._rehearse_class(node)
-        methods = {id(each): node for node in classes for each in node.body if isinstance(each, ast.FunctionDef)}
-        left = [
-            each
-            for each in (*functions, *(each for node in classes for each in node.body))
-            if isinstance(each, ast.FunctionDef) and id(each) not in self._called
-        ]
-        training = training_functions([each for each in left if not each.name.startswith(_NOT_CALLED)])
-        begun += self._begin_functions([each for each in training if id(each) not in methods])
+        methods = {id(each.node): node for node in classes for each in functions_of(node.body)}
+        left = [*functions, *(each for node in classes for each in functions_of(node.body))]
+        left = [each for each in left if not self._has_run(each) and not each.name.startswith(_NOT_CALLED)]
+        training = training_functions(left, imported)
+        begun += self._begin_functions([each for each in training if id(each.node) not in methods])
         for node in classes:
-            own = [each for each in training if methods.get(id(each)) is node and id(each) not in self._called]
+            own = [each for each in training if methods.get(id(each.node)) is node and not self._has_run(each)]
             for method in own[:_MOST_METHODS]:
-                if id(method) not in self._called:
+                if not self._has_run(method):
                     begun.append(self._begin(f"{node.name}.{method.name}", self._method_start(node.name, method.name)))
-            begun += self._begin_making(node)
+            begun += self._begin_making(node, imported)
+        begun += [
+            self._begin(f"{each.name} in a loader", self._work_start(each.name)) for each in self._unloaded(classes)
+        ]
         for each in begun:
             self._go_on(each, _MOST_PATHS)
 
-    def _begin_functions(self, functions: list[ast.FunctionDef]) -> Iterator[_Begun]:
+    def _has_run(self, function: Named) -> bool:
+        return id(function.node) in self._called
+
+    def _begin_functions(self, functions: list[Named]) -> Iterator[_Begun]:
         for function in functions[:_MOST_FUNCTIONS]:
-            if id(function) not in self._called and not function.name.startswith("test_"):
+            if not self._has_run(function):
                 yield self._begin(function.name, self._function_start(function.name))
 
     def _rehearse(self, name: str, start: Start, *, whole: bool = False, most: int = _MOST_PATHS) -> None:
@@ -332,11 +335,11 @@ class Rehearsals:
 
         return start
 
-    def _begin_making(self, node: ast.ClassDef) -> Iterator[_Begun]:
+    def _begin_making(self, node: ast.ClassDef, imported: Mapping[str, str]) -> Iterator[_Begun]:
         """An object is made of a class that nothing has made yet, and its methods are called in their order."""
         own = [each for each in node.body if isinstance(each, ast.FunctionDef)]
         start = next((each for each in own if each.name == "__init__"), None)
-        if start is not None and id(start) not in self._called and trains(start):
+        if start is not None and id(start) not in self._called and trains(start, imported):
             names = [each.name for each in own if not each.name.startswith(("__", "on_", "test_"))]
             yield self._begin(f"{node.name}.__init__", self._making_start(node.name, names[:_MOST_METHODS]))
 
@@ -348,6 +351,27 @@ class Rehearsals:
                 found = cls.find(name) if isinstance(cls, Class) else None
                 if isinstance(found, Function) and "setter" not in found.flags:
                     call_with_assumed(machine, found, made)
+
+        return start
+
+    def _unloaded(self, classes: list[ast.ClassDef]) -> Iterator[ast.ClassDef]:
+        """The data sets of a file that nothing makes: whoever imports them gives them to a loader."""
+        if self._first is None or not self._steps < _STEPS_PER_FILE:
+            return
+        names = self._first.modules[self.file].scope.names
+        left = [each for each in classes if id(each) not in self._made and id(each) not in self._called]
+        found = [(each, cls) for each in left if isinstance(cls := names.get(each.name), Class)]
+        sets = [each for each, cls in found if kind_of_class(cls) == "data set" and cls.find("__init__") is not None]
+        yield from sets[:_MOST_METHODS]
+
+    def _work_start(self, name: str) -> Start:
+        def start(machine: Machine) -> None:
+            cls = self._named(machine, name)
+            if isinstance(cls, Class):
+                loader = machine.new(Loader, Library("torch.utils.data.DataLoader"), cls.node)
+                loader.assumed, loader.data = True, make_with_assumed(machine, cls)
+                loader.arguments = {"dataset": loader.data, "num_workers": Unknown()}
+                work(machine, loader, cls.node)
 
         return start
 
