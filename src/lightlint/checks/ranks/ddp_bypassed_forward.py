@@ -1,159 +1,79 @@
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-import libcst as cst
-
 from lightlint.check import Check, Fault
-from lightlint.engine.events import Backward, Collective, Forward
-from lightlint.facts.bindings import Kind
-from lightlint.facts.processes import DATA_PARALLEL
-from lightlint.facts.updates import body_of
-from lightlint.facts.world import Ranks
-from lightlint.finding import Tier
-from lightlint.values.training import Graph, tensors_in
+from lightlint.engine.events import Backward, Cleared, Collective, Forward, Stepped
+from lightlint.values.core import Class
+from lightlint.values.training import Graph, Module, Tensor, tensors_in
 
 if TYPE_CHECKING:
-    from lightlint.explore.rehearsals import Entry
-
-_NO_GRAPH = {"detach", "item", "tolist", "numpy", "argmax", "data", "generate"}
-_BY_HAND = re.compile(
-    r"(?:average|sync|reduce|allreduce|all_reduce)\w*_?grad|^register_(?:hook|comm_hook)|post_accumulate", re.I
-)
-_DEPTH = 3
-
-Owner = cst.FunctionDef | cst.Module
+    from lightlint.explore.rehearsals import Entry, Path
+    from lightlint.values.core import Site
 
 
 class DdpBypassedForward(Check):
-    def visit_FunctionDef(self, node: cst.FunctionDef) -> None:
-        self._judge(node)
-
-    def visit_Module(self, node: cst.Module) -> None:
-        self._judge(node)
-
-    def _judge(self, owner: Owner) -> None:
-        body = body_of(owner)
-        backwards = self.facts.steps.runs(body, self.loops.is_backward)
-        if not backwards:
-            return
-        bypassed = [
-            found
-            for call in self.tree.own(body, cst.Call)
-            for found in self._bypassed(call)
-            if not self.facts.gradients.may_be_off(call)
-        ]
-        trained = [found for found in bypassed if self.facts.forwards.is_trained(owner, found[1], backwards)]
-        trained = [found for found in trained if not self.facts.forwards.runs_wrapped(body, found[3])]
-        if trained and self.facts.forwards.runs_wrapped(body):  # another model, for which this one may only judge
-            trained = [found for found in trained if self._steps_it(owner, found[1], found[3], backwards)]
-        if not trained or self.facts.forwards.syncs_by_hand(body) or self._steps_others(owner):
-            return
-        at, _, model, _ = trained[0]
-        self.report(
-            at,
-            f"`{model}` runs forward past DDP: no rank gets the gradients of the others",
-            tier=None if self._is_sure(at) else Tier.WARNING,
-        )
-
-    def _bypassed(self, call: cst.Call) -> list[tuple[cst.CSTNode, cst.Call, str, cst.BaseExpression]]:
-        """The forward pass past DDP that a call runs, itself or in a helper that is given the module: where it shows,
-        the call, how the module is spelled, and the module."""
-        inner = self.facts.forwards.inner_of(call) or self._presumed(call)
-        if inner is not None:
-            return [(call, call, self.code.text_of(call.func), inner)]
-        callee = self.facts.steps.callee(call)
-        if callee is None:
-            return []
-        for arg in call.args:
-            if self.facts.data_parallel.is_inner(arg.value) and self.facts.forwards.runs_given(callee, call, arg.value):
-                return [(arg.value, call, self.code.text_of(arg.value), arg.value)]
-        if self.facts.steps.calls_of.get(callee, ())[:1] != (call,):
-            return []  # told where it is called first
-        inside = [(each, self.facts.forwards.inner_of(each)) for each in self.tree.own(callee.body, cst.Call)]
-        return [
-            (each, call, self.code.text_of(each.func), inner)
-            for each, inner in inside
-            if inner is not None
-            and not self.facts.gradients.may_be_off(each)
-            and self.facts.forwards.is_returned(callee, each)
-        ]
-
-    def _presumed(self, call: cst.Call) -> cst.BaseExpression | None:
-        """`model.module` of `model.module(x)`, where the model comes from elsewhere in a project that trains with DDP."""
-        func = call.func
-        if isinstance(func, cst.Attribute) and func.attr.value == "forward":
-            func = func.value
-        if not isinstance(func, cst.Attribute) or func.attr.value != "module" or self.facts.world.raw is Ranks.ONE:
-            return None
-        called = self.facts.world.called
-        model = func.value
-        if DATA_PARALLEL not in called or "torch.nn.DataParallel" in called:
-            return None
-        tests = [test for test, _ in self.facts.conditions(call)]
-        if any(name.value == "DataParallel" for test in tests for name in self.tree.within(test, cst.Name)):
-            return None
-        node = self.classes.self_class(model.value) if isinstance(model, cst.Attribute) else None
-        if node is not None and isinstance(model, cst.Attribute):
-            held = self.classes.attribute_values(node, model.attr.value)
-            return func if len(held) == 1 and self._is_given(held[0]) else None
-        return func if self._is_given(model) else None
-
-    def _is_given(self, value: cst.CSTNode) -> bool:
-        """Whether a value is a parameter that nothing in this file gives."""
-        found = self.facts.reaching.bindings(value) if isinstance(value, cst.Name) else []
-        if len(found) != 1 or found[0].kind is not Kind.PARAMETER or not isinstance(found[0].scope, cst.FunctionDef):
-            return False
-        function = found[0].scope
-        called = self.facts.steps.calls_of.get(function) or self.hooks.constructions.get(function)
-        return not called and self.classes.self_class(value) is None
-
-    def _is_sure(self, at: cst.CSTNode) -> bool:
-        call = at if isinstance(at, cst.Call) else None
-        return call is None or self.facts.forwards.inner_of(call) is not None
-
-    def _steps_it(self, owner: Owner, call: cst.Call, inner: cst.BaseExpression, backwards: list[cst.Call]) -> bool:
-        """Whether an optimizer of a module surely uses the gradients that a forward pass through it gets."""
-        over = [each for each in backwards if self.facts.forwards.is_trained(owner, call, [each])]
-        updates, flow = self.facts.updates, self.facts.flow(owner)
-        return any(
-            updates.holds(update.optimizer, lambda module: self.facts.forwards.are_one(module, inner))
-            and flow.reaches(each, [update.call], avoiding=updates.clears_of(owner, update.optimizer))
-            for update in updates.updates(owner)
-            for each in over
-        )
-
-    def _steps_others(self, owner: Owner) -> bool:
-        """Whether the optimizers in sight surely hold no parameter of a DDP model: the gradient of an input is wanted."""
-        known = []
-        for update in self.facts.updates.updates(owner):
-            for origin in self.values.origins(update.optimizer):
-                params = self.names.argument(origin.call, "params", 0) if origin.call is not None else None
-                known.append(params is None or self._holds_model(params.value))
-        return bool(known) and not any(known)
-
-    def _holds_model(self, params: cst.BaseExpression) -> bool:
-        """Whether an optimizer may be made of a module's parameters: not of a list of single tensors."""
-        return not isinstance(params, cst.List) or bool(self.tree.within(params, cst.Call))
-
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
-        """Losses whose whole graph was recorded around the DDP wrapper, where nothing exchanges gradients by hand."""
+        """Losses of a model under DDP whose pass went around the wrapper, where nothing exchanges gradients by hand."""
         for path in entry.paths:
-            by_hand = any(
-                t.gradient_of for event in path.of(Collective) for value in event.args for t in tensors_in(value)
-            )
-            if by_hand:
-                continue
-            around: dict[Graph, Forward] = {}
-            for event in path.events:
-                if isinstance(event, Forward):
-                    around.update({graph: event for graph in event.graph if graph.bypassed is not None})
-                elif isinstance(event, Backward) and event.loss is not None and not event.loss.escaped:
-                    recorded = [graph for graph in event.loss.graph if not graph.guess]
-                    forwards = [around[graph] for graph in recorded if graph in around]
-                    if forwards and len(forwards) == len(recorded) and not forwards[0].module.escaped:
-                        yield Fault.at(
-                            forwards[0], "this runs forward past DDP: no rank gets the gradients of the others"
-                        )
+            exchanged = (t for event in path.of(Collective) for value in event.args for t in tensors_in(value))
+            if not any(each.gradient_of for each in exchanged):
+                for forward in _around(path):
+                    message = "this runs forward past DDP: no rank gets the gradients of the others"
+                    yield Fault(_entered(forward), message, None, (), forward.where.places)
+
+
+def _entered(forward: Forward) -> Site:
+    """Where a pass around a wrapper begins: the call of the first method of the inner module, or of the module itself."""
+    wrapper = next((each.bypassed.within_ddp for each in forward.graph if each.bypassed is not None), None)
+    inner = wrapper.wraps if wrapper is not None else None
+    line = inner.cls.lineage() if isinstance(inner, Module) and isinstance(inner.cls, Class) else []
+    return next((each.site for each in forward.where.calls if each.function.owner in line), forward.site)
+
+
+@dataclass
+class _Recorded:
+    """The passes that recorded graphs around a wrapper, and the wrappers that others went through."""
+
+    around: dict[Graph, Forward] = field(default_factory=dict)
+    through: dict[Graph, Module] = field(default_factory=dict)
+
+    def add(self, event: Forward) -> None:
+        """Take a forward pass in."""
+        if not event.module.escaped:
+            self.around.update({graph: event for graph in event.graph if graph.bypassed is not None})
+        if event.module.wrapper == "ddp":
+            self.through.update(dict.fromkeys(event.graph, event.module))
+
+
+def _around(path: Path) -> Iterator[Forward]:
+    """The forward passes around DDP from which a model is trained: by a loss of nothing else, or by one that is also of
+    another model, where an optimizer uses what it gave this one."""
+    seen = _Recorded()
+    waiting: list[tuple[Forward, set[Tensor]]] = []
+    for event in path.events:
+        if isinstance(event, Forward):
+            seen.add(event)
+        elif isinstance(event, Backward) and event.loss is not None and not event.loss.escaped:
+            graphs = [each for each in event.loss.graph if not each.guess]
+            found = [each for each in graphs if each in seen.around]
+            if found and len(found) == len(graphs):
+                yield seen.around[found[0]]
+            elif found:
+                waiting += _beside_others(event, graphs, seen)
+        elif isinstance(event, Cleared):
+            waiting = [each for each in waiting if each[1].isdisjoint(event.parameters)]
+        elif isinstance(event, Stepped):
+            yield from (forward for forward, reached in waiting if not reached.isdisjoint(event.parameters))
+
+
+def _beside_others(event: Backward, graphs: list[Graph], seen: _Recorded) -> Iterator[tuple[Forward, set[Tensor]]]:
+    """The passes around wrappers through which no other pass of a loss went, with the parameters that it reaches there."""
+    used = [seen.through[each] for each in graphs if each in seen.through]
+    for graph in graphs:
+        wrapper = graph.bypassed.within_ddp if graph.bypassed is not None else None
+        if graph in seen.around and wrapper is not None and wrapper not in used:
+            owned = {each for each in event.parameters if each.owner is not None and each.owner.within_ddp is wrapper}
+            yield seen.around[graph], owned
