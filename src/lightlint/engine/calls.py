@@ -7,7 +7,7 @@ import ast
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.events import Backward, Called, CalledUnknown, CudaUsed, LoadedUsed
 from lightlint.engine.execution import Returned, annotation_of, evaluate, run
-from lightlint.engine.frames import Call
+from lightlint.engine.frames import Call, Condition
 from lightlint.engine.generators import generator_of
 from lightlint.engine.machine import WORKER, Machine
 from lightlint.values.core import (
@@ -31,6 +31,7 @@ from lightlint.values.core import (
 from lightlint.values.training import Instance, Tensor
 
 _DEEPEST = 28  # calls open at once
+_RANK = frozenset({"rank"})
 _RECURSION = 2  # of one function
 
 
@@ -106,6 +107,9 @@ def call_function(machine: Machine, function: Function, given: Arguments, node: 
     if not isinstance(definition, ast.Lambda) and machine.sources.is_generator(function.file, definition):
         return generator_of(machine, function, scope, node)
     state = _enter(machine, function, node)
+    if "rank_zero_only" in function.flags:
+        first = Condition(("rank zero only",), True, machine.site(definition), _RANK, True, len(machine.calls))
+        machine.conditions.append(first)
     machine.returned_at = None
     try:
         if isinstance(definition, ast.Lambda):

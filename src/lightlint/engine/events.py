@@ -227,12 +227,16 @@ class EpochSet(Event):
 
 @dataclass(eq=False)
 class Collective(Event):
-    """Something all ranks of a group must call together; `alone`: one process is all there is then."""
+    """Something all ranks of a group must call together; `alone`: one process is all there is then.
+
+    `group`: which, None for the group of all ranks.
+    """
 
     name: str
     args: list[Value]
     alone: bool = False
     given: Arguments | None = None
+    group: Value | None = None
 
 
 @dataclass(eq=False)

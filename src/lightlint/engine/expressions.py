@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from copy import copy
 
 from lightlint.engine import operators
 from lightlint.engine.arguments import Arguments
@@ -13,6 +14,7 @@ from lightlint.engine.execution import EXPRESSIONS, evaluate
 from lightlint.engine.imports import kept
 from lightlint.engine.machine import Machine
 from lightlint.values.core import (
+    NO_TRAITS,
     NONE,
     Class,
     Constant,
@@ -22,6 +24,7 @@ from lightlint.values.core import (
     Scope,
     Sequence,
     Super,
+    Traits,
     Unknown,
     Value,
     traits_of,
@@ -87,6 +90,7 @@ def _logic(machine: Machine, node: ast.BoolOp, scope: Scope) -> Value:
     """`and` and `or`: what is sure decides, the rest makes one test of several."""
     stops = isinstance(node.op, ast.Or)
     open_tests: list[Value] = []
+    passed = NO_TRAITS  # of what is sure and leaves the answer to the rest: it hangs on that, too
     depth = len(machine.conditions)
     try:
         for position, part in enumerate(node.values):
@@ -94,14 +98,26 @@ def _logic(machine: Machine, node: ast.BoolOp, scope: Scope) -> Value:
             known = machine.truth(value)
             last = position == len(node.values) - 1
             if known is stops or (last and not open_tests):
-                return value if not open_tests else _joined(machine, stops, [*open_tests, value])
+                answer = value if not open_tests else _joined(machine, stops, [*open_tests, value])
+                return _with_traits(answer, passed)
             if known is None:
                 open_tests.append(value)
+            else:
+                passed |= value.traits
             if not last:
                 machine.conditions.append(machine.condition(value, not stops, part))
     finally:
         del machine.conditions[depth:]
-    return _joined(machine, stops, open_tests)
+    return _with_traits(_joined(machine, stops, open_tests), passed)
+
+
+def _with_traits(value: Value, traits: Traits) -> Value:
+    """A number or test that hangs on others, too."""
+    if not isinstance(value, (Constant, Unknown)) or traits <= value.traits:
+        return value
+    made = copy(value)
+    made.traits = value.traits | traits
+    return made
 
 
 def _joined(machine: Machine, is_or: bool, tests: list[Value]) -> Value:

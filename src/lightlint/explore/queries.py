@@ -105,7 +105,15 @@ def on_some_ranks(entry: Entry, kind: type[E], is_wanted: Callable[[E], bool] = 
 
 def _calls_apart(path: Path) -> set[Site]:
     """Where a test of the rank lets code out of sight be called."""
-    return {event.site for event in path.of(CalledUnknown) if event.where.depends_on("rank")}
+    apart = (event for event in path.of(CalledUnknown) if event.where.depends_on("rank"))
+    return {event.site for event in apart if not _OUTPUT.fullmatch(getattr(event.callee, "hint", ""))}
+
+
+_OUTPUT = re.compile(
+    r"info|debug|warning|error|log|print|write|append|exit|format|mkdir|touch|unlink|exists|is_file|is_dir|write_text"
+    r"|write_bytes|writelines|writerows?|extractall|urlretrieve"
+)
+"""What methods are called, of whatever object, that bring no ranks together."""
 
 
 def may_be_alone(where: Where) -> bool:

@@ -6,7 +6,7 @@ import ast
 
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.calls import call
-from lightlint.engine.events import BatchDrawn, EpochSet, LoaderMade, MetricUsed, WorkerAsked
+from lightlint.engine.events import BatchDrawn, Collective, EpochSet, LoaderMade, MetricUsed, WorkerAsked
 from lightlint.engine.machine import WORKER, Machine
 from lightlint.models import tensors, workers
 from lightlint.models.registry import function, methods
@@ -25,6 +25,7 @@ from lightlint.values.core import (
 )
 from lightlint.values.training import Instance, Loader, Tensor
 
+_OWN_SYNC = {"sync_on_compute", "process_group", "compute_with_cache", "distributed_available_fn"}
 LOADER_PARAMETERS = [
     "dataset",
     "batch_size",
@@ -185,6 +186,8 @@ def metric_method(machine: Machine, metric: Value, name: str, given: Arguments, 
     if name in ("update", "forward", "__call__", "compute", "reset"):
         operation = "forward" if name == "__call__" else name
         machine.emit(MetricUsed(machine.where(node), metric, operation, given.values() if given.exact else []))
+        if name == "compute" and not (metric.open_arguments or metric.arguments.keys() & _OWN_SYNC):
+            machine.emit(Collective(machine.where(node), "metric.compute", [], machine.group_ended))
         if name in ("compute", "forward", "__call__"):
             value = tensors.derive(machine, node)
             value.metric = metric

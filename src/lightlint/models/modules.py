@@ -11,6 +11,7 @@ from lightlint.engine.calls import call
 from lightlint.engine.containers import listed
 from lightlint.engine.events import (
     Cleared,
+    Collective,
     Forward,
     GradientsSwitched,
     GroupStarted,
@@ -134,6 +135,7 @@ def wrap(machine: Machine, wrapper: Module, inner: Value | None, kind: str, node
     if kind == "ddp":
         machine.distributed = True
         machine.emit(GroupStarted(machine.where(node), "DistributedDataParallel"))
+        machine.emit(Collective(machine.where(node), "DistributedDataParallel", [], machine.group_ended))
         if isinstance(inner, Module):
             for each in inner.modules():
                 each.within_ddp = wrapper

@@ -10,11 +10,18 @@ from lightlint.engine.events import Collective, GroupMade, GroupStarted
 from lightlint.engine.machine import Machine
 from lightlint.models.registry import FunctionModel, function
 from lightlint.models.tables import COLLECTIVES
-from lightlint.values.core import NONE, TRUE, Constant, Sequence, Unknown, Value, is_constant, text_of
+from lightlint.values.core import NONE, TRUE, Constant, Library, Sequence, Unknown, Value, is_constant, text_of
 from lightlint.values.training import tensors_in
 
+_OTHER = (
+    5  # as which rank a program runs that is not the first: behind those that `rank in (0, 1)` and `rank < 4` pick out
+)
 _ON_ONE = frozenset({"on one rank"})  # the sum over all ranks, on one of them, and the rank's own number on the others
 _BRINGING = frozenset(["all_reduce", "broadcast", "all_gather", "scatter", "all_gather_into_tensor"])
+_GROUP_AT = {
+    "barrier": 0, "monitored_barrier": 0, "reduce": 3, "gather": 3, "scatter": 3, "reduce_scatter": 3, "gather_object": 3,
+    "reduce_scatter_tensor": 3, "scatter_object_list": 3, "all_to_all_single": 4,
+}  # fmt: skip
 RANK = frozenset({"rank"})
 RANK_NAMES = frozenset(["rank", "global_rank", "local_rank", "process_index", "local_process_index", "node_rank"])
 FIRST_NAMES = frozenset(
@@ -45,7 +52,7 @@ _ENVIRONMENT = (
 def rank_value(machine: Machine, name: str) -> Constant:
     """The rank, or whether it is the first, by the name it is asked for."""
     machine.uses_rank = True
-    return Constant(machine.rank == 0 if name in FIRST_NAMES else machine.rank, RANK)
+    return Constant(machine.rank == 0 if name in FIRST_NAMES else machine.rank * _OTHER, RANK)
 
 
 def from_environment(machine: Machine, name: Value | None) -> Value:
@@ -65,7 +72,11 @@ def world_size() -> Unknown:
 
 def collective(machine: Machine, name: str, given: Arguments, node: ast.AST) -> None:
     """Write a collective down."""
-    machine.emit(Collective(machine.where(node), name, given.values(), machine.group_ended, given))
+    last = name.rpartition(".")[2]
+    group = given.get(_GROUP_AT.get(last, 2), "group")
+    if is_constant(group, None) or (isinstance(group, Library) and group.path.endswith(".WORLD")):
+        group = None
+    machine.emit(Collective(machine.where(node), name, given.values(), machine.group_ended, given, group))
 
 
 def _collective(name: str) -> FunctionModel:

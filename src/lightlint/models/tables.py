@@ -509,6 +509,11 @@ HARMLESS = frozenset(
         "getpass",
         "atexit",
         "einops",
+        "urllib",
+        "requests",
+        "tarfile",
+        "zipfile",
+        "gzip",
     ]
 )
 """Libraries that keep nothing of what they are given and change none of it, as far as training goes."""
