@@ -51,12 +51,20 @@ def _yield(machine: Machine, node: ast.Yield | ast.YieldFrom, scope: Scope) -> S
             machine.loops.remove(loop)
 
 
-def _leaving(body: Statements[ast.stmt]) -> bool:
-    return bool(body) and isinstance(body[-1], _LEAVES)
-
-
-def _answers(body: Statements[ast.stmt]) -> bool:
-    return isinstance(body[-1], ast.Return) and body[-1].value is not None
+def _leaving(body: Statements[ast.stmt]) -> ast.stmt | None:
+    """The statement by which a body is left on every way, the first of several; None where it may come to its end."""
+    last = body[-1] if body else None
+    if isinstance(last, _LEAVES):
+        return last
+    if isinstance(last, ast.With):
+        return _leaving(last.body)
+    ways: list[Statements[ast.stmt]] = []
+    if isinstance(last, ast.If):
+        ways = [last.body, last.orelse]
+    elif isinstance(last, ast.Try):
+        ways = [last.orelse or last.body, *(each.body for each in last.handlers)]
+    ends = [_leaving(each) for each in ways]
+    return ends[0] if ends and all(ends) else None
 
 
 def _is_last_answer(machine: Machine, node: ast.If) -> bool:
@@ -67,9 +75,10 @@ def _is_last_answer(machine: Machine, node: ast.If) -> bool:
 
 def _branch(machine: Machine, node: ast.If, value: Value) -> tuple[Statements[ast.stmt], bool]:
     """Which side of an `if` runs, and whether its condition goes on to hold behind it."""
-    leaves, leaves_else = _leaving(node.body), _leaving(node.orelse)
-    skips = isinstance(node.body[-1], ast.Continue) if leaves else False
-    default = not leaves or leaves_else or (_answers(node.body) and _is_last_answer(machine, node))
+    end = _leaving(node.body)
+    leaves, leaves_else = end is not None, _leaving(node.orelse) is not None
+    skips, answers = isinstance(end, ast.Continue), isinstance(end, ast.Return) and end.value is not None
+    default = not leaves or leaves_else or (answers and _is_last_answer(machine, node))
     asked = len(machine.asked)
     outcome = machine.decide(value, node.test, default=default, leaves=leaves and not skips)
     if len(machine.asked) > asked and machine.sources.is_idle(machine.file, node):
