@@ -49,26 +49,6 @@ def _asks_for_gpu(facts: FileFacts, test: cst.BaseExpression, came: bool) -> boo
     return facts.names.call(test) == "torch.cuda.is_available" and came
 
 
-def surely_run(facts: FileFacts, start: Place, word: str) -> Iterator[Place]:
-    """A function and those it runs whenever it does; `facts` read the other files, where they hold a word."""
-    found = [start]
-    seen = {start.key}
-    for place in found:
-        yield place
-        for call in place.calls():
-            for new in _called(facts, place, call, word):
-                if new.key not in seen and len(found) < _MOST:
-                    seen.add(new.key)
-                    found.append(new)
-
-
-def calls_into(facts: FileFacts, path: Path, word: str) -> bool:
-    """Whether a file calls functions of other files of the project that hold a word: the quick question before `surely_run`."""
-    project = facts.project
-    rooms = {project.find_function(name, path.parent) for name in project.summary(path).called}
-    return any(word in project.text(each) for each in rooms if each is not None)
-
-
 def elsewhere(facts: FileFacts, name: str, near: Path, *words: str) -> Place | None:
     """The one function that a canonical name, used in a file of the folder `near`, stands for, in a file that holds one of some words."""
     path = facts.project.find_function(name, near) if "." in name else None

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from lightlint.facts.bindings import Kind
-from lightlint.facts.classes import DATASET
 from lightlint.facts.names import UNKNOWN
 from lightlint.facts.options import option_default
 from lightlint.facts.workers import LOADER
@@ -48,10 +47,6 @@ class Datasets:
         """Canonical names of the classes that a loader's data set is made of, those of other files, too."""
         given = self._names.argument(loader, "dataset", 0)
         return frozenset(self._inside(given.value, 0)) if given is not None else frozenset()
-
-    def classes_of(self, loader: cst.Call) -> frozenset[cst.ClassDef]:
-        """The classes of this file that a loader's data set is made of, through subsets and splits."""
-        return self._drawn.get(loader, frozenset())
 
     def loaders_of(self, node: cst.ClassDef) -> list[cst.Call]:
         """The loaders of this file that draw from instances of a class."""
@@ -104,35 +99,9 @@ class Datasets:
         """The functions of this file that make a data set's samples, in the workers where there are any."""
         return self._reached(node, READS)
 
-    def sampled_in(self, node: cst.ClassDef) -> frozenset[cst.FunctionDef]:
-        """As `read_in`, for samples with an index: in `__iter__` one order for all workers may be meant."""
-        return self._reached(node, READS[:2])
-
     def _reached(self, node: cst.ClassDef, names: tuple[str, ...]) -> frozenset[cst.FunctionDef]:
         starts = [method for name in names if (method := self._classes.method(node, name)) is not None]
         return frozenset(function for start in starts for function in self._facts.hooks.reachable(start))
-
-    @cached_property
-    def called_classes(self) -> frozenset[str]:
-        """The classes of what data sets with an index keep, and use for each sample, and of what that calls."""
-        tree, found = self._facts.tree, list[str]()
-        used: list[cst.BaseExpression] = [
-            each
-            for node in tree.all(cst.ClassDef)
-            if self._classes.is_a(node, DATASET)
-            for function in self.sampled_in(node)
-            for each in tree.within(function, cst.Attribute)
-            if self._classes.self_class(each.value) is node
-        ]
-        while used:
-            names = dict.fromkeys(origin.name for each in used for origin in self._facts.values.origins(each))
-            new = [each for each in names if each not in found]
-            found += new
-            nodes = filter(None, map(self._classes.local, new))
-            methods = filter(None, (self._classes.method(node, "__call__") for node in nodes))
-            inner = [function for method in methods for function in self._facts.hooks.reachable(method)]
-            used = [call.func for function in inner for call in tree.within(function, cst.Call)]
-        return frozenset(found)
 
     def _inside(self, expression: cst.CSTNode | None, depth: int) -> set[str]:
         if depth > _DEPTH or expression is None:

@@ -9,7 +9,6 @@ from lightlint.facts.activations import Activations
 from lightlint.facts.averages import Averages
 from lightlint.facts.carried_graphs import CarriedGraphs
 from lightlint.facts.checkpoints import Checkpoints
-from lightlint.facts.collectives import Collectives
 from lightlint.facts.configured import Configured
 from lightlint.facts.criteria import Criteria
 from lightlint.facts.data_parallel import DataParallel
@@ -93,11 +92,6 @@ class FileFacts(Linked):
     def carried_graphs(self) -> CarriedGraphs:
         """Through which results of modules the graphs of values run."""
         return CarriedGraphs(self)
-
-    @cached_property
-    def collectives(self) -> Collectives:
-        """Which calls every rank has to join."""
-        return Collectives(self)
 
     @cached_property
     def forwards(self) -> Forwards:

@@ -21,12 +21,6 @@ if TYPE_CHECKING:
 
 _DEPTH = 4
 # methods of a module or of DDP that run no forward pass
-_NO_FORWARD = re.compile(
-    r"^(?:train|eval|parameters|named_\w+|state_dict|load_state_dict|modules|children|buffers|to|cuda|cpu|half|float"
-    r"|zero_grad|requires_grad_|no_sync|join|apply|register_\w+|save\w*|load\w*|update\w*|get_\w+|set_\w+|add_module"
-    r"|add_param_group|count\w*|num_\w+|step|reset\w*|generate\w*|sample\w*|predict\w*|freeze\w*|unfreeze\w*|print\w*|log\w*|keys|values|items"
-    r"|(?:loss|criterion)_(?:fn|func|function)|criterion)$"
-)
 # what cuts a value from the graph that gave it
 _NO_GRAPH = {"detach", "item", "tolist", "numpy", "argmax", "data", "generate"}
 _BY_HAND = re.compile(
@@ -53,20 +47,6 @@ class Forwards:
         self._given_run: dict[tuple[int, int, frozenset[str]], bool] = {}
         self._trained_behind: dict[tuple[int, int], bool] = {}
         self._backwards: dict[int, list[cst.Call]] = {}
-
-    def inner_of(self, call: cst.Call) -> cst.BaseExpression | None:
-        """The module inside a DDP model whose forward pass a call runs past DDP: `ddp.module(x)`, `raw.encode(x)`."""
-        func: cst.BaseExpression = call.func
-        if isinstance(func, cst.Attribute):
-            method = func.attr.value
-            if self._is_off(method) or (_NO_FORWARD.match(method) and method not in self._forwards):
-                return None
-        while True:
-            if self._models.is_inner(func):
-                return func
-            if not isinstance(func, cst.Attribute):
-                return None
-            func = func.value
 
     @cached_property
     def _by_name(self) -> dict[str, list[cst.FunctionDef]]:
@@ -136,26 +116,6 @@ class Forwards:
         own = made(self._facts, value) if models is not None else None
         return models is None or own is None or not own.isdisjoint(models)
 
-    def are_one(self, value: cst.BaseExpression, inner: cst.BaseExpression) -> bool:
-        """Whether a value is, as far as the text tells which, the DDP model around a module."""
-        own, models = made(self._facts, value), made(self._facts, inner)
-        return own is not None and models is not None and not own.isdisjoint(models)
-
-    def runs_wrapped(self, body: cst.CSTNode, inner: cst.BaseExpression | None = None) -> bool:
-        """Whether a body may run a forward pass through the DDP model around a module, or any DDP model: it calls that, or
-        hands it to other code."""
-        models = made(self._facts, inner)
-        return any(self._runs_wrapped(call, models) for call in self._tree.within(body, cst.Call))
-
-    def _runs_wrapped(self, call: cst.Call, models: Made) -> bool:
-        if self._facts.gradients.may_be_off(call):
-            return False
-        if self.leads_to_forward(call, models=models) or self._names.key(call.func) in self._unwrapped:
-            return True
-        if isinstance(call.func, cst.Attribute) and self._is_wrapped_in(call.func.value, {}, models):
-            return call.func.attr.value != "module" and not _NO_FORWARD.match(call.func.attr.value)
-        return self._hands_on(call, {}, models)
-
     def _hands_on(self, call: cst.Call, given: Mapping[str, bool], models: Made, depth: int = 0) -> bool:
         """Whether a call gives a DDP model to code out of sight, and takes something from it."""
         name = self._names.call(call) or ""
@@ -173,12 +133,6 @@ class Forwards:
             calls = self._tree.own(callee.body, cst.Call)
             self._handed[inside] = any(self._hands_on(each, held, models, depth + 1) for each in calls)
         return self._handed[inside]
-
-    @cached_property
-    def _unwrapped(self) -> frozenset[str]:
-        """Keys of the models that Accelerate unwraps somewhere."""
-        calls = [call for call in self._tree.all(cst.Call) if self._names.method(call) == "unwrap_model" and call.args]
-        return frozenset(self._names.key(call.args[0].value) for call in calls) - {""}
 
     def trains_after(self, node: cst.CSTNode, depth: int = 0) -> bool:
         """Whether a backward pass may follow a node: in its function, or behind a call of that."""
@@ -236,27 +190,6 @@ class Forwards:
             if callee is not None and any(self.runs_given(callee, inner, each, depth + 1) for each in handed):
                 return True
         return False
-
-    def is_returned(self, function: cst.FunctionDef, call: cst.Call) -> bool:
-        """Whether a function returns what is made from a call in it."""
-        ends = [each for each in self._tree.own(function.body, cst.Return) if each.value is not None]
-        if any(self._tree.contains(each, call) and not self._leaves_graph(call, [each]) for each in ends):
-            return True
-        return any(
-            self._tree.contains(each, use) and not self._leaves_graph(use, [each])
-            for each in ends
-            for use in self._uses(function, call)
-        )
-
-    def is_trained(self, owner: Owner, call: cst.Call, backwards: list[cst.Call]) -> bool:
-        """Whether a backward pass goes over what a call gives."""
-        if any(each is not call and self._tree.contains(each, call) for each in backwards):
-            return not self._leaves_graph(call, backwards)
-        return any(
-            self._tree.contains(backward, use) and not self._leaves_graph(use, [backward])
-            for use in self._uses(owner, call)
-            for backward in backwards
-        )
 
     def _uses(self, owner: Owner, call: cst.Call) -> list[cst.Name]:
         """The uses of what a call gives, and of what is made from it, behind its own statement."""

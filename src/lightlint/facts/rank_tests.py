@@ -140,18 +140,6 @@ def _ends_run(facts: FileFacts, test: cst.CSTNode, node: cst.CSTNode) -> bool:
     return ended or isinstance(small, cst.Raise)
 
 
-def other_ways(facts: FileFacts, node: cst.CSTNode) -> list[cst.Call]:
-    """The calls in the branches of the ranks that do not come to a node."""
-    tests = [t for t, _ in facts.conditions(node) if splits(facts.tree, facts.names, facts.guards, t)]
-    branches: list[cst.CSTNode] = []
-    for test in tests:
-        choice = next((each for each in facts.tree.ancestors(test) if isinstance(each, cst.If)), None)
-        if choice is not None:
-            both = [choice.body, *([choice.orelse] if choice.orelse is not None else [])]
-            branches += [each for each in both if not facts.tree.contains(each, node)]
-    return [each for branch in branches for each in facts.tree.within(branch, cst.Call)]
-
-
 def _differs(operator: cst.BaseCompOp, value: object, names: Names, side: cst.BaseExpression) -> bool:
     if isinstance(side, cst.Set):
         value = [names.constant(each.value) for each in side.elements]
