@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -48,7 +49,46 @@ class ChangedWeights:
         """The statements that give what is kept, the model, or what holds it (`net` of `net.head`) another object."""
         parts = model.split(".")
         whole = [".".join(parts[:end]) for end in range(1, len(parts) + 1)]
-        return [statement for name in (key, *whole) for statement in rebinding(self._tree, self._names, owner, name)]
+        bound = [statement for name in (key, *whole) for statement in rebinding(self._tree, self._names, owner, name)]
+        return [*bound, *self._filled(owner, key)]
+
+    def _filled(self, owner: cst.CSTNode, key: str) -> Iterator[cst.CSTNode]:
+        """Where other weights are put into the state that is kept, or may be by who is handed it: a partial load.
+
+        That is the whole loop where one fills it key by key.
+        """
+        for node in self._tree.own(owner, cst.Name, cst.Attribute):
+            if self._names.key(node) == key and (writes := self._write_into(node)) is not None:
+                loops = [each for each in self._tree.loops(writes) if self._is_over_keys(each)]
+                yield loops[-1] if loops else writes
+
+    def _is_over_keys(self, loop: cst.CSTNode) -> bool:
+        """Whether a loop trains nothing, and so may go over the keys of a state."""
+        steps = self._facts.steps
+        calls = self._tree.within(loop, cst.Call)
+        return not any(
+            TRAINING.search(self._names.method(each)) or steps.leads(each, self._facts.loops.is_backward)
+            for each in calls
+        )
+
+    def _write_into(self, kept: cst.Name | cst.Attribute) -> cst.CSTNode | None:
+        """The statement or call that a mention of a state is part of and that may change what it holds."""
+        above = self._tree.parent(kept)
+        call = self._tree.parent(above) if above is not None else None
+        if isinstance(above, cst.Attribute) and above.attr.value == "update" and isinstance(call, cst.Call):
+            return call
+        if isinstance(above, cst.Arg) and isinstance(call, cst.Call):
+            name = self._names.call(call) or ""
+            reads = name.startswith(("builtins.", "copy.", "torch.", "collections."))
+            method = self._names.method(call)
+            return None if reads or method == "load_state_dict" or _WRITING.search(method) else call
+        if isinstance(above, cst.Subscript) and above.value is kept:
+            around = call
+            if isinstance(around, cst.AssignTarget):
+                return self._tree.statement(around)
+            written = isinstance(around, cst.Attribute) and around.attr.value.endswith("_")
+            return self._tree.statement(above) if written else None
+        return None
 
     def moves_first_later(self, statement: cst.CSTNode, model: str) -> bool:
         """Whether a model, or what is made of it, is first moved behind a statement: on a GPU its weights are new tensors then."""
