@@ -7,11 +7,11 @@ from pathlib import Path
 from weakref import WeakKeyDictionary
 
 from lightlint.facts.glimpse import bytes_at
-from lightlint.facts.project import Project
+from lightlint.facts.project import Project, Question
 from lightlint.looked import looked
 from lightlint.sources.source import Source
 
-_ANSWERS: WeakKeyDictionary[Project, dict[str, bool]] = WeakKeyDictionary()
+_ANSWERS: WeakKeyDictionary[Project, dict[Question, bool]] = WeakKeyDictionary()
 
 
 def is_called(project: Project, source: Source, name: str) -> bool:
@@ -41,6 +41,38 @@ def is_set(project: Project, source: Source, name: str) -> bool:
     return _occurs(project, source, name, rf"\.{word}\s*(?::[^=\n]+)?=(?!=)|['\"]{word}\\?['\"]")
 
 
+def may_be_filled_elsewhere(project: Project, source: Source, name: str | None) -> bool:
+    """Whether code of another file may give parameters of a module their values: this one by its name, or all in a loop or by `apply`."""
+    aside = Path(source.filename).absolute()
+    if name is not None and occurs(project, name, _written(re.escape(name)), aside):
+        return True
+    return any(occurs(project, word, pattern, aside) for word, pattern in _FILLING_ALL.items())
+
+
+_FILLS = r"(?:\binit\w*\.\w+\(|\.(?:uniform|normal|fill|zero|copy|constant|xavier\w*|kaiming\w*|trunc_normal|orthogonal)_\(|\.data\b[^\n]*=(?!=))"
+_LOOP = r"for\s[^\n]*\.(?:named_)?{}\([^\n]*\n(?:[^\n]*\n){{0,12}}?[^\n]*" + _FILLS
+_FILLING_ALL = {
+    "parameters(": _LOOP.format("parameters"),
+    "modules(": _LOOP.format("modules"),
+    ".apply(": r"\.apply\(\s*[\w.]*(?:init|reset|weight)",
+    "reset_parameters(": r"(?<!self)(?<!super\(\))\.reset_parameters\(",
+    "init_weights(": r"(?<!self)(?<!super\(\))\.init_weights\(",
+}
+
+
+def _written(word: str) -> str:
+    """Where an attribute is given a value, filled in place, handed to what may fill it, or named in a text."""
+    item = r"(?:\.data|\[[^\]\n]*\])*"
+    forms = (
+        rf"\.{word}{item}\s*(?::[^=\n]+)?=(?!=)",
+        rf"\.{word}{item}\.\w+_\(",
+        rf"[(,]\s*[\w.]+\.{word}{item}\s*[,)]",
+        rf"\bin\s+[\w.]+\.{word}\b",
+        rf"['\"]{word}['\"]",
+    )
+    return "|".join(forms)
+
+
 def _occurs(project: Project, source: Source, name: str, pattern: str) -> bool:
     """Whether a pattern is found in the file at hand or, as last written, in another of the project."""
     if re.search(pattern, source.text):
@@ -50,11 +82,12 @@ def _occurs(project: Project, source: Source, name: str, pattern: str) -> bool:
 
 def occurs(project: Project, name: str, pattern: str, aside: Path | None = None) -> bool:
     """Whether a pattern with a name in it is found in a file of the project, one left aside."""
-    project.asked.add(("occurs", name, pattern))
+    question = ("occurs", name, pattern, *([str(aside)] if aside is not None else []))
+    project.asked.add(question)
     answers = _ANSWERS.setdefault(project, {})
-    if pattern not in answers:
-        answers[pattern] = _in_files(project, name.encode(), re.compile(pattern.encode()), aside)
-    return answers[pattern]
+    if question not in answers:
+        answers[question] = _in_files(project, name.encode(), re.compile(pattern.encode()), aside)
+    return answers[question]
 
 
 def _in_files(project: Project, word: bytes, pattern: re.Pattern[bytes], aside: Path | None) -> bool:

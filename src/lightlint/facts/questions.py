@@ -32,7 +32,7 @@ class Answers:
             "module": lambda dotted, near: str(project.find_module(dotted, Path(near)) or ""),
             "mentioning": lambda word: _listed(project.mentioning(word)),
             "importing": lambda words, wanted: _listed(project.importing(words.split(), frozenset(wanted.split()))),
-            "occurs": lambda name, pattern: str(occurs(project, name, pattern)),
+            "occurs": lambda name, pattern, *aside: str(occurs(project, name, pattern, *map(Path, aside))),
             "configs": lambda: project.configs.state(),
             "target": self._target,
         }

@@ -9,12 +9,13 @@ from lightlint.looked import looked
 
 _MARKERS = ("pyproject.toml", "setup.py", "setup.cfg", ".git")
 _LISTS = ("requirements.txt", "environment.yml", "environment.yaml", "Pipfile")  # where nothing better marks a project
+_LICENSES = ("LICENSE", "LICENSE.md", "LICENSE.txt", "COPYING")  # which a downloaded archive still has
 
 
 @cache
 def root_of(directory: Path) -> Path:
-    """The top of a directory's project: the nearest with a project file, else with requirements, else where packages start."""
-    top = nearest_with(_MARKERS, directory) or nearest_with(_LISTS, directory)
+    """The top of a directory's project: the nearest with a project file, else with requirements, else with a license, else where packages start."""
+    top = nearest_with(_MARKERS, directory) or nearest_with(_LISTS, directory) or nearest_with(_LICENSES, directory)
     if top is not None:
         return top
     top = directory

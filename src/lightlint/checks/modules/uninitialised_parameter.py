@@ -1,18 +1,19 @@
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 import libcst as cst
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import GarbageRead
-from lightlint.facts.mentions import is_mentioned_elsewhere
+from lightlint.facts.mentions import is_mentioned_elsewhere, may_be_filled_elsewhere
 from lightlint.finding import Tier
+from lightlint.values.training import Module
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry
+    from lightlint.values.core import Value
 
 _EMPTY = {"torch.empty", "torch.Tensor", "torch.FloatTensor", "torch.cuda.FloatTensor", "torch.empty_like"}
 # what fills parameters without naming them
@@ -26,7 +27,6 @@ _FILLING = {
     "post_init",
     "init_weights",
 }
-_MADE = re.compile(r"\s*self\.(\w+)")
 
 
 class UninitialisedParameter(Check):
@@ -35,15 +35,17 @@ class UninitialisedParameter(Check):
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Parameters that a forward pass computes with and whose memory nobody has filled."""
         for event in entry.of(GarbageRead):
-            parameter = event.parameter
-            if parameter.site is not None and not self._fills_all() and not self._is_assigned(parameter.site[1]):
+            site, name = event.parameter.site, _name_of(event)
+            if site is None or self._fills_all() or self._is_assigned(name, site[1]):
+                continue
+            if not may_be_filled_elsewhere(self.facts.project, self.facts.source, name):
                 message = "this parameter keeps whatever was in memory: nothing in sight gives it a first value"
                 nodes = [
                     n
                     for n in self.tree.all(cst.ClassDef)
                     if event.where.module and n.name.value == event.where.module.name
                 ]
-                yield Fault(parameter.site, message, None if any(map(self._is_wanted, nodes)) else Tier.NOTE)
+                yield Fault(site, message, None if any(map(self._is_wanted, nodes)) else Tier.NOTE)
 
     def _is_wanted(self, node: cst.ClassDef) -> bool:
         """Whether anything in sight names a class: one that nobody makes harms nobody yet."""
@@ -67,9 +69,8 @@ class UninitialisedParameter(Check):
         first = call.args[0].value if call.args else None
         return len(call.args) < 2 and not isinstance(first, cst.Integer)
 
-    def _is_assigned(self, row: int) -> bool:
-        """Whether the file, elsewhere, assigns to an attribute like the one that a row makes, or to its data."""
-        made = _MADE.match(self.facts.source.text.splitlines()[row - 1])
+    def _is_assigned(self, name: str | None, row: int) -> bool:
+        """Whether the file, elsewhere, assigns to an attribute of the name that a row makes, or to its data."""
         source = self.facts.source
         others = (
             each for each in self.tree.all(cst.Assign) if source.row_of(self.facts.positions.span(each)[0]) != row
@@ -78,10 +79,23 @@ class UninitialisedParameter(Check):
         targets = [each.target for assign in filled for each in assign.targets]
         data = [each.value for each in targets if isinstance(each, cst.Attribute) and each.attr.value == "data"]
         named = [each.attr.value for each in (*targets, *data) if isinstance(each, cst.Attribute)]
-        return made is not None and made[1] in named
+        return name in named
 
     def _fills_all(self) -> bool:
         """Whether code of the file may give all parameters their values, or one by its name."""
         words = {each.value for each in self.tree.all(cst.Name)}
         starts = ("init_", "_init", "reset_", "from_pretrained")
         return bool(words & _FILLING) or any(word.startswith(starts) for word in words)
+
+
+def _name_of(event: GarbageRead) -> str | None:
+    """The attribute that holds a parameter, or the list with it."""
+    for module in event.where.module.modules() if event.where.module is not None else ():
+        for name, value in module.attributes.items():
+            if value is event.parameter or (_is_list(value) and event.parameter in value.parameters()):
+                return name
+    return None
+
+
+def _is_list(value: Value) -> TypeGuard[Module]:
+    return isinstance(value, Module) and value.items is not None
