@@ -152,6 +152,11 @@ class Check:
         if self.stands():
             self._report_span(start, end, message, repair, tier)
 
+    def node_of(self, site: Site) -> cst.CSTNode | None:
+        """The node at a place in a rehearsal, None where it lies in another file."""
+        span = self.facts.rehearsed.span(site)
+        return self._node_at(*span) if span is not None else None
+
     def _node_at(self, start: int, end: int) -> cst.CSTNode:
         """The smallest expression or statement that holds characters `start` to `end`: of equal ones the outermost, an
         expression before the statement that it is alone in."""

@@ -164,13 +164,14 @@ class ModeSet(Event):
 
 @dataclass(eq=False)
 class LossComputed(Event):
-    """A loss function was called; `wants`: logits, log-probabilities, probabilities, any."""
+    """A loss function was called; `wants`: logits, log-probabilities, probabilities, any; a criterion was `made` somewhere."""
 
     function: str
     wants: str
     input: Value | None
     target: Value | None
     reduction: str | None
+    made: Site | None = None
 
 
 @dataclass(eq=False)
@@ -389,6 +390,8 @@ class Spread(Event):
     """A column and a row of numbers met in one operation: each number with all of the other."""
 
     operation: str
+    left: Tensor
+    right: Tensor
 
 
 @dataclass(eq=False)

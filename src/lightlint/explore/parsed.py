@@ -266,10 +266,15 @@ def drives(function: ast.AST, imported: Mapping[str, str]) -> bool:
 _DRIVING = frozenset(["fit", "launch", "configure_optimizers"])
 
 
-def imported_as(tree: ast.Module) -> dict[str, str]:
-    """The names that a module gives what it imports under another."""
-    found = (each for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for each in node.names)
-    return {each.asname: each.name for each in found if each.asname is not None}
+def other_names(tree: ast.Module) -> dict[str, str]:
+    """The names that a module gives what it imports under another, and `partial(F.kl_div, ...)` and the like of it."""
+    aliases = (each for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for each in node.names)
+    found = {each.asname: each.name for each in aliases if each.asname is not None}
+    for node in tree.body:
+        words = _TRAINING & _words(node.value, found) if isinstance(node, ast.Assign) else frozenset()
+        names = [each.id for each in node.targets if isinstance(each, ast.Name)] if isinstance(node, ast.Assign) else []
+        found |= {name: min(words) for name in names if words}
+    return found
 
 
 def _words(function: ast.AST, imported: Mapping[str, str]) -> set[str]:

@@ -16,7 +16,7 @@ from lightlint.engine.events import Called, E, Event, FitStarted
 from lightlint.engine.execution import LeaveLoop, NextTurn, Raised, Returned, annotation_of
 from lightlint.engine.imports import module_of
 from lightlint.engine.machine import BudgetSpentError, Machine, Test
-from lightlint.explore.parsed import Named, drives, functions_of, imported_as, training_functions, trains
+from lightlint.explore.parsed import Named, drives, functions_of, other_names, training_functions, trains
 from lightlint.explore.sources import ProjectSources
 from lightlint.frameworks import fabric, lightning, trainers  # noqa: F401 - their methods register themselves
 from lightlint.frameworks.fit import fit, hook, test
@@ -179,7 +179,7 @@ class Rehearsals:
         self._rehearse("main", self._main, whole=True)
         classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
         bases = {getattr(base, "id", "") for node in classes for base in node.bases}
-        imported = imported_as(tree)
+        imported = other_names(tree)
         functions = [each for each in functions_of(tree.body) if not each.name.startswith("test_")]
         drivers = [each for each in functions if not self._has_run(each) and drives(each.node, imported)]
         begun = [*self._begin_functions(drivers)]

@@ -17,6 +17,8 @@ def bare_logits(code: Code, names: Names, given: cst.BaseExpression, applied: cs
     if (names.of(applied.func) or "").startswith("torch."):
         logits = names.argument(applied, "input", 0)
         return replace(code, given, code.text_of(logits.value)) if logits and not logits.star else None
-    if isinstance(applied.func, cst.Attribute):
+    if isinstance(applied.func, cst.Attribute) and all(
+        isinstance(names.constant(arg.value), int) for arg in applied.args
+    ):
         return replace(code, given, code.text_of(applied.func.value))
     return None

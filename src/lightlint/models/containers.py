@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Hashable
 
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.containers import listed
@@ -10,8 +11,12 @@ from lightlint.engine.events import Appended, Emptied
 from lightlint.engine.machine import Machine
 from lightlint.values.core import (
     NONE,
+    Class,
     Constant,
+    Function,
+    Library,
     Mapping,
+    Partial,
     Sequence,
     Unknown,
     Value,
@@ -80,6 +85,7 @@ def mapping_method(machine: Machine, value: Mapping, name: str, given: Arguments
             value.more |= change.more
         elif change is not None:
             value.more = True
+            value.items = {key: _perhaps(machine, key, each) for key, each in value.items.items()}
         value.items.update(given.keywords)
         return NONE
     if name == "copy":
@@ -92,6 +98,13 @@ def mapping_method(machine: Machine, value: Mapping, name: str, given: Arguments
         machine.emit(Emptied(machine.where(node), value))
         return NONE
     return Unknown()
+
+
+def _perhaps(machine: Machine, key: Hashable, value: Value) -> Value:
+    """An entry that something out of sight may have replaced: an option is what it was unless a run says otherwise."""
+    if isinstance(value, Constant):
+        return Unknown(("entry", machine.clock, key), plain=True, default=value)
+    return Unknown() if isinstance(value, (Library, Class, Function, Partial)) else value
 
 
 def _view(value: Mapping, name: str) -> Sequence:

@@ -40,8 +40,7 @@ def note(made: Value, name: str, given: Arguments) -> None:
         made.dtype = _named(named) if named.startswith("torch.") else held if keeps else None
     else:
         made.dtype = _DTYPES.get(name, made.dtype)
-    if isinstance(source, Tensor):
-        made.form = _form(name, source, given.behind(1))
+    made.form = _form(name, source, given.behind(1)) if source is not None else made.form
 
 
 def _named(path: str) -> str | None:
@@ -49,25 +48,33 @@ def _named(path: str) -> str | None:
     return _DTYPES.get(last, last)
 
 
-def _form(name: str, source: Tensor, given: Arguments) -> str | None:
+def _form(name: str, source: Value, given: Arguments) -> str | None:
     first = number_of(given.get(0, "dim"))
+    held = source.form if isinstance(source, Tensor) else None
     if name == "squeeze":
         removes = not given.positional and not given.keywords
-        return ROW if source.form == COLUMN and (removes or first in _LAST) else source.form
+        return ROW if held == COLUMN and (removes or first in _LAST) else held
     if name == "unsqueeze":
-        return COLUMN if first in _LAST else None
+        return COLUMN if first in _LAST and isinstance(source, Tensor) else None
     if name in ("view", "reshape"):
         return _viewed(_sizes(given))
     if name in ("flatten", "ravel"):
         return ROW if not given.positional and not given.keywords else None
     if name in ("argmax", "argmin", "max", "min", "amax", "amin"):
-        return _reduced(source, first, given.get(1, "keepdim"))
+        return _reduced(source, first, given.get(1, "keepdim")) if isinstance(source, Tensor) else None
     if name == "topk":
-        return COLUMN if first == 1 and (len(given.positional) < 2 or number_of(given.positional[1]) in _LAST) else None
+        along = given.get(1, "dim")
+        return COLUMN if number_of(given.get(0, "k")) == 1 and (along is None or number_of(along) in _LAST) else None
     if name == "gather":
-        index = given.get(1, "index")
-        return index.form if first in _LAST and isinstance(index, Tensor) else None
-    return source.form if name in _SAME_SHAPE else None
+        return _gathered(source, given.get(1, "index")) if first in _LAST else None
+    return held if name in _SAME_SHAPE else None
+
+
+def _gathered(source: Value, index: Value | None) -> str | None:
+    """The shape of what is picked along dimension 1: that of the index, which has as many dimensions as the scores have."""
+    scores = isinstance(source, Tensor) and bool(source.layer) and source.form is None
+    form = index.form if isinstance(index, Tensor) else None
+    return form or (COLUMN if scores else None)
 
 
 def _reduced(source: Tensor, dimension: float | None, keepdim: Value | None) -> str | None:

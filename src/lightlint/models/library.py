@@ -275,6 +275,8 @@ def _of_unknown(machine: Machine, value: Unknown, name: str, node: ast.AST) -> V
         machine.emit(LoadedUsed(machine.where(node), load, key, name))
     if name in parallel.RANK_NAMES or name in parallel.FIRST_NAMES:
         return parallel.rank_value(machine, name)
+    if name in objects.OF_TENSORS:
+        return Method(value, name)
     found = Unknown(("of", value.key, name) if value.key is not None else None, value.traits & LASTING, hint=name)
     found.holder = value  # type: ignore[attr-defined]
     return found

@@ -167,7 +167,7 @@ def call_module(machine: Machine, module: Module, given: Arguments, node: ast.AS
     module.calls += 1
     if isinstance(module.cls, Library) and last in LOSSES:
         tensors.mix(machine, node, last, *module.buffers.values(), given.get(0, "input"))
-        found = tensors.loss(machine, last, given, node, module.reduction or "unknown")
+        found = tensors.loss(machine, last, given, node, module.reduction or "unknown", module.site)
         found.guessed = module.assumed
         return found
     outermost = not machine.forwards

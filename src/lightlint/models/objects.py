@@ -266,7 +266,17 @@ def call_method(machine: Machine, value: Value, name: str, given: Arguments, nod
         return call_library_method(machine, value.receiver, name, given, node)
     if isinstance(value, Instance):
         return call_library_method(machine, value, name, given, node)
+    if isinstance(value, Unknown) and name in OF_TENSORS and all(map(_is_number, given.values())):
+        return tensors.of_unknown(machine, value, name, given, node)
     return call_unknown(machine, Method(value, name), given, node)
+
+
+OF_TENSORS = frozenset(["softmax", "log_softmax", "sigmoid", "unsqueeze", "view"])
+"""Methods that nothing but a tensor has, if they are given numbers."""
+
+
+def _is_number(value: Value) -> bool:
+    return number_of(value) is not None or (isinstance(value, Unknown) and value.plain)
 
 
 def call_library_method(machine: Machine, value: Value, name: str, given: Arguments, node: ast.AST) -> Value:

@@ -33,6 +33,7 @@ from lightlint.values.core import (
     Library,
     Method,
     Sequence,
+    Site,
     Unknown,
     Value,
     is_constant,
@@ -192,14 +193,13 @@ def binary(machine: Machine, symbol: str, left: Value, right: Value, node: ast.A
     if not (first or second) or isinstance(left, Sequence) or isinstance(right, Sequence):
         return None
     if symbol in ("==", "!=", "<", "<=", ">", ">=", "in", "not in", "is", "is not"):
-        if forms.differ(left, right):
-            machine.emit(Spread(machine.where(node), symbol))
+        _meet(machine, symbol, left, right, node)
         return derive(machine, node, left, right, graph=False, how="comparison")
     mix(machine, node, symbol, left, right)
     made = derive(machine, node, left, right, saves=symbol not in ("+", "-"))
     _weigh(symbol, made, left, right)
-    if isinstance(node, (ast.BinOp, ast.AugAssign)) and forms.differ(left, right):
-        machine.emit(Spread(machine.where(node), symbol))
+    if isinstance(node, (ast.BinOp, ast.AugAssign)):
+        _meet(machine, symbol, left, right, node)
     if symbol in ("+", "-"):
         _note_sum(machine, made, left, right, node)
     if isinstance(left, Tensor) and isinstance(right, Tensor):
@@ -212,6 +212,11 @@ def binary(machine: Machine, symbol: str, left: Value, right: Value, node: ast.A
         if made.mixed:
             made.cuts -= without_given_gradients(made.cuts)  # it may be a tensor with a graph of its own
     return made
+
+
+def _meet(machine: Machine, symbol: str, left: Value | None, right: Value | None, node: ast.AST) -> None:
+    if isinstance(left, Tensor) and isinstance(right, Tensor) and forms.differ(left, right):
+        machine.emit(Spread(machine.where(node), symbol, left, right))
 
 
 def _weigh(symbol: str, made: Tensor, left: Value, right: Value) -> None:
@@ -387,8 +392,8 @@ def computed(machine: Machine, name: str, given: Arguments, node: ast.AST) -> Va
     values = given.values()
     if name in WITHOUT_GRAPH:
         drawn = name in forms.CASTS and isinstance(source, Tensor) and source.role in ("batch", "label")
-        if name == "eq" and forms.differ(source, given.get(1, "other")):
-            machine.emit(Spread(machine.where(node), "=="))
+        if name in ("eq", "ne"):
+            _meet(machine, "==" if name == "eq" else "!=", source, given.get(1, "other"), node)
         made = derive(machine, node, *values, graph=False, how=name, keep=drawn)
         forms.note(made, name, given)
         return made
@@ -430,6 +435,14 @@ def activated(machine: Machine, name: str, value: Value | None, node: ast.AST) -
     made.activation = (name, machine.site(node))
     if isinstance(value, Tensor):
         made.form, made.layer = value.form, value.layer
+    return made
+
+
+def of_unknown(machine: Machine, value: Unknown, name: str, given: Arguments, node: ast.AST) -> Tensor:
+    """What a method of tensors gives for something of which nothing else is known."""
+    made = activated(machine, name, value, node) if name in ACTIVATIONS else derive(machine, node)
+    made.mixed = True
+    forms.note(made, name, given.with_first(value))
     return made
 
 
@@ -566,7 +579,8 @@ def item(machine: Machine, tensor: Tensor, index: Value, node: ast.AST) -> Value
             machine.emit(DevicesMixed(machine.where(node), tensor, on_gpu[0], "index"))
     made = derive(machine, node, tensor, keep=True, saves=bool(indices) or isinstance(index, Unknown))
     made.scalar, made.form, made.layer = False, forms.of_item(tensor, index), ""
-    if text_of(index) is not None or (isinstance(index, Unknown) and "index" not in index.traits):
+    anything = tensor.guessed or tensor.role == "batch"
+    if text_of(index) is not None or (anything and isinstance(index, Unknown) and "index" not in index.traits):
         made.escaped = True  # what a module out of sight gives by name may be anything
     return _part_of_guess(machine, tensor, made, node)
 
@@ -580,15 +594,22 @@ def _is_last_step(dimension: int, index: Value) -> bool:
     return last == [dimension] and len(whole) == len(places) - 1
 
 
-def loss(machine: Machine, name: str, given: Arguments, node: ast.AST, reduction: str | None = None) -> Tensor:
-    """A loss function."""
+def loss(
+    machine: Machine,
+    name: str,
+    given: Arguments,
+    node: ast.AST,
+    reduction: str | None = None,
+    made_at: Site | None = None,
+) -> Tensor:
+    """A loss function, or a criterion that was made somewhere."""
     source, target = given.get(0, "input"), given.get(1, "target")
     written = given.keywords.get("reduction")
     if {"size_average", "reduce"} & given.keywords.keys():
         reduction = "unknown"  # the older words for it
     if reduction is None:
         reduction = text_of(written) or ("mean" if written is None and given.double_star is None else None)
-    machine.emit(LossComputed(machine.where(node), name, LOSSES[name], source, target, reduction))
+    machine.emit(LossComputed(machine.where(node), name, LOSSES[name], source, target, reduction, made_at))
     mix(machine, node, name, source, target)
     made = derive(machine, node, *given.values())
     if any(each.requires_grad for each in (source, target) if isinstance(each, Tensor)):
@@ -596,7 +617,11 @@ def loss(machine: Machine, name: str, given: Arguments, node: ast.AST, reduction
     made.role, made.criterion = "loss", True
     made.reduction = {"mean": "mean", "batchmean": "mean", "sum": "sum"}.get(reduction or "")
     made.scalar = reduction != "none"
-    if name in ("cross_entropy", "CrossEntropyLoss") and isinstance(target, Tensor) and target.role == "batch":
+    if (
+        name in ("cross_entropy", "CrossEntropyLoss", "nll_loss", "NLLLoss")
+        and isinstance(target, Tensor)
+        and target.role == "batch"
+    ):
         target.form = target.form or forms.ROW  # class indices, as far as rules about shapes ask
     return made
 

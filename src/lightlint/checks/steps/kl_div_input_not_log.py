@@ -16,17 +16,25 @@ if TYPE_CHECKING:
 
 
 class KlDivInputNotLog(Check):
-    def visit_Call(self, call: cst.Call) -> None:
-        loss = self.facts.criteria.of(call)
-        if loss is None or loss.name != "KLDivLoss":
-            return
-        activation = self.facts.activations.of(loss.input)
-        if activation is not None and activation.name in {"softmax", "sigmoid"}:
-            self.report(
-                call,
-                f"the input of the divergence went through {activation.name}, where log-probabilities are expected",
-                repair=Repair("take log_softmax", self._draft(loss.input, activation.node), Applicability.UNSAFE),
-            )
+    asks_passes = True
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Divergences of what a softmax or a sigmoid gave."""
+        for event in entry.of(LossComputed):
+            given = event.input
+            if event.function not in ("kl_div", "KLDivLoss") or not isinstance(given, Tensor) or given.escaped:
+                continue
+            if given.activation is not None and given.role in ("probabilities", "sigmoid"):
+                name, site = given.activation
+                message = f"the input of the divergence went through {name}, where log-probabilities are expected"
+                yield Fault.at(event, message, site)
+
+    def repair(self, node: cst.CSTNode, fault: Fault) -> Repair | None:
+        given = self.names.argument(node, "input", 0) if isinstance(node, cst.Call) else None
+        applied = self.node_of(fault.also[0])
+        if given is None or given.star or applied is None:
+            return None
+        return Repair("take log_softmax", self._draft(given.value, applied), Applicability.UNSAFE)
 
     def _draft(self, given: cst.BaseExpression, applied: cst.CSTNode) -> Draft | None:
         """`log_softmax` for a softmax whose value has no other use."""
@@ -43,14 +51,3 @@ class KlDivInputNotLog(Check):
         bound = self.names.bindings.lookup(name)
         uses = [each for each in self.tree.own(self.tree.owner(name), cst.Name) if each.value == name.value]
         return len(bound) == 1 and bound[0].value is value and len(uses) == 2
-
-    def rehearse(self, entry: Entry) -> Iterator[Fault]:
-        """Divergences of what a softmax or a sigmoid gave."""
-        for event in entry.of(LossComputed):
-            given = event.input
-            if event.function not in ("kl_div", "KLDivLoss") or not isinstance(given, Tensor) or given.escaped:
-                continue
-            if given.activation is not None and given.role in ("probabilities", "sigmoid"):
-                name, site = given.activation
-                message = f"the input of the divergence went through {name}, where log-probabilities are expected"
-                yield Fault.at(event, message, site)

@@ -3,8 +3,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-import libcst as cst
-
 from lightlint.check import Check, Fault
 from lightlint.engine.events import LossComputed
 from lightlint.explore.queries import sure
@@ -13,28 +11,23 @@ from lightlint.values.training import Tensor
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry
 
-_GIVEN = {"softmax": "probabilities", "sigmoid": "probabilities", "linear": "logits"}
-
 
 class NllWithoutLogSoftmax(Check):
-    def visit_Call(self, call: cst.Call) -> None:
-        loss = self.facts.criteria.of(call)
-        if loss is None or loss.name != "NLLLoss":
-            return
-        activation = self.facts.activations.of(loss.input)
-        if activation is not None and activation.name in _GIVEN:
-            self.report(
-                call,
-                f"the loss takes log-probabilities and is given {_GIVEN[activation.name]}, so it is no likelihood",
-            )
+    asks_passes = True
 
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
-        """Probabilities that reach a loss that takes log-probabilities."""
-        for event in sure(entry, LossComputed, _is_fault):
-            yield Fault.at(event, "the loss takes log-probabilities and is given probabilities, so it is no likelihood")
+        """Probabilities, and logits of a linear layer, that reach a loss that takes log-probabilities."""
+        for event in sure(entry, LossComputed, lambda each: bool(_wrong(each))):
+            yield Fault.at(
+                event, f"the loss takes log-probabilities and is given {_wrong(event)}, so it is no likelihood"
+            )
 
 
-def _is_fault(event: LossComputed) -> bool:
+def _wrong(event: LossComputed) -> str:
+    """What the loss is given in the place of log-probabilities, as far as that is sure."""
     given = event.input
-    plain = isinstance(given, Tensor) and given.role == "probabilities" and not given.escaped
-    return event.wants == "log-probabilities" and event.function in ("nll_loss", "NLLLoss") and plain
+    if event.function not in ("nll_loss", "NLLLoss") or not isinstance(given, Tensor) or given.escaped:
+        return ""
+    if given.role in ("probabilities", "sigmoid"):
+        return "probabilities"
+    return "logits" if given.layer == "Linear" and given.activation is None else ""

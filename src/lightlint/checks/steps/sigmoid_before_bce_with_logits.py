@@ -17,28 +17,23 @@ if TYPE_CHECKING:
 
 
 class SigmoidBeforeBceWithLogits(Check):
-    def visit_Call(self, call: cst.Call) -> None:
-        loss = self.facts.criteria.of(call)
-        if loss is None or loss.name != "BCEWithLogitsLoss":
-            return
-        activation = self.facts.activations.of(loss.input)
-        if activation is not None and activation.name in {"sigmoid", "softmax"}:
-            self.report(
-                call,
-                f"the loss applies sigmoid itself and is given what went through {activation.name} before",
-                repair=Repair(
-                    "hand over the logits",
-                    bare_logits(self.code, self.names, loss.input, activation.node),
-                    Applicability.UNSAFE,
-                ),
-            )
+    asks_passes = True
 
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Probabilities that reach a loss that takes logits."""
         for event in sure(entry, LossComputed, _is_fault):
             activation = event.input.activation if isinstance(event.input, Tensor) else None
             name = activation[0].lower() if activation is not None else "an activation"
-            yield Fault.at(event, f"the loss applies sigmoid itself and is given what went through {name} before")
+            message = f"the loss applies sigmoid itself and is given what went through {name} before"
+            yield Fault.at(event, message, *([activation[1]] if activation is not None else []))
+
+    def repair(self, node: cst.CSTNode, fault: Fault) -> Repair | None:
+        given = self.names.argument(node, "input", 0) if isinstance(node, cst.Call) else None
+        applied = self.node_of(fault.also[0]) if fault.also else None
+        if given is None or given.star or applied is None:
+            return None
+        draft = bare_logits(self.code, self.names, given.value, applied)
+        return Repair("hand over the logits", draft, Applicability.UNSAFE)
 
 
 def _is_fault(event: LossComputed) -> bool:

@@ -17,33 +17,27 @@ if TYPE_CHECKING:
 
 
 class SoftmaxBeforeCrossEntropy(Check):
-    def visit_Call(self, call: cst.Call) -> None:
-        loss = self.facts.criteria.of(call)
-        if loss is None or loss.name != "CrossEntropyLoss":
-            return
-        activation = self.facts.activations.of(loss.input)
-        if activation is None or activation.name not in {"softmax", "log_softmax"}:
-            return
-        if activation.name == "softmax":
-            self.report(
-                call,
-                "cross entropy takes logits and is given what went through softmax, so it can never come near 0",
-                repair=Repair(
-                    "hand over the logits",
-                    bare_logits(self.code, self.names, loss.input, activation.node),
-                    Applicability.UNSAFE,
-                ),
-            )
-        else:
-            self.report(call, "cross entropy applies log_softmax again, to the same values and in vain", tier=Tier.NOTE)
+    asks_passes = True
 
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
-        """Probabilities that reach a loss that takes logits."""
-        for event in sure(entry, LossComputed, _is_fault):
-            message = "cross entropy takes logits and is given what went through softmax, so it can never come near 0"
-            yield Fault.at(event, message)
+        """Probabilities, and log-probabilities in vain, that reach a loss that takes logits."""
+        message = "cross entropy takes logits and is given what went through softmax, so it can never come near 0"
+        for event in sure(entry, LossComputed, lambda each: _given(each, "probabilities")):
+            activation = event.input.activation if isinstance(event.input, Tensor) else None
+            yield Fault.at(event, message, *([activation[1]] if activation is not None else []))
+        in_vain = "cross entropy applies log_softmax again, to the same values and in vain"
+        for event in sure(entry, LossComputed, lambda each: _given(each, "log-probabilities")):
+            yield Fault.at(event, in_vain, tier=Tier.NOTE)
+
+    def repair(self, node: cst.CSTNode, fault: Fault) -> Repair | None:
+        given = self.names.argument(node, "input", 0) if isinstance(node, cst.Call) else None
+        applied = self.node_of(fault.also[0]) if fault.also else None
+        if given is None or given.star or applied is None:
+            return None
+        draft = bare_logits(self.code, self.names, given.value, applied)
+        return Repair("hand over the logits", draft, Applicability.UNSAFE)
 
 
-def _is_fault(event: LossComputed) -> bool:
+def _given(event: LossComputed, role: str) -> bool:
     given = event.input
-    return event.wants == "logits" and isinstance(given, Tensor) and given.role == "probabilities" and not given.escaped
+    return event.wants == "logits" and isinstance(given, Tensor) and given.role == role and not given.escaped
