@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from lightlint.facts.bindings import Binding, Kind
-from lightlint.facts.class_indices import ClassIndices
 from lightlint.facts.origins import Origin
 from lightlint.facts.unknown import UNKNOWN
 
@@ -59,11 +57,6 @@ class Criteria:
 
     def __init__(self, facts: FileFacts) -> None:
         self._facts = facts
-
-    @cached_property
-    def indices(self) -> ClassIndices:
-        """Which values are class indices."""
-        return ClassIndices(self._facts)
 
     def of(self, call: cst.Call) -> Criterion | None:
         """The loss that a call computes."""

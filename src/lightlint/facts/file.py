@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from lightlint.facts.activations import Activations
 from lightlint.facts.averages import Averages
-from lightlint.facts.carried_graphs import CarriedGraphs
 from lightlint.facts.checkpoints import Checkpoints
 from lightlint.facts.configured import Configured
 from lightlint.facts.criteria import Criteria
@@ -87,11 +86,6 @@ class FileFacts(Linked):
     def sharded(self) -> Sharded:
         """Which models FSDP shards."""
         return Sharded(self)
-
-    @cached_property
-    def carried_graphs(self) -> CarriedGraphs:
-        """Through which results of modules the graphs of values run."""
-        return CarriedGraphs(self)
 
     @cached_property
     def forwards(self) -> Forwards:
