@@ -102,6 +102,11 @@ class Check:
         events = [event for _, _, event in self.happened(node, kind) if self.facts.rehearsed.span(event.site) == span]
         return bool(events) and not any(is_fault(event) is not False for event in events)
 
+    def wants_passes(self) -> bool:
+        """Whether a module of the file may have the fault in a forward pass, as far as a look at the text tells: passes
+        cost more than all that a file else does."""
+        return self.asks_passes
+
     def clears(self, _entry: Entry) -> Iterator[Site]:
         """Places where a rehearsal shows that all is well, whatever the text looks like: nothing is reported in them."""
         return iter(())
@@ -128,7 +133,7 @@ class Check:
 
     def happened(self, node: cst.CSTNode, kind: type[E]) -> list[tuple[Entry, Path, E]]:
         """The events of a kind at a node in all rehearsals of the file: none, too, where no rehearsal comes there."""
-        return self.facts.rehearsed.at(*self.facts.positions.span(node), kind, passes=self.asks_passes)
+        return self.facts.rehearsed.at(*self.facts.positions.span(node), kind, passes=self.wants_passes())
 
     def stands(self) -> bool:
         """Whether findings of this file stand, asked before one is reported: for questions that take long to answer."""

@@ -100,7 +100,7 @@ def _rehearse(check: Check, facts: FileFacts, told: Sequence[Finding]) -> None:
     """Report what the rehearsals show, but for what the rule has told from the text."""
     rehearsed = facts.rehearsed
     found: dict[Hashable, tuple[tuple[int, int], Fault]] = {}
-    for entry in [*rehearsed.entries, *(rehearsed.passes if check.asks_passes else [])]:
+    for entry in [*rehearsed.entries, *(rehearsed.passes if check.wants_passes() else [])]:
         for fault in check.rehearse(entry):
             span = rehearsed.span(fault.site)
             if span is not None:

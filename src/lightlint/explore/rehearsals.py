@@ -145,9 +145,11 @@ class Rehearsals:
         """Each module of the file, made with assumed arguments and called in training, then in evaluation mode."""
         tree, before, self.entries = self._sources.tree(self.file), self.entries, []
         self._steps = _STEPS_PER_FILE - _STEPS_OF_PASSES
-        if self._first is None:  # a file that does not train: reading what it imports would cost more than all the rest
-            self._sources = self._sources.alone()
-            self._rehearse("main", self._main, whole=True)
+        if (
+            self._first is None
+        ):  # a file that does not train: what it imports, and what its classes do not name, would cost more than all the rest
+            self._sources = self._sources.alone(self.file)
+            self._rehearse("main", self._main, whole=True, most=1)
             self.entries.clear()
         for node in tree.body if tree is not None else []:
             if isinstance(node, ast.ClassDef) and self._is_module(node):

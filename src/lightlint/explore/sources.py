@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from lightlint.explore.needed import needed_by_classes
 from lightlint.explore.parsed import Parsed
 
 _REGISTERS = re.compile(
@@ -39,10 +40,12 @@ class ProjectSources:
         self._registers: dict[str, bool] = {}
         self._found: dict[tuple[str, str], str | None] = {}
 
-    def alone(self) -> ProjectSources:
-        """The same files without the project around them: nothing is imported from it."""
-        given = {file: each for file, each in self._parsed.items() if each is not None}
-        return _Alone(self._find, self._read, given, self._text)
+    def alone(self, file: str) -> ProjectSources:
+        """A file without the project around it: nothing is imported from it, and of the file only what its classes may
+        hang on is there."""
+        tree = self.tree(file)
+        needed = needed_by_classes(tree, self._text(file)) if tree is not None else []
+        return _Alone(self._find, self._read, {file: Parsed(ast.Module(needed, []))}, self._text)
 
     def find(self, dotted: str, importer: str) -> str | None:
         """The file of a module as `importer` imports it, None for a library's."""

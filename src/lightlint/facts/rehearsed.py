@@ -77,7 +77,7 @@ class Rehearsed:
             kept = _imported[project] = Kept()
 
         def text_of(file: str) -> str:
-            return project.text(Path(file))
+            return self._source.text if file == self._file else project.text(Path(file))
 
         def read(file: str) -> Parsed | None:
             return kept.of(file, text_of(file), _tree)

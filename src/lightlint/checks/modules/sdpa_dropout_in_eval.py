@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -16,11 +17,17 @@ from lightlint.values.core import Constant, number_of
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry
 
+_RATE = re.compile(
+    r"""\bdropout_p(?:["']\s*:|\s*=(?!=))\s*(?!0(?:\.0*)?\s*[,)}\n])(?![^,\n]*\sif\s+self\.training\s+else\s+0(?:\.0*)?\s*[,)}\n])"""
+)  # a rate that may be another than none in evaluation mode
 _ATTENTION = "torch.nn.functional.scaled_dot_product_attention"
 
 
 class SdpaDropoutInEval(Check):
     asks_passes = True
+
+    def wants_passes(self) -> bool:
+        return _RATE.search(self.facts.source.text) is not None
 
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Attention that drops values while its module is in evaluation mode."""

@@ -32,6 +32,9 @@ _FILLING = {
 class UninitialisedParameter(Check):
     asks_passes = True
 
+    def wants_passes(self) -> bool:
+        return not self._fills_all()
+
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Parameters that a forward pass computes with and whose memory nobody has filled."""
         for event in entry.of(GarbageRead):
