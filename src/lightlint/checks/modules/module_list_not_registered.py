@@ -43,8 +43,6 @@ class ModuleListNotRegistered(Check):
         held = (self._display(value) or self._made_by(value)) if node is not None else None
         if held is None or node is None or not self.classes.is_a(node, NN_MODULE):
             return
-        if self.runs_right(target, AttributeSet, _hides):
-            return
         family = [node, *self.hooks.subclasses.get(node, ())]
         if any(self._is_registered(each, name, value) for each in family):
             return
@@ -57,6 +55,8 @@ class ModuleListNotRegistered(Check):
         if all(map(self._is_metric, parametric)) and (
             not parametric or any(moves_items(self.tree, self.names, each, f"self.{name}") for each in family)
         ):
+            return
+        if self.runs_right(target, AttributeSet, _hides):
             return
         kind = type(held).__name__.removesuffix("Comp").lower()
         self.report(
