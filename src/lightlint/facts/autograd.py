@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import libcst as cst
+
+if TYPE_CHECKING:
+    from lightlint.facts.names import Names
 
 # methods whose result hangs on the graph of the tensor they are called on
 KEEPING = {
@@ -50,3 +54,8 @@ def sum_terms(expression: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
             yield from sum_terms(receiver)
         case _:
             yield expression
+
+
+def is_told_to_keep(names: Names, backward: cst.Call) -> bool:
+    """Whether a backward pass is told something about keeping its graph; `retain_variables` was the word before torch 0.5."""
+    return any(names.argument(backward, word) is not None for word in ("retain_graph", "retain_variables"))

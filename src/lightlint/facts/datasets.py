@@ -52,6 +52,21 @@ class Datasets:
         """The loaders of this file that draw from instances of a class."""
         return [loader for loader in self.loaders if node in self._drawn[loader]]
 
+    def never_ends(self, loader: cst.Call) -> bool:
+        """Whether a loader draws from streams alone that go on for ever, so that its one epoch has no end."""
+        found = self._drawn.get(loader, frozenset())
+        return bool(found) and all(map(self._is_endless, found))
+
+    def _is_endless(self, node: cst.ClassDef) -> bool:
+        stream, tree = self._classes.method(node, "__iter__"), self._facts.tree
+        loops = tree.within(stream, cst.While) if stream is not None else ()
+        return any(
+            self._names.constant(loop.test) == 1
+            and bool(tree.within(loop, cst.Yield))
+            and not tree.within(loop, cst.Break, cst.Return)
+            for loop in loops
+        )
+
     def workers(self, loader: cst.Call) -> object:
         """The number of workers of a loader: as written, else that of a program started without arguments."""
         count = self._facts.workers.count(loader)

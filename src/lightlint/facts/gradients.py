@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from lightlint.facts.autograd import KEEPING, Graph, joined, sum_terms
+from lightlint.facts.autograd import KEEPING, Graph, is_told_to_keep, joined, sum_terms
 from lightlint.facts.bindings import Binding, Kind, dotted_name
 from lightlint.facts.hooks import TRAINING_STEP, Hook, Owner
 
@@ -126,7 +126,7 @@ class Gradients:
             return self._of_call(node, depth)
         backward = self._backward_over(node) if self._names.key(node) else None
         if backward is not None:
-            freed = self._names.argument(backward, "retain_graph") is None
+            freed = not is_told_to_keep(self._names, backward)
             direct = [self._names.key(each) for each in self.terms(backward)] == [self._names.key(node)]
             return Graph(node, freed, tensor=direct)
         if self._names.key(node) and self._is_returned_loss(node):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from lightlint.facts.autograd import Graph, joined, sum_terms
+from lightlint.facts.autograd import Graph, is_told_to_keep, joined, sum_terms
 from lightlint.facts.bindings import Binding, Kind
 from lightlint.facts.held_keys import surely_held
 from lightlint.facts.tree import Loop
@@ -88,7 +88,7 @@ class LossDicts:
             return None
         backward = self._backward(holder)
         if backward is not None and (key is None or backward[1] & {key, None}):
-            return Graph(holder, self._names.argument(backward[0], "retain_graph") is None, tensor=None in backward[1])
+            return Graph(holder, not is_told_to_keep(self._names, backward[0]), tensor=None in backward[1])
         found = self._facts.reaching.bindings(holder)
         if len(found) != 1 or found[0].kind is not Kind.ASSIGN or found[0].value is None:
             return None

@@ -44,7 +44,16 @@ def set_up_optimizer(machine: Machine, optimizer: Optimizer, given: Arguments, n
         iterables.use_up(machine, each, node)
     optimizer.more |= not given.exact and not optimizer.parameters
     optimizer.groups = _groups(machine, given.get(0, "params"), node) or [optimizer.parameters]
+    optimizer.own_rates = _has_own_rates(given.get(0, "params"))
     machine.emit(OptimizerMade(machine.where(node), optimizer))
+
+
+def _has_own_rates(value: Value | None) -> bool:
+    """Whether one of an optimizer's groups has a learning rate of its own, or may have one that is out of sight."""
+    items = value.items if isinstance(value, Sequence) else []
+    if isinstance(value, Unknown) or (isinstance(value, Tensor) and not value.parameter):
+        return True  # a method out of sight gave it
+    return any(isinstance(each, Mapping) and (each.more or "lr" in each.items) for each in items)
 
 
 def _group_values(value: Value | None) -> list[Value | None]:

@@ -319,7 +319,8 @@ def reduce(name: str, made: Tensor, source: Value | None, given: Arguments) -> N
 
 def keeps_graph(given: Arguments) -> bool:
     """Whether a backward pass is told to keep its graph, or may be."""
-    told = [given.keywords.get("retain_graph"), given.keywords.get("create_graph"), *given.positional[1:2]]
+    words = ("retain_graph", "create_graph", "retain_variables")  # the last is the first's name before torch 0.5
+    told = [*(given.keywords.get(word) for word in words), *given.positional[1:2]]
     return not given.exact or any(each is not None and not is_constant(each, False, None) for each in told)
 
 

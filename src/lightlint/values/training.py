@@ -209,6 +209,7 @@ class Optimizer(Instance):
         super().__init__(cls, "optimizer", site, number)
         self.parameters: list[Tensor] = []
         self.groups: list[list[Tensor]] = []  # the parameters of each group
+        self.own_rates = False  # a group has a learning rate of its own, or may have
         self.wraps: Optimizer | None = None  # what Lightning's `self.optimizers()` puts its counter around
         self.more = False
         self.told = False  # of other parameters, after it was made

@@ -39,7 +39,7 @@ class WorkerInitConstantSeed(Check):
                 f"every worker seeds {_list(same)} with the same number: all draw the same",
                 repair=self._repair(call, function, len(seeds)),
             )
-        elif repeated and not self._is_persistent(call):
+        elif repeated and not self._is_persistent(call) and not self.facts.datasets.never_ends(call):
             self.report(
                 given,
                 f"a worker seeds {_list(repeated)} with the same number in each epoch: every epoch draws the same",

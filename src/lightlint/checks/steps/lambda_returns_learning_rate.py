@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 
 _LAMBDA = "torch.optim.lr_scheduler.LambdaLR"
+_PARAMETERS = {"parameters", "named_parameters", "values"}
+_PASSING_ON = {"builtins.list", "builtins.filter", "builtins.tuple", "itertools.chain", "builtins.sum", "builtins.map"}
 _BOUNDS = {"builtins.max", "builtins.min"}
 
 Function = cst.FunctionDef | cst.Lambda
@@ -115,8 +117,26 @@ class LambdaReturnsLearningRate(Check):
         """Whether some of an optimizer's groups may have a rate of their own."""
         params = self.names.argument(call, "params", 0) if call is not None else None
         sources = self.facts.reaching.sources(params.value) if params is not None else []
+        if not all(map(self._holds_parameters, sources)):
+            return True
         entries = [each for source in sources for each in self.tree.within(source, cst.DictElement)]
         return params is None or any(self.names.constant(each.key) == "lr" for each in entries)
+
+    def _holds_parameters(self, value: cst.BaseExpression) -> bool:
+        """Whether all groups in what an optimizer is given are in sight: others may have a rate of their own."""
+        match value:
+            case cst.Call():
+                inner = [each.value for each in value.args if isinstance(each.value, cst.Call)]
+                passes_on = self.names.call(value) in _PASSING_ON and bool(inner)
+                return self.names.method(value) in _PARAMETERS or (
+                    passes_on and all(map(self._holds_parameters, inner))
+                )
+            case cst.BinaryOperation():
+                sides = [self.facts.reaching.sources(each) for each in (value.left, value.right)]
+                return all(side and all(map(self._holds_parameters, side)) for side in sides)
+            case cst.Name() | cst.Attribute():
+                return False
+        return not self.tree.within(value, cst.StarredDictElement)
 
     def _may_be_one(self, key: str) -> bool:
         """Whether an option's default shows that the rate is meant to be a multiple of 1."""
@@ -144,12 +164,7 @@ class LambdaReturnsLearningRate(Check):
         """Functions for `LambdaLR` that give a multiple of the rate that their optimizer was made with."""
         for event in entry.of(ScheduleMade):
             schedule, optimizer = event.schedule, optimizer_of(event.schedule)
-            if (
-                optimizer is None
-                or schedule.factor is None
-                or schedule.factor_site is None
-                or len(optimizer.groups) > 1
-            ):
+            if optimizer is None or schedule.factor is None or schedule.factor_site is None or optimizer.own_rates:
                 continue
             rate = optimizer.arguments.get("lr", optimizer.arguments.get("#1"))
             powers = dict(factors_of(schedule.factor) or ())
