@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Hashable
+from copy import copy
 from typing import Any
 
 from lightlint.engine.execution import EXPRESSIONS, evaluate
 from lightlint.engine.frames import Iteration, Loop
 from lightlint.engine.machine import Machine
-from lightlint.values.core import Constant, Mapping, Promised, Scope, Sequence, Unknown, Value
+from lightlint.values.core import ON_SOME, Constant, Mapping, Promised, Scope, Sequence, Unknown, Value
 from lightlint.values.training import Instance
 
 _MOST_ITEMS = 32  # of a container that is gone over
@@ -50,6 +51,9 @@ def key_of(value: Value, otherwise: Hashable) -> Hashable:
 
 def assign_target(machine: Machine, target: ast.expr, value: Value, scope: Scope) -> None:
     """Bind a value to a target: a name, an attribute, an item, a pattern of these."""
+    if isinstance(value, Unknown) and machine.split_ranks:
+        value = copy(value)
+        value.traits |= ON_SOME
     if isinstance(target, ast.Name):
         if isinstance(value, Instance) and value.kind == "load result":
             before = scope.find(target.id)

@@ -54,6 +54,10 @@ class Where(NamedTuple):
         """Whether a test on such a number let it happen."""
         return any(trait in condition.traits for condition in self.conditions)
 
+    def depends_on_unknown(self, trait: str) -> bool:
+        """Whether a test on such a number that may come out otherwise let it happen."""
+        return any(trait in condition.traits and not condition.known for condition in self.conditions)
+
     def behind(self, trait: str) -> Site:
         """The place in the function of the last test on such a number: the event's, or that of the call that led to it."""
         depths = [condition.depth for condition in self.conditions if trait in condition.traits]
@@ -340,6 +344,14 @@ class Left(Event):
         """Whether a loop of the function itself is left for good."""
         around = self.where.calls[-1].turns if self.where.calls else 0
         return self.word in ("break", "return") and len(self.where.turns) > around
+
+
+@dataclass(eq=False)
+class BatchSkipped(Event):
+    """`on_train_batch_start` of a module gave -1: the rest of the epoch is left out."""
+
+    module: Module
+    returned_at: Site | None
 
 
 @dataclass(eq=False)

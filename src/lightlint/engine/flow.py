@@ -13,7 +13,7 @@ from lightlint.engine.events import Looped
 from lightlint.engine.execution import COMPOUND, LeaveLoop, NextTurn, Raised, Returned, Steps, block, evaluate
 from lightlint.engine.frames import Loop
 from lightlint.engine.machine import Machine
-from lightlint.values.core import NONE, Class, Constant, Library, Scope, Sequence, Unknown, Value, is_constant
+from lightlint.values.core import NONE, ON_SOME, Class, Constant, Library, Scope, Sequence, Unknown, Value, is_constant
 from lightlint.values.training import Instance
 
 _LEAVES = (ast.Return, ast.Raise, ast.Break, ast.Continue)
@@ -205,6 +205,7 @@ def _while(machine: Machine, node: ast.While, scope: Scope) -> Steps:
     def next_turn() -> bool:
         value = evaluate(machine, test, scope)
         known = machine.truth(value)
+        loop.split |= known is None and value.traits >= ON_SOME
         if known is False or loop.turn >= (_MOST_TURNS if known and not is_constant(value, True, 1) else _TURNS):
             return False
         loop.turn += 1

@@ -27,6 +27,7 @@ class Loop:
     turn: int = 0
     driven: bool = False  # a framework's loop, not the program's
     made: int = 0  # when it was entered
+    split: bool = False  # its test hangs on what was set behind a test of the rank
     once: Value | None = None  # the iterator that it goes on with, which does not start again
 
 

@@ -14,6 +14,8 @@ from lightlint.engine.arguments import Arguments
 from lightlint.engine.events import Event, Where
 from lightlint.engine.frames import Call, Condition, Iteration, Loop, Turn
 from lightlint.values.core import (
+    ON_SOME,
+    OWN_DATA,
     Bound,
     Class,
     Constant,
@@ -370,7 +372,16 @@ class Machine:
     def condition(self, value: Value, outcome: bool, node: ast.AST) -> Condition:
         """A test that came out, as events remember it."""
         known = not isinstance(value, Unknown) and self.truth(value) is not None
-        return Condition(value.key, outcome, self.site(node), value.traits, known, len(self.calls))
+        traits = value.traits
+        if isinstance(value, Tensor):
+            traits = traits | OWN_DATA if value.role == "batch" else traits
+            traits = traits - OWN_DATA - ON_SOME if value.escaped else traits
+        return Condition(value.key, outcome, self.site(node), traits, known, len(self.calls))
+
+    @property
+    def split_ranks(self) -> bool:
+        """Whether a test of the rank let only some ranks come here."""
+        return any("rank" in each.traits for each in self.conditions)
 
     def unknown(
         self, *values: Value, key: Hashable | None = None, hint: str = "", drop: Traits = frozenset()

@@ -12,6 +12,7 @@ from lightlint.engine.imports import import_from, import_module
 from lightlint.engine.machine import Machine
 from lightlint.values.core import (
     NONE,
+    ON_SOME,
     Constant,
     Library,
     Mapping,
@@ -66,6 +67,8 @@ def _update(machine: Machine, node: ast.AugAssign, scope: Scope) -> None:
         before.more |= change.more
         return
     result = operators.binary(machine, symbol, before, change, node)
+    if isinstance(result, Tensor):
+        result.traits = result.traits | ON_SOME if machine.split_ranks else result.traits - ON_SOME
     if machine.loops and isinstance(result, (Constant, Unknown)) and not isinstance(change, Tensor):
         result = _counted(machine, node, symbol, before, change, result)
     assign_target(machine, node.target, result, scope)

@@ -6,7 +6,17 @@ import re
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from lightlint.engine.events import Backward, CalledUnknown, Configured, E, GroupStarted, Summed, Where
+from lightlint.engine.events import (
+    Backward,
+    CalledUnknown,
+    Collective,
+    Configured,
+    E,
+    Event,
+    GroupStarted,
+    Summed,
+    Where,
+)
 from lightlint.engine.machine import plain_key
 from lightlint.values.core import Class, Function, Mapping, Sequence, Site, Value, text_of
 from lightlint.values.training import Graph, Instance, Optimizer, Schedule, Tensor
@@ -144,6 +154,22 @@ def happens_once(found: list[tuple[Entry, Path, E]], is_apart: Callable[[E], boo
 def _is_alone(entry: Entry, path: Path) -> bool:
     """Whether a path starts no process group, and another of the entry does."""
     return not path.of(GroupStarted) and any(True for _ in entry.of(GroupStarted))
+
+
+def exchanges(event: Event) -> bool:
+    """Whether a backward pass waits for the other ranks: it reaches parameters under DDP."""
+    reached = event.parameters if isinstance(event, Backward) else []
+    return any(each.owner is not None and each.owner.within_ddp is not None for each in reached)
+
+
+def loops_together(entry: Entry) -> set[Site]:
+    """The loops whose passes exchange gradients with other ranks, which agree on nothing else in there."""
+    trained = {turn.loop.site for event in entry.of(Backward) if exchanges(event) for turn in event.where.turns}
+    agreeing = [each for each in entry.of(Collective) if each.name.rpartition(".")[2] not in _GIVING_NOTHING]
+    return trained - {turn.loop.site for event in agreeing for turn in event.where.turns[-1:]}
+
+
+_GIVING_NOTHING = {"barrier", "monitored_barrier", "reduce", "gather", "gather_object", "DistributedDataParallel"}
 
 
 def goes_nowhere(graphs: Iterable[Graph]) -> bool:

@@ -136,6 +136,7 @@ class Rehearsals:
         self._fitted: set[int] = set()
         self.failures: list[str] = []
         self._first: Machine | None = None  # of the default path of the file as the main program
+        self._second: Machine | None = None  # the same as another rank, where that differs
         tree = sources.tree(file)
         if tree is not None and training:
             self._explore(tree)
@@ -244,9 +245,10 @@ class Rehearsals:
     def _machine(self, flips: Mapping[Test, bool], rank: int, *, whole: bool) -> Machine:
         machine = Machine(self._sources, LibraryModels(), flips=flips, rank=rank, budget=_STEPS_PER_PATH)
         machine.file = self.file
-        if self._first is not None:
-            kept = {file: each for file, each in self._first.modules.items() if not whole or file != self.file}
-            machine.go_on_from(self._first, kept)
+        first = self._second if rank and self._second is not None else self._first
+        if first is not None:
+            kept = {file: each for file, each in first.modules.items() if not whole or file != self.file}
+            machine.go_on_from(first, kept)
         return machine
 
     def _path(self, start: Start, flips: Mapping[Test, bool], rank: int, *, whole: bool) -> Path:
@@ -263,6 +265,7 @@ class Rehearsals:
             finished = False
             self.failures.append(f"{type(error).__name__}: {error}")
         self._first = self._first or machine
+        self._second = self._second or (machine if rank else None)
         self._steps += machine.steps
         self._called |= machine.called
         self._made |= machine.made

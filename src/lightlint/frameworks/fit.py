@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.calls import call
 from lightlint.engine.events import (
+    BatchSkipped,
     Cleared,
     ClosureDone,
     Configured,
@@ -36,6 +37,7 @@ from lightlint.values.core import (
     Sequence,
     Unknown,
     Value,
+    is_constant,
     text_of,
 )
 from lightlint.values.training import Instance, Loader, Module, Optimizer, Schedule, Tensor
@@ -76,11 +78,11 @@ class Fit:
         """A hook of the module."""
         return hook(self.machine, self.module, name, list(args), self.node)
 
-    def all(self, name: str, *args: Value) -> None:
-        """A hook of the callbacks, then of the module."""
+    def all(self, name: str, *args: Value) -> Value | None:
+        """A hook of the callbacks, then of the module, with what the module's gives."""
         for callback in self.callbacks:
             hook(self.machine, callback, name, [self.trainer, self.module, *args], self.node)
-        self.own(name, *args)
+        return self.own(name, *args)
 
     @contextmanager
     def loop(self, kind: str, bound: Value | None) -> Iterator[Loop]:
@@ -220,7 +222,9 @@ def _step(
 ) -> None:
     machine, node = run.machine, run.node
     batch, index = batch_of(machine, sources, run.device, node), run.index()
-    run.all("on_train_batch_start", batch, index)
+    if is_constant(run.all("on_train_batch_start", batch, index), -1):
+        machine.emit(BatchSkipped(machine.where(node), run.module, machine.returned_at))
+        return
     if automatic and optimizers:
         _optimize(run, batch, index, optimizers)
         _step_schedules(run, schedules, "step", automatic)

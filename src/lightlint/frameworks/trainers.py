@@ -10,7 +10,7 @@ from lightlint.engine.events import Collective
 from lightlint.engine.machine import Machine
 from lightlint.frameworks.fit import evaluate, fit
 from lightlint.frameworks.lightning import counter
-from lightlint.models.parallel import FIRST_NAMES, RANK_NAMES, rank_value, world_size
+from lightlint.models.parallel import FIRST_NAMES, RANK_NAMES, brought, rank_value, world_size
 from lightlint.models.registry import attributes, methods
 from lightlint.values.core import (
     NONE,
@@ -22,7 +22,7 @@ from lightlint.values.core import (
     is_constant,
     text_of,
 )
-from lightlint.values.training import Instance, Module
+from lightlint.values.training import Instance, Module, Tensor
 
 COLLECTIVE_METHODS = frozenset(
     ["barrier", "broadcast", "reduce", "all_reduce", "all_gather", "reduce_boolean_decision"]
@@ -117,5 +117,6 @@ def strategy_method(machine: Machine, strategy: Value, name: str, given: Argumen
         trainer = strategy.attributes.get("#trainer", NONE) if isinstance(strategy, Instance) else NONE
         alone = _is_alone(machine, trainer)
         machine.emit(Collective(machine.where(node), f"strategy.{name}", given.values(), alone))
-        return given.positional[0] if given.positional else NONE
+        first = given.positional[0] if given.positional else NONE
+        return first if name == "barrier" or isinstance(first, Tensor) else brought(machine, node)
     return Unknown()

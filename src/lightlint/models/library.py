@@ -26,6 +26,8 @@ from lightlint.models.annotations import annotated
 from lightlint.models.tables import BUILTINS
 from lightlint.values.core import (
     LASTING,
+    NO_TRAITS,
+    ON_SOME,
     Bound,
     Class,
     Constant,
@@ -135,6 +137,7 @@ class LibraryModels:
         elif isinstance(value, Module):
             _set_part(machine, value, index, new, node)
         elif isinstance(value, Tensor):
+            value.traits |= ON_SOME if machine.split_ranks else NO_TRAITS
             for each in tensors_in(new):
                 value.graph |= each.graph
                 value.parameters |= each.parameters

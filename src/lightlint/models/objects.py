@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from copy import copy
 
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.calls import call, call_unknown
@@ -16,6 +17,7 @@ from lightlint.models.registry import ATTRIBUTES, LIGHTNING, METHODS, is_lightni
 from lightlint.models.tables import MODULE_METHODS
 from lightlint.values.core import (
     NONE,
+    ON_SOME,
     Bound,
     Class,
     Constant,
@@ -26,6 +28,7 @@ from lightlint.values.core import (
     Scope,
     Sequence,
     Super,
+    Traits,
     Unknown,
     Value,
     number_of,
@@ -162,7 +165,8 @@ def attribute(machine: Machine, value: Instance, name: str, node: ast.AST) -> Va
     if machine.phases[-1] == WORKER:
         machine.emit(AttributeRead(machine.where(node), value, name))
     if name in value.attributes:
-        return value.attributes[name]
+        held = value.attributes[name]
+        return _without(held, ON_SOME) if value.escaped and isinstance(held, Unknown) else held
     if isinstance(value.cls, Class):
         found = value.cls.find(name)
         if found is not None:
@@ -185,8 +189,19 @@ def attribute(machine: Machine, value: Instance, name: str, node: ast.AST) -> Va
         return rank_value(machine, name)
     if value.kind in ("object", "unknown") and isinstance(value.cls, Class):
         known = value.kind == "object" and not value.escaped
-        return Unknown(("of", value.key, name) if known or value.kind == "unknown" else None, hint=name)
+        found = Unknown(("of", value.key, name) if known or value.kind == "unknown" else None, hint=name)
+        found.method_of = value
+        return found
     return Method(value, name)
+
+
+def _without(value: Unknown, traits: Traits) -> Unknown:
+    """A value that code out of sight may have set."""
+    if not value.traits & traits:
+        return value
+    made = copy(value)
+    made.traits = value.traits - traits
+    return made
 
 
 def _from_class(machine: Machine, value: Instance, found: Value, node: ast.AST) -> Value:

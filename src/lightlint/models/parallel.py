@@ -10,13 +10,26 @@ from lightlint.engine.events import Collective, GroupMade, GroupStarted
 from lightlint.engine.machine import Machine
 from lightlint.models.registry import FunctionModel, function
 from lightlint.models.tables import COLLECTIVES
-from lightlint.values.core import NONE, TRUE, Constant, Library, Sequence, Unknown, Value, is_constant, text_of
+from lightlint.values.core import (
+    NONE,
+    ON_SOME,
+    OWN_DATA,
+    TRUE,
+    Constant,
+    Library,
+    Sequence,
+    Unknown,
+    Value,
+    is_constant,
+    text_of,
+)
 from lightlint.values.training import tensors_in
 
 _OTHER = (
     5  # as which rank a program runs that is not the first: behind those that `rank in (0, 1)` and `rank < 4` pick out
 )
 _ON_ONE = frozenset({"on one rank"})  # the sum over all ranks, on one of them, and the rank's own number on the others
+_OF_OBJECTS = frozenset(["broadcast_object_list", "scatter_object_list", "all_gather_object"])
 _BRINGING = frozenset(["all_reduce", "broadcast", "all_gather", "scatter", "all_gather_into_tensor"])
 _GROUP_AT = {
     "barrier": 0, "monitored_barrier": 0, "reduce": 3, "gather": 3, "scatter": 3, "reduce_scatter": 3, "gather_object": 3,
@@ -79,14 +92,22 @@ def collective(machine: Machine, name: str, given: Arguments, node: ast.AST) -> 
     machine.emit(Collective(machine.where(node), name, given.values(), machine.group_ended, given, group))
 
 
+def brought(machine: Machine, node: ast.AST, index: int = 0) -> Unknown:
+    """What a collective gives every rank alike: nothing is known of it."""
+    return Unknown(("brought", machine.site(node), index, tuple(loop.turn for loop in machine.loops)), plain=True)
+
+
 def _collective(name: str) -> FunctionModel:
     def run(machine: Machine, given: Arguments, node: ast.AST) -> Value:
         collective(machine, f"dist.{name}", given, node)
+        objects = given.get(0, "object_list")
+        if name in _OF_OBJECTS and isinstance(objects, Sequence):
+            objects.items[:] = [brought(machine, node, index) for index in range(len(objects.items))]
         for tensor in tensors_in(given.get(0, "tensor")):
             if name == "reduce" and given.get(3, "group") is None:
                 tensor.traits |= _ON_ONE
             elif name in _BRINGING:
-                tensor.traits -= _ON_ONE
+                tensor.traits -= _ON_ONE | OWN_DATA | ON_SOME
         return NONE
 
     return run

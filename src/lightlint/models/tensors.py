@@ -27,7 +27,10 @@ from lightlint.engine.machine import WORKER, Machine
 from lightlint.models import forms
 from lightlint.models.tables import ACTIVATIONS, KEEPS_ROLE, LOSSES, NUMBERS, OUTPUTS, SAVES_NOTHING, WITHOUT_GRAPH
 from lightlint.values.core import (
+    NO_TRAITS,
     NONE,
+    ON_SOME,
+    OWN_DATA,
     Constant,
     Cut,
     Library,
@@ -65,9 +68,12 @@ def derive(
     if not sources:
         made.sure_device = True
         return made
+    made.traits = traits_of(*sources)
     for tensor in sources:
-        if tensor.parameter or tensor.traits:
-            made.traits = PREDICTED
+        if tensor.parameter:
+            made.traits |= PREDICTED
+        elif tensor.role == "batch":
+            made.traits |= OWN_DATA
         if tensor.uninitialised and tensor.parameter and machine.forwards and not tensor.escaped:
             machine.emit(GarbageRead(machine.where(node), tensor))
     if graph and machine.grad[-1]:
@@ -81,8 +87,6 @@ def derive(
     made.sure_device = all(tensor.sure_device or tensor.role == "batch" for tensor in sources if tensor.device == "cpu")
     made.escaped = any(tensor.escaped for tensor in sources)
     made.mixed = any(tensor.mixed for tensor in sources)
-    if any(tensor.traits for tensor in sources):
-        made.traits = traits_of(*sources)
     made.gradient_touched = any(tensor.gradient_touched for tensor in sources)
     made.scalar = all(tensor.scalar for tensor in sources)
     for tensor in sources:
@@ -376,6 +380,7 @@ def call_method(machine: Machine, tensor: Value, name: str, given: Arguments, no
     if name in ACTIVATIONS:
         return activated(machine, name, tensor, node)
     if name.endswith("_") and not name.startswith("__"):
+        tensor.traits = tensor.traits | ON_SOME if machine.split_ranks else tensor.traits - ON_SOME
         return _in_place(machine, tensor, name, given, node)
     if name in ("register_hook", "retain_grad"):
         return NONE
@@ -449,7 +454,9 @@ def of_unknown(machine: Machine, value: Unknown, name: str, given: Arguments, no
 
 def number_in(machine: Machine, tensor: Tensor, how: str, node: ast.AST) -> Unknown:
     """The number in a tensor, on the host."""
-    traits = set(tensor.traits)
+    traits = set(tensor.traits | (OWN_DATA if tensor.role == "batch" else NO_TRAITS))
+    if tensor.escaped:
+        traits -= OWN_DATA | ON_SOME  # code out of sight may bring it to all ranks
     if tensor.reduction == "mean":
         traits.add("batch-mean")
     elif tensor.reduction == "sum":

@@ -8,6 +8,8 @@ from typing import Any
 
 Traits = frozenset[str]
 NO_TRAITS: Traits = frozenset()
+OWN_DATA: Traits = frozenset({"own data"})  # of this rank's batch, of which the others have another
+ON_SOME: Traits = frozenset({"on some ranks"})  # changed behind a test of the rank
 LASTING: Traits = frozenset({"rank", "version"})
 """The traits that stay with whatever code out of sight makes of a value."""
 Site = tuple[str, int, int, int, int]
@@ -48,7 +50,8 @@ class Value:
 class Unknown(Value):
     """Nothing is known of it but, perhaps, its name.
 
-    `loaded`: the call of `torch.load` that gave it, and under which key.
+    `loaded`: the call of `torch.load` that gave it, and under which key; `method_of`: the object of a class with bases out
+    of sight that it was read from.
 
     Args:
         key: what two reads of the same unknown share, None where even that is unknown.
@@ -60,6 +63,7 @@ class Unknown(Value):
     """
 
     loaded: Any = None
+    method_of: Value | None = None
 
     def __init__(
         self,

@@ -1,42 +1,50 @@
 from __future__ import annotations
 
-import libcst as cst
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from lightlint.check import Check
-from lightlint.facts.hooks import Hook, Owner
+from lightlint.check import Check, Fault
+from lightlint.engine.events import BatchSkipped, Left
 from lightlint.facts.world import Ranks
 from lightlint.finding import Tier
 
-_AGREEING = {"all_reduce", "broadcast", "all_gather", "reduce", "reduce_boolean_decision", "broadcast_object_list"}
-_AGREEING |= {"all_gather_object", "gather"}
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry, Path
+    from lightlint.values.core import Site
 
 
 class RankDependentBatchSkip(Check):
-    def visit_Return(self, node: cst.Return) -> None:
-        function = self.tree.function(node)
-        hook = self.hooks.of(function) if function is not None else None
-        if function is None or hook != Hook(Owner.MODULE, "on_train_batch_start"):
-            return  # Lightning ignores what callbacks return
-        world = self.facts.world
-        if world.lightning is Ranks.ONE or not self._leaves(node):
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Batches that a hook leaves out on one rank, or for what is in them."""
+        world = self.facts.world.lightning
+        if world is Ranks.ONE:
             return
-        if any(self.names.method(call) in _AGREEING for call in self.tree.within(function, cst.Call)):
-            return
-        if self.guards.tests(node) or (isinstance(node.value, cst.IfExp) and self.guards.is_test(node.value.test)):
-            self.report(
-                node,
-                "only some ranks get here, and they leave the epoch without the others",
-                tier=Tier.WARNING if world.lightning is Ranks.MAYBE else None,
-            )
-        elif any(self.facts.processes.follows_data(test) for test, _ in self.facts.conditions(node)):
-            self.report(
-                node,
-                "each rank has a batch of its own, and one that gets here leaves the epoch without the others",
-                tier=Tier.NOTE if world.lightning is Ranks.MAYBE else None,
-            )
+        alone = [path for pair in entry.pairs() for path in _skipping_alone(*pair)]
+        for path in alone:
+            for site in _places(path):
+                message = "only some ranks get here, and they leave the epoch without the others"
+                yield Fault(site, message, Tier.WARNING if world is Ranks.MAYBE else None)
+        for path in entry.paths:
+            for event in path.of(BatchSkipped) if path not in alone else []:
+                if event.returned_at is not None and _follows_own_data(path, event):
+                    message = (
+                        "each rank has a batch of its own, and one that gets here leaves the epoch without the others"
+                    )
+                    yield Fault(event.returned_at, message, Tier.NOTE if world is Ranks.MAYBE else None)
 
-    def _leaves(self, node: cst.Return) -> bool:
-        """Whether a `return` surely answers -1, on the ranks of one outcome at least."""
-        value = node.value
-        arms = (value.body, value.orelse) if isinstance(value, cst.IfExp) else (value,)
-        return any(self.names.constant(each) == -1 for each in arms)
+
+def _skipping_alone(first: Path, second: Path) -> Iterator[Path]:
+    """The path of two ranks that leaves a batch out which the other does not."""
+    for path, other in ((first, second), (second, first)):
+        if path.of(BatchSkipped) and not other.of(BatchSkipped):
+            yield path
+
+
+def _places(path: Path) -> Iterator[Site]:
+    yield from (event.returned_at for event in path.of(BatchSkipped) if event.returned_at is not None)
+
+
+def _follows_own_data(path: Path, skipped: BatchSkipped) -> bool:
+    """Whether a test that asks for the numbers of the batch let the hook give its answer."""
+    left = [each for each in path.of(Left) if each.where.hook == "on_train_batch_start" and each.time < skipped.time]
+    return bool(left) and left[-1].where.depends_on_unknown("own data")
