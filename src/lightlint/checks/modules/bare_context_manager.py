@@ -5,9 +5,11 @@ import libcst as cst
 from lightlint.check import Check, Repair
 from lightlint.finding import Applicability
 from lightlint.fixes.comments import comment_behind
+from lightlint.fixes.draft import RawEdit
 from lightlint.fixes.edits import Draft, drop_statement, replace, wrap_statements
 
 _AUTOCAST = {"torch.autocast", "torch.amp.autocast", "torch.cuda.amp.autocast", "torch.cpu.amp.autocast"}
+_SWITCHES = {"torch.set_grad_enabled", "torch.autograd.set_grad_enabled"}  # which act when they are made
 _MANAGERS = {"torch.no_grad", "torch.enable_grad", "torch.inference_mode", "torch.random.fork_rng", *_AUTOCAST}
 
 
@@ -33,6 +35,33 @@ class BareContextManager(Check):
             elif self._is_mode(item.item):
                 text = self.code.text_of(item.item)
                 self.report(item.item, f"`{text}` gives the module, which is no context manager: `with` raises")
+            elif isinstance(item.item, cst.BooleanOperation):
+                self._judge_and(item.item)
+
+    def _judge_and(self, both: cst.BooleanOperation) -> None:
+        """`with a() and b():` makes both and enters the last."""
+        operands = self._operands(both)
+        made = [each for each in operands if self.names.call(each) in _MANAGERS | _SWITCHES]
+        lost = operands[:-1]
+        if not made or not all(isinstance(each, (cst.Call, cst.Name, cst.Attribute)) for each in lost):
+            return
+        texts = [self.code.text_of(each) for each in operands]
+        shown = ", ".join(f"`{text}`" for text in texts[:-1])
+        fixable = len(made) == len(operands) == 2 and not both.lpar
+        self.report(
+            both,
+            f"`and` leaves `{texts[-1]}` to be entered, and drops {shown}",
+            repair=Repair("enter both", self._comma(both), Applicability.UNSAFE) if fixable else None,
+        )
+
+    def _comma(self, both: cst.BooleanOperation) -> Draft:
+        spans = self.facts.positions
+        return Draft((RawEdit(spans.span(both.left)[1], spans.span(both.right)[0], ", "),))
+
+    def _operands(self, value: cst.BaseExpression) -> list[cst.BaseExpression]:
+        if isinstance(value, cst.BooleanOperation) and isinstance(value.operator, cst.And):
+            return [*self._operands(value.left), *self._operands(value.right)]
+        return [value]
 
     def _is_mode(self, expression: cst.BaseExpression) -> bool:
         """Whether an expression is `net.eval()` of what surely is a module."""
