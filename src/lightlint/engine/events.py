@@ -156,6 +156,7 @@ class Forward(Event):
     parameters: list[Tensor]
     by_mode: bool
     held_back: Instance | None = None  # the `no_sync` that keeps its gradients from being exchanged
+    inputs: list[Tensor] = field(default_factory=list)
 
 
 @dataclass(eq=False)

@@ -18,8 +18,20 @@ from lightlint.engine.events import (
     Where,
 )
 from lightlint.engine.machine import plain_key
-from lightlint.values.core import Class, Function, Mapping, Sequence, Site, Value, text_of
-from lightlint.values.training import Graph, Instance, Optimizer, Schedule, Tensor
+from lightlint.models.kinds import BY_MODE
+from lightlint.values.core import (
+    Class,
+    Constant,
+    Function,
+    Library,
+    Mapping,
+    Sequence,
+    Site,
+    Value,
+    is_constant,
+    text_of,
+)
+from lightlint.values.training import Graph, Instance, Module, Optimizer, Schedule, Tensor
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry, Path
@@ -218,3 +230,16 @@ def over_old_sum(path: Path, event: Backward) -> bool:
     """Whether a pass starts from a sum that was added to after an earlier pass had freed what it held."""
     sums = {site for site, _ in event.loss.sums} if event.loss is not None else set()
     return any(each.consumed_before and each.site in sums and each.time < event.time for each in path.of(Summed))
+
+
+def acts_by_mode(module: Module) -> bool:
+    """Whether a module surely has a layer that does something else in training mode, and leaves its mode to others."""
+    if any(isinstance(each.cls, Class) and each.cls.find("train") is not None for each in module.modules()):
+        return False
+    for each in module.modules():
+        norm = isinstance(each.cls, Library) and "Norm" in each.name and BY_MODE.search(each.name)
+        rate = each.arguments.get("p", each.arguments.get("#0"))
+        drops = isinstance(each.cls, Library) and "Dropout" in each.name and not is_constant(rate, 0, 0.0)
+        if norm or (drops and (rate is None or isinstance(rate, Constant))):
+            return True
+    return False

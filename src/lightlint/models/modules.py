@@ -189,7 +189,9 @@ def call_module(machine: Machine, module: Module, given: Arguments, node: ast.AS
         where = machine.where(node)
         held = next((each for each in machine.held_back if each.attributes.get("of") is module), None)
         grad, changes = machine.grad[-1], by_mode(module)
-        machine.emit(Forward(where, module, result, grad, module.training, graph, trained, changes, held))
+        training = module.unwrapped().training
+        inputs = [tensor for value in given.values() for tensor in tensors_in(value)]
+        machine.emit(Forward(where, module, result, grad, training, graph, trained, changes, held, inputs))
     return result
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.calls import call
 from lightlint.engine.containers import key_of, listed, made
-from lightlint.engine.events import Written
+from lightlint.engine.events import StateLoaded, Written
 from lightlint.engine.execution import Raised
 from lightlint.engine.frames import Iteration
 from lightlint.engine.generators import Frame
@@ -402,6 +402,8 @@ def class_method(machine: Machine, cls: Class, name: str, given: Arguments, node
         if isinstance(found, Module) and name == "from_pretrained":
             for each in found.modules():
                 each.training = False
+        elif isinstance(found, Module):
+            machine.emit(StateLoaded(machine.where(node), found, Unknown()))
         return found
     return Unknown()
 

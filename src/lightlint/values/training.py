@@ -197,6 +197,10 @@ class Module(Instance):
                     found.setdefault(id(value), value)
         return list(found.values())
 
+    def unwrapped(self) -> Module:
+        """What does the work in wrappers, whose own mode tells nothing."""
+        return self.wraps.unwrapped() if isinstance(self.wraps, Module) else self
+
     def sees_all(self) -> bool:
         """Whether all layers are in sight."""
         return not any(module.opaque or module.more_items for module in self.modules())

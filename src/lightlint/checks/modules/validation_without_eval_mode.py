@@ -8,13 +8,10 @@ import libcst as cst
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Forward, Stepped
-from lightlint.explore.queries import in_batch, in_sight
+from lightlint.explore.queries import acts_by_mode, in_batch, in_sight
 from lightlint.facts.across import OUTSIDE, elsewhere
 from lightlint.facts.bindings import Kind
 from lightlint.facts.calls import given
-from lightlint.models.kinds import BY_MODE
-from lightlint.values.core import Class, Constant, Library, is_constant
-from lightlint.values.training import Module
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry
@@ -160,7 +157,7 @@ class ValidationWithoutEvalMode(Check):
                     continue
                 names = [event.module.name, *(call.function.name for call in event.where.calls)]
                 meant = any(map(_MEANT.search, names)) or not all(each.known for each in event.where.conditions)
-                if not meant and _acts_by_mode(event.module) and not self._is_dropped(event):
+                if not meant and acts_by_mode(event.module) and not self._is_dropped(event):
                     message = (
                         "the module is evaluated in training mode: dropout drops, batch norm learns from this data"
                     )
@@ -171,16 +168,3 @@ class ValidationWithoutEvalMode(Check):
         span = self.facts.rehearsed.span(event.site)
         calls = [each for each in self.tree.all(cst.Call) if self.facts.positions.span(each) == span]
         return any(isinstance(self.tree.parent(each), cst.Expr) for each in calls)
-
-
-def _acts_by_mode(module: Module) -> bool:
-    """Whether a module surely has a layer that does something else in training mode, and leaves its mode to others."""
-    if any(isinstance(each.cls, Class) and each.cls.find("train") is not None for each in module.modules()):
-        return False
-    for each in module.modules():
-        norm = isinstance(each.cls, Library) and "Norm" in each.name and BY_MODE.search(each.name)
-        rate = each.arguments.get("p", each.arguments.get("#0"))
-        drops = isinstance(each.cls, Library) and "Dropout" in each.name and not is_constant(rate, 0, 0.0)
-        if norm or (drops and (rate is None or isinstance(rate, Constant))):
-            return True
-    return False
