@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Hashable, Iterable, Iterator
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from lightlint.engine.events import (
@@ -182,6 +183,21 @@ def loops_together(entry: Entry) -> set[Site]:
 
 
 _GIVING_NOTHING = {"barrier", "monitored_barrier", "reduce", "gather", "gather_object", "DistributedDataParallel"}
+
+
+def beside(event: Event, other: Event) -> Site:
+    """The place of an event in the innermost function that runs another, too: its own, or that of the call that leads to it."""
+    calls, others = event.where.calls, other.where.calls
+    apart = next((call for call, theirs in zip_longest(calls, others) if call != theirs), None)
+    return apart.site if apart is not None else event.site
+
+
+def scales(scaler: Instance | None) -> bool | None:
+    """Whether a GradScaler in sight was made to scale, None where something out of sight decides."""
+    if scaler is None or scaler.escaped or scaler.open_arguments:
+        return None
+    enabled = scaler.arguments.get("enabled")
+    return True if enabled is None else None if not isinstance(enabled, Constant) else bool(enabled.value)
 
 
 def goes_nowhere(graphs: Iterable[Graph]) -> bool:

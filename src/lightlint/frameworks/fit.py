@@ -251,7 +251,9 @@ def _training_step(run: Fit, batch: Value, index: Value, automatic: bool) -> Val
 def _backward(run: Fit, result: Value) -> None:
     loss = result.items.get("loss") if isinstance(result, Mapping) else result
     if isinstance(loss, Tensor):
+        run.all("on_before_backward", loss)
         tensors.backward(run.machine, loss, run.node, "lightning")
+        run.all("on_after_backward")
 
 
 def _optimize(run: Fit, batch: Value, index: Value, optimizers: list[Optimizer]) -> None:
@@ -259,6 +261,7 @@ def _optimize(run: Fit, batch: Value, index: Value, optimizers: list[Optimizer])
 
     def act() -> Value:
         result = _training_step(run, batch, index, automatic=True)
+        run.all("on_before_zero_grad", optimizer)
         machine.emit(Cleared(machine.where(node), list(optimizer.parameters), optimizer, implicit=True))
         _backward(run, result)
         run.all("on_before_optimizer_step", optimizer)

@@ -24,6 +24,7 @@ from lightlint.models.kinds import SCHEDULE_LENGTHS
 from lightlint.models.registry import function, methods
 from lightlint.values.core import (
     NONE,
+    TRUE,
     Bound,
     Class,
     Function,
@@ -209,6 +210,8 @@ def scaler_method(machine: Machine, scaler: Value, name: str, given: Arguments, 
     if name == "unscale_" and first is not None:
         machine.emit(Unscaled(machine.where(node), first))
         return NONE
+    if name == "is_enabled" and not scaler.open_arguments:
+        return scaler.arguments.get("enabled", TRUE)
     machine.escape(first)
     return Unknown(("scale", scaler.number), plain=True) if name == "get_scale" else Unknown()
 

@@ -7,10 +7,9 @@ import libcst as cst
 
 from lightlint.check import Check, Fault, Repair
 from lightlint.engine.events import Halved, Stepped
-from lightlint.explore.queries import in_sight
+from lightlint.explore.queries import in_sight, scales
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import Draft, drop_statement, replace
-from lightlint.values.core import is_constant
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry, Path
@@ -43,9 +42,7 @@ class HalfModelWithScaler(Check):
 
 def _scales(event: Stepped) -> bool:
     """Whether a scaler that is surely on steps an optimizer in sight."""
-    enabled = event.scaler.arguments.get("enabled") if event.scaler is not None else None
-    is_on = enabled is None or is_constant(enabled, True)
-    return event.via == "scaler" and is_on and in_sight([event.optimizer])
+    return event.via == "scaler" and scales(event.scaler) is True and in_sight([event.optimizer])
 
 
 def _halved(path: Path) -> list[Halved]:
