@@ -357,6 +357,8 @@ def _set_part(machine: Machine, module: Module, index: Value, new: Value, node: 
     if isinstance(module.items, dict) and isinstance(index, Constant):
         module.items[index.value] = new
     position = number_of(index)
+    if module.items is None and module.opaque and isinstance(index, Constant):
+        objects.set_attribute(machine, module, f"[{index.value}]", new, node)
     if isinstance(module.items, list) and position is not None and -len(module.items) <= position < len(module.items):
         machine.emit(PartReplaced(machine.where(node), module, module.items[int(position)], new))
         module.items[int(position)] = new

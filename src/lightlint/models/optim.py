@@ -158,6 +158,9 @@ def step(
 def set_up_schedule(machine: Machine, schedule: Schedule, last: str, given: Arguments, node: ast.AST) -> None:
     """What the `__init__` of a schedule does."""
     schedule.optimizer = given.get(1 if last == "get_scheduler" else 0, "optimizer")
+    if isinstance(schedule.optimizer, Sequence):  # of a ChainedScheduler, which has that of its schedules
+        parts = [each for each in schedule.optimizer.items if isinstance(each, Schedule)]
+        schedule.optimizer = parts[0].optimizer if parts else None
     named = SCHEDULE_LENGTHS.get(last)
     if named is not None:
         schedule.length_name = named[0]
