@@ -437,12 +437,13 @@ class Logged(Event):
 
 @dataclass(eq=False)
 class FitStarted(Event):
-    """`Trainer.fit`."""
+    """`Trainer.fit`; `in_eval`: the modules of the one that are in eval mode then."""
 
     module: Module
     trainer: Instance
     training: bool
     by_mode: bool
+    in_eval: list[Module]
 
 
 @dataclass(eq=False)

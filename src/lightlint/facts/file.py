@@ -27,7 +27,6 @@ from lightlint.facts.numbers import Numbers
 from lightlint.facts.optimization import Optimization
 from lightlint.facts.pickling import Pickling
 from lightlint.facts.prefixes import Prefixes
-from lightlint.facts.pretrained import Pretrained
 from lightlint.facts.processes import Processes
 from lightlint.facts.rescues import Rescues
 from lightlint.facts.results import Results
@@ -212,11 +211,6 @@ class FileFacts(Linked):
     def modes(self) -> Modes:
         """Which modules calls put in eval mode, and which act by their mode."""
         return Modes(self)
-
-    @cached_property
-    def pretrained(self) -> Pretrained:
-        """Which pretrained models are trained in eval mode."""
-        return Pretrained(self)
 
     @cached_property
     def shapes(self) -> Shapes:

@@ -111,7 +111,8 @@ def fit(machine: Machine, module: Module, trainer: Instance, sources: list[Value
     module.trainer = trainer
     trainer.attributes["#module"] = module
     where = machine.where(node)
-    machine.emit(FitStarted(where, module, trainer, module.training, modules.by_mode(module)))
+    in_eval = [each for each in module.modules() if not each.training]
+    machine.emit(FitStarted(where, module, trainer, module.training, modules.by_mode(module), in_eval))
     modules.move(module, run.device)
     machine.phases.append("setup")
     try:
