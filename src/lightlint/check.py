@@ -45,6 +45,7 @@ class Fault:
     tier: Tier | None = None
     also: tuple[Site, ...] = ()  # where else the rule may have told the same fault
     calls: tuple[Site, ...] = ()  # that led here, in whose rows it may have been told
+    fixed_at: Site | None = None  # the statement that its fix changes, where that is another one
     of_call: bool = False  # it lies in the arguments of a call: told there or nowhere by who reads the text
 
     @classmethod

@@ -7,9 +7,8 @@ import libcst as cst
 
 from lightlint.check import Check, Fault, Repair
 from lightlint.engine.events import Forward, ModeSet, Stepped
-from lightlint.engine.frames import Condition
-from lightlint.facts.loops import LoopKind
-from lightlint.facts.tree import Loop
+from lightlint.engine.frames import Condition, Loop
+from lightlint.explore.queries import acts_by_mode
 from lightlint.finding import Applicability, Tier
 from lightlint.fixes.edits import insert_before
 from lightlint.values.core import Site
@@ -18,107 +17,10 @@ from lightlint.values.training import Module
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry
 
+_DEPTH = 3
+
 
 class TrainModeNotRestored(Check):
-    def visit_Call(self, call: cst.Call) -> None:
-        modes = self.facts.modes
-        loops = self.tree.loops(call)
-        left = sorted(modes.left_in_eval(call) - {""}) if loops else []
-        if not left or modes.may_train(call) or self._is_last(call, loops[0]):
-            return
-        for key in left:
-            for loop in loops:
-                trained = self._trained_again(call, key, loop)
-                if trained is not None:
-                    self._report(call, key, loop, trained)
-                    return
-
-    def _report(self, call: cst.Call, key: str, loop: Loop, trained: cst.Call) -> None:
-        acts = self.facts.modes.acts_by_mode(self._module(call, key))
-        if acts is False:
-            return
-        unit = "epoch" if self.loops.kind(loop) is LoopKind.EPOCH else "iteration"
-        how = "" if self.facts.modes.is_eval(call) else "this call leaves it there and "
-        first = loop.body.body[0] if isinstance(loop.body, cst.IndentedBlock) else None
-        draft = insert_before(self.code, first, f"{key}.train()") if first is not None else None
-        self.report(
-            call,
-            f"`{key}` is trained in eval mode from here on: {how}no `train()` comes before the next {unit}",
-            tier=Tier.ERROR if acts else None,
-            repair=Repair(f"call `{key}.train()` in each {unit}", draft, Applicability.UNSAFE),
-        )
-
-    def _trained_again(self, call: cst.Call, key: str, loop: Loop) -> cst.Call | None:
-        """A call by which a later iteration trains a module that `call` has left in eval mode for an evaluation."""
-        flow, modes = self.facts.flow(self.tree.owner(call)), self.facts.modes
-        calls = self.tree.own(loop.body, cst.Call)
-        back = [each for each in calls if modes.may_train(each) or self._may_train_out_of_sight(each, key)]
-        back += [each for each in calls if each is not call and key in modes.left_in_eval(each)]
-        recorded = [each for each in calls if key in modes.forwards(each, modes.records)]
-        backwards = self.facts.steps.runs(loop.body, self.loops.is_backward)
-        trained = [
-            each
-            for each in recorded
-            if each not in back
-            and (each in backwards or flow.reaches_in_same_iteration(loop, each, backwards, recorded))
-        ]
-        if not trained or not flow.reaches_in_later_iteration(loop, call, trained, avoiding=back):
-            return None
-        return trained[0] if self._evaluates(call, key, loop, trained) and self._is_meant_to_train(key, call) else None
-
-    def _evaluates(self, call: cst.Call, key: str, loop: Loop, trained: list[cst.Call]) -> bool:
-        """Whether the module is run in the mode that `call` puts it in, before it is trained on."""
-        modes = self.facts.modes
-        if not modes.is_eval(call):
-            return call not in trained and key in modes.forwards(call, modes.anywhere)
-        flow = self.facts.flow(self.tree.owner(call))
-        others = [each for each in self.tree.own(loop.body, cst.Call) if each not in trained]
-        used = [each for each in others if key in modes.forwards(each, modes.anywhere)]
-        return flow.reaches_in_same_iteration(loop, call, used, avoiding=trained)
-
-    def _is_meant_to_train(self, key: str, call: cst.Call) -> bool:
-        """Whether the file puts the module in training mode elsewhere, or gives its parameters to an optimizer."""
-        last = key.rpartition(".")[2]
-        for each in self.tree.all(cst.Call):
-            receiver = self.names.key(each.func.value) if isinstance(each.func, cst.Attribute) else ""
-            if receiver.rpartition(".")[2] != last:
-                continue
-            method = self.names.method(each)
-            if method == "train" and not self.facts.modes.is_eval(each):
-                return True
-            above = self.tree.parent(self.tree.parent(each) or each)
-            if method == "parameters" and self.classes.name_is_a(self.names.call(above), "torch.optim.Optimizer"):
-                return True
-        return False
-
-    def _may_train_out_of_sight(self, call: cst.Call, key: str) -> bool:
-        """Whether code out of sight is given the module, and may set its mode."""
-        if self.facts.steps.callee(call) is not None or self.facts.modes.is_eval(call):
-            return False
-        name = self.names.of(call.func) or ""
-        if name.startswith(("torch.", "builtins.", "copy.", "os.", "math.", "numpy.")):
-            return False
-        holders = {key, key.rpartition(".")[0]} - {""}
-        return any(self.names.key(arg.value) in holders for arg in call.args)
-
-    def _is_last(self, call: cst.Call, loop: Loop) -> bool:
-        """Whether a test of one iteration only may decide about the call."""
-        tests = [each for each in self.facts.conditions(call) if self.tree.contains(loop.body, each[0])]
-        return any(self._may_hold_once(*each) for each in tests)
-
-    def _may_hold_once(self, test: cst.BaseExpression, outcome: bool) -> bool:
-        """Whether a test may come out so in one iteration only: `epoch == last`, or `epoch != last` that failed."""
-        if any(isinstance(each.operator, cst.Modulo) for each in self.tree.within(test, cst.BinaryOperation)):
-            return False
-        once = cst.Equal if outcome else cst.NotEqual
-        return any(isinstance(each.operator, once) for each in self.tree.within(test, cst.ComparisonTarget))
-
-    def _module(self, call: cst.Call, key: str) -> cst.BaseExpression | None:
-        """An expression of the function that names the module."""
-        owner = self.tree.owner(call)
-        named = (*self.tree.own(owner, cst.Name), *self.tree.own(owner, cst.Attribute))
-        return next((each for each in named if self.names.key(each) == key), None)
-
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Modules that were trained in train mode and later, at the same place, in eval mode."""
         for path in entry.paths:
@@ -139,10 +41,45 @@ class TrainModeNotRestored(Check):
                     if event.training:
                         trained.add((event.module, event.site))
                     elif (event.module, event.site) in trained and event.module in left:
-                        message = (
-                            "the model is trained in eval mode from here on: no `train()` comes before the next epoch"
-                        )
-                        yield Fault.at(left[event.module], message, event.site)
+                        yield from _fault(left[event.module], event)
+
+    def repair(self, node: cst.CSTNode, fault: Fault) -> Repair | None:
+        key = self._left_in_eval(node, _DEPTH) if isinstance(node, cst.Call) else ""
+        span = self.facts.rehearsed.span(fault.fixed_at) if fault.fixed_at is not None else None
+        loop = next((each for each in self.tree.loops(node) if span and self.facts.span(each)[0] == span[0]), None)
+        first = loop.body.body[0] if loop is not None and isinstance(loop.body, cst.IndentedBlock) else None
+        draft = insert_before(self.code, first, f"{key}.train()") if first is not None else None
+        unit = fault.message.rpartition(" ")[2]
+        return Repair(f"call `{key}.train()` in each {unit}", draft, Applicability.UNSAFE) if key else None
+
+    def _left_in_eval(self, call: cst.Call, depth: int) -> str:
+        """What a function calls the module that a call puts in eval mode, itself or in a helper."""
+        if self.names.method(call) == "eval" and isinstance(call.func, cst.Attribute):
+            return self.names.key(call.func.value)
+        callee = self.hooks.callee(call) if depth else None
+        for inner in self.tree.own(callee.body, cst.Call) if callee is not None else ():
+            key = self._left_in_eval(inner, depth - 1)
+            if callee is not None and key:
+                return key if key.startswith("self.") else self.names.key(self.values.given(callee, call, key))
+        return ""
+
+
+def _fault(left: ModeSet, trained: Forward) -> Iterator[Fault]:
+    """What is told where, in the loop that trains again, a module is left in eval mode."""
+    later = {turn.loop: turn.number for turn in trained.where.turns}
+    shared = [(n, turn.loop) for n, turn in enumerate(left.where.turns) if later.get(turn.loop, 0) > turn.number]
+    if not shared:
+        return
+    depth, loop = shared[-1]
+    site = next((call.site for call in left.where.calls if call.turns > depth), left.site)
+    how = "" if site == left.site else "this call leaves it there and "
+    message = f"the model is trained in eval mode from here on: {how}no `train()` comes before the next {_unit(loop)}"
+    tier = Tier.ERROR if acts_by_mode(trained.module) else None
+    yield Fault(site, message, tier, fixed_at=loop.site)
+
+
+def _unit(loop: Loop) -> str:
+    return "iteration" if loop.kind in ("batch", "while") else "epoch"
 
 
 def _holds_once(condition: Condition) -> bool:
