@@ -151,6 +151,7 @@ class Machine:
         self.worked: list[object] = []  # what loaders have let a worker do
         self.worker_data: Value | None = None  # the data set of the worker that runs
         self.held_back: list[Instance] = []  # the `no_sync` contexts that are open
+        self.stacks: dict[Value, list[tuple[Value, object]]] = {}  # what was entered through an `ExitStack`
         self.forwards: list[Module] = []
         self.autocasts: list[Instance] = []
         self.answers: dict[Hashable, bool] = {}

@@ -13,6 +13,7 @@ from lightlint.engine.imports import kept
 from lightlint.engine.machine import WORKER, Machine
 from lightlint.models import (
     containers,
+    contexts,
     functions,
     iterables,
     modules,
@@ -169,10 +170,10 @@ class LibraryModels:
         return Unknown(None, value.traits & LASTING)
 
     def enter(self, machine: Machine, value: Value, node: ast.AST) -> tuple[Value, object]:
-        return standard.enter(machine, value, node)
+        return contexts.enter(machine, value, node)
 
     def leave(self, machine: Machine, value: Value, token: object, node: ast.AST) -> None:
-        standard.leave(machine, value, token, node)
+        contexts.leave(machine, value, token, node)
 
     def binary(self, machine: Machine, operator: str, left: Value, right: Value, node: ast.AST) -> Value | None:
         for each in (left, right):

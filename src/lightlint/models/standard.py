@@ -6,12 +6,10 @@ import ast
 from dataclasses import replace
 
 from lightlint.engine.arguments import Arguments
-from lightlint.engine.calls import call
 from lightlint.engine.containers import key_of, listed, made
 from lightlint.engine.events import StateLoaded, Written
 from lightlint.engine.execution import Raised
 from lightlint.engine.frames import Iteration
-from lightlint.engine.generators import Frame
 from lightlint.engine.machine import Machine
 from lightlint.models import iterables, objects, parallel, tensors
 from lightlint.models.builtins import writes
@@ -19,8 +17,6 @@ from lightlint.models.containers import mapping_method
 from lightlint.models.registry import function, methods
 from lightlint.values.core import (
     NONE,
-    TRUE,
-    Bound,
     Class,
     Constant,
     Function,
@@ -194,7 +190,6 @@ def _product(machine: Machine, given: Arguments, node: ast.AST) -> Value:
 @function(
     "contextlib.nullcontext",
     "contextlib.suppress",
-    "contextlib.ExitStack",
     "contextlib.closing",
     "contextlib.redirect_stdout",
 )
@@ -406,59 +401,3 @@ def class_method(machine: Machine, cls: Class, name: str, given: Arguments, node
             machine.emit(StateLoaded(machine.where(node), found, Unknown()))
         return found
     return Unknown()
-
-
-def enter(machine: Machine, value: Value, node: ast.AST) -> tuple[Value, object]:
-    """What `with` binds, and what `leave` needs."""
-    if isinstance(value, Iterator) and value.kind == "context" and isinstance(value.source, Frame):
-        grad = len(machine.grad)
-        entered = value.source.resume_context(machine)
-        return (entered if entered is not None else NONE), grad
-    if isinstance(value, Constant) and isinstance(value.value, str):  # `with torch.device(...)`
-        before = machine.default_device
-        machine.default_device = tensors.device_of(value)
-        return value, ("device", before)
-    if not isinstance(value, Instance):
-        return value, None
-    if value.kind == "autocast":
-        machine.autocasts.append(value)
-        return value, ("autocast",)
-    if value.kind == "grad mode":
-        if value.name == "set_grad_enabled":
-            return value, ("restore", value.attributes.get("before"))
-        machine.grad.append(value.name == "enable_grad")
-        return value, ("pop",)
-    if value.kind == "context" and value.name == "no_sync":
-        machine.held_back.append(value)
-        return value, ("synced", value)
-    own = value.cls.find("__enter__") if isinstance(value.cls, Class) else None
-    if isinstance(own, Function):
-        return call(machine, Bound(value, own), Arguments(), node), None
-    return value.attributes.get("value", value) if value.kind == "context" else value, None
-
-
-def leave(machine: Machine, value: Value, token: object, node: ast.AST) -> None:
-    """What happens at the end of a `with`."""
-    if isinstance(value, Iterator) and value.kind == "context" and isinstance(value.source, Frame):
-        value.source.resume_context(machine)
-        if isinstance(token, int):
-            del machine.grad[token:]
-        return
-    if isinstance(token, tuple):
-        if token[0] == "device":
-            machine.default_device = token[1]
-        elif token[0] == "restore" and isinstance(token[1], Constant):
-            machine.grad[-1] = bool(token[1].value)
-        elif token[0] == "pop":
-            machine.grad.pop()
-        elif token[0] == "synced":
-            machine.held_back.remove(token[1])
-        elif token[0] == "autocast":
-            machine.autocasts.pop()
-        return
-    if isinstance(value, Instance) and value.kind == "handle":
-        value.attributes["#closed"] = TRUE
-    if isinstance(value, Instance) and isinstance(value.cls, Class):
-        own = value.cls.find("__exit__")
-        if isinstance(own, Function):
-            call(machine, Bound(value, own), Arguments([NONE, NONE, NONE]), node)

@@ -65,8 +65,11 @@ class EvalWithoutNoGrad(Check):
 
 
 def _is_called(event: Forward) -> bool:
-    """Whether another function of the program called the one that runs a module, so that no caller may turn gradients off."""
-    return sum(each.function.scope.function is None for each in event.where.calls) > 1
+    """Whether another function of the program called the one whose loop runs a module: no caller may turn gradients off."""
+    kinds = [turn.loop.kind for turn in event.where.turns]
+    depth = next((n for n, kind in enumerate(kinds) if kind in ("batch", "while")), len(kinds))
+    around = [each for each in event.where.calls if each.turns <= depth]
+    return sum(each.function.scope.function is None for each in around) > 1
 
 
 def _is_of_gradients(word: str) -> bool:

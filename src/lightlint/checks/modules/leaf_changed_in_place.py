@@ -26,7 +26,7 @@ class LeafChangedInPlace(Check):
     def _is_tested(self, node: cst.CSTNode) -> bool:
         """Whether an error is caught or expected."""
         return any(
-            isinstance(above, cst.Try) or (isinstance(above, cst.With) and self._expects(above))
+            (isinstance(above, cst.Try) and above.handlers) or (isinstance(above, cst.With) and self._expects(above))
             for above in self.tree.ancestors(node)
         )
 
