@@ -14,7 +14,7 @@ from lightlint.sources.source import Source
 from lightlint.syntax import syntax_of
 
 if TYPE_CHECKING:
-    from lightlint.engine.events import E
+    from lightlint.engine.events import E, Where
     from lightlint.explore.parsed import Kept
     from lightlint.explore.rehearsals import Entry, Rehearsals
     from lightlint.explore.rehearsals import Path as Rehearsal
@@ -91,6 +91,11 @@ class Rehearsed:
         if file != self._file or not row:
             return None
         return self._offset(row, column), self._offset(end_row, end_column)
+
+    def nearest(self, where: Where) -> Site | None:
+        """The innermost place of this file from where something happened: the place itself, or a call that led there."""
+        places = (where.site, *(call.site for call in reversed(where.calls)))
+        return next((each for each in places if self.span(each) is not None), None)
 
     def at(self, start: int, end: int, kind: type[E], *, passes: bool = False) -> list[tuple[Entry, Rehearsal, E]]:
         """The events of a kind at characters `start` to `end`, each with the entry and the path on which it happened."""
