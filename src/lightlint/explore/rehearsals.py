@@ -288,7 +288,7 @@ class Rehearsals:
         return start
 
     def _rehearse_class(self, node: ast.ClassDef) -> None:
-        """A LightningModule that nothing fits is fitted by a Trainer of its own; a callback's hooks are called."""
+        """A LightningModule that nothing fits is fitted by a Trainer of its own; hooks of a callback, and a metric, are called."""
         machine = self._machine({}, 0, whole=False)
         try:
             cls = self._named(machine, node.name)
@@ -306,6 +306,8 @@ class Rehearsals:
             self._rehearse(node.name, self._fit_start(node.name))
         elif kind_of_class(cls) == "callback" and not any(id(each) in self._called for each in node.body):
             self._rehearse(node.name, self._callback_start(node.name))
+        elif kind_of_class(cls) == "metric" and not any(id(each) in self._called for each in node.body):
+            self._rehearse(node.name, self._metric_start(node.name))
 
     def _fit_start(self, name: str) -> Start:
         def start(machine: Machine) -> None:
@@ -326,6 +328,17 @@ class Rehearsals:
         here = [each for each in machine.modules[self.file].scope.names.values() if isinstance(each, Class)]
         of_file = [each for each in here if each.file == self.file and kind_of_class(each) == "callback"]
         return [make_with_assumed(machine, each) for each in of_file[:_MOST_METHODS]]
+
+    def _metric_start(self, name: str) -> Start:
+        def start(machine: Machine) -> None:
+            cls = self._named(machine, name)
+            made = make_with_assumed(machine, cls) if isinstance(cls, Class) else None
+            for method in ("update", "update", "compute"):
+                found = cls.find(method) if isinstance(cls, Class) else None
+                if isinstance(found, Function):
+                    call_with_assumed(machine, found, made)
+
+        return start
 
     def _callback_start(self, name: str) -> Start:
         def start(machine: Machine) -> None:

@@ -25,6 +25,7 @@ _TRAINS = re.compile(
     r"|binary_cross_entropy|kl_div|KLDivLoss|mse_loss|MSELoss|l1_loss|L1Loss|lr_scheduler|param_groups|barrier\b|all_reduce\b"
     r"|\.compute\b|[Dd]istributed|def on_|random_split|load_state_dict\b|torch\.load\b|load_from_checkpoint\b"
     r"|def (?:validation|test)_step|\bTrainer\b|\bFabric\b|LightningCLI|def configure_optimizers|ModelCheckpoint|EarlyStopping"
+    r"|torchmetrics"
 )  # what a file must hold for a rehearsal to show anything
 _TRAINING = re.compile(
     r"backward|(?:training|validation|test)_step|fit|DataLoader|(?:cross_entropy|CrossEntropyLoss|nll_loss|NLLLoss|BCE\w*Loss)\w*"
