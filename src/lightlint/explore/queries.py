@@ -200,19 +200,6 @@ def scales(scaler: Instance | None) -> bool | None:
     return True if enabled is None else None if not isinstance(enabled, Constant) else bool(enabled.value)
 
 
-def acts_by_mode(module: Module) -> bool:
-    """Whether a module surely has a layer that does something else in training mode, and leaves its mode to others."""
-    if any(isinstance(each.cls, Class) and each.cls.find("train") is not None for each in module.modules()):
-        return False
-    for each in module.modules():
-        norm = isinstance(each.cls, Library) and "Norm" in each.name and BY_MODE.search(each.name)
-        rate = each.arguments.get("p", each.arguments.get("#0"))
-        drops = isinstance(each.cls, Library) and "Dropout" in each.name and not is_constant(rate, 0, 0.0)
-        if norm or (drops and (rate is None or isinstance(rate, Constant))):
-            return True
-    return False
-
-
 def goes_nowhere(graphs: Iterable[Graph]) -> bool:
     """Whether nothing has gone backward through graphs, and nothing out of sight has them."""
     return not any(graph.used or graph.open for graph in graphs)

@@ -97,7 +97,7 @@ class LibraryModels:
         if isinstance(value, Sequence):
             return _of_sequence(value, index)
         if isinstance(value, Mapping):
-            return _of_mapping(machine, value, index)
+            return _of_mapping(machine, value, index, node)
         if isinstance(value, Tensor):
             return tensors.item(machine, value, index, node)
         if isinstance(value, Instance):
@@ -315,11 +315,14 @@ def _of_sequence(value: Sequence, index: Value) -> Value:
     return value.items[0] if value.items else Unknown()
 
 
-def _of_mapping(machine: Machine, value: Mapping, index: Value) -> Value:
+def _of_mapping(machine: Machine, value: Mapping, index: Value, node: ast.AST) -> Value:
     key = key_of(index, None)
     found = value.items.get(key) if key is not None else None
     if found is not None:
         return found
+    if value.default is not None and isinstance(index, Constant) and key is not None:
+        value.items[key] = call(machine, value.default, Arguments(), node)
+        return value.items[key]
     if value.items and not isinstance(index, Constant):
         keys = {("constant", type(each).__name__, each): each for each in value.items}
         chosen = machine.choose(index.key, keys) if index.key is not None else next(iter(keys))

@@ -228,8 +228,10 @@ def _configuration(machine: Machine, given: Arguments, node: ast.AST) -> Value:
 
 
 @function("collections.defaultdict")
-def _defaultdict(_: Machine, __: Arguments, ___: ast.AST) -> Value:
-    return Mapping(more=True)
+def _defaultdict(_: Machine, given: Arguments, __: ast.AST) -> Value:
+    found = Mapping(more=True)
+    found.default = given.get(0, "default_factory")
+    return found
 
 
 @function("collections.OrderedDict")

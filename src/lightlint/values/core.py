@@ -137,6 +137,7 @@ class Mapping(Value):
         self.items, self.more, self.source = dict(items or {}), more, source
         self.made, self.depth = 0, 0
         self.site: Site | None = None
+        self.default: Value | None = None  # of a `defaultdict`: what makes the value of a new key
         self.copied: Value | None = None  # the optimizer whose group it is a copy of
         self.loaded: Any = None  # the call of `torch.load` that gave it
 
