@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from lightlint.engine.arguments import Arguments
-from lightlint.engine.events import Backward, Called, CalledUnknown, CudaUsed, LoadedUsed
+from lightlint.engine.events import Backward, Called, CalledUnknown, CudaUsed, LoadedUsed, StateLoaded
 from lightlint.engine.execution import Returned, annotation_of, evaluate, run
 from lightlint.engine.frames import Call, Condition
 from lightlint.engine.generators import generator_of
@@ -73,6 +73,8 @@ def call_unknown(machine: Machine, function: Value, given: Arguments, node: ast.
     if isinstance(function, Unknown) and function.method_of is not None:
         function.method_of.escaped = True
     machine.emit(CalledUnknown(machine.where(node), function, values))
+    if values and getattr(function, "hint", "") == "load_state_dict":
+        machine.emit(StateLoaded(machine.where(node), holder if isinstance(holder, Value) else Unknown(), values[0]))
     loaded = getattr(function, "loaded", None)
     if loaded is not None:
         load, key = loaded if isinstance(loaded, tuple) else (loaded, None)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,7 @@ from lightlint.engine.events import Called, GroupStarted, StateLoaded
 from lightlint.facts.checkpoints import LOAD, SAVE
 from lightlint.finding import Applicability, Tier
 from lightlint.fixes.edits import insert_argument
-from lightlint.values.core import Mapping, Site, Unknown
+from lightlint.values.core import Mapping, Site, Unknown, Value
 from lightlint.values.training import Module, Optimizer
 
 if TYPE_CHECKING:
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 
 _ONTO_ONE = "every rank loads onto the GPU that the file was saved from: all onto one"
 _NOWHERE = "a file saved from a GPU does not load where there is none, and this program is made to run there"
+
+
+_NUMBERS = re.compile(r"sched|scaler", re.IGNORECASE)  # of one that comes from out of sight
 
 
 class LoadWithoutMapLocation(Check):
@@ -55,8 +59,8 @@ class LoadWithoutMapLocation(Check):
         for event in entry.of(StateLoaded):
             held = event.state.loaded if isinstance(event.state, (Unknown, Mapping)) else None
             call = held[0] if isinstance(held, tuple) else held
-            if not isinstance(call, Called) or not isinstance(event.object, Module | Optimizer):
-                continue  # a schedule or scaler holds no tensors
+            if not isinstance(call, Called) or not _may_hold_tensors(event.object):
+                continue
             if call.argument("map_location", 1) is not None or not call.given.exact:
                 continue
             if event.site in ranks:
@@ -75,3 +79,8 @@ class LoadWithoutMapLocation(Check):
             return None
         draft = insert_argument(self.code, node, 'map_location="cpu"')
         return Repair("load onto the CPU", draft, Applicability.UNSAFE)
+
+
+def _may_hold_tensors(value: Value) -> bool:
+    """Whether the place of a state matters: a schedule or scaler holds numbers."""
+    return isinstance(value, Module | Optimizer) or (isinstance(value, Unknown) and not _NUMBERS.search(value.hint))
