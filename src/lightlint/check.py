@@ -47,6 +47,7 @@ class Fault:
     calls: tuple[Site, ...] = ()  # that led here, in whose rows it may have been told
     fixed_at: Site | None = None  # the statement that its fix changes, where that is another one
     of_call: bool = False  # it lies in the arguments of a call: told there or nowhere by who reads the text
+    argument: str = ""  # the one, by its keyword or key
 
     @classmethod
     def at(cls, event: Event, message: str, *also: Site, tier: Tier | None = None) -> Fault:
@@ -54,9 +55,9 @@ class Fault:
         return cls(event.site, message, tier, also, event.where.places[1:])
 
     @classmethod
-    def of(cls, event: Event, message: str, *, tier: Tier | None = None) -> Fault:
-        """A fault in what one call, or assignment, says."""
-        return cls(event.site, message, tier, of_call=True)
+    def of(cls, event: Event, message: str, *, tier: Tier | None = None, argument: str = "") -> Fault:
+        """A fault in what one call, or assignment, says, or in one `argument` of a call, wherever that is written."""
+        return cls(event.said_at(argument), message, tier, of_call=True, argument=argument)
 
 
 class Check:
@@ -125,8 +126,21 @@ class Check:
     def report_fault(self, fault: Fault, start: int, end: int) -> None:
         """Report what a rehearsal shows, at characters `start` to `end`."""
         if self.stands():
-            repair = self.repair(self._node_at(start, end), fault) if type(self).repair is not Check.repair else None
+            repairs = type(self).repair is not Check.repair
+            node = self._node_at(start, end) if repairs or fault.argument else None
+            repair = self.repair(node, fault) if node is not None and repairs else None
+            argument = self.entry_of(node, fault.argument) if node is not None and fault.argument else None
+            if argument is not None:
+                start, end = self.facts.positions.span(argument)
             self._report_span(start, end, fault.message, repair, fault.tier)
+
+    def entry_of(self, node: cst.CSTNode, name: str) -> cst.Arg | cst.DictElement | None:
+        """What gives a name its value in a call or in a dict, None where neither says it."""
+        if isinstance(node, cst.Call):
+            return self.names.argument(node, name)
+        elements = node.elements if isinstance(node, cst.Dict) else ()
+        named = (each for each in elements if isinstance(each, cst.DictElement))
+        return next((each for each in named if self.names.constant(each.key) == name), None)
 
     def repair(self, _node: cst.CSTNode, _fault: Fault) -> Repair | None:
         """The fix of what a rehearsal shows, by the node where it lies; a rule with a fix defines this."""

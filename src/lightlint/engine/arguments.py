@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 
-from lightlint.values.core import Value
+from lightlint.values.core import Site, Value
 
 
 @dataclass(slots=True)
 class Arguments:
-    """The arguments of a call; `star` and `double_star` are `*` and `**` arguments that cannot be looked into."""
+    """The arguments of a call; `star` and `double_star` are `*` and `**` arguments that cannot be looked into.
+
+    `said`: the places of keywords that stand elsewhere than in the call, as in the dict of a `**config`.
+    """
 
     positional: list[Value] = field(default_factory=list)
     keywords: dict[str, Value] = field(default_factory=dict)
     star: Value | None = None
     double_star: Value | None = None
     assumed: bool = False  # nobody in sight calls: `*args` and `**kwargs` may hold more
+    said: dict[Hashable, Site] = field(default_factory=dict)
 
     @property
     def exact(self) -> bool:
@@ -35,8 +40,11 @@ class Arguments:
 
     def behind(self, count: int) -> Arguments:
         """The same without the first positional ones."""
-        return Arguments(self.positional[count:], dict(self.keywords), self.star, self.double_star, self.assumed)
+        return self._with(self.positional[count:])
 
     def with_first(self, *values: Value) -> Arguments:
         """The same with values before the positional ones."""
-        return Arguments([*values, *self.positional], dict(self.keywords), self.star, self.double_star, self.assumed)
+        return self._with([*values, *self.positional])
+
+    def _with(self, positional: list[Value]) -> Arguments:
+        return Arguments(positional, dict(self.keywords), self.star, self.double_star, self.assumed, self.said)

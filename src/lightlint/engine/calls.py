@@ -44,6 +44,7 @@ def call(machine: Machine, function: Value, given: Arguments, node: ast.AST, sco
         return call_function(machine, function.function, given.with_first(function.receiver), node)
     if isinstance(function, Partial):
         full = given.with_first(*function.args)
+        full.said = {name: site for name, site in function.said.items() if name not in full.keywords} | full.said
         full.keywords = {**function.keywords, **full.keywords}
         return call(machine, function.function, full, node, scope)
     if isinstance(function, Library):
@@ -106,7 +107,7 @@ def call_function(machine: Machine, function: Function, given: Arguments, node: 
     scope = Scope(function.file, function.scope, function)
     if function.owner is not None and given.positional and "staticmethod" not in function.flags:
         scope.receiver = given.positional[0]
-    _bind(machine, function, given, scope)
+    _bind(machine, function, given, scope, node)
     _annotate(machine, function, scope)
     if not isinstance(definition, ast.Lambda) and machine.sources.is_generator(function.file, definition):
         return generator_of(machine, function, scope, node)
@@ -130,8 +131,8 @@ def call_function(machine: Machine, function: Function, given: Arguments, node: 
     return NONE
 
 
-def _bind(machine: Machine, function: Function, given: Arguments, scope: Scope) -> None:
-    """Give the parameters of a function their values in a new scope."""
+def _bind(machine: Machine, function: Function, given: Arguments, scope: Scope, node: ast.AST) -> None:
+    """Give the parameters of a function their values in a new scope; `node` is the call."""
     parameters = function.node.args
     names = [each.arg for each in (*parameters.posonlyargs, *parameters.args)]
     left = dict(given.keywords)
@@ -163,9 +164,9 @@ def _bind(machine: Machine, function: Function, given: Arguments, scope: Scope) 
                 ("parameter", function.file, function.node.lineno, argument.arg), hint=argument.arg
             )
     if parameters.kwarg is not None:
-        scope.names[parameters.kwarg.arg] = Mapping(
-            dict(left.items()), more=given.double_star is not None or given.assumed
-        )
+        named = Mapping(dict(left.items()), more=given.double_star is not None or given.assumed)
+        named.site, named.said = machine.site(node), dict(given.said)
+        scope.names[parameters.kwarg.arg] = named
 
 
 def _maybe(default: Value, name: str, given: Arguments) -> Value:

@@ -120,6 +120,7 @@ def _dict(machine: Machine, node: ast.Dict, scope: Scope) -> Value:
             found.more |= not isinstance(index, Constant)
         elif isinstance(value, Mapping):
             found.items.update(value.items)
+            found.said |= value.places()
             found.more |= value.more
         else:
             found.more = True

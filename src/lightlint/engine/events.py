@@ -80,6 +80,10 @@ class Event:
         """The clock."""
         return self.where.time
 
+    def said_at(self, _keyword: str) -> Site:
+        """The place where one of its arguments is written."""
+        return self.site
+
 
 E = TypeVar("E", bound=Event)
 
@@ -619,6 +623,11 @@ class Called(Event):
     def argument(self, name: str, position: int | None = None) -> Value | None:
         """An argument by name or position, None where none is given in sight."""
         return self.given.get(-1 if position is None else position, name)
+
+    def said_at(self, keyword: str) -> Site:
+        """Where a keyword is written: in the call, or in what stands in the same file and was handed to it."""
+        site = self.given.said.get(keyword, self.site)
+        return site if site[0] == self.site[0] else self.site
 
 
 @dataclass(eq=False)

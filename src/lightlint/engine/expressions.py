@@ -219,6 +219,7 @@ def arguments(machine: Machine, node: ast.Call, scope: Scope) -> Arguments:
             given.keywords[keyword.arg] = value
         elif isinstance(value, Mapping):
             given.keywords.update({key: item for key, item in value.items.items() if isinstance(key, str)})
+            given.said |= value.places()
             if value.more or value.escaped:
                 given.double_star = value
         else:

@@ -122,7 +122,9 @@ def binary(machine: Machine, symbol: str, left: Value, right: Value, node: ast.A
     if symbol == "*" and isinstance(right, Sequence) and right.kind != "slice":
         return _repeated(machine, right, left, node)
     if symbol == "|" and isinstance(left, Mapping) and isinstance(right, Mapping):
-        return Mapping({**left.items, **right.items}, more=left.more or right.more)
+        joined = Mapping({**left.items, **right.items}, more=left.more or right.more)
+        joined.said = left.places() | right.places()
+        return joined
     return _symbolic(symbol, left, right)
 
 

@@ -199,6 +199,7 @@ _TRAINING = frozenset(
         "loss_fn",
         "prepare",
         "Trainer",
+        "LightningCLI",
         "Fabric",
         "ModelCheckpoint",
         "EarlyStopping",

@@ -72,7 +72,7 @@ def _precision(value: int | str, target: Target) -> str | None:
 
 def _devices(value: object) -> str | None:
     if value in (0, "0", []):
-        return "selects no device"
+        return 'leaves the Trainer without a device and it raises: give it one or more, or `accelerator="cpu"`'
     if isinstance(value, list) and len({str(each) for each in value}) < len(value):
         return "names a device twice"
     return None

@@ -134,6 +134,7 @@ def _dict(machine: Machine, given: Arguments, node: ast.AST) -> Value:
     value = given.get(0, "")
     if isinstance(value, Mapping):
         found = Mapping({**value.items, **found.items}, more=value.more or found.more, source=value.source)
+        found.said = {key: site for key, site in value.places().items() if key not in given.keywords}
     elif value is not None:
         rows, known = listed(machine, value, node)
         found.more |= not known

@@ -82,15 +82,17 @@ def mapping_method(machine: Machine, value: Mapping, name: str, given: Arguments
         change = given.get(0, "")
         if isinstance(change, Mapping):
             value.items.update(change.items)
+            value.said |= change.places()
             value.more |= change.more
         elif change is not None:
             value.more = True
             value.items = {key: _perhaps(machine, key, each) for key, each in value.items.items()}
         value.items.update(given.keywords)
+        value.said |= dict.fromkeys(given.keywords, machine.site(node))
         return NONE
     if name == "copy":
         copied = Mapping(value.items, more=value.more, source=value.source)
-        copied.made, copied.depth = value.made, value.depth
+        copied.made, copied.depth, copied.said = value.made, value.depth, value.places()
         return copied
     if name == "clear":
         value.items.clear()

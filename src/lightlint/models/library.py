@@ -124,7 +124,8 @@ class LibraryModels:
                 return
             if value.copied is not None:
                 machine.emit(CopySet(machine.where(node), value.copied, value))
-            value.items[key_of(index, ("?", getattr(node, "lineno", 0)))] = new
+            key = key_of(index, ("?", getattr(node, "lineno", 0)))
+            value.items[key], value.said[key] = new, machine.site(node)
             value.more |= not isinstance(index, Constant)
         elif isinstance(value, Sequence):
             position = number_of(index)

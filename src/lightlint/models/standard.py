@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Hashable
 from dataclasses import replace
 
 from lightlint.engine.arguments import Arguments
@@ -24,6 +25,7 @@ from lightlint.values.core import (
     Mapping,
     Partial,
     Sequence,
+    Site,
     Unknown,
     Value,
     is_constant,
@@ -36,10 +38,11 @@ _THERE = frozenset({"there"})  # whether a file is there
 
 
 @function("functools.partial")
-def _partial(_: Machine, given: Arguments, __: ast.AST) -> Value:
+def _partial(machine: Machine, given: Arguments, node: ast.AST) -> Value:
     if not given.positional:
         return Unknown()
-    return Partial(given.positional[0], given.positional[1:], dict(given.keywords))
+    said: dict[Hashable, Site] = dict.fromkeys(given.keywords, machine.site(node)) | given.said
+    return Partial(given.positional[0], given.positional[1:], dict(given.keywords), said)
 
 
 @function("functools.wraps", "functools.lru_cache", "functools.cache")
@@ -260,6 +263,18 @@ def _deque(machine: Machine, given: Arguments, node: ast.AST) -> Value:
 def _field(machine: Machine, given: Arguments, node: ast.AST) -> Value:
     found = machine.instance(Library("dataclasses.field"), "field", node)
     found.arguments = dict(given.keywords)
+    return found
+
+
+@function("dataclasses.asdict")
+def _fields(machine: Machine, given: Arguments, _: ast.AST) -> Value:
+    """The attributes of an object as a dict."""
+    value = given.get(0, "obj")
+    if not isinstance(value, Instance) or value.kind != "object" or value.escaped:
+        return Unknown()
+    machine.clock += 1
+    found = Mapping(dict(value.attributes.items()))
+    found.made = machine.clock
     return found
 
 

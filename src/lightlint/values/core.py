@@ -138,8 +138,13 @@ class Mapping(Value):
         self.made, self.depth = 0, 0
         self.site: Site | None = None
         self.default: Value | None = None  # of a `defaultdict`: what makes the value of a new key
+        self.said: dict[Hashable, Site] = {}  # the places of keys that are said elsewhere than at `site`
         self.copied: Value | None = None  # the optimizer whose group it is a copy of
         self.loaded: Any = None  # the call of `torch.load` that gave it
+
+    def places(self) -> dict[Hashable, Site]:
+        """Where its keys are said, as far as that is known."""
+        return self.said if self.site is None else dict.fromkeys(self.items, self.site) | self.said
 
     def __repr__(self) -> str:
         return f"<dict {self.items}{'...' if self.more else ''}>"
@@ -220,10 +225,12 @@ class Method(Value):
 
 
 class Partial(Value):
-    """A call that waits for the rest of its arguments."""
+    """A call that waits for the rest of its arguments; `said`: the places of its keywords."""
 
-    def __init__(self, function: Value, args: list[Value], keywords: dict[str, Value]) -> None:
-        self.function, self.args, self.keywords = function, args, keywords
+    def __init__(
+        self, function: Value, args: list[Value], keywords: dict[str, Value], said: dict[Hashable, Site]
+    ) -> None:
+        self.function, self.args, self.keywords, self.said = function, args, keywords, said
 
 
 class Library(Value):

@@ -7,16 +7,17 @@ import libcst as cst
 
 from lightlint.check import Check, Fault, Repair
 from lightlint.facts.api import RemovedName, lightning_api
-from lightlint.facts.classes import MODULE
-from lightlint.facts.compat import is_versioned, removal_tier
+from lightlint.facts.compat import removal_tier
 from lightlint.facts.training import ENTRY_POINTS
 from lightlint.facts.versions import Version
 from lightlint.fixes.edits import remove_argument, replace_argument_name
 from lightlint.models.registry import is_lightning
+from lightlint.values.training import Instance
 
 if TYPE_CHECKING:
     from lightlint.engine.events import Called
     from lightlint.explore.rehearsals import Entry
+    from lightlint.values.core import Value
 
 _CALLBACKS = "lightning.callbacks."
 _CLI = "lightning.cli.LightningCLI"
@@ -25,61 +26,43 @@ _OF_MODULES = {"toggle_optimizer": ("optimizer_idx", 1), "untoggle_optimizer": (
 
 
 class LightningRemovedArg(Check):
-    def visit_Call(self, call: cst.Call) -> None:
-        self._judge_own(call)
-        owner = self._owner(call)
-        if owner is None or is_versioned(self.facts, call):
-            return
-        target = self.facts.lightning.version.minor
-        for arg in call.args:
-            removed = self._removed(owner, arg.keyword.value) if arg.keyword else None
-            tier = removal_tier(self.facts.lightning, removed.removed) if removed else None
-            if removed and tier:
-                since = removed.removed.minor
-                message = f"`{owner}` has no argument `{removed.name}` since Lightning {since} (target: {target})"
-                self.report(arg, message, tier=tier, repair=self._repair(arg, removed))
-        required = lightning_api().required_since.get((owner, "monitor"))
-        if required and not call.args and (tier := removal_tier(self.facts.lightning, required)):
-            message = f"`{owner}` requires `monitor` since Lightning {required.minor} (target: {target})"
-            self.report(call, message, tier=tier)
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        for name, events in entry.calls.items():
+            for event in events:
+                owner = _called_owner(name, event)
+                for keyword in event.given.keywords if owner else ():
+                    removed = self._removed(owner, keyword)
+                    if removed:
+                        yield from self._fault(event, owner, keyword, removed.removed)
+                yield from self._of_module(event)
+        for (owner, argument), since in lightning_api().required_since.items():
+            tier = removal_tier(self.facts.lightning, since)
+            for event in entry.calls.get(_CALLBACKS + owner, ()) if tier and argument == "monitor" else ():
+                if event.given.exact and not event.given.values() and not self.is_versioned(event):
+                    message = f"`{owner}` requires `monitor` since Lightning {since.minor}"
+                    yield Fault.of(event, f"{message} (target: {self.facts.lightning.version.minor})", tier=tier)
 
-    def _judge_own(self, call: cst.Call) -> None:
-        """Report what a call of one of the module's own methods gives that the method no longer takes."""
-        func, method = call.func, self.names.method(call)
-        if method not in _OF_MODULES or not isinstance(func, cst.Attribute) or not self.classes.is_self(func.value):
+    def _of_module(self, event: Called) -> Iterator[Fault]:
+        """What one of the module's own methods is given that it no longer takes."""
+        if event.path not in _OF_MODULES or event.receiver is None or not is_lightning(event.receiver):
             return
-        node = self.tree.enclosing_class(call)
-        if node is None or not self.classes.is_a(node, MODULE) or self.classes.has_method(node, method):
+        parameter, place = _OF_MODULES[event.path]
+        given, since = event.argument(parameter, place), _lost(event.path, parameter)
+        by_position = given is not None and parameter not in event.given.keywords
+        if (
+            given is None
+            or since is None
+            or (event.path == "manual_backward" and by_position and not _optimizes(given))
+        ):
             return
-        parameter, place = _OF_MODULES[method]
-        arg, since = self.names.argument(call, parameter, place), _lost(method, parameter)
-        tier = removal_tier(self.facts.lightning, since) if arg and since else None
-        if arg is None or since is None or tier is None or is_versioned(self.facts, call):
-            return
-        if method == "manual_backward" and arg.keyword is None and not self._is_optimizer(arg.value):
-            return
-        message = f"`{method}` has no argument `{parameter}` since Lightning {since.minor}"
-        repair = (
-            Repair(f"drop `{parameter}`", remove_argument(self.code, call, arg), writes=f"lightning>={since}")
-            if place
-            else None
-        )
-        self.report(arg, f"{message} (target: {self.facts.lightning.version.minor})", tier=tier, repair=repair)
+        yield from self._fault(event, event.path, parameter, since)
 
-    def _is_optimizer(self, value: cst.BaseExpression) -> bool:
-        return self.values.is_optimizer(value) or self.facts.optimization.from_optimizers(value)
-
-    def _owner(self, call: cst.Call) -> str | None:
-        """`fit`, `log`, `ModelCheckpoint`: what a call surely calls of Lightning, None for all else."""
-        name = self.names.of(call.func) or ""
-        if name.startswith(_CALLBACKS):
-            return name.removeprefix(_CALLBACKS)
-        if name == _CLI:
-            return "LightningCLI"
-        method = self.names.method(call)
-        if method in ENTRY_POINTS and any(run.call is call for run in self.facts.training.runs):
-            return method
-        return "log" if method in {"log", "log_dict"} and self.facts.logs.is_log(call) else None
+    def _fault(self, event: Called, owner: str, argument: str, since: Version) -> Iterator[Fault]:
+        target = self.facts.lightning
+        tier = removal_tier(target, since)
+        if tier and not self.is_versioned(event):
+            message = f"`{owner}` has no argument `{argument}` since Lightning {since.minor}"
+            yield Fault.of(event, f"{message} (target: {target.version.minor})", tier=tier, argument=argument)
 
     def _removed(self, owner: str, keyword: str) -> RemovedName | None:
         api = lightning_api()
@@ -88,25 +71,32 @@ class LightningRemovedArg(Check):
         entries = (*api.call_kwargs_removed, *api.callback_arguments_removed)
         return next((each for each in entries if each.owner == owner and each.name == keyword), None)
 
-    def _repair(self, arg: cst.Arg, removed: RemovedName) -> Repair | None:
+    def repair(self, node: cst.CSTNode, fault: Fault) -> Repair | None:
+        if not isinstance(node, cst.Call):
+            return None
+        method = self.names.method(node) or ""
+        if method in _OF_MODULES:
+            parameter, place = _OF_MODULES[method]
+            arg, since = self.names.argument(node, parameter, place), _lost(method, parameter)
+            if arg is None or place is None or fault.argument != parameter:
+                return None
+            return Repair(f"drop `{parameter}`", remove_argument(self.code, node, arg), writes=f"lightning>={since}")
+        owner = (self.names.of(node.func) or "").removeprefix(_CALLBACKS)
+        given, removed = self.entry_of(node, fault.argument), None
+        for each in (owner, method):
+            removed = removed or self._removed(each, fault.argument)
+        if removed is None or not isinstance(given, cst.Arg) or given.keyword is None:
+            return None
         safe = removed.autofix == "safe" or removed.name in {"period", "every_n_val_epochs"}
         if not safe or not removed.replacement.isidentifier():
             return None
-        draft = replace_argument_name(self.code, arg, removed.replacement)
+        draft = replace_argument_name(self.code, given, removed.replacement)
         return Repair(f"rename to `{removed.replacement}`", draft, writes="lightning>=1.4")  # which brought all of them
 
-    def rehearse(self, entry: Entry) -> Iterator[Fault]:
-        target = self.facts.lightning
-        for name, events in entry.calls.items():
-            for event in events:
-                owner = _called_owner(name, event)
-                for keyword in event.given.keywords if owner else ():
-                    removed = self._removed(owner, keyword)
-                    tier = removal_tier(target, removed.removed) if removed else None
-                    if removed and tier and not self.is_versioned(event):
-                        since = removed.removed.minor
-                        message = f"`{owner}` has no argument `{keyword}` since Lightning {since} (target: {target.version.minor})"
-                        yield Fault.of(event, message, tier=tier)
+
+def _optimizes(value: Value) -> bool:
+    """Whether a value is an optimizer."""
+    return isinstance(value, Instance) and value.kind == "optimizer"
 
 
 def _lost(method: str, parameter: str) -> Version | None:
@@ -122,7 +112,7 @@ def _lost(method: str, parameter: str) -> Version | None:
 
 
 def _called_owner(name: str, event: Called) -> str:
-    """As `_owner`, of a rehearsed call; empty for all else."""
+    """`fit`, `log`, `ModelCheckpoint`: what a call surely calls of Lightning, empty for all else."""
     if event.receiver is None:
         return "LightningCLI" if name == _CLI else name.removeprefix(_CALLBACKS) if name.startswith(_CALLBACKS) else ""
     if event.receiver.kind == "trainer":

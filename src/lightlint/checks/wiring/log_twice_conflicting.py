@@ -4,11 +4,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-import libcst as cst
-
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Logged
-from lightlint.facts.names import UNKNOWN
 from lightlint.values.core import Constant, text_of
 
 if TYPE_CHECKING:
@@ -20,39 +17,6 @@ _BY_HOOK = ("on_step", "on_epoch")
 
 
 class LogTwiceConflicting(Check):
-    def visit_FunctionDef(self, function: cst.FunctionDef) -> None:
-        calls = [call for call in self.tree.own(function, cst.Call) if self.names.method(call) == "log"]
-        by_key: dict[str, list[cst.Call]] = defaultdict(list)
-        for call in calls:
-            keys = self.facts.logs.keys(call) if self.facts.logs.is_log(call) else None
-            if keys and len(keys) == 1:
-                by_key[next(iter(keys))].append(call)
-        for key, same in by_key.items():
-            for position, second in enumerate(same):
-                first = next((each for each in same[:position] if self._clash(function, each, second)), None)
-                if first is not None:
-                    difference = self._difference(first, second)
-                    self.report(second, f"`{key}` is logged before with another `{difference}`: Lightning raises")
-                    break
-
-    def _clash(self, function: cst.FunctionDef, first: cst.Call, second: cst.Call) -> bool:
-        """Whether both run in one go, the second after the first, and differ."""
-        if not self._difference(first, second) or not self.facts.flow(function).reaches(first, [second]):
-            return False
-        one, other = ({(test, outcome) for test, outcome in self.facts.conditions(call)} for call in (first, second))
-        return one <= other or other <= one
-
-    def _difference(self, first: cst.Call, second: cst.Call) -> str:
-        """The setting in which two calls surely differ, empty if they may be alike."""
-        for name in (*_DEFAULTS, *_BY_HOOK):
-            values = [self.facts.logs.argument(call, name) for call in (first, second)]
-            if UNKNOWN in values or (name in _BY_HOOK and None in values):
-                continue
-            one, other = (_DEFAULTS.get(name) if value is None else value for value in values)
-            if one != other:
-                return name
-        return ""
-
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         for path in entry.paths:
             seen: dict[tuple[int, str, str], list[Logged]] = defaultdict(list)

@@ -17,17 +17,6 @@ _CALLS = {"builtins.str": "str", "builtins.list": "list", "builtins.tuple": "tup
 
 
 class LogUnsupportedValue(Check):
-    def visit_Call(self, call: cst.Call) -> None:
-        if self.names.method(call) != "log" or not self.facts.logs.is_log(call):
-            return
-        given = self.names.argument(call, "value", 1)
-        if given is None or given.star:
-            return
-        kinds = {self._kind(source) for source in self.facts.reaching.sources(given.value)}
-        kind = kinds.pop() if len(kinds) == 1 else ""
-        if kind == "str" or (kind and self.facts.lightning.surely_at_least("2.0")):
-            self.report(given, f"`log` is given a `{kind}`: Lightning takes numbers, tensors and metrics, and raises")
-
     def _kind(self, value: cst.BaseExpression) -> str:
         """The type of a value that surely cannot be logged, empty for all others."""
         match value:
