@@ -190,7 +190,9 @@ def _extreme(name: str) -> Builtin:
                     return other
         keys = tuple(each.key for each in values)
         key = (name, *keys) if None not in keys else None
-        return Unknown(key, traits_of(*values) - {"index", "batch-mean", "summed"}, plain=True)
+        bounded = [each for each in values if isinstance(each, Unknown)]
+        factors = bounded[0].factors if len(bounded) == 1 and len(values) == 2 else None  # of what the other bounds
+        return Unknown(key, traits_of(*values) - {"index", "batch-mean", "summed"}, plain=True, factors=factors)
 
     return extreme
 

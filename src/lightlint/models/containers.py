@@ -7,7 +7,7 @@ from collections.abc import Hashable
 
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.containers import listed
-from lightlint.engine.events import Appended, Emptied
+from lightlint.engine.events import Appended, CopySet, Emptied
 from lightlint.engine.machine import Machine
 from lightlint.values.core import (
     NONE,
@@ -80,6 +80,8 @@ def mapping_method(machine: Machine, value: Mapping, name: str, given: Arguments
         return _entry(value, name, given)
     if name == "update":
         change = given.get(0, "")
+        if value.copied is not None:
+            machine.emit(CopySet(machine.where(node), value.copied, value))
         if isinstance(change, Mapping):
             value.items.update(change.items)
             value.said |= change.places()

@@ -27,6 +27,7 @@ from lightlint.values.core import (
     TRUE,
     Bound,
     Class,
+    Constant,
     Function,
     Mapping,
     Partial,
@@ -115,7 +116,7 @@ def optimizer_method(machine: Machine, optimizer: Value, name: str, given: Argum
         optimizer.more |= more
         return NONE
     if name == "state_dict":
-        return _state(optimizer)
+        return _state(machine, optimizer, node)
     if name == "load_state_dict":
         return _load(machine, optimizer, given, node)
     return Unknown()
@@ -126,11 +127,11 @@ def _load(machine: Machine, value: Instance, given: Arguments, node: ast.AST) ->
     return modules.load_result(machine, loaded, node)
 
 
-def _state(optimizer: Optimizer) -> Mapping:
+def _state(machine: Machine, optimizer: Optimizer, node: ast.AST) -> Mapping:
     """`state_dict()`: its groups are copies."""
     rate = Unknown(("lr", optimizer.number), plain=True)
     group = Mapping({"lr": rate, "params": Sequence([], more=True)}, more=True)
-    group.copied = optimizer
+    group.copied, group.site = optimizer, machine.site(node)
     return Mapping({"param_groups": Sequence([group], more=True)}, more=True, source=optimizer)
 
 
@@ -178,7 +179,19 @@ def set_up_schedule(machine: Machine, schedule: Schedule, last: str, given: Argu
     if isinstance(rate, (Function, Bound, Partial)):
         schedule.factor = call(machine, rate, Arguments([Unknown(("epoch", schedule.number), plain=True)]), node)
         schedule.factor_site = machine.returned_at
+        schedule.closed_over = _closed_over(rate)
     machine.emit(ScheduleMade(machine.where(node), schedule))
+
+
+def _closed_over(function: Value) -> list[Value]:
+    """The numbers that a function within another finds there."""
+    while isinstance(function, Partial):
+        function = function.function
+    scope = function.scope if isinstance(function, Function) else None
+    if not isinstance(function, Function) or scope is None or scope.function is None:
+        return []
+    used = {each.id for each in ast.walk(function.node) if isinstance(each, ast.Name)}
+    return [each for name, each in scope.names.items() if name in used and isinstance(each, (Unknown, Constant))]
 
 
 @methods("schedule")

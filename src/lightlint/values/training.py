@@ -231,6 +231,7 @@ class Schedule(Instance):
         self.length_name = ""
         self.factor: Value | None = None  # what the function of a LambdaLR gives
         self.factor_site: Site | None = None
+        self.closed_over: list[Value] = []  # the numbers that this function finds around it
         self.steps = 0
         self.assumed = False
 

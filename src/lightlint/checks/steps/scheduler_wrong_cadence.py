@@ -1,130 +1,23 @@
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-import libcst as cst
-
 from lightlint.check import Check, Fault
-from lightlint.engine.events import BatchDrawn, ScheduleStepped
+from lightlint.engine.events import BatchDrawn, Left, ScheduleStepped, Stepped
 from lightlint.engine.operators import factors_of
-from lightlint.explore.queries import in_batch, optimizer_of, sure
-from lightlint.facts.loops import LoopKind
-from lightlint.facts.schedules import LENGTHS
-from lightlint.facts.tree import Loop
+from lightlint.explore.queries import holds, in_batch, once_in_several, optimizer_of, sure
+from lightlint.values.core import Constant, number_of
+from lightlint.values.training import Instance
 
 if TYPE_CHECKING:
-    from lightlint.explore.rehearsals import Entry
+    from collections.abc import Hashable, Set
 
-
-_ROOM = "torch.optim.lr_scheduler."
-_WARMUP = (("num_training_steps", 2),)
-_WITH_WARMUP = re.compile(r"transformers\.(?:optimization\.)?get_(?:linear|cosine|polynomial)\w*_with_warmup$")
-_PLAIN_STEPS = 3
-_RANGES = {
-    "builtins.range",
-    "tqdm.trange",
-    "tqdm.tnrange",
-    *(f"tqdm.{room}.trange" for room in ("auto", "notebook", "std")),
-}
+    from lightlint.engine.frames import Condition
+    from lightlint.explore.rehearsals import Entry, Path
 
 
 class SchedulerWrongCadence(Check):
-    def visit_Call(self, call: cst.Call) -> None:
-        if not self.facts.updates.is_scheduler_step(call) or call.args or not isinstance(call.func, cst.Attribute):
-            return
-        origin = self.values.constructor(call.func.value)
-        known = origin is not None and origin.name.startswith((_ROOM, "transformers."))
-        size = self.facts.updates.schedules.steps_per_update(call) if known else None
-        if size is not None:
-            times = self.code.text_of(size)
-            self.report(
-                call,
-                f"steps the schedule `{times}` times for each step of its optimizer, which its length counts: it is through too early",
-            )
-            return
-        name = origin.name.removeprefix(_ROOM) if origin is not None else ""
-        made = origin.call if origin is not None and name == "OneCycleLR" else None
-        few = self.facts.updates.schedules.too_few_epochs(call, made) if made is not None else None
-        if few is not None:
-            self.report(
-                call,
-                f"steps `{name}` through {few[1]} epochs, although its length counts {few[0]}: it raises ValueError",
-            )
-            return
-        lengths = _WARMUP if _WITH_WARMUP.match(name) else LENGTHS.get(name, ())
-        name = name.rpartition(".")[2]
-        loops = [*self.tree.loops(call), *self._outside(call)]
-        if origin is None or origin.call is None or not loops:
-            return
-        length = next((arg.value for kw, at in lengths if (arg := self.names.argument(origin.call, kw, at))), None)
-        if length is None:
-            return
-        kind = self.loops.kind(loops[0])
-        if (
-            kind is LoopKind.EPOCH
-            and self.facts.updates.schedules.counts_batches(length)
-            and self._draws_batches(loops[0])
-        ):
-            self.report(
-                call, f"steps `{name}` once an epoch, although its length counts batches: it hardly leaves its start"
-            )
-        elif (
-            kind is LoopKind.BATCH
-            and (name != "OneCycleLR" or self.names.argument(origin.call, "steps_per_epoch", 4) is None)
-            and len(loops) > 1
-            and self._counts_epochs(length, loops[1])
-        ):
-            self.report(
-                call,
-                f"steps `{name}` once a batch, although its length counts epochs: it is through after a few batches",
-            )
-
-    def _outside(self, call: cst.Call, depth: int = 0) -> list[Loop]:
-        """The loops around the one call of the helper that steps a scheduler on every way through it."""
-        function = self.tree.function(call)
-        calls = self.hooks.calls_of.get(function, ()) if function is not None else ()
-        if len(calls) != 1 or self.facts.conditions(call) or depth > _PLAIN_STEPS:
-            return []
-        return self.tree.loops(calls[0]) or self._outside(calls[0], depth + 1)
-
-    def _draws_batches(self, loop: cst.CSTNode) -> bool:
-        """Whether a loop over batches stands in the body of a loop."""
-        inner = self.tree.within(loop, cst.For)
-        return any(each is not loop and self.loops.kind(each) is LoopKind.BATCH for each in inner) or bool(
-            self.facts.steps.runs(getattr(loop, "body", loop), self.loops.is_backward)
-        )
-
-    def _counts_epochs(self, length: cst.BaseExpression, loop: cst.CSTNode) -> bool:
-        """Whether a length is what the epoch loop counts to, and batches are many times as many."""
-        bound = self._end(loop) if isinstance(loop, cst.For) else None
-        key = self.names.key(length)
-        same = self.tree.owner(length) is self.tree.owner(loop) or "." in key
-        if isinstance(length, cst.Name) and isinstance(bound, cst.Attribute) and self.classes.is_self(bound.value):
-            node = self.tree.enclosing_class(loop)
-            kept = self.classes.attribute_sources(node, bound.attr.value) if node is not None else []
-            values = [_part(value, path) for value, path in kept]
-            return len(values) == 1 and self.names.key(values[0]) == key and self._stand_together(values[0], length)
-        return bool(key) and same and key == self.names.key(bound)
-
-    def _end(self, loop: cst.For) -> cst.BaseExpression | None:
-        """What a loop counts to: `epochs` of `range(epochs)` and `tqdm(range(1, epochs + 1))`."""
-        drawn = self.values.iterated(loop.iter)
-        sources = self.facts.reaching.sources(drawn) if isinstance(drawn, cst.BaseExpression) else []
-        counted = sources[0] if len(sources) == 1 else None
-        if not isinstance(counted, cst.Call) or self.names.call(counted) not in _RANGES:
-            return None
-        match [arg.value for arg in counted.args[:2] if arg.keyword is None]:
-            case [first, cst.BinaryOperation(operator=cst.Add(), left=left, right=right)]:
-                return left if self.names.constant(first) == 1 == self.names.constant(right) else None
-            case [*_, last]:
-                return last
-        return None
-
-    def _stand_together(self, value: cst.CSTNode | None, length: cst.BaseExpression) -> bool:
-        return value is not None and self.tree.owner(value) is self.tree.owner(length)
-
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Schedules whose length counts batches stepped once an epoch, or the reverse."""
         lengths = {("length", event.loader.number) for event in entry.of(BatchDrawn)} | {("trainer", "batches")}
@@ -150,6 +43,62 @@ class SchedulerWrongCadence(Check):
                 f"steps `{name}` once a batch, although its length counts epochs: it is through after a few batches"
             )
             yield Fault.at(event, message)
+        for path in entry.paths:
+            yield from (Fault.at(event, _TOO_OFTEN) for event in _stepped_too_often(path, lengths))
+        left = {turn.loop.site for event in entry.of(Left) if event.leaves_loop for turn in event.where.turns[-1:]}
+        for event in entry.of(ScheduleStepped):
+            few = _too_few_epochs(event)
+            ended = any(turn.loop.site in left for turn in event.where.turns)
+            if few is not None and _is_known(event) and not ended and entry.turned:
+                message = f"steps `OneCycleLR` through {few[1]} epochs, although its length counts {few[0]}: it raises ValueError"
+                yield Fault.at(event, message)
+
+
+_TOO_OFTEN = (
+    "steps the schedule for each batch, and its length counts the fewer steps of its optimizer: it is through too early"
+)
+
+
+def _stepped_too_often(path: Path, lengths: Set[Hashable]) -> Iterator[ScheduleStepped]:
+    """Steps for each batch of schedules that last as many steps as there are windows, after each of which the optimizer steps."""
+    waits: dict[Instance, list[Condition]] = {}
+    for step in path.of(Stepped):
+        if in_batch(step.where) and once_in_several(step.where):
+            waits.setdefault(step.optimizer, []).extend(step.where.conditions)
+    for event in path.of(ScheduleStepped):
+        optimizer = optimizer_of(event.schedule)
+        if optimizer is None or not _is_known(event) or not in_batch(event.where) or event.where.depends_on("index"):
+            continue
+        around = event.schedule.closed_over
+        for length in (event.schedule.length, *around):
+            factors = (factors_of(length) if length is not None else None) or ()
+            counts = any(key in lengths and power > 0 for key, power in factors)
+            windows = [_plain(key) for key, power in factors if power < 0]
+            asked = [each.key for each in waits.get(optimizer, ())]
+            turned = {each.key for each in around} & {*windows}  # by the schedule's own function into updates
+            if counts and not turned and any(holds(key, window) for key in asked for window in windows):
+                yield event
+                break
+
+
+def _plain(key: Hashable) -> Hashable:
+    """The key of a number as tests have it."""
+    number = key[1] if isinstance(key, tuple) and key[:1] == ("number",) else None
+    return key if number is None else Constant(number).key
+
+
+def _too_few_epochs(event: ScheduleStepped) -> tuple[int, int] | None:
+    """For how many epochs a OneCycleLR is made, and through how many more it is stepped; None where it is not."""
+    length = event.schedule.length
+    factors = dict((factors_of(length) if length is not None else None) or ())
+    number = next((key[1] for key in factors if isinstance(key, tuple) and key[:1] == ("number",)), None)
+    loops = [turn.loop for turn in event.where.turns]
+    if event.schedule.name != "OneCycleLR" or len(loops) != 2 or event.where.conditions or number is None:
+        return None
+    epochs, batches = (factors_of(loop.bound) if loop.bound is not None else None for loop in loops)
+    turns = number_of(loops[0].bound)
+    counted = epochs is not None and batches is not None and factors == {("number", number): 1, **dict(batches)}
+    return (number, int(turns)) if counted and batches and turns is not None and turns > number else None
 
 
 def _once_for_each_batch(event: ScheduleStepped) -> bool:
@@ -171,9 +120,3 @@ def _counts_epochs(event: ScheduleStepped) -> bool:
     around = event.where.turns[: kinds.index("batch")]
     often = event.where.conditions and event.where.depends_on("index")
     return not often and any(turn.loop.bound is not None and turn.loop.bound.key == length.key for turn in around)
-
-
-def _part(value: cst.BaseExpression | None, path: tuple[int, ...]) -> cst.BaseExpression | None:
-    for place in path:
-        value = value.elements[place].value if isinstance(value, (cst.Tuple, cst.List)) else None
-    return value
