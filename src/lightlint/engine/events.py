@@ -397,9 +397,10 @@ class CopySet(Event):
 
 @dataclass(eq=False)
 class UsedUp(Event):
-    """A generator was gone over that an earlier user has emptied."""
+    """A generator was gone over that an earlier user has emptied; `made`: where it comes from."""
 
     first: Site
+    made: Site | None = None
 
 
 @dataclass(eq=False)

@@ -344,7 +344,8 @@ class Machine:
         if test in self.flips:
             outcome = self.flips[test]
         elif "periodic" in value.traits and not leaves:
-            outcome = (not self.loops or self.loops[-1].turn > 1) != negated
+            rest = isinstance(key, tuple) and key[:1] == ("%",)  # what is left over is true between the multiples
+            outcome = (not self.loops or self.loops[-1].turn > 1) != (negated != rest)
         else:
             outcome = default
         self.asked.setdefault(test, outcome)

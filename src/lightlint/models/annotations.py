@@ -80,10 +80,10 @@ _BY_NAME: tuple[tuple[str, str], ...] = (
     (r"optim|^opt(_\w)?$|_opt$", "torch.optim.Optimizer"),
     (r"sched", "torch.optim.lr_scheduler.LRScheduler"),
     (r"loader|^dl$|_dl$", "torch.utils.data.DataLoader"),
-    (r"crit|loss_f|loss_func|objective", "torch.nn.L1Loss"),
+    (r"crit(?!ic)|loss_f|loss_func|objective", "torch.nn.L1Loss"),
     (
-        r"^(model|net|network|policy|module|encoder|decoder|generator|discriminator|backbone|teacher|student)$"
-        r"|_(model|net)$|^net_?[a-rt-z]$|^model_",
+        r"^(model|net|network|policy|module|encoder|decoder|generator|discriminator|critic|actor|backbone|teacher|student)$"
+        r"|_(model|net)$|^net_?[a-rt-zA-Z]$|^model_",
         "torch.nn.Module",
     ),
     (r"scaler", "torch.amp.GradScaler"),

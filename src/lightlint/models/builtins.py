@@ -340,7 +340,7 @@ def _filter(machine: Machine, given: Arguments, node: ast.AST) -> Value:
         known &= outcome is not None
         if outcome is not False:
             kept.append(item)
-    return Sequence(kept, "generator", more=not known)
+    return Sequence(kept, "generator", more=not known, site=machine.site(node))
 
 
 def _open(machine: Machine, given: Arguments, node: ast.AST) -> Value:

@@ -88,7 +88,7 @@ def use_up(machine: Machine, value: Value | None, node: ast.AST) -> None:
     if not isinstance(value, Sequence) or value.kind not in ("generator", "parameters"):
         return
     if value.emptied_at is not None:
-        machine.emit(UsedUp(machine.where(node), value.emptied_at))
+        machine.emit(UsedUp(machine.where(node), value.emptied_at, value.site))
     else:
         value.emptied_at = machine.site(node)
 

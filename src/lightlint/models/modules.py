@@ -336,19 +336,19 @@ def call_method(machine: Machine, module: Value, name: str, given: Arguments, no
     return Unknown()
 
 
-def _parameters(_: Machine, module: Module, name: str, __: Arguments, ___: ast.AST) -> Value:
+def _parameters(machine: Machine, module: Module, name: str, _: Arguments, node: ast.AST) -> Value:
     if name == "buffers":
         return Sequence([buffer for each in module.modules() for buffer in each.buffers.values()], "generator")
     found = module.parameters()  # a module without any gets its layers where nobody looks
-    return Sequence(found, "parameters", more=not (found and module.sees_all()))
+    return Sequence(found, "parameters", more=not (found and module.sees_all()), site=machine.site(node))
 
 
-def _named_parameters(_: Machine, module: Module, __: str, ___: Arguments, ____: ast.AST) -> Value:
+def _named_parameters(machine: Machine, module: Module, _: str, __: Arguments, node: ast.AST) -> Value:
     rows = [
         Sequence([Unknown(("parameter name", parameter.made), plain=True), parameter], "tuple")
         for parameter in module.parameters()
     ]
-    return Sequence(rows, "generator", more=not (rows and module.sees_all()))
+    return Sequence(rows, "generator", more=not (rows and module.sees_all()), site=machine.site(node))
 
 
 def _modules(_: Machine, module: Module, name: str, __: Arguments, ___: ast.AST) -> Value:
