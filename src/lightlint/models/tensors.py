@@ -9,6 +9,7 @@ from lightlint.engine.arguments import Arguments
 from lightlint.engine.events import (
     Backward,
     Cleared,
+    Clipped,
     CudaUsed,
     DevicesMixed,
     GarbageRead,
@@ -274,9 +275,11 @@ def _combine(symbol: str, made: Tensor, left: Tensor, right: Tensor) -> None:
 def attribute(machine: Machine, tensor: Tensor, name: str, node: ast.AST) -> Value:
     """An attribute of a tensor."""
     if name == "data":
-        return tensor if tensor.parameter else derive(machine, node, tensor, graph=False, keep=True, how=name)
+        if tensor.parameter or tensor.gradient_of is not None:
+            return tensor
+        return derive(machine, node, tensor, graph=False, keep=True, how=name)
     if name == "grad":
-        tensor.gradient_touched = True
+        tensor.gradient_touched, tensor.gradient_read = True, machine.clock
         for parameter in tensor.parameters:
             parameter.gradient_touched = True
         gradient = derive(machine, node, graph=False)
@@ -421,6 +424,8 @@ def computed(machine: Machine, name: str, given: Arguments, node: ast.AST) -> Va
         mix(machine, node, name, *given.positional)
     made = derive(machine, node, *values, saves=name not in SAVES_NOTHING)
     forms.note(made, name, given)
+    if name in ("clamp", "clip") and isinstance(source, Tensor):
+        made.clipped = source.gradient_of
     if name == "log" and isinstance(source, Tensor) and source.role in ("probabilities", "sigmoid"):
         made.role, made.activation = "log-probabilities", source.activation
     if name in ("exp",) and isinstance(source, Tensor) and source.role == "log-probabilities":
@@ -533,6 +538,8 @@ def _in_place(machine: Machine, tensor: Tensor, name: str, given: Arguments, nod
             machine.emit(WeightSet(machine.where(node), tensor))
     if tensor.gradient_of is not None:
         tensor.gradient_of.gradient_touched = True
+        if name in ("clamp_", "clip_"):
+            _clip(machine, tensor.gradient_of, given, node)
     if machine.grad[-1]:
         for other in others:
             tensor.graph |= other.graph
@@ -544,6 +551,12 @@ def _in_place(machine: Machine, tensor: Tensor, name: str, given: Arguments, nod
     if name != "copy_":
         mix(machine, node, name, tensor, *given.positional)
     return tensor
+
+
+def _clip(machine: Machine, of: Tensor, given: Arguments, node: ast.AST) -> None:
+    """The gradients of a parameter are clipped by hand."""
+    limits = given.values()
+    machine.emit(Clipped(machine.where(node), [of], False, limits[-1] if limits else None))
 
 
 def part(machine: Machine, tensor: Tensor, index: object, node: ast.AST) -> Tensor:
@@ -643,6 +656,8 @@ def set_attribute(machine: Machine, tensor: Tensor, name: str, new: Value, node:
         machine.emit(Cleared(machine.where(node), [tensor] if tensor.parameter else [*tensor.parameters], None))
     elif name == "grad":
         tensor.gradient_touched = True
+        if isinstance(new, Tensor) and new.clipped is tensor:
+            _clip(machine, tensor, Arguments([Unknown()]), node)
     elif name == "data":
         tensor.changed_by_hand, tensor.uninitialised = True, False
         if tensor.parameter:

@@ -84,6 +84,8 @@ class Tensor(Value):
     serial = 0  # tells parameters made at one place apart, in the order they were made
     stored_at: Site | None = None
     unscaled_loss: Tensor | None = None
+    gradient_read = 0  # when its `.grad` was last asked for
+    clipped: Tensor | None = None  # the parameter whose gradient it is, clipped
     scaler: Value | None = None  # that scaled the loss
     metric: Value | None = None
     origin: Site | None = None
