@@ -109,6 +109,10 @@ class Check:
         cost more than all that a file else does."""
         return self.asks_passes
 
+    def asks_users(self, _entry: Entry) -> bool:
+        """Whether what an entry was given decides, so that the files that may give it are to be rehearsed, too."""
+        return False
+
     def clears(self, _entry: Entry) -> Iterator[Site]:
         """Places where a rehearsal shows that all is well, whatever the text looks like: nothing is reported in them."""
         return iter(())

@@ -100,7 +100,8 @@ def _rehearse(check: Check, facts: FileFacts, told: Sequence[Finding]) -> None:
     """Report what the rehearsals show, but for what the rule has told from the text."""
     rehearsed = facts.rehearsed
     found: dict[Hashable, tuple[tuple[int, int], Fault]] = {}
-    for entry in [*rehearsed.entries, *(rehearsed.passes if check.wants_passes() else [])]:
+    users = rehearsed.of_users if any(map(check.asks_users, rehearsed.entries)) else []
+    for entry in [*rehearsed.entries, *(rehearsed.passes if check.wants_passes() else []), *users]:
         for fault in check.rehearse(entry):
             span = rehearsed.span(fault.site)
             if span is not None:

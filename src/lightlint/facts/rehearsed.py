@@ -34,6 +34,7 @@ _TRAINING = re.compile(
     r"|(?:torch\.)?distributed|DistributedDataParallel|on_(?:fit|train|val|test|pred)\w+|random_split|load_state_dict|load|load_from_checkpoint"
     r"|Trainer|Fabric|LightningCLI|configure_optimizers|ModelCheckpoint|EarlyStopping"
 )  # the same as names, for what texts and comments tell of trains nothing
+_MOST_USERS = 3
 _latest: dict[tuple[str, str], Rehearsed] = {}
 _imported: WeakKeyDictionary[Project, Kept] = WeakKeyDictionary()
 
@@ -66,8 +67,25 @@ class Rehearsed:
         self.project.asked = before | self.asked
         return found
 
+    @property
+    def of_users(self) -> list[Entry]:
+        """The rehearsals of files that make optimizers and import from this one, for what it is given by them."""
+        before, self.project.asked = self.project.asked, set()
+        found = self._of_users
+        self.asked |= self.project.asked
+        self.project.asked = before | self.asked
+        return found
+
+    @cached_property
+    def _of_users(self) -> list[Entry]:
+        users = self.project.users(Path(self._file), "torch.optim", "optim.")
+        return [entry for user in users[:_MOST_USERS] for entry in self._rehearsals_of(str(user)).entries]
+
     @cached_property
     def _rehearsals(self) -> Rehearsals:
+        return self._rehearsals_of(self._file, training=self._trains)
+
+    def _rehearsals_of(self, file: str, *, training: bool = True) -> Rehearsals:
         from lightlint.explore.parsed import Kept, Parsed
         from lightlint.explore.rehearsals import Rehearsals
         from lightlint.explore.sources import ProjectSources
@@ -84,7 +102,7 @@ class Rehearsed:
             return kept.of(file, text_of(file), _tree)
 
         sources = ProjectSources(project.find_module, read, {self._file: Parsed(self._tree)}, text_of)
-        return Rehearsals(sources, self._file, training=self._trains)
+        return Rehearsals(sources, file, training=training)
 
     def span(self, site: Site) -> tuple[int, int] | None:
         """The characters at a place, None for one in another file."""

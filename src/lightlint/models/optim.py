@@ -29,6 +29,7 @@ from lightlint.values.core import (
     Class,
     Constant,
     Function,
+    Library,
     Mapping,
     Partial,
     Sequence,
@@ -95,6 +96,18 @@ def _parameters(machine: Machine, value: Value | None, node: ast.AST) -> tuple[l
             held, more = [], True
         found.update({id(each): each for each in held})
     return [*found.values()], more
+
+
+@function("timm.optim.create_optimizer_v2", "timm.optim.create_optimizer")
+def by_name(machine: Machine, given: Arguments, node: ast.AST) -> Value:
+    """An optimizer of a name that is given, over the parameters of a model: `create_optimizer_v2(model, opt=name)`."""
+    model = next((each for each in given.values() if isinstance(each, Module)), None)
+    made = machine.new(Optimizer, Library("torch.optim.Optimizer"), node)
+    made.open_arguments = True
+    made.parameters, made.more = (model.parameters(), False) if model is not None else ([], True)
+    made.groups = [made.parameters]
+    machine.emit(OptimizerMade(machine.where(node), made))
+    return made
 
 
 @methods("optimizer")
