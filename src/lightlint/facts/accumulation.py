@@ -133,14 +133,6 @@ class Accumulation:
             and all(each == (True, 0) for each in set_anew)
         )
 
-    def loose_window(self, node: cst.CSTNode) -> Window | None:
-        """As `window`, also where the test has another way to hold, as in `(i + 1) % n == 0 or last`."""
-        around = self._tree.loops(node)
-        found = self._windows(
-            (part for test in self._conditions(node) for part in _alternatives(*test)), 0, _alternatives
-        )
-        return next((each for each in found if not around or self._tree.contains(around[0], each.modulo)), None)
-
     def is_unbound(self, window: Window) -> bool:
         """Whether nothing in sight binds the name a window counts with."""
         if not isinstance(window.counter, cst.Name) or self._names.bindings.stars:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from lightlint.facts.bindings import Binding, Kind
+from lightlint.facts.bindings import Binding
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,39 +30,6 @@ class Hand:
 
 Way = tuple[Hand, ...]
 """From where a value is used to where its origins are in sight."""
-
-
-class Callers:
-    """The callers of one file's functions. Other files' trees are read: ask only when a finding hangs on it."""
-
-    def __init__(self, facts: FileFacts) -> None:
-        self._facts = facts
-
-    def ways(self, value: cst.BaseExpression, *words: str) -> list[Way]:
-        """The ways on which a parameter, or what an object keeps of one, gets its value; empty unless all are in sight.
-
-        Callers in other files are looked for in those that hold one of some words of the index.
-        """
-        found = list(self._ways(Hand(self._facts, value), words, 0))
-        return [each for each in found if each] if all(found) and len(found) <= _MOST else []
-
-    def _ways(self, hand: Hand, words: tuple[str, ...], depth: int) -> Iterator[Way]:
-        facts = hand.facts
-        if facts.values.origins(hand.value):
-            yield (hand,)
-            return
-        name = _kept(facts, hand.value)
-        found = facts.names.bindings.lookup(name) if isinstance(name, cst.Name) else []
-        parameter = found[0] if len(found) == 1 and found[0].kind is Kind.PARAMETER else None
-        calls = list(passed(facts, parameter, *words)) if parameter is not None and depth < _DEPTH else []
-        if name is None or not calls:
-            yield ()
-            return
-        between = () if name is hand.value else (Hand(facts, name),)
-        for other, call, given in calls:
-            onward = self._ways(Hand(other, given, call), words, depth + 1) if given is not None else [()]
-            for way in onward:
-                yield (hand, *between, *way) if way else ()
 
 
 def passed(

@@ -15,7 +15,6 @@ import libcst as cst
 from lightlint.facts.classes import MODULE, NN_MODULE
 from lightlint.facts.glimpse import INDEXED
 from lightlint.facts.hooks import TRAINING_STEP, Hook, Owner
-from lightlint.facts.names import UNKNOWN
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -53,22 +52,6 @@ class Optimization:
         return not any(
             self._is_conditional(site) for each in self._classes.line(node) for site in self._flag_sites(each)
         )
-
-    def name_is_manual(self, name: str | None) -> bool:
-        """As `is_manual`, for a class by its canonical name, of this file or of another one of the project."""
-        node = self._classes.local(name)
-        if node is not None:
-            return self.is_manual(node)
-        near = self._facts.path.parent
-        for _ in range(_HEIGHT):
-            found = self._facts.project.find_class(name, near) if name else None
-            if found is None:
-                return False
-            summary, path = found
-            if FLAG in summary.constants or FLAG in summary.methods:
-                return summary.constants.get(FLAG, UNKNOWN) is False
-            name, near = summary.bases[0] if summary.bases else None, path.parent
-        return False
 
     def family(self, node: cst.ClassDef) -> tuple[cst.ClassDef, ...]:
         """A class with all classes above it that are no library's; empty unless all of those are in this file."""

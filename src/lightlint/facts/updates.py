@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from lightlint.facts.bindings import dotted_name
-from lightlint.facts.hand_clipping import hand_clip
 from lightlint.facts.scaling import Scaling
 from lightlint.facts.schedules import Schedules
 
@@ -110,12 +109,6 @@ class Updates:
         """The `zero_grad()` calls of a function."""
         return [call for call in self.own(owner) if self._names.method(call) in {"zero_grad", "optimizer_zero_grad"}]
 
-    def clears_of(self, owner: Owner, optimizer: cst.BaseExpression) -> list[cst.Call]:
-        """The `zero_grad()` calls of a function that surely clear the gradients of an optimizer."""
-        cleared = {self._names.key(optimizer), *self._modules(optimizer)} - {""}
-        calls = [call for call in self.clears(owner) if isinstance(call.func, cst.Attribute)]
-        return [call for call in calls if self._names.key(getattr(call.func, "value", None)) in cleared]
-
     def _modules(self, optimizer: cst.BaseExpression) -> set[str]:
         """Keys of the module whose parameters an optimizer was made of, in the function that made it."""
         found: set[str] = set()
@@ -159,16 +152,6 @@ class Updates:
     def clips(self, call: cst.Call) -> bool:
         """Whether a call clips gradients."""
         return self._names.of(call.func) in _CLIPS
-
-    def clips_by_hand(self, call: cst.Call) -> cst.For | None:
-        """The loop over parameters in which a call clamps their gradients."""
-        return hand_clip(self._facts.tree, self._names, call)
-
-    def is_scheduler_step(self, call: cst.Call) -> bool:
-        """Whether a call steps what surely is one of torch's learning-rate schedulers, or of those Transformers makes."""
-        if self._names.method(call) != "step" or not isinstance(call.func, cst.Attribute):
-            return False
-        return self.is_scheduler(call.func.value)
 
     def is_scheduler(self, expression: cst.BaseExpression) -> bool:
         """Whether a value surely is one of torch's learning-rate schedulers, or of those Transformers makes."""
