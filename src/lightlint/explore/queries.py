@@ -220,13 +220,6 @@ def _is_rare(key: Hashable, outcome: bool) -> bool:
     return holds if plain[0] in ("==", "sync gradients", "last batch") else plain[0] == "%" and not holds
 
 
-def beside(event: Event, other: Event) -> Site:
-    """The place of an event in the innermost function that runs another, too: its own, or that of the call which led there."""
-    calls, others = event.where.calls, other.where.calls
-    shared = next((n for n, (one, two) in enumerate(zip(calls, others, strict=False)) if one != two), len(others))
-    return calls[shared].site if shared < len(calls) else event.site
-
-
 def inside(where: Where, name: str) -> bool:
     """Whether a function of such a name is being run."""
     return any(call.function.name == name for call in where.calls)

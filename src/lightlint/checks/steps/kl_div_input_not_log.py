@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 class KlDivInputNotLog(Check):
     asks_passes = True
 
+    def wants_passes(self) -> bool:
+        return "softmax" in self.facts.source.text.lower()
+
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Divergences of what a softmax or a sigmoid gave."""
         for event in entry.of(LossComputed):

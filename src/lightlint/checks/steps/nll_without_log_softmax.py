@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 class NllWithoutLogSoftmax(Check):
     asks_passes = True
 
+    def wants_passes(self) -> bool:
+        return "softmax" in self.facts.source.text.lower()
+
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Probabilities, and logits of a linear layer, that reach a loss that takes log-probabilities."""
         for event in sure(entry, LossComputed, lambda each: bool(_wrong(each))):

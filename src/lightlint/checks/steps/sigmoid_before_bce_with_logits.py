@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 class SigmoidBeforeBceWithLogits(Check):
     asks_passes = True
 
+    def wants_passes(self) -> bool:
+        return any(each in self.facts.source.text.lower() for each in ("sigmoid", "softmax"))
+
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Probabilities that reach a loss that takes logits."""
         for event in sure(entry, LossComputed, _is_fault):

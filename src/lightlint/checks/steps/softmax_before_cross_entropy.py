@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 class SoftmaxBeforeCrossEntropy(Check):
     asks_passes = True
 
+    def wants_passes(self) -> bool:
+        return "softmax" in self.facts.source.text.lower()
+
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Probabilities, and log-probabilities in vain, that reach a loss that takes logits."""
         message = "cross entropy takes logits and is given what went through softmax, so it can never come near 0"
