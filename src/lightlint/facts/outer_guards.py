@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -10,6 +11,7 @@ import libcst as cst
 from lightlint.facts.across import OUTSIDE
 from lightlint.facts.callers import runs
 from lightlint.facts.glimpse import INDEXED
+from lightlint.facts.mentions import occurs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from lightlint.facts.file import FileFacts
 
 _DEPTH = 3
+_RANK_TEST = r"\bif\b[^\n]*(?:rank|master|is_main|main_process|primary)[^\n]*:[^\n]*(?:\n[^\n]*){0,8}?"
 
 
 def guarded_by_others(facts: FileFacts, node: cst.CSTNode, depth: int = 0) -> bool:
@@ -33,7 +36,16 @@ def guarded_by_others(facts: FileFacts, node: cst.CSTNode, depth: int = 0) -> bo
     found = [
         (sure, room.guards.guarded(call) or guarded_by_others(room, call, depth + 1)) for room, call, sure in calls
     ]
+    if not found:
+        return _may_be_guarded(facts, function)
     return any(guarded for _, guarded in found) and all(guarded for sure, guarded in found if sure)
+
+
+def _may_be_guarded(facts: FileFacts, function: cst.FunctionDef) -> bool:
+    """Whether a test of the rank stands shortly before a call, in another file, of a method of the same name."""
+    word, aside = re.escape(function.name.value), Path(facts.source.filename).absolute()
+    of_class = facts.tree.class_of(function) is not None
+    return of_class and occurs(facts.project, function.name.value, _RANK_TEST + rf"\.{word}\s*\(", aside)
 
 
 def _like(facts: FileFacts, function: cst.FunctionDef) -> list[cst.Call]:
@@ -85,4 +97,11 @@ def _is_of_line(facts: FileFacts, node: cst.ClassDef | None, room: FileFacts, ca
         return False
     one, other = facts.names.defined(node), room.names.defined(around)
     related = facts.classes.name_is_a(one, other) or room.classes.name_is_a(other, one)
+    related = related or any(_is_class(room, name, facts, node) for name in room.classes.ancestors(around))
     return related and room.classes.is_self(call.func.value)
+
+
+def _is_class(room: FileFacts, name: str, facts: FileFacts, node: cst.ClassDef) -> bool:
+    """Whether a name in one file is a class of another, wherever its packages start."""
+    found = room.of_class(name) if name and not name.startswith(OUTSIDE) else None
+    return found is not None and found[0].path == facts.path and found[1].name.value == node.name.value

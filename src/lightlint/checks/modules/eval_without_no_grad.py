@@ -26,6 +26,8 @@ _MESSAGE = "this module is evaluated with gradients recorded: `eval()` does not 
 class EvalWithoutNoGrad(Check):
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Forward passes in eval mode whose graph nothing uses, on any path."""
+        if self._is_volatile():
+            return
         used = [event for event in entry.of(Forward) if not goes_nowhere(event.graph)]
         useful = {event.site for event in used if not event.training}
         training = {event.site for event in used if event.training}
@@ -52,6 +54,11 @@ class EvalWithoutNoGrad(Check):
             return None
         draft = decorate(self.code, function, "@torch.no_grad()")
         return Repair("record no gradients in the function", draft, Applicability.UNSAFE)
+
+    def _is_volatile(self) -> bool:
+        """Whether inputs are told to be `volatile` for a torch that may still heed it: then nothing is recorded."""
+        told = (each.keyword is not None and each.keyword.value == "volatile" for each in self.tree.all(cst.Arg))
+        return not self.facts.torch.always_has("0.4") and any(told)
 
     def _wants_gradients(self, event: Forward) -> bool:
         """Whether the code around a pass speaks of gradients otherwise than to train."""

@@ -6,14 +6,17 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from lightlint.check import Check, Fault, Repair
-from lightlint.engine.events import DevicesMixed
+from lightlint.engine.events import AttributeSet, DevicesMixed
 from lightlint.facts.classes import NN_MODULE
 from lightlint.facts.tensor_uses import TensorUses
 from lightlint.finding import Applicability
 from lightlint.fixes.buffers import as_buffer
 
+Source = tuple[cst.BaseExpression | None, tuple[int, ...]]
+
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry
+    from lightlint.values.training import Tensor
 
 
 class TensorAttributeNotBuffer(Check):
@@ -84,5 +87,18 @@ class TensorAttributeNotBuffer(Check):
         for event in entry.of(DevicesMixed):
             tensor = event.on_cpu
             plain = not (tensor.parameter or tensor.buffer or tensor.escaped or tensor.role == "batch")
-            if plain and tensor.sure_device and tensor.stored_at is not None:
+            if plain and tensor.sure_device and tensor.stored_at is not None and not self._is_replaced(entry, tensor):
                 yield Fault(tensor.stored_at, "this tensor is no buffer: it stays on the CPU when the module is moved")
+
+    def _is_replaced(self, entry: Entry, tensor: Tensor) -> bool:
+        """Whether the attribute that holds a tensor is given another one elsewhere, as by a pass that finds it on the wrong device."""
+        names = {event.name for event in entry.of(AttributeSet) if event.value is tensor}
+        nodes = self.tree.all(cst.ClassDef)
+        sources = ([*self.classes.attribute_sources(node, name)] for node in nodes for name in names)
+        return any(len(each) > 1 and not self._is_made_anew(each) for each in sources)
+
+    def _is_made_anew(self, sources: list[Source]) -> bool:
+        return all(
+            value is not None and not path and self.facts.tensors.is_made_here(value, any_size=True)
+            for value, path in sources
+        )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from lightlint.check import Check, Fault, Repair
-from lightlint.engine.events import Appended, Emptied, Summed
+from lightlint.engine.events import Appended, Backward, Differentiated, Emptied, Summed
 from lightlint.explore.queries import goes_nowhere, in_batch
 from lightlint.facts.autograd import Graph
 from lightlint.facts.bindings import Kind
@@ -18,6 +18,7 @@ from lightlint.values.training import Tensor
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry, Path
+    from lightlint.values.core import Site
 
 
 class GraphKeptByAccumulation(Check):
@@ -138,6 +139,7 @@ class GraphKeptByAccumulation(Check):
             for event in entry.of(Summed)
             if not event.consumed_before and not goes_nowhere(event.result.graph)
         }
+        needed = {site for path in entry.paths for site in _needed(path)}
         for path in entry.paths:
             for event in path.of(Summed):
                 graphs = event.before.graph
@@ -148,8 +150,20 @@ class GraphKeptByAccumulation(Check):
                 if not any(graph.open for graph in graphs):
                     yield Fault.at(event, "the sum keeps the autograd graph of every iteration alive")
             yield from (
-                Fault.at(event, "the list keeps the autograd graph of every iteration alive") for event in _kept(path)
+                Fault.at(event, "the list keeps the autograd graph of every iteration alive")
+                for event in _kept(path)
+                if event.site not in needed
             )
+
+
+def _needed(path: Path) -> Iterator[Site]:
+    """Where tensors go into lists whose graphs a pass behind the loop goes over: as those of the tasks of a meta-learner."""
+    later: list[Backward | Differentiated] = [*path.of(Backward), *path.of(Differentiated)]
+    for event in path.of(Appended) if later else ():
+        graphs = event.value.graph if isinstance(event.value, Tensor) else frozenset()
+        turns = len(event.where.turns)
+        if graphs and any(e.time > event.time and len(e.where.turns) < turns and e.graph & graphs for e in later):
+            yield event.site
 
 
 def _kept(path: Path) -> Iterator[Appended]:

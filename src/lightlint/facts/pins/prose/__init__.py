@@ -16,6 +16,7 @@ _NEEDED = re.compile(  # `- PyTorch 1.8.1`, `* [torch](https://...) >= 1.7`, `to
     r"""[\s|:=]*(?:version|v\.?)?\s*(?:[<>=~!]{1,2}|[≥≤])?\s*v?\d+\.\d+(?:\.\d+)?""",
     re.IGNORECASE,
 )
+_IN_PARENTHESES = re.compile(r"\([^()]*\)")
 _MOST_BEHIND = 40  # characters behind a version in a list of what is needed; a longer line is prose
 
 
@@ -40,7 +41,8 @@ def _listed(file: Path, paragraph: Paragraph) -> list[Pin]:
     for row, line in enumerate(paragraph.text.splitlines(), paragraph.row):
         line = plain(line)
         shape = _NEEDED.match(line)
-        if not shape or len(line) - shape.end() > _MOST_BEHIND or "install" in line:
+        behind = _IN_PARENTHESES.sub("", line[shape.end() :]) if shape else ""
+        if not shape or len(behind) > _MOST_BEHIND or "install" in line:
             continue
         found = versions_at(line)
         if found and not paragraph.is_news and not is_aside(line.partition("(")[0]):
