@@ -37,15 +37,18 @@ def guarded_by_others(facts: FileFacts, node: cst.CSTNode, depth: int = 0) -> bo
         (sure, room.guards.guarded(call) or guarded_by_others(room, call, depth + 1)) for room, call, sure in calls
     ]
     if not found:
-        return _may_be_guarded(facts, function)
+        return _may_be_guarded(facts, function, known=depth > 0)
     return any(guarded for _, guarded in found) and all(guarded for sure, guarded in found if sure)
 
 
-def _may_be_guarded(facts: FileFacts, function: cst.FunctionDef) -> bool:
-    """Whether a test of the rank stands shortly before a call, in another file, of a method of the same name."""
-    word, aside = re.escape(function.name.value), Path(facts.source.filename).absolute()
-    of_class = facts.tree.class_of(function) is not None
-    return of_class and occurs(facts.project, function.name.value, _RANK_TEST + rf"\.{word}\s*\(", aside)
+def _may_be_guarded(facts: FileFacts, function: cst.FunctionDef, *, known: bool) -> bool:
+    """Whether a test of the rank stands shortly before a call, in another file, of a method of the same name; where no
+    caller is `known`, whether there is such a call."""
+    if facts.tree.class_of(function) is None:
+        return False
+    name, aside = function.name.value, Path(facts.source.filename).absolute()
+    pattern = rf"\.{re.escape(name)}\s*\("
+    return occurs(facts.project, name, _RANK_TEST + pattern if known else pattern, aside)
 
 
 def _like(facts: FileFacts, function: cst.FunctionDef) -> list[cst.Call]:
