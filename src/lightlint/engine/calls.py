@@ -71,6 +71,8 @@ def call_unknown(machine: Machine, function: Value, given: Arguments, node: ast.
     holder = getattr(function, "holder", None)
     if isinstance(holder, Value):
         machine.escape(holder)
+    if machine.pending and getattr(function, "hint", "").startswith(("wait", "synchronize", "barrier")):
+        machine.pending.clear()
     if isinstance(function, Unknown) and function.method_of is not None:
         function.method_of.escaped = True
     machine.emit(CalledUnknown(machine.where(node), function, values))

@@ -102,6 +102,7 @@ class Backward(Event):
     kept: bool = False  # the graph may be gone over again
     graph: frozenset[Graph] = frozenset()
     perhaps: list[Tensor] = field(default_factory=list)
+    held_back: list[Instance] = field(default_factory=list)  # the `no_sync` that are open
 
 
 @dataclass(eq=False)
@@ -250,10 +251,19 @@ class Collective(Event):
 
 
 @dataclass(eq=False)
+class ReadEarly(Event):
+    """The values of a tensor were asked for that a collective in the background has not filled yet."""
+
+    collective: Collective
+    tensor: Tensor
+
+
+@dataclass(eq=False)
 class GroupStarted(Event):
     """Code that runs in several ranks has begun: `init_process_group`, DDP, a Trainer or Fabric of several devices."""
 
     by: str
+    given: Arguments | None = None
 
 
 @dataclass(eq=False)
@@ -566,10 +576,11 @@ class ResultDropped(Event):
 
 @dataclass(eq=False)
 class GradientsSwitched(Event):
-    """Parameters were frozen or thawed."""
+    """Parameters were frozen or thawed, all those of a `module` or one."""
 
     parameters: list[Tensor]
     on: bool
+    module: Module | None = None
 
 
 @dataclass(eq=False)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from lightlint.engine.arguments import Arguments
-from lightlint.engine.events import Event, Where
+from lightlint.engine.events import Collective, Event, Where
 from lightlint.engine.frames import Call, Condition, Iteration, Loop, Turn
 from lightlint.values.core import (
     ON_SOME,
@@ -150,6 +150,7 @@ class Machine:
         self.inside_ddp = 0
         self.worked: list[object] = []  # what loaders have let a worker do
         self.worker_data: Value | None = None  # the data set of the worker that runs
+        self.pending: dict[int, tuple[Tensor, Collective, Instance]] = {}  # tensors that a collective is to fill
         self.held_back: list[Instance] = []  # the `no_sync` contexts that are open
         self.stacks: dict[Value, list[tuple[Value, object]]] = {}  # what was entered through an `ExitStack`
         self.forwards: list[Module] = []

@@ -7,6 +7,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
+from lightlint.models.tables import COLLECTIVES
+
 _NAMED = (ast.Attribute, ast.Name)
 _FRAMES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 _MOST_TEXT = 600_000  # characters of modules that are kept parsed, at some 60 bytes each
@@ -158,7 +160,7 @@ _TALK = frozenset(
         "int",
     ]
 )
-_TRAINING = frozenset(
+_TRAINING = COLLECTIVES | frozenset(
     [
         "backward",
         "manual_backward",
@@ -207,6 +209,8 @@ _TRAINING = frozenset(
         "reduce",
         "gather",
         "all_to_all",
+        "init_process_group",
+        "irecv",
         "new_group",
         "new_subgroups",
         "init_device_mesh",

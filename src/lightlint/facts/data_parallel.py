@@ -231,33 +231,3 @@ class DataParallel:
         others = sorted(each for each in parts - {name} if not each.startswith(("torch.", "builtins.", "math.")))
         told = [facts.data_parallel.is_buffered(each, depth + 1) for each in others]
         return True if True in told else None if None in told else False
-
-    def is_of_wrapped(self, value: cst.BaseExpression) -> bool:
-        """Whether a value surely is a DDP model or the module inside of one, at a place behind the wrapping."""
-        if not (self.is_wrapped(value) or self.is_inner(value)):
-            return False
-        if not isinstance(value, cst.Attribute):
-            return True
-        owner = self._tree.owner(value)
-        places: list[cst.CSTNode] = [value]
-        if isinstance(owner, cst.FunctionDef):
-            places += self._facts.steps.calls_of.get(owner, ())
-        for wrap, _, _ in self._wraps:
-            here = self._tree.owner(wrap)
-            beside = [each for each in places if self._tree.owner(each) is here]
-            if not all(self._facts.flow(here).reaches(wrap, [each]) for each in beside):
-                return False
-        return True
-
-    def precedes_wrap(self, node: cst.CSTNode) -> bool:
-        """Whether a model is wrapped only after a node runs, in the node's function or in one that calls it."""
-        owner = self._tree.owner(node)
-        places: list[cst.CSTNode] = [node]
-        if isinstance(owner, cst.FunctionDef):
-            places += self._facts.steps.calls_of.get(owner, ())
-        for wrap in (each for each in self._tree.all(cst.Call) if self._names.call(each) == DATA_PARALLEL):
-            flow = self._facts.flow(self._tree.owner(wrap))
-            for place in places:
-                if flow.reaches(place, [wrap]) and not flow.reaches(wrap, [place]):
-                    return True
-        return False

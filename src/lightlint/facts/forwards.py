@@ -60,20 +60,6 @@ class Forwards:
         defined = self._by_name.get(method, ())
         return bool(defined) and all(self._facts.gradients.may_be_off(each.body) for each in defined)
 
-    @cached_property
-    def _forwards(self) -> frozenset[str]:
-        """Methods of this file's modules that run layers with parameters themselves, whatever their names say."""
-        classes, found = self._facts.classes, set[str]()
-        for call in self._tree.all(cst.Call):
-            node = classes.self_class(call.func.value) if isinstance(call.func, cst.Attribute) else None
-            method = self._tree.function(call)
-            if node is None or method is None or not isinstance(call.func, cst.Attribute):
-                continue
-            held = classes.attribute_values(node, call.func.attr.value)
-            if held and all(map(self._facts.gradients.makes_parameters, held)):
-                found.add(method.name.value)
-        return frozenset(found)
-
     def leads_to_forward(
         self, call: cst.Call, given: Mapping[str, bool] | None = None, depth: int = 0, models: Made = None
     ) -> bool:

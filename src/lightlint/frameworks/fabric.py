@@ -11,7 +11,7 @@ from lightlint.engine.machine import Machine
 from lightlint.models import modules, tensors
 from lightlint.models.parallel import FIRST_NAMES, RANK_NAMES, rank_value, world_size
 from lightlint.models.registry import attributes, methods
-from lightlint.values.core import NONE, Bound, Constant, Function, Library, Sequence, Unknown, Value
+from lightlint.values.core import NONE, TRUE, Bound, Constant, Function, Library, Sequence, Unknown, Value, is_constant
 from lightlint.values.training import Instance, Loader, Module, Optimizer, Tensor, tensors_in
 
 _COLLECTIVES = frozenset(
@@ -102,7 +102,14 @@ def call_method(machine: Machine, value: Value, name: str, given: Arguments, nod
             tensor.device = "cuda"
         return first
     if name in _CONTEXTS:
-        return machine.instance(Library(f"{value.kind}.{name}"), "context", node)
+        made = machine.instance(Library(f"{value.kind}.{name}"), "context", node)
+        if (
+            name in ("no_sync", "no_backward_sync")
+            and given.positional
+            and is_constant(given.get(1, "enabled") or TRUE, True)
+        ):
+            made.attributes["of"] = given.positional[0]
+        return made
     if name == "launch":
         machine.distributed = True
         machine.emit(GroupStarted(machine.where(node), "launch"))

@@ -29,7 +29,7 @@ from lightlint.values.core import (
     text_of,
     traits_of,
 )
-from lightlint.values.training import Instance, Iterator, Loader, Module, Optimizer, Tensor
+from lightlint.values.training import Instance, Iterator, Loader, Module, Optimizer, Tensor, tensors_in
 
 Builtin = Callable[[Machine, Arguments, ast.AST], Value]
 
@@ -374,6 +374,12 @@ def _exit(machine: Machine, _: Arguments, __: ast.AST) -> Value:
     raise Raised(Library("builtins.SystemExit"))
 
 
+def _print(machine: Machine, given: Arguments, node: ast.AST) -> Value:
+    if machine.pending:
+        tensors.note_early(machine, [each for value in given.values() for each in tensors_in(value)], node)
+    return NONE
+
+
 def _nothing(_: Machine, __: Arguments, ___: ast.AST) -> Value:
     return NONE
 
@@ -412,7 +418,7 @@ _BUILTINS: dict[str, Builtin] = {
     "open": _open,
     "type": _type,
     "vars": _vars,
-    "print": _nothing,
+    "print": _print,
     "exit": _exit,
     "quit": _exit,
 }

@@ -62,7 +62,7 @@ def enter(machine: Machine, value: Value, node: ast.AST) -> tuple[Value, object]
             return value, ("restore", value.attributes.get("before"))
         machine.grad.append(value.name == "enable_grad")
         return value, ("pop",)
-    if value.kind == "context" and value.name == "no_sync":
+    if value.kind == "context" and value.name in ("no_sync", "no_backward_sync"):
         machine.held_back.append(value)
         return value, ("synced", value)
     own = value.cls.find("__enter__") if isinstance(value.cls, Class) else None

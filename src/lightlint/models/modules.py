@@ -139,6 +139,7 @@ def wrap(machine: Machine, wrapper: Module, inner: Value | None, kind: str, node
         if isinstance(inner, Module):
             for each in inner.modules():
                 each.within_ddp = wrapper
+            wrapper.reduced = frozenset(each for each in inner.parameters() if each.requires_grad)
 
 
 def move(module: Module, device: str | None) -> None:
@@ -402,7 +403,7 @@ def _require(machine: Machine, module: Module, name: str, given: Arguments, node
         set_mode(machine, module, name == "unfreeze", node)
     for each in module.parameters():
         each.requires_grad = wanted
-    machine.emit(GradientsSwitched(machine.where(node), module.parameters(), wanted))
+    machine.emit(GradientsSwitched(machine.where(node), module.parameters(), wanted, module))
     return module
 
 

@@ -8,7 +8,7 @@ from lightlint.engine.arguments import Arguments
 from lightlint.engine.calls import call
 from lightlint.engine.events import Collective, GroupMade, GroupStarted
 from lightlint.engine.machine import Machine
-from lightlint.models.registry import FunctionModel, function
+from lightlint.models.registry import FunctionModel, function, methods
 from lightlint.models.tables import COLLECTIVES
 from lightlint.values.core import (
     NONE,
@@ -83,13 +83,13 @@ def world_size() -> Unknown:
     return Unknown(("world size",), frozenset({"world"}), plain=True, hint="world_size")
 
 
-def collective(machine: Machine, name: str, given: Arguments, node: ast.AST) -> None:
+def collective(machine: Machine, name: str, given: Arguments, node: ast.AST) -> Collective:
     """Write a collective down."""
     last = name.rpartition(".")[2]
     group = given.get(_GROUP_AT.get(last, 2), "group")
     if is_constant(group, None) or (isinstance(group, Library) and group.path.endswith(".WORLD")):
         group = None
-    machine.emit(Collective(machine.where(node), name, given.values(), machine.group_ended, given, group))
+    return machine.emit(Collective(machine.where(node), name, given.values(), machine.group_ended, given, group))
 
 
 def brought(machine: Machine, node: ast.AST, index: int = 0) -> Unknown:
@@ -99,7 +99,9 @@ def brought(machine: Machine, node: ast.AST, index: int = 0) -> Unknown:
 
 def _collective(name: str) -> FunctionModel:
     def run(machine: Machine, given: Arguments, node: ast.AST) -> Value:
-        collective(machine, f"dist.{name}", given, node)
+        event = collective(machine, f"dist.{name}", given, node)
+        if name.endswith("barrier"):
+            machine.pending.clear()
         objects = given.get(0, "object_list")
         if name in _OF_OBJECTS and isinstance(objects, Sequence):
             objects.items[:] = [brought(machine, node, index) for index in range(len(objects.items))]
@@ -108,7 +110,7 @@ def _collective(name: str) -> FunctionModel:
                 tensor.traits |= _ON_ONE
             elif name in _BRINGING:
                 tensor.traits -= _ON_ONE | OWN_DATA | ON_SOME
-        return NONE
+        return _in_background(machine, event, node) if is_constant(given.get(-1, "async_op"), True) else NONE
 
     return run
 
@@ -117,12 +119,53 @@ for _name in COLLECTIVES:
     function(f"torch.distributed.{_name}")(_collective(_name))
 
 
+_OUTPUTS = {
+    "gather": ("gather_list", 1),
+    "all_gather": ("tensor_list", 0),
+    "all_gather_into_tensor": ("output_tensor", 0),
+}
+_OUTPUTS |= dict.fromkeys(("reduce_scatter", "reduce_scatter_tensor", "all_to_all_single"), ("output", 0))
+_OUTPUTS |= {"all_to_all": ("output_tensor_list", 0)}
+
+
+def _in_background(machine: Machine, event: Collective, node: ast.AST) -> Value:
+    """The handle of a collective that has written nothing yet."""
+    work = machine.instance(Library("torch.distributed.Work"), "work", node)
+    keyword, position = _OUTPUTS.get(event.name.rpartition(".")[2], ("tensor", 0))
+    for tensor in tensors_in(event.given.get(position, keyword) if event.given is not None else None):
+        machine.pending[id(tensor)] = tensor, event, work
+    return work
+
+
+@function("torch.distributed.irecv")
+def _receive(machine: Machine, given: Arguments, node: ast.AST) -> Value:
+    return _in_background(machine, collective(machine, "dist.irecv", given, node), node)
+
+
+@methods("work")
+def _handle(machine: Machine, work: Value, name: str, _: Arguments, __: ast.AST) -> Value:
+    if name != "is_completed":
+        for key in [key for key, (_, _, each) in machine.pending.items() if each is work]:
+            del machine.pending[key]
+    return Unknown(plain=True)
+
+
+@function("torch.cuda.synchronize", "torch.cuda.current_stream", "torch.accelerator.synchronize")
+def _synchronize(machine: Machine, _: Arguments, __: ast.AST) -> Value:
+    machine.pending.clear()
+    return Unknown()
+
+
 def _group(name: str) -> FunctionModel:
     def make(machine: Machine, given: Arguments, node: ast.AST) -> Value:
         apart = given.keywords.get("use_local_synchronization")
         if given.exact and (apart is None or is_constant(apart, False)):
             machine.emit(GroupMade(machine.where(node), name, given.get(0, "ranks")))
-        return Unknown()
+        if name != "new_group" or not given.exact:
+            return Unknown()
+        made = machine.instance(Library("torch.distributed.ProcessGroup"), "group", node)
+        made.arguments = {"backend": given.get(2, "backend") or NONE}
+        return made
 
     return make
 
@@ -153,9 +196,9 @@ def _is_initialized(machine: Machine, _: Arguments, __: ast.AST) -> Value:
 
 
 @function("torch.distributed.init_process_group", "deepspeed.init_distributed")
-def _init(machine: Machine, _: Arguments, node: ast.AST) -> Value:
+def _init(machine: Machine, given: Arguments, node: ast.AST) -> Value:
     machine.distributed, machine.group_ended = True, False
-    machine.emit(GroupStarted(machine.where(node), "init_process_group"))
+    machine.emit(GroupStarted(machine.where(node), "init_process_group", given))
     return NONE
 
 
@@ -186,6 +229,10 @@ def _spawn(machine: Machine, given: Arguments, node: ast.AST) -> Value:
 @function("torch.multiprocessing.Process", "multiprocessing.Process")
 def _process(machine: Machine, given: Arguments, node: ast.AST) -> Value:
     target, args = given.keywords.get("target"), given.keywords.get("args")
+    items = list(args.items) if isinstance(args, Sequence) else []
+    counted = next((index for index, each in enumerate(items) if "index" in each.traits), None)
+    if counted is not None:  # `for rank in range(world_size): Process(target=run, args=(rank, ...))`
+        items[counted] = rank_value(machine, "rank")
     if target is not None:
-        call(machine, target, Arguments(list(args.items) if isinstance(args, Sequence) else []), node)
+        call(machine, target, Arguments(items), node)
     return Unknown()

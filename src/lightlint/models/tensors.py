@@ -18,6 +18,7 @@ from lightlint.engine.events import (
     LossComputed,
     PaddingRead,
     ParametersChanged,
+    ReadEarly,
     ShardsGathered,
     Spread,
     Summed,
@@ -64,6 +65,8 @@ def derive(
     `keep` hands on role and reduction, `graph` whether gradients flow, `how` where not; `saves`: see `Graph`.
     """
     sources = [tensor for value in values for tensor in tensors_in(value)]
+    if machine.pending:
+        note_early(machine, sources, node)
     made = machine.tensor(node)
     made.leaf = False
     if not sources:
@@ -106,6 +109,14 @@ def derive(
         made.scaler = first.scaler
         made.form, made.dtype, made.layer = first.form, first.dtype, first.layer
     return made
+
+
+def note_early(machine: Machine, tensors: list[Tensor], node: ast.AST | None) -> None:
+    """Write down that values are asked for which a collective in the background has not filled yet."""
+    for tensor in tensors:
+        _, event, work = machine.pending.pop(id(tensor), (None, None, None))
+        if event is not None and not (tensor.escaped or (work is not None and work.escaped)):
+            machine.emit(ReadEarly(machine.where(node), event, tensor))
 
 
 def note_cuts(machine: Machine, made: Value, first: Value | None, how: str, node: ast.AST) -> None:
@@ -344,7 +355,8 @@ def backward(machine: Machine, value: Value, node: ast.AST, via: str, *, keep: b
     graphs = frozenset(graph for tensor in sources for graph in tensor.graph)
     loss = sources[0] if sources else None
     perhaps = [each for each in machine.lent if each.requires_grad and each.made not in parameters]
-    machine.emit(Backward(machine.where(node), reached, loss, via, freed, keep, graphs, perhaps))
+    held = list(machine.held_back)
+    machine.emit(Backward(machine.where(node), reached, loss, via, freed, keep, graphs, perhaps, held))
 
 
 def call_method(machine: Machine, tensor: Value, name: str, given: Arguments, node: ast.AST) -> Value:
@@ -459,6 +471,8 @@ def of_unknown(machine: Machine, value: Unknown, name: str, given: Arguments, no
 
 def number_in(machine: Machine, tensor: Tensor, how: str, node: ast.AST) -> Unknown:
     """The number in a tensor, on the host."""
+    if machine.pending:
+        note_early(machine, [tensor], node)
     traits = set(tensor.traits | (OWN_DATA if tensor.role == "batch" else NO_TRAITS))
     if tensor.escaped:
         traits -= OWN_DATA | ON_SOME  # code out of sight may bring it to all ranks
@@ -509,6 +523,7 @@ def _moved(machine: Machine, tensor: Tensor, name: str, given: Arguments, node: 
         machine.emit(TensorMoved(machine.where(node), tensor, device, named))
     made = derive(machine, node, tensor, keep=True, saves=False)
     made.device, made.scalar, made.moved_from, made.part = device, tensor.scalar, tensor, tensor.part
+    made.sure_device |= name == "cpu" or text_of(target) == "cpu"
     forms.note(made, "to" if name == "to" else "cuda", given.with_first(tensor))
     made.rows_of = tensor.rows_of
     if tensor.role == "batch":

@@ -155,6 +155,7 @@ class Module(Instance):
         self.wraps: Value | None = None
         self.wrapper = ""  # ddp, data-parallel, fsdp, fabric, accelerate, compiled
         self.within_ddp: Module | None = None
+        self.reduced: frozenset[Tensor] = frozenset()  # of a DDP wrapper: whose gradients it exchanges
         self.opaque = False
         self.assumed = False
         self.buffers: dict[str, Tensor] = {}
