@@ -158,6 +158,7 @@ class Machine:
         self.answers: dict[Hashable, bool] = {}
         self.equals: dict[Hashable, Hashable] = {}  # which constant an unknown was found to be, by their keys
         self.asked: dict[Test, bool] = {}  # tests that nothing known decides, as they came out
+        self.of_ranks: set[Test] = set()  # those of them on the rank, among other things
         self.modules: dict[str, Namespace] = {}
         self._imports = _Imports()
         self._imported = 0  # how many of the events are of imports
@@ -350,6 +351,8 @@ class Machine:
         else:
             outcome = default
         self.asked.setdefault(test, outcome)
+        if "rank" in value.traits:
+            self.of_ranks.add(test)
         if key is not None:
             self.answers[key] = outcome != negated
             compared = constant_compared(key)

@@ -213,6 +213,8 @@ def _product(symbol: str, left: Value, right: Value) -> tuple[tuple[Hashable, in
 def compare(machine: Machine, symbol: str, left: Value, right: Value, node: ast.AST) -> Value:
     """A comparison."""
     traits = traits_of(left, right)
+    if isinstance(left, Unknown) and "rank" in left.traits and not left.traits & _COUNTED and _is_first(right):
+        left = Constant(machine.rank, left.traits)  # `local + node * count == 0`: of all ranks the first
     if symbol in ("is", "is not") and isinstance(right, Constant) and right.value is None:
         return _is_none(symbol == "is", left, right, traits)
     if isinstance(left, Constant) and isinstance(right, Constant):
@@ -240,6 +242,13 @@ def compare(machine: Machine, symbol: str, left: Value, right: Value, node: ast.
         traits = traits | {"better"}
     key = (symbol, left.key, right.key) if left.key is not None and right.key is not None else None
     return Unknown(key, traits, plain=True)
+
+
+def _is_first(value: Value) -> bool:
+    """Whether a value is the number of the first rank, or of none: 0, -1 or a list of these."""
+    if isinstance(value, Sequence):
+        return bool(value.items) and not value.more and all(map(_is_first, value.items))
+    return is_constant(value, 0, -1)
 
 
 def _is_none(positive: bool, left: Value, right: Value, traits: Traits) -> Value:

@@ -121,9 +121,10 @@ def on_some_ranks(entry: Entry, kind: type[E], is_wanted: Callable[[E], bool] = 
     for pair in entry.pairs():
         for path, other in (pair, pair[::-1]):
             mine, theirs = ([e for e in each.of(kind) if is_wanted(e)] for each in (path, other))
+            here, there = ({event.site for event in each} for each in (mine, theirs))
+            mine, theirs = [e for e in mine if e.site not in there], [e for e in theirs if e.site not in here]
             if len(mine) > len(theirs) and not _calls_apart(other) - _calls_apart(path):
-                there = {event.site for event in theirs}
-                yield from (e for e in mine if e.site not in there and e.where.depends_on("rank"))
+                yield from (e for e in mine if e.where.depends_on("rank"))
 
 
 def _calls_apart(path: Path) -> set[Site]:
@@ -169,15 +170,20 @@ def _is_alone(entry: Entry, path: Path) -> bool:
     return not path.of(GroupStarted) and any(True for _ in entry.of(GroupStarted))
 
 
-def exchanges(event: Event) -> bool:
-    """Whether a backward pass waits for the other ranks: it reaches parameters under DDP."""
-    reached = event.parameters if isinstance(event, Backward) else []
-    return any(each.owner is not None and each.owner.within_ddp is not None for each in reached)
+def exchanging(path: Path) -> list[Backward]:
+    """The backward passes that wait for the other ranks: they reach parameters under DDP, or may, from a loss out of sight."""
+    wraps = any(event.by == "DistributedDataParallel" for event in path.of(GroupStarted))
+    return [event for event in path.of(Backward) if wraps and (event.loss is None or _reaches_wrapped(event))]
+
+
+def _reaches_wrapped(event: Backward) -> bool:
+    return any(each.owner is not None and each.owner.within_ddp is not None for each in event.parameters)
 
 
 def loops_together(entry: Entry) -> set[Site]:
     """The loops whose passes exchange gradients with other ranks, which agree on nothing else in there."""
-    trained = {turn.loop.site for event in entry.of(Backward) if exchanges(event) for turn in event.where.turns}
+    passes = (event for path in entry.paths for event in exchanging(path))
+    trained = {turn.loop.site for event in passes for turn in event.where.turns}
     agreeing = [each for each in entry.of(Collective) if each.name.rpartition(".")[2] not in _GIVING_NOTHING]
     return trained - {turn.loop.site for event in agreeing for turn in event.where.turns[-1:]}
 

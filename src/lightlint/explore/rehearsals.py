@@ -235,9 +235,8 @@ class Rehearsals:
                 begun.entry.paths.append(path)
                 machine = path.machine
                 if rank == 0 and len(flips) < 2:
-                    begun.left += [
-                        {**flips, test: not outcome} for test, outcome in machine.asked.items() if test not in flips
-                    ]
+                    asked = sorted(machine.asked.items(), key=lambda each: each[0] not in machine.of_ranks)
+                    begun.left += [{**flips, test: not outcome} for test, outcome in asked if test not in flips]
                 if not (machine.uses_rank or machine.distributed):
                     break
         begun.entry.turned = all(len(flips) > 1 or frozenset(flips.items()) in begun.seen for flips in begun.left)

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
-from lightlint.engine.events import Backward, Collective, Event, Left, Looped
-from lightlint.explore.queries import exchanges, loops_together
+from lightlint.engine.events import Collective, Event, Left, Looped
+from lightlint.explore.queries import exchanging, loops_together
 from lightlint.values.core import Site
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def _left_alone(path: Path, other: Path) -> Iterator[Fault]:
     for event in path.of(Left):
         if event.leaves_loop and event.site not in there:
             loop = event.where.turns[-1].loop.site
-            told.add(loop)
+            told.update(turn.loop.site for turn in event.where.turns)
             if _goes_on(other, loop):
                 yield Fault.at(event, _ALONE if event.where.depends_on("rank") else _FLAG)
     for looped in path.of(Looped):
@@ -55,14 +55,13 @@ def _left_alone(path: Path, other: Path) -> Iterator[Fault]:
 
 def _turns(path: Path, loop: Site) -> int:
     """How many turns of a loop a path trains in."""
-    waiting = [each for each in path.of(Backward) if exchanges(each)]
-    return max((turn.number for each in waiting for turn in each.where.turns if turn.loop.site == loop), default=0)
+    turns = (turn for each in exchanging(path) for turn in each.where.turns)
+    return max((turn.number for turn in turns if turn.loop.site == loop), default=0)
 
 
 def _goes_on(path: Path, loop: Site) -> bool:
     """Whether a path comes to what waits for the other ranks in a loop."""
-    inside = [each for each in (*path.of(Collective), *path.of(Backward)) if _is_inside(each, loop)]
-    return any(isinstance(each, Collective) or exchanges(each) for each in inside)
+    return any(_is_inside(each, loop) for each in (*path.of(Collective), *exchanging(path)))
 
 
 def _is_inside(event: Event, loop: Site) -> bool:
