@@ -536,6 +536,14 @@ class StateLoaded(Event):
 
 
 @dataclass(eq=False)
+class WrapperAsked(Event):
+    """Something was asked of a DDP or DataParallel wrapper that it has not, where nothing catches what it raises."""
+
+    wrapper: Module
+    name: str
+
+
+@dataclass(eq=False)
 class Unwrapped(Event):
     """`.module` of a DDP wrapper."""
 

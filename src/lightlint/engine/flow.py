@@ -102,7 +102,11 @@ def _if(machine: Machine, node: ast.If, scope: Scope) -> Steps:
 def _try(machine: Machine, node: ast.Try, scope: Scope) -> Steps:
     try:
         try:
-            yield from block(machine, node.body, scope)
+            machine.tries.append(node)
+            try:
+                yield from block(machine, node.body, scope)
+            finally:
+                machine.tries.remove(node)
         except Raised as raised:
             handler = _handler_for(machine, node, raised.value, scope)
             if handler is None:

@@ -159,6 +159,7 @@ class Machine:
         self.equals: dict[Hashable, Hashable] = {}  # which constant an unknown was found to be, by their keys
         self.asked: dict[Test, bool] = {}  # tests that nothing known decides, as they came out
         self.of_ranks: set[Test] = set()  # those of them on the rank, among other things
+        self.tries: list[ast.Try] = []  # whose bodies are being run
         self.modules: dict[str, Namespace] = {}
         self._imports = _Imports()
         self._imported = 0  # how many of the events are of imports

@@ -366,7 +366,8 @@ class Rehearsals:
             made = make_with_assumed(machine, cls) if isinstance(cls, Class) else None
             for name in methods:
                 found = cls.find(name) if isinstance(cls, Class) else None
-                if isinstance(found, Function) and "setter" not in found.flags:
+                known = isinstance(found, Function) and id(found.node) in machine.called  # by what makes the object
+                if isinstance(found, Function) and "setter" not in found.flags and not known:
                     call_with_assumed(machine, found, made)
 
         return start
@@ -397,7 +398,9 @@ class Rehearsals:
             cls = self._named(machine, class_name)
             found = cls.find(name) if isinstance(cls, Class) else None
             if isinstance(cls, Class) and isinstance(found, Function) and "setter" not in found.flags:
-                call_with_assumed(machine, found, make_with_assumed(machine, cls))
+                made = make_with_assumed(machine, cls)
+                if id(found.node) not in machine.called:  # by what makes the object
+                    call_with_assumed(machine, found, made)
 
         return start
 

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import ast
+import re
 from copy import copy
 
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.calls import call, call_unknown
-from lightlint.engine.events import AttributeRead, AttributeSet, GroupStarted, MetricUsed, PartReplaced
+from lightlint.engine.events import AttributeRead, AttributeSet, GroupStarted, MetricUsed, PartReplaced, WrapperAsked
 from lightlint.engine.execution import annotation_of
 from lightlint.engine.machine import WORKER, Machine
 from lightlint.models import data, modules, optim, tensors
 from lightlint.models.kinds import kind_of, kind_of_class
 from lightlint.models.parallel import FIRST_NAMES, RANK_NAMES, rank_value
 from lightlint.models.registry import ATTRIBUTES, LIGHTNING, METHODS, is_lightning
-from lightlint.models.tables import MODULE_METHODS
+from lightlint.models.tables import MODULE_METHODS, WRAPPER_ATTRIBUTES
 from lightlint.values.core import (
     NONE,
     ON_SOME,
@@ -192,7 +193,23 @@ def attribute(machine: Machine, value: Instance, name: str, node: ast.AST) -> Va
         found = Unknown(("of", value.key, name) if known or value.kind == "unknown" else None, hint=name)
         found.method_of = value
         return found
+    if isinstance(value, Module) and value.wrapper in ("ddp", "data-parallel") and isinstance(value.cls, Library):
+        _ask_wrapper(machine, value, name, node)
     return Method(value, name)
+
+
+def _ask_wrapper(machine: Machine, wrapper: Module, name: str, node: ast.AST) -> None:
+    """Write down that a wrapper is asked for something that it has not and does not pass on."""
+    reads = isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load)
+    reads |= isinstance(node, ast.Call) and len(node.args) == 2 and getattr(node.func, "id", "") == "getattr"
+    handlers = [each for tried in machine.tries for each in tried.handlers if not isinstance(each.body[-1], ast.Raise)]
+    caught = {getattr(each.type, "id", "") for each in handlers}
+    if reads and not _OF_MODULES.match(name) and name not in WRAPPER_ATTRIBUTES and not caught & _CATCHING:
+        machine.emit(WrapperAsked(machine.where(node), wrapper, name))
+
+
+_OF_MODULES = re.compile(r"_|(?:named|register)_")
+_CATCHING = {"", "AttributeError", "Exception", "BaseException"}
 
 
 def _without(value: Unknown, traits: Traits) -> Unknown:

@@ -605,3 +605,15 @@ MODULE_METHODS = frozenset(
 DTYPES = re.compile(r"^torch\.(b?float\d*|double|half|u?int\d*|long|short|bool|u?int8|complex\d*)$")
 ROUND_ROBIN = 2
 """How many turns a loop of unknown length is rehearsed."""
+
+WRAPPER_ATTRIBUTES = {
+    "add_module", "apply", "bfloat16", "broadcast_buffers", "bucket_bytes_cap", "buffers", "call_super_init",
+    "children", "compile", "cpu", "cuda", "device", "device_ids", "device_type", "dim", "double", "dump_patches",
+    "eval", "extra_repr", "find_unused_parameters", "float", "forward", "gather", "get_buffer", "get_extra_state",
+    "get_parameter", "get_submodule", "half", "ipu", "join", "join_hook", "load_state_dict", "logger",
+    "mixed_precision", "module", "modules", "mtia", "no_sync", "output_device", "parallel_apply", "parameters",
+    "process_group", "reducer", "register_comm_hook", "replicate", "requires_grad_", "scatter", "set_extra_state",
+    "set_submodule", "share_memory", "src_device_obj", "state_dict", "static_graph", "T_destination", "to",
+    "to_empty", "train", "training", "type", "will_sync_module_buffers", "xpu", "zero_grad",
+}  # fmt: skip
+"""What DDP and DataParallel have of their own, and as modules."""

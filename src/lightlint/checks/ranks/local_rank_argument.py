@@ -1,10 +1,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-import libcst as cst
+from lightlint.check import Check, Fault
+from lightlint.engine.events import Called, GroupStarted
+from lightlint.values.core import text_of
 
-from lightlint.check import Check
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
 
 _SPELLS_IT_OTHERWISE = "2.0"  # before, `torch.distributed.launch` gives the option as it is written
 _FLAGS = {"--local_rank", "--local-rank"}
@@ -14,53 +19,43 @@ _ELSEWHERE = re.compile(
 )
 
 
+_CHOOSING = {"torch.cuda.set_device", "torch.device", "cuda", "to"}
+
+
 class LocalRankArgument(Check):
-    def visit_Call(self, call: cst.Call) -> None:
-        if self.names.method(call) != "add_argument" or not self.facts.torch.may_be_at_least(_SPELLS_IT_OTHERWISE):
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Options for the local rank by which a device is chosen, which no launcher of today gives."""
+        if not self.facts.torch.may_be_at_least(_SPELLS_IT_OTHERWISE) or _ELSEWHERE.search(self.facts.source.text):
             return
-        flags = {self.names.constant(arg.value) for arg in call.args if arg.keyword is None and not arg.star}
-        if not flags & _FLAGS or _ELSEWHERE.search(self.facts.source.text) or self._is_set():
-            return
-        used = [each for each in self.tree.all(cst.Attribute) if each.attr.value == "local_rank"]
-        chosen = next((each for each in used if self._chooses_device(each)), None)
-        if chosen is None or not self._starts_group():
-            return
-        if flags >= _FLAGS:
-            message = "`torchrun` gives no `--local_rank`: every process it starts keeps the default and its device"
-        else:
-            message = (
-                "`torchrun` gives no `--local_rank`, and `torch.distributed.launch` of torch 2 spells it the other way"
-            )
-            if "--local-rank" in flags:
-                message = "`torchrun` gives no `--local-rank`: every process it starts keeps the default and its device"
-        self.report(call, message)
+        asked = [event for event in entry.of(Called) if event.path == "add_argument" and _is_untold(event)]
+        if asked and _SETS.search(self.facts.source.text) is None and self._chooses_device():
+            for event in asked:
+                yield Fault.at(event, _message(_flags(event)))
 
-    def _starts_group(self) -> bool:
-        return any(self.names.call(each) == "torch.distributed.init_process_group" for each in self.tree.all(cst.Call))
+    def _chooses_device(self) -> bool:
+        """Whether the file starts a process group, and chooses a device by a rank."""
+        entries = self.facts.rehearsed.entries
+        starts = any(event.given is not None for entry in entries for event in entry.of(GroupStarted))
+        called = (event for entry in entries for event in entry.of(Called) if event.path in _CHOOSING)
+        return starts and any("rank" in value.traits for event in called for value in event.given.values())
 
-    def _chooses_device(self, attribute: cst.Attribute) -> bool:
-        """Whether a device is chosen by the option."""
-        for above in self.tree.ancestors(attribute):
-            if isinstance(above, cst.Call):
-                return self.names.call(above) in {"torch.cuda.set_device", "torch.device"} or self.names.method(
-                    above
-                ) in {
-                    "cuda",
-                    "to",
-                }
-            if isinstance(above, cst.Assign):
-                return self._is_passed_on(above)
-            if isinstance(above, cst.BaseStatement):
-                return False
-        return False
 
-    def _is_passed_on(self, assign: cst.Assign) -> bool:
-        """Whether the name that gets the option chooses the device."""
-        key = self.names.key(assign.targets[0].target)
-        calls = [each for each in self.tree.all(cst.Call) if self.names.call(each) == "torch.cuda.set_device"]
-        return bool(key) and any(self.names.key(arg.value) == key for each in calls for arg in each.args)
+_SETS = re.compile(r"\.local_rank\s*=[^=]")
 
-    def _is_set(self) -> bool:
-        """Whether the program gives the option a value itself."""
-        targets = [each.target for each in self.tree.all(cst.AssignTarget)]
-        return any(isinstance(each, cst.Attribute) and each.attr.value == "local_rank" for each in targets)
+
+def _is_untold(event: Called) -> bool:
+    """Whether an option for the local rank does not take it from the environment by default."""
+    default = event.argument("default")
+    return bool(_flags(event) & _FLAGS) and not (default is not None and "rank" in default.traits)
+
+
+def _flags(event: Called) -> set[str]:
+    return {text_of(each) or "" for each in event.given.positional}
+
+
+def _message(flags: set[str]) -> str:
+    if flags >= _FLAGS:
+        return "`torchrun` gives no `--local_rank`: every process it starts keeps the default and its device"
+    if "--local-rank" in flags:
+        return "`torchrun` gives no `--local-rank`: every process it starts keeps the default and its device"
+    return "`torchrun` gives no `--local_rank`, and `torch.distributed.launch` of torch 2 spells it the other way"
