@@ -86,7 +86,7 @@ def call_unknown(machine: Machine, function: Value, given: Arguments, node: ast.
         machine.emit(Backward(machine.where(node), [], None, "unknown"))
     if machine.phases[-1] == WORKER and getattr(function, "hint", "") == "cuda":
         machine.emit(CudaUsed(machine.where(node)))
-    traits = traits_of(*values) & LASTING
+    traits = (traits_of(*values) & LASTING) | (function.traits & {"fitted"})
     key = None
     if isinstance(function, Unknown) and function.key is not None and not values:
         key = ("called", function.key)

@@ -73,6 +73,8 @@ def assign_target(machine: Machine, target: ast.expr, value: Value, scope: Scope
 
 def _unpack(machine: Machine, target: ast.Tuple | ast.List, value: Value, scope: Scope) -> None:
     star = next((index for index, each in enumerate(target.elts) if isinstance(each, ast.Starred)), None)
+    if isinstance(value, Sequence) and value.taken is not None:
+        value.taken |= {index for index, each in enumerate(target.elts) if not getattr(each, "id", "").startswith("_")}
     if isinstance(value, Sequence) and not value.more:
         items = value.items
         if star is None and len(items) == len(target.elts):

@@ -215,6 +215,16 @@ class LoaderMade(Event):
 
 
 @dataclass(eq=False)
+class SplitDrawn(Event):
+    """Data was split at random; `seeded`: with a seed of its own; `parts.taken`: those that the program takes."""
+
+    name: str
+    data: list[Value]
+    parts: Sequence
+    seeded: bool
+
+
+@dataclass(eq=False)
 class BatchDrawn(Event):
     """A batch came out of a loader."""
 

@@ -218,6 +218,7 @@ _TRAINING = COLLECTIVES | frozenset(
         "FSDP",
         "FullyShardedDataParallel",
         "random_split",
+        "train_test_split",
         "loader",
         "train_loader",
         "dataloader",

@@ -6,7 +6,7 @@ import ast
 
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.calls import call
-from lightlint.engine.events import BatchDrawn, Collective, EpochSet, LoaderMade, MetricUsed, WorkerAsked
+from lightlint.engine.events import BatchDrawn, Collective, EpochSet, LoaderMade, MetricUsed, SplitDrawn, WorkerAsked
 from lightlint.engine.machine import WORKER, Machine
 from lightlint.models import tensors, workers
 from lightlint.models.registry import function, methods
@@ -127,7 +127,11 @@ def random_split(machine: Machine, given: Arguments, node: ast.AST) -> Value:
         subset = machine.instance(Library("torch.utils.data.Subset"), "data set", node)
         set_up_data(subset, "Subset", Arguments([base] if base is not None else []))
         subsets.append(subset)
-    return Sequence(subsets, more=not known)
+    parts = Sequence(subsets, more=not known)
+    parts.taken = set()
+    seeded = not given.exact or given.get(2, "generator") is not None
+    machine.emit(SplitDrawn(machine.where(node), "random_split", [base] if base is not None else [], parts, seeded))
+    return parts
 
 
 @function("torch.utils.data.get_worker_info", "torch.get_worker_info")

@@ -62,6 +62,8 @@ def call_library(machine: Machine, library: Library, given: Arguments, node: ast
         root == "transformers" and last in ("from_pretrained", "from_config") and _TRANSFORMER.search(path)
     ):
         return _pretrained(machine, path, last, node)
+    if root in ("sklearn", "imblearn") and last[:1].isupper():
+        return machine.instance(library, "estimator", node)
     if root not in HARMLESS:
         return call_unknown(machine, library, given, node)
     kept = traits_of(*given.values())

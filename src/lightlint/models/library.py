@@ -16,6 +16,7 @@ from lightlint.models import (
     contexts,
     functions,
     iterables,
+    learning,  # noqa: F401 - its methods register themselves
     modules,
     objects,
     parallel,
@@ -300,6 +301,8 @@ def _of_sequence(value: Sequence, index: Value) -> Value:
     position = number_of(index)
     if position is not None:
         whole = int(position)
+        if value.taken is not None:
+            value.taken.add(whole)
         if -len(value.items) <= whole < len(value.items) and (not value.more or whole >= 0):
             return value.items[whole]
         return value.items[-1] if value.items else Unknown()

@@ -36,6 +36,7 @@ _GROUP_AT = {
     "reduce_scatter_tensor": 3, "scatter_object_list": 3, "all_to_all_single": 4,
 }  # fmt: skip
 RANK = frozenset({"rank"})
+_OF_ALL = frozenset({"rank of all"})  # among the processes of all nodes
 RANK_NAMES = frozenset(["rank", "global_rank", "local_rank", "process_index", "local_process_index", "node_rank"])
 FIRST_NAMES = frozenset(
     [
@@ -72,7 +73,8 @@ def from_environment(machine: Machine, name: Value | None) -> Value:
     """An environment variable."""
     text = text_of(name)
     if text in _ENVIRONMENT:
-        return rank_value(machine, "rank")
+        rank = rank_value(machine, "rank")
+        return _of_all(rank) if text in ("RANK", "SLURM_PROCID") else rank
     return (
         Unknown(("environment", text), plain=False, hint=(text or "").lower()) if text != "WORLD_SIZE" else world_size()
     )
@@ -176,8 +178,13 @@ function("torch.distributed.device_mesh.init_device_mesh")(_group("init_device_m
 
 
 @function("torch.distributed.get_rank")
-def _get_rank(machine: Machine, _: Arguments, __: ast.AST) -> Value:
-    return rank_value(machine, "rank")
+def _get_rank(machine: Machine, given: Arguments, __: ast.AST) -> Value:
+    return _of_all(rank_value(machine, "rank")) if not given.values() else rank_value(machine, "rank")
+
+
+def _of_all(rank: Constant) -> Constant:
+    """A rank that counts the processes of all nodes."""
+    return Constant(rank.value, rank.traits | _OF_ALL)
 
 
 @function("torch.distributed.get_world_size")

@@ -10,7 +10,7 @@ Traits = frozenset[str]
 NO_TRAITS: Traits = frozenset()
 OWN_DATA: Traits = frozenset({"own data"})  # of this rank's batch, of which the others have another
 ON_SOME: Traits = frozenset({"on some ranks"})  # changed behind a test of the rank
-LASTING: Traits = frozenset({"rank", "version"})
+LASTING: Traits = frozenset({"rank", "version", "fitted"})
 """The traits that stay with whatever code out of sight makes of a value."""
 Site = tuple[str, int, int, int, int]
 """A place in the program: file, row from 1, column from 0 (in UTF-8 bytes, as `ast` counts), end row, end column."""
@@ -122,6 +122,7 @@ class Sequence(Value):
         self.items, self.kind, self.more, self.made, self.site = list(items), kind, more, made, site
         self.repeated: Site | None = None  # where `[item] * n` put one object into all places
         self.depth = 0  # how many loops were open where it was made
+        self.taken: set[int] | None = None  # of the parts of a split: the places that the program takes
         self.emptied_at: Site | None = None  # of a generator: who went over it
 
     def __repr__(self) -> str:

@@ -1,0 +1,48 @@
+"""scikit-learn: what is fitted, and how data is split."""
+
+from __future__ import annotations
+
+import ast
+
+from lightlint.engine.arguments import Arguments
+from lightlint.engine.events import SplitDrawn
+from lightlint.engine.machine import Machine
+from lightlint.models.registry import function, methods
+from lightlint.values.core import LASTING, Sequence, Unknown, Value, is_constant, traits_of
+from lightlint.values.training import Instance
+
+_FITTED = frozenset({"fitted"})
+_LEARNING = ("sklearn.preprocessing.", "sklearn.decomposition.", "sklearn.impute.", "sklearn.feature_selection.")
+_HARMLESS = {"LabelEncoder", "LabelBinarizer", "OneHotEncoder", "OrdinalEncoder", "MultiLabelBinarizer", "Normalizer"}
+_ADDING = ("imblearn.over_sampling.", "imblearn.combine.")
+
+
+@methods("estimator")
+def estimator_method(_: Machine, estimator: Value, name: str, given: Arguments, __: ast.AST) -> Value:
+    """A method of an estimator: what it makes of rows has learnt from all that it was fitted on."""
+    assert isinstance(estimator, Instance)
+    if name in ("fit", "partial_fit", "set_params"):
+        return estimator
+    kept = traits_of(*given.values()) & LASTING
+    if name == "fit_resample":
+        return Sequence([Unknown(None, kept | _FITTED if learns(estimator) else kept), Unknown()], "tuple")
+    return Unknown(None, kept | _FITTED if name == "fit_transform" and learns(estimator) else kept)
+
+
+def learns(estimator: Instance) -> bool:
+    """Whether an estimator learns numbers from all rows, and gives each row back changed by them or makes rows of them."""
+    path = next(iter(estimator.libraries()), "")
+    return path.startswith((*_LEARNING, *_ADDING)) and estimator.name not in _HARMLESS
+
+
+@function("sklearn.model_selection.train_test_split")
+def _split(machine: Machine, given: Arguments, node: ast.AST) -> Value:
+    kept = traits_of(*given.values()) & LASTING
+    if not given.exact or not given.positional:
+        return Unknown(None, kept, hint="train_test_split")
+    parts = Sequence([Unknown(None, traits_of(each) & LASTING) for each in given.positional for _ in range(2)])
+    parts.taken = set()
+    seed = given.keywords.get("random_state")
+    seeded = (seed is not None and not is_constant(seed, None)) or "shuffle" in given.keywords
+    machine.emit(SplitDrawn(machine.where(node), "train_test_split", given.positional, parts, seeded))
+    return parts
