@@ -99,6 +99,11 @@ def _torch(machine: Machine, path: str, last: str, given: Arguments, node: ast.A
         for value in given.values():
             machine.escape(value)
         return Unknown()
+    first = given.get(0, "data")
+    if last in ("as_tensor", "asarray") and isinstance(first, Tensor) and len(given.values()) == 1:
+        return first
+    if last == "is_tensor" and path.count(".") == 1:
+        return TRUE if isinstance(first, Tensor) else Unknown(plain=True)
     if last in FACTORIES and path.count(".") <= 2:
         return _factory(machine, last, given, node)
     if last.endswith("_like"):
@@ -110,6 +115,7 @@ def _torch(machine: Machine, path: str, last: str, given: Arguments, node: ast.A
             else getattr(first, "device", None)
         )
         made.uninitialised = last == "empty_like"
+        _ask_gradient(made, given)
         return made
     if path.count(".") == 1 or path.startswith(
         ("torch.nn.functional.", "torch.special.", "torch.linalg.", "torch.fft.", "torch.nn.utils.rnn.")
@@ -150,9 +156,7 @@ def _factory(machine: Machine, last: str, given: Arguments, node: ast.AST) -> Te
         sizes = given if last != "randint" else given.behind(2)
         made.form = forms.made_of_sizes(sizes)
     made.table = last == "from_numpy" or (isinstance(first, Sequence) and len(first.items) > 1)
-    made.requires_grad = call_flag(given, "requires_grad")
-    if made.requires_grad:
-        made.parameters = frozenset([made])
+    _ask_gradient(made, given)
     if last in ("tensor", "as_tensor", "scalar_tensor", "Tensor"):
         plain = isinstance(first, (Constant, Unknown)) and (isinstance(first, Constant) or first.plain)
         made.scalar = plain and last != "Tensor"
@@ -172,6 +176,12 @@ def _factory(machine: Machine, last: str, given: Arguments, node: ast.AST) -> Te
         made.device = None
     made.sizes = _sizes(given) if last in ("zeros", "ones", "rand", "randn", "empty") else ()
     return made
+
+
+def _ask_gradient(made: Tensor, given: Arguments) -> None:
+    made.requires_grad = call_flag(given, "requires_grad")
+    if made.requires_grad:
+        made.parameters = frozenset([made])
 
 
 def _are_sizes(given: Arguments) -> bool:
@@ -238,6 +248,7 @@ def _autograd_grad(machine: Machine, given: Arguments, node: ast.AST) -> Value:
     create = given.get(4, "create_graph")
     records = not given.exact or not (create is None or is_constant(create, False))
     found = tensors.derive(machine, node, outputs, graph=records, how="" if records else "autograd.grad")
+    found.scalar = all(each.scalar for each in tensors_in(given.get(1, "inputs")))
     return Sequence([found], "tuple", more=True)
 
 

@@ -128,9 +128,43 @@ WITHOUT_PARAMETERS = frozenset(
         "Threshold",
         "RReLU",
         "Hardshrink",
+        "Softshrink",
+        "ChannelShuffle",
+        "FeatureAlphaDropout",
+        "LocalResponseNorm",
+        "CrossMapLRN2d",
+        "AdaptiveMaxPool3d",
+        "FractionalMaxPool2d",
+        "FractionalMaxPool3d",
+        "MaxUnpool1d",
+        "MaxUnpool2d",
+        "MaxUnpool3d",
+        "LPPool1d",
+        "LPPool2d",
+        "LPPool3d",
+        "CircularPad1d",
+        "CircularPad2d",
+        "CircularPad3d",
+        "ConstantPad1d",
+        "ConstantPad3d",
+        "ReflectionPad1d",
+        "ReflectionPad3d",
+        "ReplicationPad1d",
+        "ReplicationPad3d",
+        "ZeroPad1d",
+        "ZeroPad3d",
         "Tanhshrink",
     ]
 )
+AFFINE: dict[str, tuple[str, int, bool]] = {
+    **{f"BatchNorm{each}d": ("affine", 3, True) for each in "123"},
+    **{f"InstanceNorm{each}d": ("affine", 3, False) for each in "123"},
+    "SyncBatchNorm": ("affine", 3, True),
+    "GroupNorm": ("affine", 3, True),
+    "LayerNorm": ("elementwise_affine", 2, True),
+    "RMSNorm": ("elementwise_affine", 2, True),
+}
+"""The argument that says whether a layer has parameters, its position, and whether it has them by default."""
 BY_MODE = re.compile("Dropout|BatchNorm|InstanceNorm|SyncBatchNorm|LSTM|GRU|RNN|Transformer|RReLU")
 """Layers that compute something else in eval mode (recurrent and Transformer layers: where their dropout is not 0)."""
 

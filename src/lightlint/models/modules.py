@@ -26,7 +26,7 @@ from lightlint.engine.events import (
 )
 from lightlint.engine.machine import Machine
 from lightlint.models import forms, sharding, tensors
-from lightlint.models.kinds import BY_MODE, WITHOUT_PARAMETERS, wrapper_of
+from lightlint.models.kinds import AFFINE, BY_MODE, WITHOUT_PARAMETERS, wrapper_of
 from lightlint.models.registry import attributes, methods
 from lightlint.models.tables import ACTIVATIONS, BY_ROW, LOSSES
 from lightlint.values.core import (
@@ -84,7 +84,7 @@ def set_up(machine: Machine, module: Module, last: str, given: Arguments, node: 
         module.more_items = content is not None and (not isinstance(content, Mapping) or content.more)
     elif wrapper_of(last):
         wrap(machine, module, given.get(0, "module"), wrapper_of(last), node)
-    elif isinstance(module.cls, Library) and last not in WITHOUT_PARAMETERS and last not in LOSSES:
+    elif isinstance(module.cls, Library) and last not in LOSSES and _has_parameters(last, given):
         if "device" in given.keywords:
             module.device = tensors.device_of(given.keywords["device"])
         module.own = [parameter(machine, module, node)]
@@ -98,6 +98,15 @@ def set_up(machine: Machine, module: Module, last: str, given: Arguments, node: 
         older = {"size_average", "reduce"} & given.keywords.keys()
         plain = reduction is None and given.double_star is None and not older
         module.reduction = text_of(reduction) or ("mean" if plain else None)
+
+
+def _has_parameters(last: str, given: Arguments) -> bool:
+    """Whether a layer of torch made so may have parameters of its own."""
+    if last in AFFINE:
+        name, place, default = AFFINE[last]
+        told = given.get(place, name)
+        return default if told is None and given.exact else not is_constant(told, False)
+    return last not in WITHOUT_PARAMETERS
 
 
 def _fill_sequential(module: Module, given: Arguments) -> None:
@@ -265,7 +274,9 @@ def layer(machine: Machine, module: Module, given: Arguments, node: ast.AST) -> 
         size = module.arguments.get("out_features") or module.arguments.get("#1")
         made.form = forms.COLUMN if is_constant(size, 1) else None
     if module.name in ("LSTM", "GRU", "RNN", "MultiheadAttention", "LSTMCell"):
-        return Sequence([made, tensors.derive(machine, node, made)], "tuple")
+        state = tensors.derive(machine, node, made)
+        pair = Sequence([state, tensors.derive(machine, node, made)], "tuple") if module.name == "LSTM" else state
+        return Sequence([made, pair], "tuple")
     return made
 
 

@@ -195,14 +195,29 @@ OUTPUTS = frozenset(
 )
 """What the models of Transformers and Diffusers give beside each other, by name."""
 
-SAVES_NOTHING = (KEEPS_ROLE | {"cat", "stack", "mean", "sum", "flip", "roll"}) - {
-    "index_select",
-    "gather",
-    "repeat_interleave",
-    "clamp_",
-    "nan_to_num",
-}
-"""Functions that autograd keeps no tensor of, so that a second pass through them raises nothing."""
+FLAT = frozenset(["sign", "floor", "ceil", "round", "trunc", "bernoulli", "floor_divide", "unique", "heaviside"])
+"""Functions whose results carry a graph in which every gradient is 0, or that knows none."""
+
+SAVES_NOTHING = (
+    KEEPS_ROLE
+    | FLAT
+    | {"cat", "stack", "mean", "sum", "flip", "roll", "rot90", "add", "sub", "neg", "cumsum", "diff", "lerp"}
+    | {"frac", "fmod", "remainder", "addmm", "addcmul", "index_add", "scatter_add", "diag", "diagonal", "trace"}
+    | {
+        "tril",
+        "triu",
+        "unfold",
+        "pad",
+        "positive",
+        "hstack",
+        "vstack",
+        "dstack",
+        "column_stack",
+        "concat",
+        "concatenate",
+    }
+) - {"index_select", "gather", "clamp_", "nan_to_num"}
+"""Functions that autograd keeps no tensor of, or need not, so that a second pass through them raises nothing."""
 
 WITHOUT_GRAPH = frozenset(
     [
@@ -238,8 +253,6 @@ WITHOUT_GRAPH = frozenset(
         "any",
         "dtype",
         "device",
-        "equal",
-        "allclose",
         "searchsorted",
         "bucketize",
         "count_nonzero",
@@ -247,10 +260,30 @@ WITHOUT_GRAPH = frozenset(
         "ceil",
         "round",
         "multinomial",
+        "logical_not",
+        "logical_and",
+        "logical_or",
+        "logical_xor",
+        "isclose",
+        "isin",
+        "isneginf",
+        "isposinf",
+        "isreal",
+        "signbit",
+        "heaviside",
+        "floor_divide",
+        "trunc",
         "bernoulli",
     ]
 )
-"""Functions whose results carry no gradient."""
+"""Functions whose results carry no gradient, or none but zeros: see `FLAT`."""
+
+TUPLES: dict[str, int] = {
+    **dict.fromkeys(("var_mean", "std_mean", "aminmax", "frexp", "slogdet", "qr", "eigh", "eig"), 2),
+    "svd": 3,
+    **dict.fromkeys(("broadcast_tensors", "meshgrid", "tensor_split", "hsplit", "vsplit", "dsplit"), 0),
+}
+"""Functions that give several tensors: how many, 0 for as many as it takes."""
 
 NUMBERS = frozenset(
     [
@@ -264,9 +297,18 @@ NUMBERS = frozenset(
         "ndimension",
         "storage_offset",
         "get_device",
+        "equal",
+        "allclose",
+        "is_floating_point",
+        "is_complex",
+        "is_contiguous",
+        "is_pinned",
+        "is_shared",
+        "is_nonzero",
+        "is_same_size",
     ]
 )
-"""Tensor methods that give a plain number."""
+"""Functions of a tensor that give a plain number or flag."""
 
 FACTORIES = frozenset(
     [
@@ -344,6 +386,8 @@ for _name in [
     "MultiMarginLoss",
     "soft_margin_loss",
     "SoftMarginLoss",
+    "MultiLabelMarginLoss",
+    "multilabel_margin_loss",
     "TripletMarginWithDistanceLoss",
     "triplet_margin_with_distance_loss",
 ]:

@@ -27,7 +27,17 @@ from lightlint.engine.events import (
 )
 from lightlint.engine.machine import WORKER, Machine
 from lightlint.models import forms
-from lightlint.models.tables import ACTIVATIONS, KEEPS_ROLE, LOSSES, NUMBERS, OUTPUTS, SAVES_NOTHING, WITHOUT_GRAPH
+from lightlint.models.tables import (
+    ACTIVATIONS,
+    FLAT,
+    KEEPS_ROLE,
+    LOSSES,
+    NUMBERS,
+    OUTPUTS,
+    SAVES_NOTHING,
+    TUPLES,
+    WITHOUT_GRAPH,
+)
 from lightlint.values.core import (
     NO_TRAITS,
     NONE,
@@ -212,7 +222,7 @@ def binary(machine: Machine, symbol: str, left: Value, right: Value, node: ast.A
         _meet(machine, symbol, left, right, node)
         return derive(machine, node, left, right, graph=False, how="comparison")
     mix(machine, node, symbol, left, right)
-    made = derive(machine, node, left, right, saves=symbol not in ("+", "-"))
+    made = derive(machine, node, left, right, saves=symbol not in ("+", "-", "%"))
     _weigh(symbol, made, left, right)
     if isinstance(node, (ast.BinOp, ast.AugAssign)):
         _meet(machine, symbol, left, right, node)
@@ -373,7 +383,9 @@ def call_method(machine: Machine, tensor: Value, name: str, given: Arguments, no
         dimension = given.get(0, "dim")
         return shape_of(machine, tensor, node) if dimension is None else size(tensor, number_of(dimension))
     if name in NUMBERS:
-        return size(tensor, 0) if name == "__len__" else Unknown((name, tensor.made), plain=True)
+        return size(tensor, 0) if name == "__len__" else _plain(tensor, name, given)
+    if name == "type" and given.exact and not given.positional and not given.keywords:
+        return Unknown((name, tensor.made), plain=True)
     if name in ("to", "cuda", "cpu", "type_as"):
         return _moved(machine, tensor, name, given, node)
     if name == "requires_grad_":
@@ -392,7 +404,7 @@ def call_method(machine: Machine, tensor: Value, name: str, given: Arguments, no
         of = tensor.gradient_of
         machine.emit(Cleared(machine.where(node), [of] if of.parameter else [*of.parameters], None))
         return tensor
-    if name in ACTIVATIONS:
+    if name in ACTIVATIONS and not name.endswith("_"):
         return activated(machine, name, tensor, node)
     if name.endswith("_") and not name.startswith("__"):
         tensor.traits = tensor.traits | ON_SOME if machine.split_ranks else tensor.traits - ON_SOME
@@ -404,6 +416,13 @@ def call_method(machine: Machine, tensor: Value, name: str, given: Arguments, no
     return computed(machine, name, given.with_first(tensor), node)
 
 
+def _plain(tensor: Tensor, name: str, given: Arguments) -> Unknown:
+    """A number or flag that a function tells of a tensor: by the same arguments, of which there are none, the same."""
+    alone = given.exact and not given.positional and not given.keywords
+    return Unknown((name, tensor.made) if alone else None, plain=True)
+
+
+_PAIRS = frozenset({"topk", "sort", "kthvalue", "mode", "cummax", "cummin"})
 _DTYPES = frozenset({"float", "double", "half", "bfloat16", "type"})
 
 
@@ -411,11 +430,17 @@ def computed(machine: Machine, name: str, given: Arguments, node: ast.AST) -> Va
     """What a function of tensors that table says enough of gives."""
     source = given.positional[0] if given.positional else given.keywords.get("input")
     values = given.values()
+    if name in NUMBERS and isinstance(source, Tensor):
+        return _plain(source, name, given.behind(1))
+    if name == "detach" and isinstance(source, Tensor):
+        return _detached(machine, source, name, node)
     if name in WITHOUT_GRAPH:
         drawn = name in forms.CASTS and isinstance(source, Tensor) and source.role in ("batch", "label")
         if name in ("eq", "ne"):
             _meet(machine, "==" if name == "eq" else "!=", source, given.get(1, "other"), node)
         made = derive(machine, node, *values, graph=False, how=name, keep=drawn)
+        if name in FLAT and machine.grad[-1]:
+            made.requires_grad = any(each.requires_grad for each in tensors_in(source))
         forms.note(made, name, given)
         return made
     if name in ("mean", "sum", "nanmean", "nansum"):
@@ -442,8 +467,11 @@ def computed(machine: Machine, name: str, given: Arguments, node: ast.AST) -> Va
         made.role, made.activation = "log-probabilities", source.activation
     if name in ("exp",) and isinstance(source, Tensor) and source.role == "log-probabilities":
         made.role = "probabilities"
-    if name in ("max", "min", "topk", "sort", "kthvalue", "median", "mode", "cummax") and (len(values) > 1):
-        if isinstance(values[1], Tensor):  # the larger of each two
+    if name in TUPLES:
+        parts = values if TUPLES[name] == 0 else [source] * TUPLES[name]
+        return Sequence([derive(machine, node, each) for each in parts], "tuple", more=TUPLES[name] == 0)
+    if name in _PAIRS or (name in ("max", "min", "median", "nanmedian") and len(values) > 1):
+        if name not in _PAIRS and isinstance(values[1], Tensor):  # the larger of each two
             return made
         best = derive(machine, node, source, graph=False, how="argmax")
         best.form = made.form
@@ -565,6 +593,8 @@ def _in_place(machine: Machine, tensor: Tensor, name: str, given: Arguments, nod
                 tensor.sums |= {(machine.site(node), _turns_to_batch(machine))}
     if name != "copy_":
         mix(machine, node, name, tensor, *given.positional)
+    if name in ACTIVATIONS:
+        tensor.role, tensor.activation = ACTIVATIONS[name], (name, machine.site(node))
     return tensor
 
 
