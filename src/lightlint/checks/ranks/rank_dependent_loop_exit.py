@@ -4,15 +4,22 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
-from lightlint.engine.events import Collective, Event, Left, Looped
-from lightlint.explore.queries import exchanging, loops_together
-from lightlint.values.core import Site
+from lightlint.engine.events import AttributeSet, Collective, Event, Left, Looped
+from lightlint.explore.queries import exchanging, loops_together, on_some_ranks
+from lightlint.facts.world import Ranks
+from lightlint.finding import Tier
+from lightlint.values.core import Site, is_constant
+from lightlint.values.training import Instance
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry, Path
 
 _ALONE = "only some ranks leave the loop here: the others wait in the next step's all-reduce"
 _FLAG = "what leads out of the loop here is decided on some ranks only: the others go on and wait"
+_STOPPED = "only some ranks tell their Trainer to stop here: the others wait for them in the next step"
+_STOPPED_BY_OWN = (
+    "each rank decides by its own numbers whether its Trainer stops here: the others wait for it in the next step"
+)
 _OWN = "each rank decides by its own numbers whether it leaves the loop here: the others wait in the next step's all-reduce"
 
 
@@ -22,6 +29,7 @@ class RankDependentLoopExit(Check):
         for first, second in entry.pairs():
             for path, other in ((first, second), (second, first)):
                 yield from _left_alone(path, other)
+        yield from self._stopped(entry)
         together = loops_together(entry)
         for looped in entry.of(Looped):
             if looped.loop.split and looped.loop.site in together:
@@ -34,6 +42,31 @@ class RankDependentLoopExit(Check):
                     yield Fault.at(event, _FLAG)
                 elif event.where.depends_on_unknown("own data") and event.where.within("batch"):
                     yield Fault.at(event, _OWN)
+
+    def _stopped(self, entry: Entry) -> Iterator[Fault]:
+        """Where a rank alone tells its Trainer to stop, and nothing brings that to the others."""
+        world = self.facts.world.lightning
+        if world is Ranks.ONE:
+            return
+        alone = set(on_some_ranks(entry, AttributeSet, _stops))
+        for path in entry.paths:
+            for event in path.of(AttributeSet):
+                own = event.where.depends_on_unknown("own data") and event.where.phase == "train"
+                if _stops(event) and (event in alone or own) and not _is_agreed(path, event):
+                    tier = {True: Tier.WARNING, False: Tier.NOTE}[event in alone] if world is Ranks.MAYBE else None
+                    yield Fault.at(event, _STOPPED if event in alone else _STOPPED_BY_OWN, tier=tier)
+
+
+def _stops(event: AttributeSet) -> bool:
+    """Whether a Trainer is told to stop after the batch."""
+    trainer = isinstance(event.object, Instance) and event.object.kind == "trainer"
+    return trainer and event.name == "should_stop" and not is_constant(event.value, False)
+
+
+def _is_agreed(path: Path, event: AttributeSet) -> bool:
+    """Whether all ranks set the flag anew behind that, to what they have agreed on."""
+    sets = [each for each in path.of(AttributeSet) if each.name == "should_stop" and each.time > event.time]
+    return any(not each.where.depends_on("rank") and each.site != event.site for each in sets)
 
 
 def _left_alone(path: Path, other: Path) -> Iterator[Fault]:
