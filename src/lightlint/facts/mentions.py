@@ -41,6 +41,19 @@ def is_set(project: Project, source: Source, name: str) -> bool:
     return _occurs(project, source, name, rf"\.{word}\s*(?::[^=\n]+)?=(?!=)|['\"]{word}\\?['\"]")
 
 
+def is_changed_elsewhere(project: Project, source: Source, name: str) -> bool:
+    """Whether another file gives an attribute of this name a value, or changes what it holds: a callback, a subclass, a script."""
+    word = re.escape(name)
+    changes = "clear|reset|pop|update|append|extend|copy_|add_|zero_|fill_"
+    forms = (
+        rf"\.{word}(?:\[[^\]\n]*\]|\.data)*\s*(?::[^=\n]+|[-+*/])?=(?!=)",
+        rf"\.{word}(?:\[[^\]\n]*\])*\.(?:{changes})\s*\(",
+        rf"\bdel\s+[\w.]+\.{word}\b",
+        rf"setattr\([^\n]*['\"]{word}\\?['\"]",
+    )
+    return occurs(project, name, "|".join(forms), Path(source.filename).absolute())
+
+
 def may_be_filled_elsewhere(project: Project, source: Source, name: str | None) -> bool:
     """Whether code of another file may give parameters of a module their values: this one by its name, or all in a loop or by `apply`."""
     aside = Path(source.filename).absolute()

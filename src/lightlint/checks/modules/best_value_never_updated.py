@@ -7,6 +7,7 @@ import libcst as cst
 
 from lightlint.check import Check
 from lightlint.facts.bindings import Kind, dotted_name
+from lightlint.facts.mentions import is_changed_elsewhere
 from lightlint.facts.names import UNKNOWN
 
 _BEST = re.compile(r"best|(?:^|_)(?:max|min|lowest|highest|top)(?:_|$)")
@@ -96,7 +97,8 @@ class BestValueNeverUpdated(Check):
         """Whether an attribute may be set by other means than assignments in this file."""
         spelled = {each.value for each in self.tree.all(cst.Name)} & {"setattr", "vars", "__dict__"}
         texts = {self.names.constant(each) for each in self.tree.all(cst.SimpleString)}
-        return bool(spelled) or word in texts
+        changed = is_changed_elsewhere(self.facts.project, self.facts.source, word)
+        return bool(spelled) or word in texts or changed
 
     def _number(self, value: cst.BaseExpression | None) -> float | None:
         if isinstance(value, cst.UnaryOperation) and isinstance(value.operator, cst.Minus):

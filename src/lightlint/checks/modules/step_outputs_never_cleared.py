@@ -8,12 +8,13 @@ import libcst as cst
 
 from lightlint.check import Check, Fault, Repair
 from lightlint.engine.events import Appended, Called, Emptied
+from lightlint.facts.mentions import is_changed_elsewhere
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import Draft, insert_after
 from lightlint.values.core import Mapping, Sequence, Value
 
 if TYPE_CHECKING:
-    from lightlint.explore.rehearsals import Entry
+    from lightlint.explore.rehearsals import Entry, Path
 
 
 _MESSAGE = "this list grows from epoch to epoch: nothing empties it, and the end of each epoch reads all of it"
@@ -33,7 +34,9 @@ class StepOutputsNeverCleared(Check):
                 items = set(map(id, box.items))
                 later = [each for each in joined if each.time > event.time and items & set(_given(each))]
                 epochs = {each.where.turns[0].number for each in later if each.where.turns}
-                if len(epochs) > 1 and all(each.known for each in event.where.conditions):
+                if len(epochs) < 2 or not all(each.known for each in event.where.conditions):
+                    continue
+                if not any(is_changed_elsewhere(self.facts.project, self.facts.source, n) for n in _names(path, box)):
                     yield replace(Fault.at(event, _MESSAGE), fixed_at=later[-1].site)
 
     def repair(self, node: cst.CSTNode, fault: Fault) -> Repair | None:
@@ -65,6 +68,12 @@ class StepOutputsNeverCleared(Check):
         inner = last.body[-1] if isinstance(last, cst.SimpleStatementLine) else last
         ok = isinstance(inner, (cst.BaseSmallStatement, cst.BaseCompoundStatement))
         return insert_after(self.code, inner, f"self.{name}.clear()") if ok else None
+
+
+def _names(path: Path, box: Value) -> set[str]:
+    """The attributes that hold a container, or a dict with it."""
+    held = (pair for each in path.machine.objects for pair in each.attributes.items())
+    return {name for name, value in held if any(each is box for each in _lists(value))}
 
 
 def _lists(value: Value) -> list[Value]:

@@ -8,6 +8,7 @@ import libcst as cst
 from lightlint.check import Check, Fault, Repair
 from lightlint.engine.events import AttributeSet, DevicesMixed
 from lightlint.facts.classes import NN_MODULE
+from lightlint.facts.mentions import is_changed_elsewhere
 from lightlint.facts.tensor_uses import TensorUses
 from lightlint.finding import Applicability
 from lightlint.fixes.buffers import as_buffer
@@ -30,7 +31,8 @@ class TensorAttributeNotBuffer(Check):
         if not self.facts.tensors.is_made_here(assign.value, any_size=True) or self._reads(assign.value, name):
             return
         sized = self.facts.tensors.is_made_here(assign.value)
-        if any(self._mixes(each, name, sized=sized) for each in self._made_with(node, method)):
+        mixed = any(self._mixes(each, name, sized=sized) for each in self._made_with(node, method))
+        if mixed and not is_changed_elsewhere(self.facts.project, self.facts.source, name):
             registers = self.classes.is_a(node, NN_MODULE)
             buffer = Repair("make it a buffer", as_buffer(self.code, assign, name), Applicability.UNSAFE, "torch>=1.6")
             message = f"`self.{name}` is no buffer: it stays on the CPU when the module is moved"
@@ -93,6 +95,8 @@ class TensorAttributeNotBuffer(Check):
     def _is_replaced(self, entry: Entry, tensor: Tensor) -> bool:
         """Whether the attribute that holds a tensor is given another one elsewhere, as by a pass that finds it on the wrong device."""
         names = {event.name for event in entry.of(AttributeSet) if event.value is tensor}
+        if any(is_changed_elsewhere(self.facts.project, self.facts.source, name) for name in names):
+            return True
         nodes = self.tree.all(cst.ClassDef)
         sources = ([*self.classes.attribute_sources(node, name)] for node in nodes for name in names)
         return any(len(each) > 1 and not self._is_made_anew(each) for each in sources)

@@ -2,10 +2,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path as File
 from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Called, GroupStarted
+from lightlint.facts.mentions import occurs
 from lightlint.values.core import is_constant, text_of
 from lightlint.values.training import Module
 
@@ -22,6 +24,7 @@ _WRAPPERS = {
     "torch.distributed.fsdp.FullyShardedDataParallel": "FullyShardedDataParallel",
     "torch.distributed.fsdp.fully_shard": "fully_shard",
 }
+_HIDDEN = r"environ[^\n]*VISIBLE_DEVICES[^\n]*="
 
 
 class MissingSetDevice(Check):
@@ -41,7 +44,10 @@ class MissingSetDevice(Check):
         """Whether a file that imports this one, or that this one imports, may choose the device."""
         project, path = self.facts.project, self.facts.path
         called = self.facts.world.called_by_users
-        return any(name.endswith("set_device") for name in called) or project.imports_one_with(path, "set_device")
+        if any(name.endswith("set_device") for name in called) or project.imports_one_with(path, "set_device"):
+            return True
+        hidden = occurs(project, "VISIBLE_DEVICES", _HIDDEN, File(self.facts.source.filename).absolute())
+        return hidden or bool(project.users(path, "set_device"))
 
 
 def _is_nccl(event: GroupStarted) -> bool:

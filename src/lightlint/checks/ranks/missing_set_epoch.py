@@ -13,7 +13,7 @@ from lightlint.facts.samplers import SAMPLERS, Samplers
 from lightlint.facts.streams import Stream, training_streams
 from lightlint.facts.tree import Loop
 from lightlint.fixes.edits import insert_before
-from lightlint.values.core import Class, Constant
+from lightlint.values.core import TRUE, Class, Constant, is_constant
 from lightlint.values.training import Instance, Loader
 
 if TYPE_CHECKING:
@@ -29,6 +29,8 @@ class MissingSetEpoch(Check):
 
     def visit_Call(self, call: cst.Call) -> None:
         if self.names.call(call) not in SAMPLERS or not self._samplers.shuffles(call):
+            return
+        if self._is_told_in_rehearsal(call):
             return
         for loader, driver in self.facts.loading.training.items():
             if driver is Driver.LOOP and self._samplers.of(loader) is call:
@@ -47,6 +49,13 @@ class MissingSetEpoch(Check):
             return
         if any(self._draws(stream, call) for stream in training_streams(self.facts)):
             self.report(call, "`set_epoch` is never called: every epoch draws the same order")
+
+    def _is_told_in_rehearsal(self, call: cst.Call) -> bool:
+        """Whether some path tells the epoch to the sampler that a call makes, as a helper of another file does."""
+        rehearsed, span = self.facts.rehearsed, self.facts.positions.span(call)
+        told = (event.sampler for entry in rehearsed.entries for event in entry.of(EpochSet))
+        shuffling = (each.site for each in told if not is_constant(each.arguments.get("shuffle", TRUE), False))
+        return any(site is not None and rehearsed.span(site) == span for site in shuffling)
 
     def _draws(self, stream: Stream, sampler: cst.Call) -> bool:
         """Whether a stream goes over one loader again and again that has the sampler."""

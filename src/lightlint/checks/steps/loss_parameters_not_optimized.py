@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Backward, Forward, OptimizerMade, StateLoaded, Stepped
 from lightlint.explore.queries import identity, in_sight, is_held
+from lightlint.facts.mentions import occurs
 from lightlint.values.core import Class
 from lightlint.values.training import Module, Tensor
 
@@ -18,6 +20,13 @@ class LossParametersNotOptimized(Check):
         """Parameters that a module which gives a loss keeps for itself, reached by gradients and in no optimizer."""
         optimizers = [event.optimizer for event in entry.of(OptimizerMade)]
         if not optimizers or any(each.escaped for each in optimizers) or not any(True for _ in entry.of(Stepped)):
+            return
+        if occurs(
+            self.facts.project,
+            "add_param_group",
+            r"\.add_param_group\s*\(",
+            Path(self.facts.source.filename).absolute(),
+        ):
             return
         stepped = {identity(each) for optimizer in optimizers for each in optimizer.parameters}
         reached = {identity(each) for event in entry.of(Backward) for each in event.parameters}

@@ -2,13 +2,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from pathlib import Path
 
 import libcst as cst
 
 from lightlint.check import Check
 from lightlint.facts.hooks import TRAINING_STEP, Hook, Owner
+from lightlint.facts.mentions import occurs
 
 _MAY_STEP = re.compile(r"step|update|optim", re.IGNORECASE)
+_ASKED = r"(?<!self)\.optimizers\s*\("  # of a module, by a callback of another file
 _HARMLESS = {"optimizers", "toggle_optimizer", "untoggle_optimizer", "toggled_optimizer", "configure_optimizers", "training_step"}  # fmt: skip
 
 
@@ -55,4 +58,6 @@ class ManualNoOptimizerStep(Check):
         """Whether code around the class may step its optimizers: a callback, a subclass of another file."""
         asks = [call for call in self.tree.all(cst.Call) if self.names.method(call) == "optimizers"]
         outside = any(not self.values.is_optimizers(call) for call in asks)
-        return outside or bool(self.facts.project.users(self.facts.path, TRAINING_STEP))
+        source = self.facts.source
+        called = occurs(self.facts.project, "optimizers", _ASKED, Path(source.filename).absolute())
+        return outside or called or bool(self.facts.project.users(self.facts.path, TRAINING_STEP))

@@ -1,21 +1,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Configured, ScheduleStepped, Stepped
 from lightlint.explore.queries import in_sight
 from lightlint.facts.hooks import TRAINING_STEP
+from lightlint.facts.mentions import occurs
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry
 
 
+_ASKED = r"(?<!self)\.lr_schedulers\s*\("  # of a module, by a callback
+
+
 class ManualSchedulerNeverStepped(Check):
     def stands(self) -> bool:
-        """Whether no file that uses the module looks its schedules up."""
-        return not self.facts.project.users(self.facts.path, "lr_schedulers", TRAINING_STEP)
+        """Whether no file that uses the module, and no callback of another file, looks its schedules up."""
+        project, source = self.facts.project, self.facts.source
+        asked = occurs(project, "lr_schedulers", _ASKED, Path(source.filename).absolute())
+        return not asked and not project.users(self.facts.path, "lr_schedulers", TRAINING_STEP)
 
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Schedules that Lightning is given and nothing steps, on any path."""

@@ -9,6 +9,7 @@ from lightlint.check import Check, Fault, Repair
 from lightlint.engine.events import MetricUsed
 from lightlint.facts.classes import MODULE
 from lightlint.facts.displays import Display, items
+from lightlint.facts.mentions import is_changed_elsewhere
 from lightlint.facts.names import UNKNOWN
 from lightlint.facts.running_metrics import RunningMetrics, counts_one_epoch, own_counts_one_epoch
 from lightlint.finding import Applicability
@@ -16,7 +17,8 @@ from lightlint.fixes.edits import insert_after
 from lightlint.values.core import Library
 
 if TYPE_CHECKING:
-    from lightlint.explore.rehearsals import Entry
+    from lightlint.explore.rehearsals import Entry, Path
+    from lightlint.values.core import Value
 
 _ONCE_AN_EPOCH = {
     "on_train_epoch_end", "on_validation_epoch_end", "training_epoch_end", "validation_epoch_end", "on_validation_end",
@@ -102,9 +104,19 @@ class MetricComputeWithoutReset(Check):
         each_epoch = [call for call in computed if self._runs_each_epoch(call) and self._is_one_of(call, grows)]
         if each_epoch and not self._resets_unnamed(node):
             call = each_epoch[-1]
+            if any(self._may_be_reset_elsewhere(each) for each in places):
+                return
             name = self.code.text_of(call.func.value) if isinstance(call.func, cst.Attribute) else ""
             message = f"`{name}` is computed after each epoch and never reset: it goes on with the epochs before"
             self.report(call, message, repair=self._repair(call, name))
+
+    def _may_be_reset_elsewhere(self, place: cst.BaseExpression) -> bool:
+        held = place.value if isinstance(place, cst.Subscript) else place
+        name = held.attr.value if isinstance(held, cst.Attribute) else None
+        return name is not None and self._is_changed_elsewhere(name)
+
+    def _is_changed_elsewhere(self, name: str) -> bool:
+        return is_changed_elsewhere(self.facts.project, self.facts.source, name)
 
     def _is_one_of(self, call: cst.Call, grown: list[cst.BaseExpression]) -> bool:
         """Whether a metric that is computed surely is, or may be by its key, one of those that grow."""
@@ -154,11 +166,17 @@ class MetricComputeWithoutReset(Check):
                     filled.add(event.metric)
                 elif event.operation == "compute" and event.metric in filled and not event.where.within("batch"):
                     before = computed.setdefault(event.metric, event)
-                    if before is not event and before.site == event.site:
+                    again = before is not event and before.site == event.site
+                    if again and not any(map(self._is_changed_elsewhere, _names(path, event.metric))):
                         yield Fault.at(
                             event,
                             "the metric is computed after each epoch and never reset: it averages over all epochs so far",
                         )
+
+
+def _names(path: Path, metric: Value) -> set[str]:
+    """The attributes that hold a metric."""
+    return {name for each in path.machine.objects for name, value in each.attributes.items() if value is metric}
 
 
 def _averages(event: MetricUsed) -> bool:

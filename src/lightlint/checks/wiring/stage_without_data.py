@@ -4,6 +4,7 @@ import libcst as cst
 
 from lightlint.check import Check
 from lightlint.facts.classes import DATA_MODULE
+from lightlint.facts.mentions import is_changed_elsewhere
 from lightlint.facts.stages import unset
 from lightlint.facts.training import Run
 
@@ -38,6 +39,8 @@ class StageWithoutData(Check):
             for each in self.tree.all(cst.Attribute)
             if isinstance(self.tree.parent(each), cst.AssignTarget)
         }
+        if missing and is_changed_elsewhere(self.facts.project, self.facts.source, missing[0].attr.value):
+            return
         if missing and (facts is self.facts or missing[0].attr.value not in set_here):
             name, hook = missing[0].attr.value, _HOOKS[run.entry]
             message = f"`{hook}` reads `{name}`, which `setup` of `{node.name.value}` does not set for `{run.entry}`"
