@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from lightlint.facts.across import OUTSIDE
-from lightlint.facts.classes import MODULE
 from lightlint.facts.values import SAME_OBJECT
 
 if TYPE_CHECKING:
@@ -24,12 +22,6 @@ class ModeSetting:
 
     def __init__(self, facts: FileFacts) -> None:
         self._facts = facts
-
-    def may_be_in_eval(self, node: cst.CSTNode, module: cst.CSTNode | None) -> bool:
-        """Whether something may have set a module's mode before a node runs: in its function, or at a call of that, up to
-        where the module is made."""
-        made = [each.call for each in self._facts.values.origins(module)]
-        return self._may_be(node, {self._facts.tree.owner(each) for each in made if each is not None}, 0)
 
     def _may_be(self, node: cst.CSTNode, makers: set[cst.CSTNode], depth: int) -> bool:
         """Whether something may have set the mode before a node runs, in its function or at a call of that, up to
@@ -66,20 +58,6 @@ class ModeSetting:
         project, near = self._facts.project, self._facts.path
         path = project.find_function(name, near.parent)
         return path is not None and path != near and bool(_SETS_MODE.search(project.text(path)))
-
-    def of_new(self, call: cst.Call) -> Iterator[tuple[cst.Call, str]]:
-        """The parts that the `__init__` of a module of this file puts in eval mode, as the new object's name has them."""
-        node = self._facts.classes.local(self._facts.names.call(call))
-        init = self._facts.classes.methods(node).get("__init__") if node is not None else None
-        whole = self._named(call) if init is not None else ""
-        if init is None or not whole or self._facts.classes.is_a(node, MODULE):
-            return
-        for each in self._facts.tree.own(init.body, cst.Call):
-            part = self._facts.names.key(each.func.value) if isinstance(each.func, cst.Attribute) else ""
-            if not part.startswith("self.") or not self._facts.modes.is_eval(each) or self._facts.conditions(each):
-                continue
-            if isinstance(each.func, cst.Attribute) and self._facts.modes.acts_by_mode(each.func.value) is not False:
-                yield each, whole + part.removeprefix("self")
 
     def _named(self, made: cst.Call) -> str:
         """The name that an assignment gives to a new object, which methods such as `to` may have handed on."""

@@ -200,10 +200,6 @@ class Modes:
         """Whether autograd surely records at a call."""
         return not self._facts.gradients.may_be_off(call)
 
-    def anywhere(self, _call: cst.Call) -> bool:
-        """True of all calls."""
-        return True
-
     def forwards(self, call: cst.Call, wanted: Wanted, depth: int = 0) -> set[str]:
         """The keys of what a call calls that is `wanted`, directly or in helpers: `model` for `model(x)`."""
         key = self._names.key(call.func).removesuffix(".forward")
