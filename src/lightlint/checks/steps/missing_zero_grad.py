@@ -124,4 +124,6 @@ def _again(path: Path) -> Iterator[_Again]:
             first = next((each for each in event.parameters if each in stale), None)
             if first is not None:
                 yield _Again(event, used[first], first, stale[first])
+            for each in event.parameters:
+                stale.pop(each, None)
             used |= {each: event for each in event.parameters if each in added}
