@@ -4,13 +4,12 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-import libcst as cst
-
 from lightlint.check import Check, Fault
-from lightlint.engine.events import AttributeSet, Called, ParametersChanged
-from lightlint.facts.classes import NN_MODULE
-from lightlint.values.core import Class, is_constant
-from lightlint.values.training import Module
+from lightlint.engine.events import AttributeSet, Called, Event, ParametersChanged
+from lightlint.engine.frames import Call, Condition
+from lightlint.engine.machine import plain_key
+from lightlint.values.core import Class, Site, is_constant
+from lightlint.values.training import Module, Tensor
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry, Path
@@ -32,141 +31,88 @@ _FRESH = {
 # what takes derivatives or steps by itself in a pass may well train what it makes there
 _TRAINING = re.compile(r"backward|step|grad|zero_grad")
 _PASSES = {"forward", "training_step", "validation_step", "test_step", "predict_step"}
-_MOVES = {"to", "cuda", "cpu", "half", "float", "double", "bfloat16", "type"}  # what gives the same module back
 _DRAWN = re.compile(r"torch\.nn\.init\.(?:(?:xavier|kaiming|trunc)_\w+|normal_|uniform_|orthogonal_|zeros_)")
 _MEANT = re.compile(r"random|(?:^|_)mc(?:$|_|[A-Z])|^MC|monte|bayes|uncertain", re.IGNORECASE)
+
+
+_NEW_LAYER = "a new layer in each pass: its weights are random every time, and never trained"
+_NEW_PARAMETER = "a new parameter in each pass: it has its first value every time, and is never trained"
 
 
 class LayerMadeInForward(Check):
     asks_passes = True
 
-    def visit_FunctionDef(self, node: cst.FunctionDef) -> None:
-        owner = self.tree.class_of(node)
-        if node.name.value not in _PASSES or owner is None or not self.classes.is_a(owner, NN_MODULE):
-            return
-        if _MEANT.search(owner.name.value):
-            return
-        for call in self.tree.own(node.body, cst.Call):
-            name = self.names.call(call)
-            if self._is_layer(call, name) and self._becomes(call, node, "called") and not self._is_seeded(node):
-                self.report(call, "a new layer in each pass: its weights are random every time, and never trained")
-            elif name in _DROPOUTS and self._drops(call) and self._becomes(call, node, "called"):
-                self.report(
-                    call, f"a new `{(name or '').removeprefix(_NN)}` is in training mode: `eval()` does not turn it off"
-                )
-            elif name == _PARAMETER and self._is_new(call) and not self._trains(node):
-                self.report(
-                    call, "a new parameter in each pass: it has its first value every time, and is never trained"
-                )
-
-    def _is_new(self, call: cst.Call) -> bool:
-        """Whether a parameter to train is made of a new tensor whenever the pass runs, not where it is missing."""
-        given = call.args[0].value if len(call.args) == 1 else None
-        return self.names.call(given) in _FRESH and not self.facts.conditions(call)
-
-    def _trains(self, function: cst.FunctionDef) -> bool:
-        """Whether a pass takes derivatives or steps."""
-        return any(_TRAINING.fullmatch(self.names.method(call)) for call in self.tree.own(function.body, cst.Call))
-
-    def _is_layer(self, call: cst.Call, name: str | None) -> bool:
-        """Whether a call makes a layer with weights: by its class, in a sequence, or by a function of the file."""
-        if name == _NN + "Sequential":
-            return any(isinstance(arg.value, cst.Call) and self.names.call(arg.value) in _WEIGHTED for arg in call.args)
-        return name in _WEIGHTED or self._is_made_by(self.facts.steps.callee(call))
-
-    def _is_made_by(self, function: cst.FunctionDef | None) -> bool:
-        """Whether all that a function does is to make a layer, first of all, move it, draw its weights and return it."""
-        if function is None:
-            return False
-        made = [each for each in self.tree.own(function.body, cst.Call) if self.names.call(each) in _WEIGHTED]
-        returns = self.tree.own(function.body, cst.Return)
-        lines = function.body.body if isinstance(function.body, cst.IndentedBlock) else ()
-        first = bool(lines) and bool(made) and self.tree.contains(lines[0], made[0])
-        return first and len(made) == len(returns) == 1 and self._becomes(made[0], function, "returned")
-
-    def _becomes(self, call: cst.Call, function: cst.FunctionDef, wanted: str) -> bool:
-        """Whether what a call gives is called or returned in a function, as is wanted, and at most moved or initialised else."""
-        made: cst.CSTNode = call
-        while (moved := self._moved(made)) is not None:
-            made = moved
-        if self._use(made) == wanted:
-            return True
-        parent = self.tree.parent(made)
-        target = parent.targets[0].target if isinstance(parent, cst.Assign) and len(parent.targets) == 1 else None
-        if not isinstance(target, cst.Name):
-            return False
-        same = [
-            each for each in self.tree.within(function, cst.Name) if each.value == target.value and each is not target
-        ]
-        uses = {self._use(each) for each in same if not self.names.is_word(each)}
-        return wanted in uses and uses <= {wanted, "moved", "initialised"}
-
-    def _use(self, node: cst.CSTNode) -> str:
-        """What becomes of a module in one place; the name that it has again once moved counts as moved."""
-        parent = self.tree.parent(node)
-        if isinstance(parent, cst.Call) and parent.func is node:
-            return "called"
-        if isinstance(parent, cst.Return):
-            return "returned"
-        if isinstance(parent, cst.AssignTarget):
-            return "moved" if self._is_moved_again(parent) else "kept"
-        if self._moved(node) is not None:
-            return "moved"
-        given = self.tree.parent(parent) if isinstance(parent, cst.Attribute) else None
-        call = self.tree.parent(given) if isinstance(given, cst.Arg) else None
-        return "initialised" if _DRAWN.fullmatch(self.names.call(call) or "") else "kept"
-
-    def _is_moved_again(self, target: cst.AssignTarget) -> bool:
-        """Whether an assignment is `x = x.to(device)`."""
-        assign = self.tree.parent(target)
-        value = assign.value if isinstance(assign, cst.Assign) else None
-        func = value.func if isinstance(value, cst.Call) else None
-        if not isinstance(func, cst.Attribute) or func.attr.value not in _MOVES:
-            return False
-        return self.names.key(func.value) == self.names.key(target.target)
-
-    def _moved(self, node: cst.CSTNode) -> cst.Call | None:
-        """The call `x.to(device)` of a node `x`."""
-        attribute = self.tree.parent(node)
-        call = self.tree.parent(attribute) if attribute is not None else None
-        is_move = isinstance(attribute, cst.Attribute) and attribute.value is node and attribute.attr.value in _MOVES
-        return call if is_move and isinstance(call, cst.Call) and call.func is attribute else None
-
-    def _drops(self, call: cst.Call) -> bool:
-        """Whether a dropout layer drops in each mode."""
-        if any(name.value == "training" for name in self.tree.within(call, cst.Name)):
-            return False
-        given = self.names.argument(call, "p", 0)
-        tests = [name.value for test, _ in self.facts.conditions(call) for name in self.tree.within(test, cst.Name)]
-        off = given is not None and self.names.constant(given.value) in (0, 0.0)
-        return not off and not any(re.search("train|eval", each) for each in tests)
-
-    def _is_seeded(self, function: cst.FunctionDef) -> bool:
-        return any(self.names.method(call) == "manual_seed" for call in self.tree.own(function.body, cst.Call))
-
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
-        """Layers that a forward pass makes anew each time."""
+        """Layers and parameters that a forward pass, or a step of Lightning, makes anew each time."""
         for path in entry.paths:
             kept = {id(event.value) for event in path.of(AttributeSet)}
-            made = {
-                each.site: each for each in path.machine.objects if isinstance(each, Module) and id(each) not in kept
-            }
+            modules = [each for each in path.machine.objects if isinstance(each, Module) and id(each) not in kept]
+            inner = {part for each in modules for part in each.children()}
+            made = {each.site: each for each in modules if each not in inner}
             for event in path.of(Called):
-                module, around = made.get(event.site), event.where.module
-                if module is None or around is None or not module.calls or event.where.conditions:
+                if not _is_in_pass(event) or _is_meant(event) or any(map(_asks_for_one, event.where.conditions)):
                     continue
-                if _MEANT.search(around.name) or not isinstance(around.cls, Class) or _is_filled(path, module):
+                module, tested = made.get(event.site), event.where.conditions
+                if event.path == _PARAMETER and not tested and _is_new(path, event) and not _trains(path, event):
+                    yield Fault(_place(event), _NEW_PARAMETER)
+                elif module is None or not module.calls or _is_filled(path, module):
                     continue
-                if event.path in _WEIGHTED:
-                    yield Fault.at(
-                        event, "a new layer in each pass: its weights are random every time, and never trained"
+                elif any(f"{_NN}{each.name}" in _WEIGHTED for each in module.modules()):
+                    yield Fault(_place(event), _NEW_LAYER)
+                elif event.path in _DROPOUTS and event.where.training is False and not _is_off(event):
+                    yield Fault(
+                        _place(event), f"a new `{event.name}` is in training mode: `eval()` does not turn it off"
                     )
-                elif (
-                    event.path in _DROPOUTS
-                    and event.where.training is False
-                    and not is_constant(event.argument("p", 0), 0, 0.0)
-                ):
-                    yield Fault.at(event, f"a new `{event.name}` is in training mode: `eval()` does not turn it off")
+
+
+def _is_in_pass(event: Event) -> bool:
+    """Whether a module of the program, or a step of Lightning, runs."""
+    module = event.where.module
+    own = module is not None and isinstance(module.cls, Class)
+    return own or (module is None and event.where.hook in _PASSES)
+
+
+def _asks_for_one(condition: Condition) -> bool:
+    """Whether a test may ask whether there is a layer already."""
+    key, _ = plain_key(condition.key)
+    return condition.known or key is None or (isinstance(key, tuple) and key[0] == "is")
+
+
+def _is_meant(event: Event) -> bool:
+    """Whether the class whose pass runs is named for chance."""
+    owners = [call.function.owner for call in event.where.calls if call.function.name in _PASSES]
+    return bool(owners) and owners[-1] is not None and _MEANT.search(owners[-1].name) is not None
+
+
+def _place(event: Event) -> Site:
+    """The place in the pass: the event's, or that of the call that leads to it."""
+    depth = len(_pass(event))
+    return event.where.calls[depth].site if 0 < depth < len(event.where.calls) else event.site
+
+
+def _pass(event: Event) -> tuple[Call, ...]:
+    """The calls that led to the pass that runs."""
+    calls = event.where.calls
+    passes = [number for number, call in enumerate(calls, 1) if call.function.name in _PASSES]
+    return calls[: passes[-1]] if passes else ()
+
+
+def _is_new(path: Path, event: Called) -> bool:
+    """Whether a parameter is made of a new tensor."""
+    given = event.argument("data", 0)
+    fresh = {each.site for each in path.of(Called) if each.path in _FRESH}
+    frozen = is_constant(event.argument("requires_grad", 1), False)
+    return isinstance(given, Tensor) and given.site in fresh and not frozen
+
+
+def _trains(path: Path, event: Event) -> bool:
+    """Whether the pass takes derivatives or steps by itself, and so may well train what it makes."""
+    around = _pass(event)
+    return any(_TRAINING.fullmatch(each.name) and _pass(each) == around for each in path.of(Called))
+
+
+def _is_off(event: Called) -> bool:
+    return is_constant(event.argument("p", 0), 0, 0.0)
 
 
 def _is_filled(path: Path, module: Module) -> bool:
