@@ -21,7 +21,6 @@ from lightlint.facts.linked import Linked
 from lightlint.facts.loading import Loading
 from lightlint.facts.logged_keys import LoggedKeys
 from lightlint.facts.loss_dicts import LossDicts
-from lightlint.facts.modes import Modes
 from lightlint.facts.monitors import Monitors
 from lightlint.facts.numbers import Numbers
 from lightlint.facts.optimization import Optimization
@@ -206,11 +205,6 @@ class FileFacts(Linked):
     def rewrapped(self) -> Rewrapped:
         """Which tensors are made of computed values, without their graph."""
         return Rewrapped(self)
-
-    @cached_property
-    def modes(self) -> Modes:
-        """Which modules calls put in eval mode, and which act by their mode."""
-        return Modes(self)
 
     @cached_property
     def shapes(self) -> Shapes:

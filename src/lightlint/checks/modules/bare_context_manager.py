@@ -66,7 +66,10 @@ class BareContextManager(Check):
     def _is_mode(self, expression: cst.BaseExpression) -> bool:
         """Whether an expression is `net.eval()` of what surely is a module."""
         call = expression if isinstance(expression, cst.Call) else None
-        if call is None or not isinstance(call.func, cst.Attribute) or not self.facts.modes.is_eval(call):
+        if call is None or not isinstance(call.func, cst.Attribute) or self.names.call(call):
+            return False
+        off = self.names.method(call) == "train" and [self.names.constant(arg.value) for arg in call.args] == [False]
+        if not off and (self.names.method(call) != "eval" or call.args):
             return False
         return self.values.is_module(call.func.value)
 

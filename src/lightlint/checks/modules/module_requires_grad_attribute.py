@@ -1,15 +1,21 @@
 from __future__ import annotations
 
+import re
+
 import libcst as cst
 
 from lightlint.check import Check, Repair
 from lightlint.facts.bindings import Kind
-from lightlint.facts.modes import VISION
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import Draft, RawEdit
 
 _CHILDREN: dict[str, tuple[int, ...]] = {"children": (), "modules": (), "named_children": (1,), "named_modules": (1,)}
 _PARTS = {"fc", "features", "classifier", "conv1", "bn1", "layer1", "layer2", "layer3", "layer4"}
+
+_VISION = re.compile(
+    r"torchvision\.models\.(?:\w+\.)?(?:wide_)?(?:resne(?:t|xt)|densenet|mobilenet|efficientnet|vgg|alexnet|googlenet|"
+    r"inception|shufflenet|squeezenet|mnasnet|regnet)\w*$"
+)
 
 
 class ModuleRequiresGradAttribute(Check):
@@ -45,7 +51,7 @@ class ModuleRequiresGradAttribute(Check):
 
     def _is_vision(self, value: cst.BaseExpression) -> bool:
         origins = self.values.origins(value)
-        return bool(origins) and all(VISION.match(origin.name) for origin in origins)
+        return bool(origins) and all(_VISION.match(origin.name) for origin in origins)
 
     def _knows_it(self, module: cst.BaseExpression) -> bool:
         """Whether the module's class has a meaning for the attribute: a property, or code that reads it."""
