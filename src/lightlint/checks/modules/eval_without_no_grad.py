@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from lightlint.check import Check, Fault, Repair
-from lightlint.engine.events import BatchDrawn, Forward, ModeSet
+from lightlint.engine.events import Backward, BatchDrawn, Differentiated, Forward, ModeSet
 from lightlint.explore.queries import goes_nowhere, in_sight
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import decorate
 
 if TYPE_CHECKING:
-    from lightlint.explore.rehearsals import Entry
+    from lightlint.explore.rehearsals import Entry, Path
 
 _GRADIENTS = re.compile(r"grad|backward|attack|adversar|saliency|attribut|perturb|adapt|freeze", re.IGNORECASE)
 # words of every training step, which say nothing about an evaluation beside it
@@ -36,7 +36,7 @@ class EvalWithoutNoGrad(Check):
             drawing = {event.where.turns[-1].loop for event in path.of(BatchDrawn) if event.where.turns}
             trained = {event.module for event in path.of(Forward) if event.training and not goes_nowhere(event.graph)}
             for event in path.of(Forward):
-                recorded = event.grad and not event.training and event.graph and event.parameters
+                recorded = event.grad and not event.training and _records(path, event)
                 loops = {turn.loop for turn in event.where.turns if turn.loop.kind in ("batch", "while")}
                 batches = loops & drawing or (event.where.turns and event.site in training)
                 idle = event.site not in useful and batches and not event.where.phase
@@ -69,6 +69,16 @@ class EvalWithoutNoGrad(Check):
             for word in re.findall(r"\w+", line.partition("#")[0])
         }
         return any(_is_unusual(word) and word != "no_grad" for word in words)
+
+
+def _records(path: Path, event: Forward) -> bool:
+    """Whether a pass is recorded: what it gives has a graph, or is out of sight, and nothing goes backward in its loop."""
+    if event.graph:
+        return bool(event.parameters)
+    loops = {turn.loop for turn in event.where.turns if turn.loop.kind == "batch"}
+    passes = (*path.of(Backward), *path.of(Differentiated))
+    busy = any(turn.loop in loops for each in passes for turn in each.where.turns)
+    return bool(loops) and not busy and any(each.requires_grad for each in event.module.parameters())
 
 
 def _is_called(event: Forward) -> bool:
