@@ -602,6 +602,13 @@ class GradientsSwitched(Event):
 
 
 @dataclass(eq=False)
+class ViewRefused(Event):
+    """`view` was to merge dimensions that lie apart in memory, after `permute` or `transpose`: torch raises."""
+
+    after: str
+
+
+@dataclass(eq=False)
 class GarbageRead(Event):
     """A forward pass computed with a parameter whose memory nobody has filled."""
 

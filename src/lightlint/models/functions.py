@@ -9,7 +9,7 @@ from lightlint.engine.arguments import Arguments
 from lightlint.engine.calls import call_flag, call_unknown
 from lightlint.engine.events import Called, CudaUsed, Differentiated, ParametersChanged, Written
 from lightlint.engine.machine import WORKER, Machine
-from lightlint.models import forms, modules, objects, tensors
+from lightlint.models import forms, layouts, modules, objects, tensors
 from lightlint.models.kinds import kind_of
 from lightlint.models.parallel import rank_value
 from lightlint.models.registry import FUNCTIONS, function
@@ -120,7 +120,9 @@ def _torch(machine: Machine, path: str, last: str, given: Arguments, node: ast.A
     if path.count(".") == 1 or path.startswith(
         ("torch.nn.functional.", "torch.special.", "torch.linalg.", "torch.fft.", "torch.nn.utils.rnn.")
     ):
-        return tensors.computed(machine, last, given, node)
+        found = tensors.computed(machine, last, given, node)
+        layouts.note(machine, found, last, given, node)
+        return found
     if path.startswith(("torch.func.", "torch.autograd.", "torch.utils.checkpoint")):
         return tensors.derive(machine, node, *given.values())
     return Unknown(hint=last)
@@ -154,7 +156,7 @@ def _factory(machine: Machine, last: str, given: Arguments, node: ast.AST) -> Te
     forms.note(made, last, Arguments([], dict(given.keywords)))
     if last in ("zeros", "ones", "rand", "randn", "empty", "full", "randint"):
         sizes = given if last != "randint" else given.behind(2)
-        made.form = forms.made_of_sizes(sizes)
+        made.form, made.dense = forms.made_of_sizes(sizes), True
     made.table = last == "from_numpy" or (isinstance(first, Sequence) and len(first.items) > 1)
     _ask_gradient(made, given)
     if last in ("tensor", "as_tensor", "scalar_tensor", "Tensor"):

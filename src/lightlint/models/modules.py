@@ -273,6 +273,7 @@ def layer(machine: Machine, module: Module, given: Arguments, node: ast.AST) -> 
     if module.name == "Linear":
         size = module.arguments.get("out_features") or module.arguments.get("#1")
         made.form = forms.COLUMN if is_constant(size, 1) else None
+        made.dense, made.rank = True, inputs[0].rank if inputs else None
     if module.name in ("LSTM", "GRU", "RNN", "MultiheadAttention", "LSTMCell"):
         state = tensors.derive(machine, node, made)
         pair = Sequence([state, tensors.derive(machine, node, made)], "tuple") if module.name == "LSTM" else state

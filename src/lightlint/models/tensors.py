@@ -26,7 +26,7 @@ from lightlint.engine.events import (
     WeightSet,
 )
 from lightlint.engine.machine import WORKER, Machine
-from lightlint.models import forms
+from lightlint.models import forms, layouts
 from lightlint.models.tables import (
     ACTIVATIONS,
     FLAT,
@@ -224,6 +224,8 @@ def binary(machine: Machine, symbol: str, left: Value, right: Value, node: ast.A
     mix(machine, node, symbol, left, right)
     made = derive(machine, node, left, right, saves=symbol not in ("+", "-", "%"))
     _weigh(symbol, made, left, right)
+    if symbol == "@":
+        layouts.product(made, left, right)
     if isinstance(node, (ast.BinOp, ast.AugAssign)):
         _meet(machine, symbol, left, right, node)
     if symbol in ("+", "-"):
@@ -413,7 +415,9 @@ def call_method(machine: Machine, tensor: Value, name: str, given: Arguments, no
         return NONE
     if name == "full_tensor" and tensor.owner is not None and tensor.owner.sharded == "fully_shard":
         machine.emit(ShardsGathered(machine.where(node), name))
-    return computed(machine, name, given.with_first(tensor), node)
+    found = computed(machine, name, given.with_first(tensor), node)
+    layouts.note(machine, found, name, given.with_first(tensor), node)
+    return found
 
 
 def _plain(tensor: Tensor, name: str, given: Arguments) -> Unknown:
@@ -485,7 +489,7 @@ def activated(machine: Machine, name: str, value: Value | None, node: ast.AST) -
     made.role = ACTIVATIONS[name]
     made.activation = (name, machine.site(node))
     if isinstance(value, Tensor):
-        made.form, made.layer = value.form, value.layer
+        made.form, made.layer, made.rank = value.form, value.layer, value.rank
     return made
 
 

@@ -91,6 +91,10 @@ class Tensor(Value):
     origin: Site | None = None
     uninitialised = False  # nobody has filled its memory
     steps: int | None = None  # of padded sequences: which dimension counts the steps
+    rank: int | None = None  # how many dimensions it has
+    dense = False  # it lies in memory as it is indexed
+    order: tuple[int, ...] = ()  # in which its dimensions lay before `reordered_by`, where they were dense
+    reordered_by = ""
     sizes: tuple[int, ...] = ()  # of a new tensor, where all are numbers
     rows_of: Loader | None = None  # the loader whose batch has as many rows, in a table of rows and columns
 

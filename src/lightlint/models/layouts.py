@@ -1,0 +1,69 @@
+"""How a tensor's dimensions lie in memory, as far as `view` asks for it."""
+
+from __future__ import annotations
+
+import ast
+from itertools import pairwise
+
+from lightlint.engine.arguments import Arguments
+from lightlint.engine.events import ViewRefused
+from lightlint.engine.machine import Machine
+from lightlint.values.core import Sequence, Value, number_of
+from lightlint.values.training import Tensor
+
+DENSE = frozenset(["matmul", "bmm", "cat", "stack", "randn", "zeros", "ones", "rand", "contiguous"])
+"""What gives tensors that lie in memory as they are indexed."""
+_SAME_RANK = frozenset(["softmax", "contiguous", "float", "half", "relu", "masked_fill", "dropout", "to"])
+
+
+def note(machine: Machine, made: Value, name: str, given: Arguments, node: ast.AST) -> None:
+    """Note how what a function or method gives lies in memory, its tensor the first argument."""
+    source = given.positional[0] if given.positional else None
+    if not isinstance(made, Tensor) or not isinstance(source, Tensor):
+        return
+    written = given.positional[1:]
+    sizes = written[0].items if len(written) == 1 and isinstance(written[0], Sequence) else written
+    plain = given.exact and not given.keywords
+    made.dense |= name in DENSE
+    if name in _SAME_RANK:
+        made.rank = source.rank
+    elif name in ("matmul", "bmm"):
+        product(made, *given.positional[:2])
+    elif name in ("view", "reshape") and plain and len(sizes) > 1:
+        _view(machine, made, source, len(sizes), name, node)
+    elif name in ("permute", "transpose") and plain:
+        _reorder(made, source, [number_of(each) for each in sizes], name)
+
+
+def product(made: Value, *factors: Value) -> None:
+    """Note what a product of matrices gives."""
+    ranks = [each.rank for each in factors if isinstance(each, Tensor) and each.rank]
+    if isinstance(made, Tensor):
+        made.dense, made.rank = True, max(ranks, default=None)
+
+
+def _view(machine: Machine, made: Tensor, source: Tensor, rank: int, name: str, node: ast.AST) -> None:
+    made.dense, made.rank = source.dense, rank
+    order = source.order
+    apart = bool(order) and not any(after == before + 1 for before, after in pairwise(order))
+    if name == "view" and apart and rank < len(order):
+        machine.emit(ViewRefused(machine.where(node), source.reordered_by))
+
+
+def _reorder(made: Tensor, source: Tensor, places: list[float | None], name: str) -> None:
+    """The order of the dimensions of a tensor that lay as it was indexed."""
+    numbers = [int(each) for each in places if each is not None]
+    if len(numbers) != len(places):
+        return
+    rank = len(numbers) if name == "permute" else source.rank
+    made.rank = rank
+    if rank is None or any(not -rank <= each < rank for each in numbers):
+        return
+    order = list(range(rank))
+    if name == "permute":
+        order = [each % rank for each in numbers]
+    elif len(numbers) == 2:
+        one, other = (each % rank for each in numbers)
+        order[one], order[other] = order[other], order[one]
+    if source.dense:
+        made.order, made.reordered_by = tuple(order), name
