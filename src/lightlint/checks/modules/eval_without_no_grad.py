@@ -14,6 +14,7 @@ from lightlint.fixes.edits import decorate
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry, Path
+    from lightlint.values.core import Site
 
 _GRADIENTS = re.compile(r"grad|backward|attack|adversar|saliency|attribut|perturb|adapt|freeze", re.IGNORECASE)
 # words of every training step, which say nothing about an evaluation beside it
@@ -31,6 +32,7 @@ class EvalWithoutNoGrad(Check):
         used = [event for event in entry.of(Forward) if not goes_nowhere(event.graph)]
         useful = {event.site for event in used if not event.training}
         training = {event.site for event in used if event.training}
+        told: dict[Site, Site] = {}  # one place a loop is enough
         for path in entry.paths:
             evaluated = {m for event in path.of(ModeSet) if not event.training for m in event.module.modules()}
             drawing = {event.where.turns[-1].loop for event in path.of(BatchDrawn) if event.where.turns}
@@ -43,7 +45,9 @@ class EvalWithoutNoGrad(Check):
                 called = event.module in trained or _is_called(event)
                 known = in_sight([event.module]) or (not event.module.escaped and called)
                 if recorded and idle and event.module in evaluated and known and not self._wants_gradients(event):
-                    yield Fault(event.where.in_loop("batch"), _MESSAGE, also=event.where.places)
+                    site, loop = event.where.in_loop("batch"), event.where.turns[-1].loop.site
+                    if told.setdefault(loop, site) == site:
+                        yield Fault(site, _MESSAGE, also=event.where.places)
 
     def repair(self, node: cst.CSTNode, _fault: Fault) -> Repair | None:
         function = self.tree.function(node)
