@@ -105,7 +105,7 @@ def _rehearse(check: Check, facts: FileFacts, told: Sequence[Finding]) -> None:
         for fault in check.rehearse(entry):
             span = rehearsed.span(fault.site)
             if span is not None:
-                found.setdefault((span, fault.message) if fault.of_call else span, (span, fault))
+                found.setdefault((span, fault.message if fault.of_call else fault.argument), (span, fault))
     rows = [(facts.source.row_of(each.start), each.message) for each in told]
     around = {id(fault): _around(facts, fault) for _, fault in found.values()} if rows else {}
     calls = [around[id(fault)] for _, fault in found.values() if fault.of_call and rows]

@@ -276,6 +276,11 @@ class Class(Value):
             lineage = lineage[lineage.index(after) + 1 :]
         return next((c.names[name] for c in lineage if isinstance(c, Class) and name in c.names), None)
 
+    def name_site(self) -> Site:
+        """Where its name stands in its definition."""
+        row, start = self.node.lineno, self.node.col_offset + len("class ")
+        return self.file, row, start, row, start + len(self.name.encode())
+
     def libraries(self) -> list[str]:
         """The canonical names of the library classes among its bases."""
         return [each.path for each in self.lineage() if isinstance(each, Library)]

@@ -7,8 +7,7 @@ import libcst as cst
 
 from lightlint.check import Check, Fault, Repair
 from lightlint.engine.events import Configured
-from lightlint.explore.queries import configured_at
-from lightlint.facts.configured import Part, Returned
+from lightlint.facts.configured import Part
 from lightlint.fixes.draft import join
 from lightlint.fixes.edits import wrap
 from lightlint.values.core import Mapping, Sequence
@@ -16,53 +15,18 @@ from lightlint.values.training import Optimizer, Schedule
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry
-    from lightlint.values.core import Site, Value
+    from lightlint.values.core import Value
+
+
+_PAIRS = (
+    "`configure_optimizers` returns optimizers and schedulers in one tuple",
+    "`configure_optimizers` returns a tuple of optimizers and lists",
+)
 
 
 class ConfigureOptimizersReturnShape(Check):
     def stands(self) -> bool:
         return not self.facts.configured.is_free
-
-    def visit_Module(self, module: cst.Module) -> None:
-        seen: set[cst.CSTNode] = set()
-        for _, method in self.facts.configured.methods:
-            for returned in self.facts.configured.of(method):
-                message = self._message(returned)
-                if message and returned.value not in seen:
-                    seen.add(returned.value)
-                    self.report(returned.statement, message, repair=self._repair(returned))
-
-    def _message(self, returned: Returned) -> str:
-        """What Lightning raises on; empty for a shape it takes or cannot be told."""
-        parts = returned.parts
-        if returned.part is Part.SCHEDULER:
-            return "`configure_optimizers` returns a scheduler without its optimizer: Lightning raises"
-        if any(each.values and each.lacks("optimizer") for each in returned.dicts):
-            return "`configure_optimizers` returns a dict without `optimizer`: Lightning raises"
-        if len(parts) == 2 and parts[0] is Part.LIST:
-            return ""
-        mixed = set(parts)
-        if not parts or Part.UNKNOWN in mixed or mixed in ({Part.OPTIMIZER}, {Part.DICT}):
-            return ""
-        if Part.SCHEDULER in mixed and Part.OPTIMIZER in mixed:
-            return f"`configure_optimizers` returns optimizers and schedulers in one {returned.part}: Lightning raises"
-        return f"`configure_optimizers` returns a {returned.part} of {_listed(parts)}: Lightning raises"
-
-    def _repair(self, returned: Returned) -> Repair | None:
-        """Two lists for a pair that is written as such."""
-        value = returned.value
-        fits = returned.parts[:1] == (Part.OPTIMIZER,) and returned.parts[1:] in {(Part.SCHEDULER,), (Part.LIST,)}
-        if not isinstance(value, cst.Tuple) or not fits:
-            return None
-        origins = self.values.origins(value.elements[1].value)
-        if any(self.facts.configured.is_plateau(each) for each in origins):
-            return None  # without a monitor the two lists raise as well
-        first, second = (wrap(self.code, each.value, "[", "]") for each in value.elements)
-        draft = join(first, second) if returned.parts[1] is Part.SCHEDULER else first
-        return Repair("return a list of optimizers and a list of schedulers", draft)
-
-    def clears(self, entry: Entry) -> Iterator[Site]:
-        return iter(()) if any(self.rehearse(entry)) else configured_at(entry)
 
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         for event in entry.of(Configured):
@@ -85,6 +49,18 @@ class ConfigureOptimizersReturnShape(Check):
             else:
                 message = f"returns a {returned.kind} of {_listed(tuple(map(_known_part, items)))}: Lightning raises"
             yield Fault(event.returned_at, f"`configure_optimizers` {message}")
+
+    def repair(self, node: cst.CSTNode, fault: Fault) -> Repair | None:
+        """Two lists for a pair that is written as such."""
+        pair = node.value if isinstance(node, cst.Return) else node
+        if not isinstance(pair, cst.Tuple) or len(pair.elements) != 2 or not fault.message.startswith(_PAIRS):
+            return None
+        schedule = pair.elements[1].value
+        if any(self.facts.configured.is_plateau(each) for each in self.values.origins(schedule)):
+            return None  # without a monitor the two lists raise as well
+        first, second = (wrap(self.code, each.value, "[", "]") for each in pair.elements)
+        draft = first if fault.message.startswith(_PAIRS[1]) else join(first, second)
+        return Repair("return a list of optimizers and a list of schedulers", draft)
 
 
 def _listed(parts: tuple[Part, ...]) -> str:
