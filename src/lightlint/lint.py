@@ -69,7 +69,7 @@ def lint(
         text = None
         pages = [page for page in checked_pages() if page.name in active]
     found, crashes = _run(source, text, pages, settings, projects, clock) if pages else ([], [])
-    found += [_own(SYNTAX, source, offset, offset, message) for offset, message in source.broken]
+    found += _broken_cells(source)
     on = {page.code for page in all_pages().values() if page.name in active}
     kept, silenced = suppressions.split((each for each in found if each.code in on), codes_of())
     if UNUSED in on:
@@ -132,6 +132,15 @@ def _run(
         walk(facts, pages, found.append, failed, clock)
         facts.release()
     return list(dict.fromkeys(found)), crashes
+
+
+def _broken_cells(source: Source) -> list[Finding]:
+    """One finding for all cells that Python cannot read: an exercise with blanks to fill in has one in each."""
+    if not source.broken:
+        return []
+    (offset, message), *others = source.broken
+    more = f" ({len(others)} other cell{'s' if len(others) > 1 else ''} of this notebook cannot be read either)"
+    return [_own(SYNTAX, source, offset, offset, message + more if others else message)]
 
 
 def _own(code: str, source: Source, start: int, end: int, message: str) -> Finding:

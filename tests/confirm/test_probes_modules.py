@@ -45,7 +45,7 @@ def test_unregistered_parameters(found: Event, message: str, expected: str) -> N
 
 @pytest.mark.parametrize(("follows", "expected"), [(False, "confirmed"), (True, "refuted"), (None, "not observable")])
 def test_tensors_that_follow(follows: bool | None, expected: str) -> None:
-    about = claim("tensor-attribute-not-buffer", "tensors-follow-module", "`self.phase` is no buffer")
+    about = claim("tensor-attribute-not-buffer", "tensors-follow-module", "`self.phase` stays on the CPU")
     found = module(tensors={"phase": {"lost": False, "follows": follows}})
     assert judged(about, run([line(), found]))[0] == expected
 

@@ -21,4 +21,5 @@ class CheckpointReentrantUnset(Check):
             return
         draft = insert_argument(self.code, call, "use_reentrant=True")
         repair = Repair("write the default, `use_reentrant=True`", draft, writes="torch>=1.11")
-        self.report(call, f"`{name.rpartition('.')[2]}` without `use_reentrant`", repair=repair)
+        message = f"`{name.rpartition('.')[2]}` without `use_reentrant` warns, and its default is to change"
+        self.report(call, f"{message}: say `use_reentrant=False`, or True to keep what it does now", repair=repair)

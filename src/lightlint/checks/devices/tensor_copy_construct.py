@@ -29,7 +29,7 @@ class TensorCopyConstruct(Check):
             text = self.code.text_of(given)
             self.report(
                 call,
-                f"`torch.tensor()` of a tensor warns, and cuts `{text}` from its graph without saying so",
+                f"`torch.tensor()` copies `{text}` without its graph, so no gradient goes back through it: use `.clone()`",
                 repair=Repair("copy it with `detach().clone()`", self._draft(call, given)),
             )
 
@@ -58,5 +58,5 @@ class TensorCopyConstruct(Check):
                 and (given.graph or given.traits or given.origin is not None)
                 and not given.escaped
             ):
-                message = "`torch.tensor()` of a tensor warns, and cuts it from its graph without saying so"
+                message = "`torch.tensor()` copies a tensor without its graph, so no gradient goes back through it: use `.clone()`"
                 yield Fault.of(event, message)

@@ -35,7 +35,7 @@ class TensorAttributeNotBuffer(Check):
         if mixed and not is_changed_elsewhere(self.facts.project, self.facts.source, name):
             registers = self.classes.is_a(node, NN_MODULE)
             buffer = Repair("make it a buffer", as_buffer(self.code, assign, name), Applicability.UNSAFE, "torch>=1.6")
-            message = f"`self.{name}` is no buffer: it stays on the CPU when the module is moved"
+            message = f"`self.{name}` stays on the CPU when the module is moved: register it as a buffer"
             self.report(target, message, repair=buffer if registers else None)
 
     def _made_with(self, node: cst.ClassDef, method: cst.FunctionDef) -> Iterator[cst.ClassDef]:
@@ -90,7 +90,9 @@ class TensorAttributeNotBuffer(Check):
             tensor = event.on_cpu
             plain = not (tensor.parameter or tensor.buffer or tensor.escaped or tensor.role == "batch")
             if plain and tensor.sure_device and tensor.stored_at is not None and not self._is_replaced(entry, tensor):
-                yield Fault(tensor.stored_at, "this tensor is no buffer: it stays on the CPU when the module is moved")
+                yield Fault(
+                    tensor.stored_at, "this tensor stays on the CPU when the module is moved: register it as a buffer"
+                )
 
     def _is_replaced(self, entry: Entry, tensor: Tensor) -> bool:
         """Whether the attribute that holds a tensor is given another one elsewhere, as by a pass that finds it on the wrong device."""

@@ -27,7 +27,7 @@ class SoftmaxWithoutDim(Check):
         short, known = name.rpartition(".")[2], self._dimensions(call, is_module=name in _MODULES)
         self.report(
             call,
-            f"`{short}` without `dim` picks one by the number of dimensions: 0 for 1 and 3 of them, else 1",
+            f"`{short}` without `dim` warns and takes dimension 0 of a tensor with 1 or 3 of them, else 1: say which, as in `dim=-1`",
             repair=self._repair(call, known) if given is None and known is not None else None,
             tier=Tier.NOTE if known in _RIGHT else Tier.WARNING,
         )

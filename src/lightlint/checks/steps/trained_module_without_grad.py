@@ -20,7 +20,7 @@ class TrainedModuleWithoutGrad(Check):
         reached = {identity(each) for event in entry.of(Backward) for each in (*event.parameters, *event.perhaps)}
         if not entry.turned or not all(path.finished for path in entry.paths) or not reached:
             return
-        message = "a group of parameters is used without gradients alone: nothing updates it"
+        message = "a group of parameters is used with gradients turned off only, so it is never updated: let gradients through, or leave the group out"
         for event in entry.of(OptimizerMade):
             optimizer = event.optimizer
             if optimizer.steps and in_sight([optimizer]) and any(_is_lost(each, reached) for each in optimizer.groups):
