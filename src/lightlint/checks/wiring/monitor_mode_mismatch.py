@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from lightlint.check import Check, Fault, Repair
-from lightlint.facts.monitors import CHECKPOINT, STOPPING, Monitor
+from lightlint.engine.events import Configured
+from lightlint.facts.monitors import CHECKPOINT, STOPPING
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import insert_argument, replace
-from lightlint.values.core import text_of, written
+from lightlint.values.core import Unknown, text_of, written
 
 _MORE = re.compile(
     r"(?:acc|accuracy|acc@?\d+|top@?\d+|f1|f1score|fscore|auc|auroc|auprc|iou|miou|jaccard|dice|psnr|ssim|bleu\d?|rouge\w?|recall|precision"
@@ -23,60 +24,56 @@ _TURNED = re.compile(
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry
+    from lightlint.values.core import Value
 
 
 class MonitorModeMismatch(Check):
-    def visit_Module(self, module: cst.Module) -> None:
-        found = [*self.facts.monitors.callbacks, *self.facts.monitors.registered]
-        for node in self.tree.all(cst.ClassDef):
-            if self.facts.configured.methods and self.hooks.owner(node):
-                found += self.facts.monitors.of_schedulers(node)
-        for monitor in dict.fromkeys(found):
-            wanted = _direction(monitor.key or "")
-            if wanted and monitor.mode in {"min", "max"} and monitor.mode != wanted and not self._keeps_all(monitor):
-                how = "the default `mode` is" if monitor.mode_written is None else "`mode` is"
-                better = "more" if wanted == "max" else "less"
-                self.report(
-                    monitor.place,
-                    f"{how} '{monitor.mode}' for `{monitor.key}`, of which {better} is better",
-                    repair=self._repair(monitor, wanted),
-                )
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        for name, positions in ((CHECKPOINT, (2, None)), (STOPPING, (0, 4))):
+            for event in entry.calls.get(name, ()):
+                given = event.argument("mode", positions[1])
+                kept = event.argument("save_top_k")
+                top = written(kept)
+                keeps_all = kept is not None and (top is None or top.value in (-1, 0))
+                known = given if given is not None or event.given.exact else Unknown()
+                message = _message(event.argument("monitor", positions[0]), known)
+                if message and not keeps_all:
+                    yield Fault.of(event, message)
+        for configured in entry.of(Configured):
+            for each in configured.schedules if configured.automatic else ():
+                schedule, holder = each.schedule, each.config or each.beside
+                plateau = schedule.name == "ReduceLROnPlateau" and not schedule.open_arguments
+                if plateau and schedule.site and holder is not None:
+                    mode = schedule.arguments.get("mode", schedule.arguments.get("#1"))
+                    message = _message(holder.items.get("monitor"), mode)
+                    if message:
+                        yield Fault(schedule.site, message)
 
-    def _keeps_all(self, monitor: Monitor) -> bool:
-        """Whether a checkpoint callback keeps every checkpoint, or none by metric, as far as is in sight."""
-        kept = monitor.kept
-        return not kept.sure or (kept.value is not None and self.names.constant(kept.value) in (-1, 0))
-
-    def _is_at(self, value: cst.BaseExpression, call: cst.Call) -> bool:
-        """Whether a value is written in a call, and not in a dict that others may take it from, too."""
-        return any(arg.value is value for arg in call.args)
-
-    def _repair(self, monitor: Monitor, wanted: str) -> Repair | None:
-        if monitor.call is None:
+    def repair(self, node: cst.CSTNode, fault: Fault) -> Repair | None:
+        wanted = "max" if fault.message.endswith("more is better") else "min"
+        if not isinstance(node, cst.Call):
             return None
-        if monitor.mode_written is None:
-            draft = insert_argument(self.code, monitor.call, f'mode="{wanted}"')
-        elif isinstance(monitor.mode_written, cst.SimpleString) and self._is_at(monitor.mode_written, monitor.call):
-            quote = monitor.mode_written.quote
-            draft = replace(self.code, monitor.mode_written, f"{quote}{wanted}{quote}")
+        mode = self.names.argument(node, "mode")
+        if fault.message.startswith(_DEFAULT):
+            draft = insert_argument(self.code, node, f'mode="{wanted}"')
+        elif mode is not None and isinstance(mode.value, cst.SimpleString):
+            draft = replace(self.code, mode.value, f"{mode.value.quote}{wanted}{mode.value.quote}")
         else:
             return None
         return Repair(f"take '{wanted}' for better", draft, Applicability.UNSAFE)
 
-    def rehearse(self, entry: Entry) -> Iterator[Fault]:
-        for name, positions in ((CHECKPOINT, (2, None)), (STOPPING, (0, 4))):
-            for event in entry.calls.get(name, ()):
-                key = text_of(event.argument("monitor", positions[0]))
-                given = event.argument("mode", positions[1])
-                mode = "min" if given is None and event.given.exact else text_of(given)
-                kept = event.argument("save_top_k")
-                top = written(kept)
-                keeps_all = kept is not None and (top is None or top.value in (-1, 0))
-                wanted = _direction(key or "")
-                if wanted and mode in {"min", "max"} and mode != wanted and not keeps_all:
-                    how = "the default `mode` is" if given is None else "`mode` is"
-                    better = "more" if wanted == "max" else "less"
-                    yield Fault.of(event, f"{how} '{mode}' for `{key}`, of which {better} is better")
+
+_DEFAULT = "the default `mode` is"
+
+
+def _message(monitor: Value | None, given: Value | None) -> str:
+    """What is wrong with the mode for a metric, empty where nothing is."""
+    key, mode = text_of(monitor), "min" if given is None else text_of(given)
+    wanted = _direction(key or "")
+    if not wanted or mode not in {"min", "max"} or mode == wanted:
+        return ""
+    better = "more" if wanted == "max" else "less"
+    return f"{_DEFAULT if given is None else '`mode` is'} '{mode}' for `{key}`, of which {better} is better"
 
 
 def _direction(key: str) -> str:
