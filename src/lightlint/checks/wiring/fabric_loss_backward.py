@@ -1,79 +1,56 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 import libcst as cst
 
-from lightlint.check import Check, Repair
+from lightlint.check import Check, Fault, Repair
+from lightlint.engine.events import Backward
 from lightlint.finding import Applicability, Tier
 from lightlint.fixes.edits import Draft, replace
+from lightlint.values.core import text_of, written
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
+    from lightlint.values.training import Instance
 
 _FULL = {None, 32, "32", "32-true", 64, "64", "64-true"}
 _SCALED = {16, "16", "16-mixed"}
 _LOSSY = {"bf16", "bf16-mixed"}
-_DEPTH = 4
-_CUTTING = {"detach", "data", "item", "numpy", "tolist"}
 
 
 class FabricLossBackward(Check):
-    def visit_Call(self, call: cst.Call) -> None:
-        tensor = self.facts.optimization.raw_backward(call)
-        maker = self._maker(tensor) if tensor is not None else None
-        if tensor is None or maker is None:
-            return
-        given = self.facts.dicts.argument(maker, "precision", 3)
-        precision = self.names.constant(given.value) if given.value is not None else None
-        strategy = self.facts.dicts.argument(maker, "strategy", 1).value
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Plain backward passes to the parameters of a module that a Fabric has set up."""
+        for event in entry.of(Backward):
+            owners = [each.owner for each in event.parameters if each.owner is not None]
+            fabric = next((each.managed_by for each in owners if each.managed_by is not None), None)
+            if event.via == "backward" and fabric is not None and fabric.kind == "fabric":
+                yield self._fault(event, fabric)
+
+    def _fault(self, event: Backward, fabric: Instance) -> Fault:
+        given = fabric.arguments.get("precision", fabric.arguments.get("#3"))
+        constant = written(given)
+        precision = constant.value if constant is not None else None
         old = not self.facts.lightning.may_be_at_least("2.3")
-        needed = isinstance(precision, (int, str)) and precision in (_SCALED if old else _SCALED | _LOSSY)
-        own = strategy is not None and str(self.names.constant(strategy)).startswith("deepspeed")
-        plain = given.value is None and given.sure
-        effect = "trains with an unscaled loss" if old else "raises"
-        why = f"precision={self.code.text_of(given.value)}" if needed and given.value is not None else ""
-        why = why or ('strategy="deepspeed"' if own else "")
-        name = self.code.text_of(tensor)
-        self.report(
-            call,
-            f"`{name}.backward()` goes past Fabric" + (f", which with `{why}` {effect}" if why else ""),
-            tier=Tier.ERROR if why else Tier.NOTE if plain or precision in _FULL else Tier.WARNING,
-            repair=Repair(
-                "call `fabric.backward`",
-                self._draft(call, tensor),
-                Applicability.UNSAFE if old and why else Applicability.SAFE,
-            ),
-        )
+        why = ""
+        if precision in (_SCALED if old else _SCALED | _LOSSY):
+            why = f'precision="{precision}"' if isinstance(precision, str) else f"precision={precision}"
+        elif (text_of(fabric.arguments.get("strategy", fabric.arguments.get("#1"))) or "").startswith("deepspeed"):
+            why = 'strategy="deepspeed"'
+        known = (given is None and not fabric.open_arguments) or (constant is not None and precision in _FULL)
+        effect = f", which with `{why}` {'trains with an unscaled loss' if old else 'raises'}" if why else ""
+        tier = Tier.ERROR if why else Tier.NOTE if known else Tier.WARNING
+        return Fault.at(event, f"this `backward()` goes past Fabric{effect}", tier=tier)
 
-    def _maker(self, tensor: cst.BaseExpression) -> cst.Call | None:
-        """The constructor of the Fabric that set up the model a loss comes from, here or in a function that computes it."""
-        pending, seen = self._sources(tensor, 0), set[cst.FunctionDef]()
-        for call in pending:
-            fabric = self.facts.fabrics.set_up(call.func)
-            if fabric is not None:
-                return self.facts.fabrics.constructor(fabric)
-            callee = self.hooks.callee(call)
-            if callee is not None and callee not in seen and len(seen) < _DEPTH:
-                seen.add(callee)
-                returned = [each for each in self.values.returns(callee) if each is not None]
-                pending += [inner for each in returned for inner in self._sources(each, 0)]
-        return None
-
-    def _sources(self, expression: cst.BaseExpression, depth: int) -> list[cst.Call]:
-        """The calls in the expressions that a local value is made of, up to where its graph is cut."""
-        found = [each for each in self.tree.within(expression, cst.Call) if not self._is_cut(each, expression)]
-        for name in self.tree.within(expression, cst.Name) if depth < _DEPTH else ():
-            for binding in self.facts.reaching.bindings(name) if not self._is_cut(name, expression) else ():
-                own = binding.value is not None and self.tree.owner(binding.site) is self.tree.owner(name)
-                recorded = own and not self.facts.gradients.is_switched(binding.site)
-                if recorded and binding.value is not None and binding.site is not name:
-                    found = [*found, *self._sources(binding.value, depth + 1)]
-        return found
-
-    def _is_cut(self, node: cst.CSTNode, expression: cst.BaseExpression) -> bool:
-        """Whether a part of an expression gives it values without their graph: `code` in `probe(code.detach())`."""
-        for above in self.tree.ancestors(node):
-            if isinstance(above, cst.Attribute) and above.attr.value in _CUTTING and above.attr is not node:
-                return True
-            if above is expression:
-                return False
-        return False
+    def repair(self, node: cst.CSTNode, fault: Fault) -> Repair | None:
+        func = node.func if isinstance(node, cst.Call) else None
+        if not isinstance(node, cst.Call) or not isinstance(func, cst.Attribute) or func.attr.value != "backward":
+            return None
+        wrong = "unscaled" in fault.message
+        draft = self._draft(node, func.value)
+        return Repair("call `fabric.backward`", draft, Applicability.UNSAFE if wrong else Applicability.SAFE)
 
     def _draft(self, call: cst.Call, tensor: cst.BaseExpression) -> Draft | None:
         """`fabric.backward(loss)`, with the Fabric by the name it has where the call stands."""
