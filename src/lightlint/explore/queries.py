@@ -124,7 +124,12 @@ def on_some_ranks(entry: Entry, kind: type[E], is_wanted: Callable[[E], bool] = 
             here, there = ({event.site for event in each} for each in (mine, theirs))
             mine, theirs = [e for e in mine if e.site not in there], [e for e in theirs if e.site not in here]
             if len(mine) > len(theirs) and not _calls_apart(other) - _calls_apart(path):
-                yield from (e for e in mine if e.where.depends_on("rank"))
+                yield from (e for e in mine if _is_kept_apart(e.where))
+
+
+def _is_kept_apart(where: Where) -> bool:
+    """Whether a test of the rank, or a function that runs on rank zero only, lets something happen."""
+    return where.depends_on("rank") or any("rank_zero_only" in call.function.flags for call in where.calls)
 
 
 def _calls_apart(path: Path) -> set[Site]:

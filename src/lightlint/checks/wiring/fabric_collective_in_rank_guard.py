@@ -1,40 +1,29 @@
 from __future__ import annotations
 
-import libcst as cst
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from lightlint.check import Check
-from lightlint.facts.rank_tests import on_rank_zero_only
-from lightlint.facts.world import FABRIC, Ranks
+from lightlint.check import Check, Fault
+from lightlint.engine.events import Called
+from lightlint.explore.queries import on_some_ranks
+from lightlint.facts.world import Ranks
+from lightlint.values.core import is_constant
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
 
 _COLLECTIVE = {"save", "barrier", "all_reduce", "all_gather", "broadcast", "setup", "setup_module"}
 
 
 class FabricCollectiveInRankGuard(Check):
-    def visit_Call(self, call: cst.Call) -> None:
-        func = call.func
-        if not isinstance(func, cst.Attribute) or func.attr.value not in _COLLECTIVE:
-            return
-        if not self.facts.fabrics.is_fabric(func.value) or self._is_alone(func.value):
-            return
-        tests = self.guards.tests(call)
-        decorated = not tests and on_rank_zero_only(self.facts, call)
-        if decorated or (tests and not self._has_partner(call, func.attr.value, [test for test, _ in tests])):
-            shown = "rank_zero_only" if decorated else self.code.text_of(tests[-1][0])
-            self.report(
-                call, f"`{self.code.text_of(func)}` waits for all ranks, of which `{shown}` lets only some come here"
-            )
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        for event in on_some_ranks(entry, Called, self._waits_for_all):
+            message = f"`{event.path}` of Fabric waits for all ranks, of which a test lets only some come here"
+            yield Fault.at(event, message)
 
-    def _is_alone(self, fabric: cst.BaseExpression) -> bool:
-        """Whether there surely is one process only."""
-        maker = self.facts.fabrics.constructor(fabric)
-        return (maker is not None and self.names.call(maker) == FABRIC) and self.facts.world.lightning is Ranks.ONE
-
-    def _has_partner(self, call: cst.Call, method: str, tests: list[cst.BaseExpression]) -> bool:
-        """Whether the ranks on the other side of a test make the same call."""
-        others = [each for each in self.tree.own(self.tree.owner(call), cst.Call) if self.names.method(each) == method]
-        sides = {(test, outcome) for test, outcome in self.guards.tests(call)}
-        for other in others:
-            met = [(test, outcome) for test, outcome in self.guards.tests(other) if test in tests]
-            if any((test, outcome) not in sides for test, outcome in met):
-                return True
-        return False
+    def _waits_for_all(self, event: Called) -> bool:
+        fabric = event.receiver
+        if fabric is None or fabric.kind != "fabric" or event.path not in _COLLECTIVE:
+            return False
+        devices = fabric.arguments.get("devices", fabric.arguments.get("#2"))
+        return not is_constant(devices, 1, "1") and self.facts.world.lightning is not Ranks.ONE
