@@ -1,72 +1,53 @@
 from __future__ import annotations
 
-import libcst as cst
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from lightlint.check import Check
-from lightlint.facts.configured import Scheduler
-from lightlint.facts.file import FileFacts
-from lightlint.facts.names import UNKNOWN
-from lightlint.facts.training import Run
+from lightlint.check import Check, Fault
+from lightlint.engine.events import Configured, Logged, Scheduled
+from lightlint.values.core import is_constant, number_of, text_of
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry, Path
 
 _VALIDATION = ("validation_", "on_validation_")
+_PERIOD = "check_val_every_n_epoch"
 
 
 class PlateauBeforeValidation(Check):
-    def visit_Module(self, module: cst.Module) -> None:
-        seen: set[cst.CSTNode] = set()
-        for run in self.facts.training.runs:
-            given = self.names.argument(run.trainer, "check_val_every_n_epoch") if run.trainer is not None else None
-            period = self.names.constant(given.value) if given is not None else None
-            if given is None or given in seen or run.entry != "fit" or not isinstance(period, int) or period < 2:
-                continue
-            seen.add(given)
-            key = self._key(run, period)
-            if key:
-                name = (run.module or "").rpartition(".")[2]
-                self.report(
-                    given,
-                    f"the `ReduceLROnPlateau` of `{name}` asks for `{key}` before the first validation, in epoch {period}",
-                )
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Plateau schedules that are stepped in epochs without a validation, which alone logs what they ask for."""
+        for path in entry.paths:
+            for event in path.of(Configured) if path.finished else ():
+                period = number_of(event.trainer.arguments.get(_PERIOD))
+                site = event.trainer.site
+                if not event.automatic or site is None or not isinstance(period, int) or period < 2:
+                    continue
+                for each in event.schedules:
+                    key = _asked(each, period)
+                    if key and _is_validations(path, event, key):
+                        asks = f"the `ReduceLROnPlateau` of `{event.module.name}` asks for `{key}`"
+                        message = f"{asks} before the first validation, in epoch {period}"
+                        yield Fault(site, message, of_call=True, argument=_PERIOD)
 
-    def _key(self, run: Run, period: int) -> str:
-        """The metric of the validation that a plateau scheduler of the module asks for between validations."""
-        found = self.facts.of_class(run.module) if run.module is not None else None
-        if (
-            found is None
-            or found[0].training.automatic(found[1]) is not True
-            or not found[0].classes.complete(found[1])
-        ):
-            return ""
-        facts, node = found
-        for returned in facts.configured.of_class(node):
-            for scheduler in returned.schedulers:
-                key = _asked(facts, scheduler, period)
-                if key and _is_validations(facts, node, key):
-                    return key
+
+def _asked(scheduled: Scheduled, period: int) -> str:
+    """The key a plateau schedule is stepped with in epochs without a validation; empty if it never is."""
+    holder = scheduled.config or scheduled.beside
+    if scheduled.schedule.name != "ReduceLROnPlateau" or scheduled.interval != "epoch" or holder is None or holder.more:
         return ""
-
-
-def _asked(facts: FileFacts, scheduler: Scheduler, period: int) -> str:
-    """The key a plateau scheduler is stepped with in epochs without a validation; empty if it never is."""
-    plateau = scheduler.origins and all(facts.configured.is_plateau(each) for each in scheduler.origins)
-    entries = scheduler.config or scheduler.beside
-    if not plateau or entries is None or not entries.closed:
+    settings = scheduled.config.items if scheduled.config is not None else {}
+    given = settings.get("frequency")
+    frequency = 1 if given is None else number_of(given)
+    strict = "strict" not in settings or is_constant(settings["strict"], True)
+    if not strict or not isinstance(frequency, int) or frequency % period == 0:
         return ""
-    own = scheduler.config.values if scheduler.config is not None else {}
-    defaults = {"interval": "epoch", "frequency": 1, "strict": True}
-    settings = {name: facts.names.constant(own[name]) if name in own else value for name, value in defaults.items()}
-    frequency = settings["frequency"]
-    if UNKNOWN in settings.values() or settings["interval"] != "epoch" or settings["strict"] is not True:
-        return ""
-    if not isinstance(frequency, int) or frequency % period == 0 or "monitor" not in entries.values:
-        return ""
-    return facts.monitors.only(entries.values["monitor"]) or ""
+    return text_of(holder.items.get("monitor")) or ""
 
 
-def _is_validations(facts: FileFacts, node: cst.ClassDef, key: str) -> bool:
+def _is_validations(path: Path, configured: Configured, key: str) -> bool:
     """Whether the validation logs a key, and surely nothing else does."""
-    calls = facts.logs.of_class(node)
-    if any(call.keys is None or not call.hooks for call in calls) or facts.classes.has_method(node, "log"):
-        return False
-    mine = [call for call in calls if call.keys and key in call.keys]
-    return bool(mine) and all(hook.name.startswith(_VALIDATION) for call in mine for hook in call.hooks)
+    logged = [event for event in path.of(Logged) if event.module is configured.module]
+    names = [text_of(event.name) for event in logged]
+    hooks = [event.where.hook for event, name in zip(logged, names, strict=True) if name == key]
+    return None not in names and bool(hooks) and all(hook.startswith(_VALIDATION) for hook in hooks)
