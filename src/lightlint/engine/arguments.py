@@ -33,6 +33,11 @@ class Arguments:
             return self.keywords[name]
         return self.positional[position] if 0 <= position < len(self.positional) else None
 
+    def sure(self) -> dict[str, Value]:
+        """The keywords but those of a dict that code out of sight may have given other values."""
+        open_dict = self.double_star is not None
+        return {name: each for name, each in self.keywords.items() if not (open_dict and name in self.said)}
+
     def values(self) -> list[Value]:
         """All values given."""
         rest = [each for each in (self.star, self.double_star) if each is not None]

@@ -25,7 +25,7 @@ class TrainerInvalidValue(Check):
         for name, events in entry.calls.items():
             callback = name.removeprefix(_CALLBACKS) if name.startswith(_CALLBACKS) else ""
             for event in events if callback or name == TRAINER else ():
-                given = {key: known for key, each in event.given.keywords.items() if (known := _known(each))}
+                given = {key: known for key, each in event.given.sure().items() if (known := _known(each))}
                 for keyword, (value, said) in given.items():
                     found = (
                         callback_fault(callback, keyword, value, self.facts.lightning)

@@ -54,7 +54,7 @@ def _is_made(value: Value | None) -> bool:
 
 def _trainer_faults(event: Called) -> Iterator[tuple[str, str, Tier | None]]:
     """What a Trainer's arguments say against each other."""
-    given = event.given.keywords
+    given = event.given.sure()
     callbacks = event.argument("callbacks")
     for made in callbacks.items if isinstance(callbacks, Sequence) else [callbacks]:
         name = made.cls.path if isinstance(made, Instance) and isinstance(made.cls, Library) else ""
@@ -85,7 +85,7 @@ def _trainer_faults(event: Called) -> Iterator[tuple[str, str, Tier | None]]:
 
 def _checkpoint_faults(event: Called) -> Iterator[tuple[str, str]]:
     """What a ModelCheckpoint's arguments say against each other."""
-    given = event.given.keywords
+    given = event.given.sure()
     kept, monitor = written(given.get("save_top_k")), event.argument("monitor", 2)
     many = kept is not None and isinstance(kept.value, int) and kept.value not in {-1, 0, 1}
     if kept is not None and many and event.given.exact and (monitor is None or is_constant(monitor, None)):
