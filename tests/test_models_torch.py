@@ -74,7 +74,7 @@ maximum(y) minimum(y) fmax(y) hypot(y) atan2(y) addcmul(y, y) addcdiv(y, y) dist
 detach() detach().requires_grad_() clone().detach() requires_grad_() data item() tolist() detach().numpy() new_zeros(3)
 new_ones((3, 4)) new_tensor([1.0]) new_empty(2) new_full((2,), 1.0) shape dtype device requires_grad is_leaf ndim T mT real
 retain_grad() type() int().float() logical_not() histc() bincount() unfold(0, 2, 1) is_floating_point() is_contiguous() is_complex() is_pinned() is_shared() is_same_size(y) sum().is_nonzero()
-logical_and(b) logical_or(b) logical_xor(b) isclose(y) isneginf() isposinf() isreal() signbit() heaviside(y) dim() sum().item()
+logical_and(b) logical_or(b) logical_xor(b) isclose(y) isneginf() isposinf() isreal() signbit() heaviside(y) __len__() dim() sum().item()
 """
 
 FUNCTIONS = """

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import Any
 
 import libcst as cst
@@ -16,6 +15,7 @@ import libcst as cst
 from lightlint.clock import Clock, stage
 from lightlint.facts.file import FileFacts
 from lightlint.finding import Finding
+from lightlint.latest import Latest
 from lightlint.pages import Page
 from lightlint.sketch import UnsketchableError
 from lightlint.sketch.places import SketchPlaces, UnplacedError
@@ -84,9 +84,11 @@ def screened(
     return [page for page in pages if page.name in unsure]
 
 
-@lru_cache(maxsize=4)
-def _sketched(text: str) -> Sketch | None:
+def _try_sketch(text: str) -> Sketch | None:
     try:
         return sketch(text)
     except UnsketchableError:
         return None
+
+
+_sketched = Latest(_try_sketch, 200_000)

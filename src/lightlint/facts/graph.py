@@ -21,6 +21,9 @@ _NO_RETURN = {"sys.exit", "os._exit", "os.abort", "exit", "quit"}
 _SWALLOWING = {"suppress", "raises"}  # contextlib.suppress, pytest.raises: the body's exceptions end at the `with`
 
 
+_MOST_COPIED = 2  # blocks of `finally` inside one another
+
+
 class Condition(NamedTuple):
     """`test` came out as `outcome` when it was last evaluated; names in it may have been bound anew since."""
 
@@ -63,6 +66,7 @@ class Builder:
         self.entries: dict[cst.CSTNode, list[Point]] = {}
         """Where statements and tests are entered that make no event of their own."""
         self._loops = loops
+        self._open_finally = 0
 
     def point(self, exits: Exits, *ways: Point, nodes: Iterable[cst.CSTNode] = ()) -> Point:
         made = Point(list(nodes), [(way, None) for way in ways], exits.raised if exits.caught else None)
@@ -141,22 +145,7 @@ class Builder:
     def attempt(self, node: cst.Try | cst.TryStar, then: Point, exits: Exits) -> Point:
         outer = exits
         if node.finalbody:
-            final, copies = node.finalbody.body, dict[Point, Point]()
-
-            def by_finally(target: Point) -> Point:
-                """A copy of the `finally` block that goes on to `target`."""
-                if target not in copies:
-                    copies[target] = self.body(final, target, exits)
-                return copies[target]
-
-            then = by_finally(then)
-            outer = Exits(
-                by_finally(exits.returned),
-                by_finally(exits.raised),
-                by_finally(exits.broken) if exits.broken else None,
-                by_finally(exits.continued) if exits.continued else None,
-                caught=True,
-            )
+            then, outer = self.finally_block(node.finalbody.body, then, exits)
         handler = outer.raised
         clauses: list[cst.ExceptHandler | cst.ExceptStarHandler] = [*node.handlers]
         for clause in reversed(clauses):
@@ -170,6 +159,25 @@ class Builder:
         otherwise = self.body(node.orelse.body, then, outer) if node.orelse else then
         inner = replace(outer, raised=handler, caught=True) if node.handlers else outer
         return self.body(node.body, otherwise, inner)
+
+    def finally_block(self, final: cst.BaseSuite, then: Point, exits: Exits) -> tuple[Point, Exits]:
+        """Where control goes on behind a block with a `finally`, and on leaving it: to copies of the `finally` block, one for
+        each way on; far inside others of its kind, where the copies of copies would be too many, to one with all ways."""
+        targets = dict.fromkeys([then, *filter(None, (exits.returned, exits.raised, exits.broken, exits.continued))])
+        self._open_finally += 1
+        if self._open_finally > _MOST_COPIED:
+            copies = dict.fromkeys(targets, self.body(final, self.point(exits, *targets), exits))
+        else:
+            copies = {target: self.body(final, target, exits) for target in targets}
+        self._open_finally -= 1
+        outer = Exits(
+            copies[exits.returned],
+            copies[exits.raised],
+            copies[exits.broken] if exits.broken else None,
+            copies[exits.continued] if exits.continued else None,
+            caught=True,
+        )
+        return copies[then], outer
 
     def match(self, node: cst.Match, then: Point, exits: Exits) -> Point:
         following = then

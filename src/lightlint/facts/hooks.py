@@ -67,14 +67,15 @@ class Hooks:
         self._names = names
         self._classes = classes
         self._reached: dict[cst.FunctionDef, frozenset[Hook]] = {}
+        self._owners: dict[int, Owner | None] = {}
         self._callees: dict[int, object] = {}  # by `id`, which costs less than libcst's hash of a node
 
     def owner(self, node: cst.ClassDef | None) -> Owner | None:
         """Whether a class is a LightningModule, a data module or a callback."""
-        for base, owner in ((MODULE, Owner.MODULE), (DATA_MODULE, Owner.DATA_MODULE), (CALLBACK, Owner.CALLBACK)):
-            if self._classes.is_a(node, base):
-                return owner
-        return None
+        if id(node) not in self._owners:
+            bases = ((MODULE, Owner.MODULE), (DATA_MODULE, Owner.DATA_MODULE), (CALLBACK, Owner.CALLBACK))
+            self._owners[id(node)] = next((owner for base, owner in bases if self._classes.is_a(node, base)), None)
+        return self._owners[id(node)]
 
     def role(self, node: cst.ClassDef | None) -> Owner | None:
         """As `owner`; for a plain class, a mixin, what a class of this file that derives from it is."""
@@ -176,10 +177,13 @@ class Hooks:
             return frozenset()
         if function not in self._reached:
             found = [function]
+            seen = {id(function)}
             for each in found:
                 outer = self._tree.function(each)
                 above = [caller for caller, _ in self.callers.get(each, ())] + ([outer] if outer is not None else [])
-                found.extend(new for new in dict.fromkeys(above) if new not in found)
+                new = {id(one): one for one in above if id(one) not in seen}
+                seen |= new.keys()
+                found.extend(new.values())
             self._reached[function] = frozenset(filter(None, map(self.of, found)))
         return self._reached[function]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, Self
 
@@ -11,6 +10,7 @@ import libcst as cst
 
 from lightlint.facts.basis import Basis
 from lightlint.facts.project import Project
+from lightlint.latest import Latest
 from lightlint.sources.depth import too_deep
 from lightlint.sources.load import load
 from lightlint.sources.source import Source, UnreadableError
@@ -83,11 +83,13 @@ class Linked(Basis):
         return _parsed(text)
 
 
-@lru_cache(maxsize=4)  # a project's many classes have few bases, and a tree takes a hundred times its text
-def _parsed(text: str) -> cst.Module | None:
+def _parse(text: str) -> cst.Module | None:
     if too_deep(text) is not None:
         return None
     try:
         return cst.parse_module(text)
     except cst.ParserSyntaxError:
         return None
+
+
+_parsed = Latest(_parse, 200_000)  # a tree takes a hundred times its text

@@ -61,7 +61,7 @@ class Project:
         self._modules: dict[tuple[str, Path], Path | None] = {}
         self._listings: dict[Path, frozenset[str]] = {}
         self._words: dict[Path, frozenset[str]] = {}
-        self._starred: dict[Path, tuple[tuple[Path, ...], frozenset[Question]]] = {}
+        self._offered: dict[Path, tuple[frozenset[str], frozenset[Question]]] = {}
         self._led_to: dict[tuple[str, Path], tuple[frozenset[Path], frozenset[Question]]] = {}
 
     def module_name(self, path: Path) -> str:
@@ -170,23 +170,24 @@ class Project:
     def _offers(self, module: str, name: str, importer: Path) -> bool:
         """Whether a module has a name, of its own or by what it imports everything of."""
         path = self.find_module(module, importer.parent)
-        summaries = map(self.summary, self._behind_stars(path) if path is not None else ())
-        return any(name in each.classes or name in each.exports for each in summaries)
+        return path is not None and name in self._offered_by(path)
 
-    def _behind_stars(self, path: Path) -> tuple[Path, ...]:
-        """A file and those it imports everything of, directly or not, the near ones first."""
-        if path not in self._starred:
+    def _offered_by(self, path: Path) -> frozenset[str]:
+        """The names of a file and of those it imports everything of, directly or not."""
+        if path not in self._offered:
             before, self.asked = self.asked, set()
             found, latest = {path: None}, [path]
             for _ in range(_HOPS - 1):
                 stars = [self.find_module(star, each.parent) for each in latest for star in self.summary(each).stars]
                 latest = [each for each in dict.fromkeys(stars) if each is not None and each not in found]
                 found.update(dict.fromkeys(latest))
-            self._starred[path] = tuple(found), frozenset(self.asked)
+            summaries = [self.summary(each) for each in found]
+            names = frozenset(name for each in summaries for name in (*each.classes, *each.exports))
+            self._offered[path] = names, frozenset(self.asked)
             self.asked = before
-        paths, asked = self._starred[path]
+        names, asked = self._offered[path]
         self.asked |= asked
-        return paths
+        return names
 
     @cached_property
     def files(self) -> tuple[Path, ...]:
