@@ -65,6 +65,10 @@ def call(machine: Machine, function: Value, given: Arguments, node: ast.AST, sco
 
 def call_unknown(machine: Machine, function: Value, given: Arguments, node: ast.AST) -> Value:
     """A call of something out of sight: whatever it is given escapes."""
+    hint = function.last if isinstance(function, Library) else getattr(function, "hint", "")
+    told = machine.models.told(machine, getattr(function, "holder", None), hint, node)
+    if told is not None:
+        return call(machine, machine.models.attribute(machine, told, hint, node), given, node)
     values = given.values()
     for value in values:
         machine.escape(value)
@@ -90,8 +94,11 @@ def call_unknown(machine: Machine, function: Value, given: Arguments, node: ast.
     key = None
     if isinstance(function, Unknown) and function.key is not None and not values:
         key = ("called", function.key)
-    hint = function.last if isinstance(function, Library) else getattr(function, "hint", "")
-    return Unknown(key, traits, hint=hint)
+    found = machine.models.result_of(machine, hint, values, node)
+    if found is None:
+        found = Unknown(key, traits, hint=hint)
+        found.lent = values
+    return found
 
 
 def call_function(machine: Machine, function: Function, given: Arguments, node: ast.AST) -> Value:
@@ -102,7 +109,7 @@ def call_function(machine: Machine, function: Function, given: Arguments, node: 
         machine.uses_rank = True
         if machine.rank:
             return OtherRanksNone(machine.site(node), function.name)
-    if len(machine.calls) >= _DEEPEST or machine.entered[id(definition)] >= _RECURSION:
+    if len(machine.calls) >= _DEEPEST or machine.entered[id(definition)] >= _RECURSION or _is_abstract(function):
         for value in given.values():
             machine.escape(value)
         return Unknown()
@@ -131,6 +138,20 @@ def call_function(machine: Machine, function: Function, given: Arguments, node: 
         _leave(machine, function, state)
     machine.returned_at = None
     return NONE
+
+
+def _is_abstract(function: Function) -> bool:
+    """Whether a method leaves its work to subclasses, one of which is out of sight then."""
+    body = function.node.body if not isinstance(function.node, ast.Lambda) and function.owner is not None else []
+    last = body[-1] if len(body) == 1 or (len(body) == 2 and _is_docstring(body[0])) else None
+    if not isinstance(last, ast.Raise):
+        return False
+    raised = last.exc.func if isinstance(last.exc, ast.Call) else last.exc
+    return isinstance(raised, ast.Name) and raised.id == "NotImplementedError"
+
+
+def _is_docstring(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
 
 
 def _bind(machine: Machine, function: Function, given: Arguments, scope: Scope, node: ast.AST) -> None:

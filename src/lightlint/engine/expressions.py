@@ -39,14 +39,17 @@ def _constant(_: Machine, node: ast.Constant, __: Scope) -> Value:
 def _name(machine: Machine, node: ast.Name, scope: Scope) -> Value:
     value = scope.find(node.id)
     if value is not None:
-        return kept(machine, value) if type(value) is Promised else value
+        if type(value) is Promised:
+            return kept(machine, value)
+        return value.told or value if type(value) is Unknown else value
     if machine.models.names_builtin(node.id):
         return Library("builtins." + node.id)
     return Unknown(("name", node.id), hint=node.id)
 
 
 def _attribute(machine: Machine, node: ast.Attribute, scope: Scope) -> Value:
-    return machine.models.attribute(machine, evaluate(machine, node.value, scope), node.attr, node)
+    value = machine.models.attribute(machine, evaluate(machine, node.value, scope), node.attr, node)
+    return value.told or value if type(value) is Unknown else value
 
 
 def _subscript(machine: Machine, node: ast.Subscript, scope: Scope) -> Value:

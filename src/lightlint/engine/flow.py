@@ -77,7 +77,8 @@ def _branch(machine: Machine, node: ast.If, value: Value) -> tuple[Statements[as
     """Which side of an `if` runs, and whether its condition goes on to hold behind it."""
     end = _leaving(node.body)
     leaves, leaves_else = end is not None, _leaving(node.orelse) is not None
-    skips, answers = isinstance(end, ast.Continue), isinstance(end, ast.Return) and end.value is not None
+    skips = isinstance(end, ast.Continue)
+    answers = isinstance(end, ast.Break) or (isinstance(end, ast.Return) and end.value is not None)
     default = not leaves or leaves_else or (answers and _is_last_answer(machine, node))
     asked = len(machine.asked)
     outcome = machine.decide(value, node.test, default=default, leaves=leaves and not skips)

@@ -86,6 +86,8 @@ class Models(Protocol):
     def make(self, machine: Machine, cls: Class, given: Arguments, node: ast.AST) -> Instance: ...
     def annotated(self, machine: Machine, value: Value, annotation: Value, name: str, node: ast.AST) -> Value: ...
     def names_builtin(self, name: str) -> bool: ...
+    def told(self, machine: Machine, holder: Value | None, method: str, node: ast.AST) -> Value | None: ...
+    def result_of(self, machine: Machine, hint: str, values: list[Value], node: ast.AST) -> Value | None: ...
 
 
 WORKER = "worker"
@@ -155,6 +157,7 @@ class Machine:
         self.stacks: dict[Value, list[tuple[Value, object]]] = {}  # what was entered through an `ExitStack`
         self.forwards: list[Module] = []
         self.autocasts: list[Instance] = []
+        self.passes: dict[Hashable, Value] = {}  # what blocks that repeat gave the first time
         self.answers: dict[Hashable, bool] = {}
         self.equals: dict[Hashable, Hashable] = {}  # which constant an unknown was found to be, by their keys
         self.asked: dict[Test, bool] = {}  # tests that nothing known decides, as they came out
@@ -275,7 +278,10 @@ class Machine:
 
     def escape(self, value: object, depth: int = 0) -> None:
         """Code out of sight may do anything to a value from now on, and to all it holds."""
-        if isinstance(value, (Constant, Library, Unknown)) or not isinstance(value, Value) or depth > 4:
+        if isinstance(value, Unknown):
+            value.escaped = True
+            return
+        if isinstance(value, (Constant, Library)) or not isinstance(value, Value) or depth > 4:
             return
         if value.escaped and depth:
             return

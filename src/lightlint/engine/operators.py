@@ -83,6 +83,8 @@ _PYTHON: dict[str, Callable[[Any, Any], Any]] = {
 _SMALL = 1 << 40  # numbers and texts beyond this are not worked out
 _OBJECTS = (Function, Bound, Class, Library, Method, Partial, Namespace, Sequence, Mapping, Tensor)
 _COUNTED = {"index", "count"}
+_BY_VALUE = frozenset(["shape", "path", "namespace", "object", "unknown", "exception"])
+"""Kinds of objects that may be equal without being one."""
 
 
 def unary(machine: Machine, operator: ast.unaryop, value: Value, node: ast.AST) -> Value:
@@ -223,7 +225,7 @@ def compare(machine: Machine, symbol: str, left: Value, right: Value, node: ast.
         found = _worked_out(symbol, left, right) if symbol not in ("is", "is not") else _same(symbol, left, right)
         if found is not None:
             return Constant(found.value, traits) if isinstance(found, Constant) else found
-    if symbol in ("is", "is not", "==", "!=") and isinstance(left, Instance) and isinstance(right, Instance):
+    if isinstance(left, Instance) and isinstance(right, Instance) and _are_told_apart(symbol, left, right):
         return Constant((left is right) == (symbol in ("is", "==")), traits)
     if symbol in ("is", "is not") and (isinstance(left, _OBJECTS) or isinstance(right, _OBJECTS)):
         if isinstance(left, (Library, Class)) and isinstance(right, (Library, Class)):
@@ -251,6 +253,11 @@ def _is_first(value: Value) -> bool:
     if isinstance(value, Sequence):
         return bool(value.items) and not value.more and all(map(_is_first, value.items))
     return is_constant(value, 0, -1)
+
+
+def _are_told_apart(symbol: str, left: Instance, right: Instance) -> bool:
+    by_value = left.kind in _BY_VALUE or right.kind in _BY_VALUE
+    return symbol in ("is", "is not") or (symbol in ("==", "!=") and (left is right or not by_value))
 
 
 def _is_none(positive: bool, left: Value, right: Value, traits: Traits) -> Value:

@@ -43,7 +43,8 @@ class Parsed:
         found = self._last_answers.get(id(function))
         if found is None:
             body = getattr(function, "body", [])
-            found = self._last_answers[id(function)] = frozenset(_last_answers(body if isinstance(body, list) else []))
+            found = frozenset(_last_answers(body) if isinstance(body, list) else ()) | frozenset(_found(function))
+            self._last_answers[id(function)] = found
         return found
 
 
@@ -68,6 +69,23 @@ def _last_answers(body: list[ast.stmt]) -> Iterator[int]:
             if isinstance(answer, ast.Return) and answer.value is not None and not last.orelse:
                 yield id(last)
             yield from _last_answers(last.orelse)
+
+
+def _found(function: ast.AST) -> Iterator[int]:
+    """The tests in a loop that looks for something, where a loop that finds nothing raises: in its `else`, or right behind it."""
+    for node in ast.walk(function):
+        for field in ("body", "orelse", "finalbody"):
+            block = getattr(node, field, None)
+            for loop, after in zip(block, [*block[1:], None], strict=False) if isinstance(block, list) else ():
+                if isinstance(loop, (ast.For, ast.While)):
+                    raises = loop.orelse[-1:] or [after]
+                    wanted = ast.Break if loop.orelse else ast.Return
+                    if isinstance(raises[0], ast.Raise):
+                        yield from (
+                            id(each)
+                            for each in loop.body
+                            if isinstance(each, ast.If) and isinstance(each.body[-1], wanted)
+                        )
 
 
 def _acts(node: ast.AST) -> bool:
@@ -254,14 +272,16 @@ def trains(function: ast.AST, imported: Mapping[str, str]) -> bool:
 def training_functions(functions: list[Named], imported: Mapping[str, str]) -> list[Named]:
     """Functions and methods with a word of training in them or in another that they name, those that none names first."""
     words: dict[str, set[str]] = {}
+    inner: set[str] = set()
     for name, node in functions:
         words.setdefault(name, set()).update(_words(node, imported))
+        inner |= _own_names(node) - {name}
     named = {name: (found & words.keys()) - {name} for name, found in words.items()}
     training = {name for name, found in words.items() if not _TRAINING.isdisjoint(found)}
     while more := {name for name, others in named.items() if others & training} - training:
         training |= more
-    inner = set().union(*named.values())
-    return sorted((each for each in functions if each.name in training), key=lambda each: each.name in inner)
+    found = [each for each in functions if each.name in training]
+    return sorted(found, key=lambda each: (each.name in inner, _BACKWARD.isdisjoint(words[each.name])))
 
 
 def drives(function: ast.AST, imported: Mapping[str, str]) -> bool:
@@ -281,6 +301,17 @@ def other_names(tree: ast.Module) -> dict[str, str]:
         names = [each.id for each in node.targets if isinstance(each, ast.Name)] if isinstance(node, ast.Assign) else []
         found |= {name: min(words) for name in names if words}
     return found
+
+
+_BACKWARD = frozenset(["backward", "manual_backward", "training_step"])
+
+
+def _own_names(function: ast.AST) -> set[str]:
+    """The functions of its module or methods of its object that a function may name."""
+    nodes = [*ast.walk(function)]
+    attributes = (each for each in nodes if isinstance(each, ast.Attribute) and isinstance(each.value, ast.Name))
+    names = {each.attr for each in attributes if getattr(each.value, "id", "") in ("self", "cls")}
+    return names | {each.id for each in nodes if isinstance(each, ast.Name)}
 
 
 def _words(function: ast.AST, imported: Mapping[str, str]) -> set[str]:

@@ -34,6 +34,7 @@ _STEPS_PER_PATH = 3_500
 _STEPS_PER_FILE = 5_000  # some 15 microseconds each (Python 3.11, AMD EPYC)
 _STEPS_OF_PASSES, _MOST_PATHS_OF_PASSES = 1_600, 3
 _MOST_FUNCTIONS, _MOST_METHODS = 10, 4
+_MOST_BEGINNINGS = 3  # paths of an entry that are tried at once until one does not end by an exception
 _NOT_CALLED = ("__", "on_", "test_")  # what functions are called that others call: Python, Lightning, pytest
 _CALLBACK_HOOKS = [
     "setup",
@@ -62,6 +63,7 @@ class Path:
     rank: int
     machine: Machine
     finished: bool
+    raised: bool = False  # the program ended by an exception that it does not catch
 
     def of(self, kind: type[E]) -> list[E]:
         """The events of a kind, in order."""
@@ -221,7 +223,10 @@ class Rehearsals:
         """The default path of an entry: each entry gets one ahead of the turned tests of any."""
         begun = _Begun(Entry(name), start, whole)
         self.entries.append(begun.entry)
-        self._go_on(begun, 1)
+        for most in range(1, _MOST_BEGINNINGS + 1):
+            self._go_on(begun, most)
+            if not begun.entry.paths or not begun.entry.paths[-1].raised:
+                break
         return begun
 
     def _go_on(self, begun: _Begun, most: int) -> None:
@@ -236,7 +241,11 @@ class Rehearsals:
                 machine = path.machine
                 if rank == 0 and len(flips) < 2:
                     asked = sorted(machine.asked.items(), key=lambda each: each[0] not in machine.of_ranks)
-                    begun.left += [{**flips, test: not outcome} for test, outcome in asked if test not in flips]
+                    turned = [{**flips, test: not outcome} for test, outcome in asked if test not in flips]
+                    if path.raised:  # the last test before is the likeliest cause
+                        begun.left[:0] = turned[-1:]
+                        del turned[-1:]
+                    begun.left += turned
                 if not (machine.uses_rank or machine.distributed):
                     break
         begun.entry.turned = all(len(flips) > 1 or frozenset(flips.items()) in begun.seen for flips in begun.left)
@@ -253,12 +262,14 @@ class Rehearsals:
     def _path(self, start: Start, flips: Mapping[Test, bool], rank: int, *, whole: bool) -> Path:
         """One path; `whole` runs the file itself anew, else what it defines is at hand. Its imports are run once for all."""
         machine = self._machine(flips, rank, whole=whole)
-        finished = True
+        finished, raised = True, False
         try:
             start(machine)
         except (BudgetSpentError, RecursionError):
             finished = False
-        except (Raised, Returned, LeaveLoop, NextTurn):
+        except Raised:
+            raised = True
+        except (Returned, LeaveLoop, NextTurn):
             pass
         except Exception as error:  # a hole in the models must not cost the other rules their findings
             finished = False
@@ -273,7 +284,7 @@ class Rehearsals:
             for e in machine.events
             if isinstance(e, FitStarted) and isinstance(e.module.cls, Class)
         }
-        return Path(machine.events, flips, rank, machine, finished)
+        return Path(machine.events, flips, rank, machine, finished, raised)
 
     def _named(self, machine: Machine, name: str) -> Value | None:
         return module_of(machine, self.file, self.file).scope.names.get(name)

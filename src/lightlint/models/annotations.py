@@ -82,8 +82,8 @@ _BY_NAME: tuple[tuple[str, str], ...] = (
     (r"loader|^dl$|_dl$", "torch.utils.data.DataLoader"),
     (r"crit(?!ic)|loss_f|loss_func|objective", "torch.nn.L1Loss"),
     (
-        r"^(model|net|network|policy|module|encoder|decoder|generator|discriminator|critic|actor|backbone|teacher|student)$"
-        r"|_(model|net)$|^net_?[a-rt-zA-Z]$|^model_",
+        r"^(model|net|network|policy|module|encoder|decoder|generator|discriminator|backbone|teacher|student|actor|critic"
+        r"|classifier|autoencoder|vae|unet)_?\d?$|_(model|net|network)$|^net_?([a-rt-z]|[A-Z])$|^model_",
         "torch.nn.Module",
     ),
     (r"scaler", "torch.amp.GradScaler"),

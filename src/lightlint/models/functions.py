@@ -6,7 +6,7 @@ import ast
 import re
 
 from lightlint.engine.arguments import Arguments
-from lightlint.engine.calls import call_flag, call_unknown
+from lightlint.engine.calls import call, call_flag, call_unknown
 from lightlint.engine.events import Called, CudaUsed, Differentiated, ParametersChanged, Written
 from lightlint.engine.machine import WORKER, Machine
 from lightlint.models import forms, layouts, modules, objects, tensors
@@ -67,7 +67,9 @@ def call_library(machine: Machine, library: Library, given: Arguments, node: ast
     if root not in HARMLESS:
         return call_unknown(machine, library, given, node)
     kept = traits_of(*given.values())
-    return Unknown(None, kept & LASTING if root == "numpy" else kept, hint=last)
+    found = Unknown(None, kept & LASTING if root == "numpy" else kept, hint=last)
+    found.lent = given.values()
+    return found
 
 
 def _pretrained(machine: Machine, path: str, last: str, node: ast.AST) -> Module:
@@ -268,6 +270,27 @@ def _autograd_backward(machine: Machine, given: Arguments, node: ast.AST) -> Val
     keep = tensors.keeps_graph(given.behind(1))
     tensors.backward(machine, given.get(0, "tensors") or NONE, node, "backward", keep=keep)
     return NONE
+
+
+@function("torch.nn.parallel.data_parallel")
+def _data_parallel(machine: Machine, given: Arguments, node: ast.AST) -> Value:
+    """One forward pass over several GPUs."""
+    module, inputs = given.get(0, "module"), given.get(1, "inputs")
+    if module is None:
+        return Unknown()
+    spread = inputs.items if isinstance(inputs, Sequence) and not inputs.more else [inputs or Unknown()]
+    keywords = given.get(5, "module_kwargs")
+    named = keywords.items if isinstance(keywords, Mapping) else {}
+    return call(machine, module, Arguments([*spread], {str(key): each for key, each in named.items()}), node)
+
+
+@function("apex.amp.scale_loss")
+def _scale_loss(machine: Machine, given: Arguments, node: ast.AST) -> Value:
+    """A context that gives the loss, scaled; its end unscales the gradients."""
+    context = machine.instance(Library("apex.amp.scale_loss"), "context", node)
+    first = given.get(0, "loss") or Unknown()
+    context.attributes["value"] = tensors.derive(machine, node, first, keep=True) if tensors_in(first) else first
+    return context
 
 
 @function("torch.cuda.is_available", "torch.accelerator.is_available")

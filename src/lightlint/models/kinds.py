@@ -127,6 +127,9 @@ WITHOUT_PARAMETERS = frozenset(
         "UpsamplingNearest2d",
         "Threshold",
         "RReLU",
+        "DropPath",
+        "Rearrange",
+        "Reduce",
         "Hardshrink",
         "Softshrink",
         "ChannelShuffle",
@@ -220,6 +223,8 @@ def kind_of(path: str) -> str | None:
         and ".utils." not in path
         and last not in ("Parameter", "Buffer", "UninitializedParameter")
     ):
+        return "module"
+    if path.startswith(("timm.layers.", "timm.models.layers.", "einops.layers.torch.")):
         return "module"
     if path.startswith("torch.distributions."):
         return "distribution"

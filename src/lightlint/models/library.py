@@ -15,6 +15,7 @@ from lightlint.models import (
     containers,
     contexts,
     functions,
+    hearsay,
     iterables,
     learning,  # noqa: F401 - its methods register themselves
     modules,
@@ -233,6 +234,12 @@ class LibraryModels:
     def replace(self, machine: Machine, before: Value | None, new: Value, node: ast.AST) -> None:
         if isinstance(new, Instance):
             modules.note_replaced(machine, new, before, node)
+
+    def told(self, machine: Machine, holder: Value | None, method: str, node: ast.AST) -> Value | None:
+        return hearsay.told(machine, holder, method, node)
+
+    def result_of(self, machine: Machine, hint: str, values: list[Value], node: ast.AST) -> Value | None:
+        return hearsay.result_of(machine, hint, values, node)
 
     def annotated(self, machine: Machine, value: Value, annotation: Value, name: str, node: ast.AST) -> Value:
         return annotated(machine, value, annotation, name, node)

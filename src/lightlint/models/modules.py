@@ -25,7 +25,7 @@ from lightlint.engine.events import (
     Unwrapped,
 )
 from lightlint.engine.machine import Machine
-from lightlint.models import forms, sharding, tensors
+from lightlint.models import forms, passes, sharding, tensors
 from lightlint.models.kinds import AFFINE, BY_MODE, WITHOUT_PARAMETERS, wrapper_of
 from lightlint.models.registry import attributes, methods
 from lightlint.models.tables import ACTIVATIONS, BY_ROW, LOSSES
@@ -135,6 +135,8 @@ def _fill_list(machine: Machine, module: Module, given: Arguments, node: ast.AST
 
 def wrap(machine: Machine, wrapper: Module, inner: Value | None, kind: str, node: ast.AST) -> None:
     """Put a module into a wrapper."""
+    if isinstance(inner, Unknown):  # whatever is wrapped is a module
+        inner = machine.models.told(machine, inner, "parameters", node) or inner
     wrapper.wraps, wrapper.wrapper = inner, kind
     wrapper.device = inner.device if isinstance(inner, Module) else None
     if kind == "fsdp":
@@ -215,13 +217,18 @@ def _go_by_row(machine: Machine, module: Module, result: Tensor, given: Value | 
 
 
 def _forward(machine: Machine, module: Module, given: Arguments, node: ast.AST) -> Value:
-    last = module.name
     if isinstance(module.cls, Class):
         own = module.cls.find("forward")
         if isinstance(own, Function):
-            return call(machine, Bound(module, own), given, node)
+            return passes.forward(machine, module, own, given, node)
         if "torch.nn.Sequential" not in module.libraries():
             return layer(machine, module, given, node)
+    return library_forward(machine, module, given, node)
+
+
+def library_forward(machine: Machine, module: Module, given: Arguments, node: ast.AST) -> Value:
+    """What the `forward` of a library's class does, also as a base of the program's."""
+    last = module.name
     if module.wraps is not None:
         if isinstance(module.wraps, Module) and module.wraps.device == "cuda" and module.wrapper != "compiled":
             given = _moved(machine, given, node)  # DDP, DataParallel, Fabric and Accelerate move the inputs themselves
@@ -468,6 +475,8 @@ def _register(machine: Machine, module: Module, name: str, given: Arguments, _: 
     if key is None:
         key = f"?{len(module.attributes)}"
     module.attributes[key] = value
+    if name in ("add_module", "register_module") and isinstance(module.items, list):
+        module.items.append(value)
     if name == "register_buffer" and isinstance(value, Tensor):
         value.buffer = True
         module.buffers[key] = value

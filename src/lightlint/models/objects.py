@@ -9,7 +9,7 @@ from copy import copy
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.calls import call, call_unknown
 from lightlint.engine.events import AttributeRead, AttributeSet, GroupStarted, MetricUsed, PartReplaced, WrapperAsked
-from lightlint.engine.execution import annotation_of
+from lightlint.engine.execution import Raised, annotation_of
 from lightlint.engine.machine import WORKER, Machine
 from lightlint.models import data, modules, optim, tensors
 from lightlint.models.kinds import kind_of, kind_of_class
@@ -185,7 +185,10 @@ def attribute(machine: Machine, value: Instance, name: str, node: ast.AST) -> Va
         return modules.part_of(machine, value, name, node)
     own = value.cls.find("__getattr__") if isinstance(value.cls, Class) else None
     if isinstance(own, Function):
-        return call(machine, Bound(value, own), Arguments([Constant(name)]), node)
+        try:
+            return call(machine, Bound(value, own), Arguments([Constant(name)]), node)
+        except Raised:  # what it was filled with is out of sight
+            return Unknown(("of", value.key, name), hint=name)
     if name in RANK_NAMES or name in FIRST_NAMES:
         return rank_value(machine, name)
     if value.kind in ("object", "unknown") and isinstance(value.cls, Class):
@@ -295,6 +298,8 @@ def set_attribute(machine: Machine, value: Instance, name: str, new: Value, node
 def call_method(machine: Machine, value: Value, name: str, given: Arguments, node: ast.AST) -> Value:
     """A method that a library gives an object."""
     if isinstance(value, Super):
+        if name == "forward" and isinstance(value.receiver, Module):
+            return modules.library_forward(machine, value.receiver, given, node)
         return call_library_method(machine, value.receiver, name, given, node)
     if isinstance(value, Instance):
         return call_library_method(machine, value, name, given, node)

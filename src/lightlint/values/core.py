@@ -51,7 +51,8 @@ class Unknown(Value):
     """Nothing is known of it but, perhaps, its name.
 
     `loaded`: the call of `torch.load` that gave it, and under which key; `method_of`: the object of a class with bases out
-    of sight that it was read from.
+    of sight that it was read from. `told`: what it has turned out to be since.
+    `lent`: what the call out of sight that gave it was given.
 
     Args:
         key: what two reads of the same unknown share, None where even that is unknown.
@@ -64,6 +65,8 @@ class Unknown(Value):
 
     loaded: Any = None
     method_of: Value | None = None
+    told: Value | None = None
+    lent: Iterable[Value] = ()
 
     def __init__(
         self,

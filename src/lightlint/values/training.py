@@ -179,7 +179,7 @@ class Module(Instance):
             found += [value for value in held if isinstance(value, Module)]
         if isinstance(self.wraps, Module):
             found.append(self.wraps)
-        return found
+        return list(dict.fromkeys(found))  # a part of a Sequential has a name as well
 
     def modules(self) -> list[Module]:
         """Itself and all below, each once."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Backward, Cleared, Stepped
 from lightlint.explore.queries import in_batch, once_in_several
+from lightlint.values.core import Site
 from lightlint.values.training import Instance, Tensor
 
 if TYPE_CHECKING:
@@ -17,10 +18,23 @@ class AccumulatedGradientsCleared(Check):
         """Gradients that are cleared unused before a step, taken once in so many batches, uses those of the same pass."""
         message = "clears the gradients in every iteration, and the optimizer steps once in several: the others are thrown away"
         for path in entry.paths:
-            yield from (Fault.at(event, message) for event in _thrown_away(path))
+            for event, step in _thrown_away(path):
+                if _all_wait_alike(entry, step):
+                    yield Fault.at(event, message)
 
 
-def _thrown_away(path: Path) -> Iterator[Cleared]:
+def _all_wait_alike(entry: Entry, step: Stepped) -> bool:
+    """Whether no other step in the loop, of another optimizer perhaps, uses gradients that this one lets go."""
+    loop = step.where.turns[-1].loop.site
+    others = [e for e in entry.of(Stepped) if e.where.turns and e.where.turns[-1].loop.site == loop]
+    return all(_waits_for(each) == _waits_for(step) for each in others)
+
+
+def _waits_for(step: Stepped) -> set[Site]:
+    return {each.site for each in step.where.conditions if "periodic" in each.traits}
+
+
+def _thrown_away(path: Path) -> Iterator[tuple[Cleared, Stepped]]:
     added: dict[Tensor, list[Backward]] = {}
     lost: dict[Tensor, tuple[Cleared, list[Backward]]] = {}
     for event in path.events:
@@ -37,7 +51,7 @@ def _thrown_away(path: Path) -> Iterator[Cleared]:
             for each in event.parameters if waits else []:
                 cleared, passes = lost.get(each, (None, []))
                 if cleared is not None and _are_alike(passes, added.get(each, []), event) and not each.gradient_touched:
-                    yield cleared
+                    yield cleared, event
                     break
             for each in event.parameters:
                 lost.pop(each, None)
