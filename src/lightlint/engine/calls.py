@@ -133,7 +133,7 @@ def call_function(machine: Machine, function: Function, given: Arguments, node: 
         run(machine, definition.body, scope)
     except Returned as returned:
         machine.returned_at = returned.site
-        return returned.value
+        return _annotated_as(machine, definition, returned.value, function)
     finally:
         _leave(machine, function, state)
     machine.returned_at = None
@@ -205,6 +205,16 @@ def _annotate(machine: Machine, function: Function, scope: Scope) -> None:
         if each.annotation is not None and isinstance(value, Unknown) and not value.plain:
             annotation = annotation_of(machine, each.annotation, function.scope)
             scope.names[each.arg] = machine.models.annotated(machine, value, annotation, each.arg, each)
+
+
+def _annotated_as(machine: Machine, definition: ast.AST, value: Value, function: Function) -> Value:
+    """What a function gives back: by its annotation where nothing else is known of it."""
+    returns = getattr(definition, "returns", None)
+    if returns is None or not isinstance(value, Unknown) or value.plain:
+        return value
+    return machine.models.annotated(
+        machine, value, annotation_of(machine, returns, function.scope), value.hint, definition
+    )
 
 
 _State = tuple[str, int, int, int]

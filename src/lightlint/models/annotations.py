@@ -10,7 +10,7 @@ from lightlint.engine.execution import Raised
 from lightlint.engine.machine import Machine
 from lightlint.models import modules
 from lightlint.models.kinds import kind_of, kind_of_class
-from lightlint.values.core import Class, Library, Unknown, Value
+from lightlint.values.core import Class, Library, Sequence, Unknown, Value
 from lightlint.values.training import Instance, Loader, Optimizer, Schedule, Tensor
 
 _PLAIN = ("builtins.int", "builtins.float", "builtins.str", "builtins.bool")
@@ -27,6 +27,10 @@ def annotated(machine: Machine, value: Value, annotation: Value, name: str, node
         return found if found is not None else value
     if isinstance(annotation, Class):
         return assumed(machine, annotation, node) or value
+    if isinstance(annotation, Sequence):
+        held = [annotated(machine, Unknown(), each, name, node) for each in annotation.items]
+        if not any(isinstance(each, Unknown) for each in held):
+            return Sequence(held, "list" if annotation.kind == "sequence" else annotation.kind, more=True)
     return value
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import builtins
+import numbers
+from collections import abc
 from collections.abc import Callable
 
 from lightlint.engine import operators
@@ -268,7 +270,7 @@ def _is_instance(value: Value | None, kinds: list[Value]) -> bool | None:
     if len(paths) < len(kinds):
         return None
     if isinstance(value, Constant):
-        types = [getattr(builtins, path.rpartition(".")[2], None) for path in paths if path.startswith("builtins.")]
+        types = [_python_class(path) for path in paths]
         return any(isinstance(each, type) and isinstance(value.value, each) for each in types)
     if isinstance(value, Sequence):
         return f"builtins.{value.kind}" in paths or any("Sequence" in path or "Iterable" in path for path in paths)
@@ -278,6 +280,13 @@ def _is_instance(value: Value | None, kinds: list[Value]) -> bool | None:
             for path in paths
         )
     return None
+
+
+def _python_class(path: str) -> object:
+    """A class of Python's own, None for another's."""
+    root, _, last = path.rpartition(".")
+    places = {"builtins": builtins, "numbers": numbers, "collections": abc, "collections.abc": abc, "typing": abc}
+    return getattr(places.get(root), last, None)
 
 
 def _getattr(machine: Machine, given: Arguments, node: ast.AST) -> Value:

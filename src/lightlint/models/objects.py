@@ -191,6 +191,9 @@ def attribute(machine: Machine, value: Instance, name: str, node: ast.AST) -> Va
             return Unknown(("of", value.key, name), hint=name)
     if name in RANK_NAMES or name in FIRST_NAMES:
         return rank_value(machine, name)
+    told = _by_annotation(machine, value, name, node) if isinstance(value.cls, Class) else None
+    if told is not None:
+        return told
     if value.kind in ("object", "unknown") and isinstance(value.cls, Class):
         known = value.kind == "object" and not value.escaped
         found = Unknown(("of", value.key, name) if known or value.kind == "unknown" else None, hint=name)
@@ -222,6 +225,21 @@ def _without(value: Unknown, traits: Traits) -> Unknown:
     made = copy(value)
     made.traits = value.traits - traits
     return made
+
+
+def _by_annotation(machine: Machine, value: Instance, name: str, node: ast.AST) -> Value | None:
+    """An attribute that is given its value out of sight, as the class says what it is."""
+    for cls in value.cls.lineage() if isinstance(value.cls, Class) else []:
+        scope = _scope_of(machine, cls) if isinstance(cls, Class) else None
+        annotation = (
+            next((each for field, each, _ in cls.fields if field == name), None) if isinstance(cls, Class) else None
+        )
+        if annotation is not None and scope is not None:
+            found = machine.models.annotated(machine, Unknown(), annotation_of(machine, annotation, scope), name, node)
+            if not isinstance(found, Unknown):
+                value.attributes[name] = found
+                return found
+    return None
 
 
 def _from_class(machine: Machine, value: Instance, found: Value, node: ast.AST) -> Value:
