@@ -129,7 +129,7 @@ class Check:
 
     def report_fault(self, fault: Fault, start: int, end: int) -> None:
         """Report what a rehearsal shows, at characters `start` to `end`."""
-        if self.stands():
+        if self._is_due():
             repairs = type(self).repair is not Check.repair
             node = self._node_at(start, end) if repairs or fault.argument else None
             repair = self.repair(node, fault) if node is not None and repairs else None
@@ -165,7 +165,7 @@ class Check:
 
         Nothing is said of code that never runs, as under `if False:` or behind `return`.
         """
-        if self.stands() and not self.facts.is_dead(node):
+        if self._is_due() and not self.facts.is_dead(node):
             start, end = self.facts.positions.span(node)
             self._report_span(start, end, message, repair, tier)
 
@@ -173,13 +173,22 @@ class Check:
         self, start: int, end: int, message: str, *, repair: Repair | None = None, tier: Tier | None = None
     ) -> None:
         """Report a finding at characters `start` to `end` of the source's text."""
-        if self.stands():
+        if self._is_due():
             self._report_span(start, end, message, repair, tier)
 
     def node_of(self, site: Site) -> cst.CSTNode | None:
         """The node at a place in a rehearsal, None where it lies in another file."""
         span = self.facts.rehearsed.span(site)
         return self._node_at(*span) if span is not None else None
+
+    def _is_due(self) -> bool:
+        """Whether findings stand, and the project may run with a version that the page speaks of."""
+        return all(self._holds(each.strip()) for each in self.page.applies.split(",") if each) and self.stands()
+
+    def _holds(self, clause: str) -> bool:
+        package, _, since = clause.partition(">=")
+        target = self.facts.torch if package == "torch" else self.facts.lightning
+        return target.may_be_at_least(since) and not (target.hearsay and target.may_be_below(since))
 
     def _node_at(self, start: int, end: int) -> cst.CSTNode:
         """The smallest expression or statement that holds characters `start` to `end`: of equal ones the outermost, an

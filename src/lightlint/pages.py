@@ -25,6 +25,7 @@ FAMILIES = {
 }
 URL = "https://github.com/lightlint/lightlint/blob/main/rules/"
 
+_APPLIES = re.compile(r"(?:torch|lightning)>=\d+(?:\.\d+)*(?:, (?:torch|lightning)>=\d+(?:\.\d+)*)*")
 _KEYS = {"code", "name", "tier", "fix", "confirm", "needs", "applies", "aliases", "since"}
 _REQUIRED = {"code", "name", "tier", "fix", "confirm", "needs", "since"}
 
@@ -85,6 +86,9 @@ def _page(path: Path, values: Mapping[str, str], title: str) -> Page:
         tier = Tier(values["tier"])
     except ValueError as error:
         raise PageError(f"{path}: {error}") from error
+    applies = values.get("applies", "")
+    if applies and not _APPLIES.fullmatch(applies):
+        raise PageError(f"{path}: applies: {applies!r} is not like `torch>=1.0, lightning>=2.0`")
     return Page(
         code=values["code"],
         name=values["name"],
@@ -96,7 +100,7 @@ def _page(path: Path, values: Mapping[str, str], title: str) -> Page:
         family=path.parent.name,
         path=path,
         title=title,
-        applies=values.get("applies", ""),
+        applies=applies,
         aliases=tuple(re.findall(r"[\w-]+", values["aliases"])) if "aliases" in values else (),
     )
 

@@ -205,7 +205,7 @@ def _sizes(given: Arguments) -> tuple[int, ...]:
 def _parameter(machine: Machine, given: Arguments, node: ast.AST) -> Value:
     made = modules.parameter(machine, None, node)
     first = given.get(0, "data")
-    made.device = first.device if isinstance(first, Tensor) else "cpu"
+    made.device = first.device if isinstance(first, Tensor) else None if isinstance(first, Unknown) else "cpu"
     made.requires_grad = not is_constant(given.get(1, "requires_grad"), False)
     made.uninitialised = isinstance(first, Tensor) and first.uninitialised
     made.table = isinstance(first, Tensor) and first.table

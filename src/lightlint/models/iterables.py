@@ -100,7 +100,20 @@ def _key(key: object) -> Value:
 def _sequence(value: Sequence) -> Iteration:
     if not value.more and len(value.items) <= _MOST_KNOWN:
         return known(value.items, value)
-    return _open(value.items, value)
+    iteration = _open(value.items, value)
+    if value.kind in ("parameters", "generator"):
+        iteration.close = lambda: _freeze_as_first(value.items)
+    return iteration
+
+
+def _freeze_as_first(items: Items[Value]) -> None:
+    """Freeze or thaw the parameters that a loop did not come to, for there are many, as it did all of the first."""
+    rows = [each.items[-1] if isinstance(each, Sequence) and each.items else each for each in items]
+    parameters = [each for each in rows if isinstance(each, Tensor) and each.leaf]
+    first = {each.requires_grad for each in parameters[:_MOST_KNOWN]}
+    if len(first) == 1:
+        for each in parameters[_MOST_KNOWN:]:
+            each.requires_grad = next(iter(first))
 
 
 def _open(items: Items[Value], over: Value) -> Iteration:

@@ -29,7 +29,7 @@ _TOUCHES = re.compile(r"\.train\(|def train\b|requires_grad|[Ff]reez|Finetuning|
 class EvalModeBeforeFit(Check):
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Modules that come to `fit` in eval mode, which Lightning keeps from 2.2 on."""
-        for path in entry.paths if self.facts.lightning.may_be_at_least("2.2") else ():
+        for path in entry.paths:
             for event in path.of(FitStarted):
                 asked = any(
                     e.module is event.module and not e.training and e.time < event.time for e in path.of(ModeSet)

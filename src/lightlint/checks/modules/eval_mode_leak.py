@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 class EvalModeLeak(Check):
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Modules that a hook of training puts in eval mode to run them so, and that are trained in it from then on."""
-        for path in entry.paths if self.facts.lightning.may_be_at_least("2.2") else ():
+        for path in entry.paths:
             for event in path.of(ModeSet):
                 where = event.where
                 if event.training or where.phase != "train" or not where.hook or event.module.escaped:

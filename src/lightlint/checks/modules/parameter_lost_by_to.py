@@ -15,7 +15,7 @@ from lightlint.fixes.edits import replace
 from lightlint.values.training import Module, Tensor
 
 if TYPE_CHECKING:
-    from lightlint.explore.rehearsals import Entry
+    from lightlint.explore.rehearsals import Entry, Path
 
 
 class ParameterLostByTo(Check):
@@ -65,14 +65,9 @@ class ParameterLostByTo(Check):
         return not self._lies_there(target)
 
     def _lies_there(self, target: cst.Attribute) -> bool:
-        """Whether the rehearsals came here with a parameter each time, which was moved to where it lay."""
+        """Whether the rehearsals came here with a parameter each time, which lay, or may have lain, where it was moved to."""
         found = self.happened(target, AttributeSet)
-        return bool(found) and all(
-            isinstance(event.value, Tensor)
-            and event.value.parameter
-            and any(moved.tensor is event.value for moved in path.of(TensorMoved))
-            for _, path, event in found
-        )
+        return bool(found) and all(isinstance(each.value, Tensor) and _may_lie_there(each.value, p) for _, p, each in found)
 
     def visit_Call(self, call: cst.Call) -> None:
         """`Adam([torch.zeros(n, requires_grad=True).to(device)])`: an optimizer takes leaves only."""
@@ -123,7 +118,7 @@ class ParameterLostByTo(Check):
                 if not isinstance(event.object, Module) or not isinstance(value, Tensor) or value.parameter:
                     continue
                 lost = [each for each in value.parameters if each.parameter and each not in known and not each.escaped]
-                if lost and not value.escaped and not event.where.module:
+                if lost and not value.escaped and not event.where.module and not _may_lie_there(value, path):
                     moved = value.moved_from is not None and value.moved_from.parameter
                     how = "moving it gives another tensor" if moved else "what was computed of it is another tensor"
                     message = (
@@ -135,3 +130,10 @@ class ParameterLostByTo(Check):
 def _message(target: cst.Attribute, method: str) -> str:
     how = f"`.{method}()` returns another tensor" if method else "the result of the arithmetic is another tensor"
     return f"`self.{target.attr.value}` is no parameter: {how}, which no optimizer gets and no checkpoint holds"
+
+
+def _may_lie_there(value: Tensor, path: Path) -> bool:
+    """Whether a move may have given the parameter itself: it was there, or made of what lies nobody knows where."""
+    if value.moved_from is not None:
+        return value.moved_from.parameter and value.moved_from.device is None
+    return value.parameter and any(moved.tensor is value for moved in path.of(TensorMoved))

@@ -35,7 +35,8 @@ class MonitorModeMismatch(Check):
                 kept = event.argument("save_top_k")
                 top = written(kept)
                 keeps_all = kept is not None and (top is None or top.value in (-1, 0))
-                known = given if given is not None or event.given.exact else Unknown()
+                sure = event.given.exact and not self.facts.lightning.may_be_below("1.3")  # then "auto" was the default
+                known = given if given is not None or sure else Unknown()
                 message = _message(event.argument("monitor", positions[0]), known)
                 if message and not keeps_all:
                     yield Fault.of(event, message)
