@@ -223,3 +223,36 @@ def test_newer_code_is_not_blamed_for_what_a_readme_tells(tmp_path: Path, monkey
 
 def test_kinds_keep_their_order():
     assert min(Kind) is Kind.PROSE
+
+
+OLDEST_CODE = """\
+import torch.nn.functional as F
+from torch.autograd import Variable
+
+
+def evaluate(net, loader):
+    net.eval()
+    total = 0.0
+    for batch, target in loader:
+        output = net(Variable(batch, volatile=True))
+        total += F.cross_entropy(output, Variable(target), size_average=False).data[0]
+        loss = F.nll_loss(output, Variable(target))
+        print(loss.data[0])
+    return total
+"""
+
+
+def test_a_page_speaks_of_the_versions_that_it_applies_to(tmp_path: Path, monkeypatch, capsys):
+    (tmp_path / ".git").mkdir()
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "train.py").write_text(OLDEST_CODE)
+    for line in ("torch v0.3.1, torchvision v0.2.0", "- PyTorch 0.3.1", "Tested with PyTorch 0.4.0."):
+        (tmp_path / "README.md").write_text(f"# Net\n\n## Requirements\n\n{line}\n")
+        forget_versions()
+        run_command(["train.py", "--output-format", "concise"])
+        told = set(capsys.readouterr().out.split())
+        assert not told & {"LL206", "LL729", "LL730"}, line
+    (tmp_path / "README.md").write_text("# Net\n")
+    forget_versions()
+    run_command(["train.py", "--output-format", "concise"])
+    assert {"LL728", "LL729", "LL730"} <= set(capsys.readouterr().out.split())

@@ -31,7 +31,7 @@ _OLD = ("size_average", "reduce")
 class LossSizeAverage(Check):
     def visit_Call(self, call: cst.Call) -> None:
         name = self.names.of(call.func)
-        if name not in _NAMES or not self._is_deprecated():
+        if name not in _NAMES:
             return
         given = [arg for arg in call.args if arg.keyword and arg.keyword.value in _OLD]
         if not given or is_for_older(self.facts, call):
@@ -40,10 +40,6 @@ class LossSizeAverage(Check):
         state = "are" if len(given) > 1 else "is"
         message = f"{spelled} of `{name.rpartition('.')[2]}` {state} deprecated since torch 0.4.1"
         self.report(given[0], message, repair=self._repair(call, given))
-
-    def _is_deprecated(self) -> bool:
-        """Whether the target may hold a version that warns, and knows the new word."""
-        return self.facts.torch.may_be_at_least("0.4.1")
 
     def _repair(self, call: cst.Call, given: list[cst.Arg]) -> Repair | None:
         """`reduce=False` means "none" whatever else is said, then `size_average=False` means "sum"."""
