@@ -60,7 +60,7 @@ class LossSizeAverage(Check):
         return Repair(f"write `reduction={text}`", join(*drafts), writes="torch>=0.4.1")
 
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
-        for name in _NAMES & entry.calls.keys() if self._is_deprecated() else ():
+        for name in _NAMES & entry.calls.keys():
             for event in entry.calls[name]:
                 given = [old for old in _OLD if old in event.given.keywords]
                 if given and not self.is_versioned(event):
