@@ -67,7 +67,9 @@ class ParameterLostByTo(Check):
     def _lies_there(self, target: cst.Attribute) -> bool:
         """Whether the rehearsals came here with a parameter each time, which lay, or may have lain, where it was moved to."""
         found = self.happened(target, AttributeSet)
-        return bool(found) and all(isinstance(each.value, Tensor) and _may_lie_there(each.value, p) for _, p, each in found)
+        return bool(found) and all(
+            isinstance(each.value, Tensor) and _may_lie_there(each.value, p) for _, p, each in found
+        )
 
     def visit_Call(self, call: cst.Call) -> None:
         """`Adam([torch.zeros(n, requires_grad=True).to(device)])`: an optimizer takes leaves only."""
