@@ -13,6 +13,7 @@ from lightlint.finding import Applicability
 from lightlint.fixes.edits import insert_argument, replace
 from lightlint.values.core import Unknown, text_of, written
 
+_PLATEAU = "torch.optim.lr_scheduler.ReduceLROnPlateau"
 _MORE = re.compile(
     r"(?:acc|accuracy|acc@?\d+|top@?\d+|f1|f1score|fscore|auc|auroc|auprc|iou|miou|jaccard|dice|psnr|ssim|bleu\d?|rouge\w?|recall|precision"
     r"|kappa|mcc|mAP|map@?50|map@?50@?95)$"
@@ -52,8 +53,9 @@ class MonitorModeMismatch(Check):
 
     def repair(self, node: cst.CSTNode, fault: Fault) -> Repair | None:
         wanted = "max" if fault.message.endswith("more is better") else "min"
-        if not isinstance(node, cst.Call):
-            return None
+        made = self.names.of(node.func) if isinstance(node, cst.Call) else None
+        if not isinstance(node, cst.Call) or made not in {CHECKPOINT, STOPPING, _PLATEAU}:
+            return None  # what makes several kinds of callbacks takes a mode for one of them only
         mode = self.names.argument(node, "mode")
         if fault.message.startswith(_DEFAULT):
             draft = insert_argument(self.code, node, f'mode="{wanted}"')
