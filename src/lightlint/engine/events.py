@@ -499,15 +499,19 @@ class Configured(Event):
     def mappings(self) -> list[Mapping]:
         """The dicts that are meant to hold an optimizer."""
         held = self.returned.items if isinstance(self.returned, Sequence) else [self.returned]
-        return [each for each in held if isinstance(each, Mapping)]
+        return [each for each in held if isinstance(each, Mapping)] if self._schedules() is None else []
 
     def configs(self) -> list[Mapping]:
         """The dicts that are meant to hold a schedule."""
         found = [each.items.get("lr_scheduler") for each in self.mappings()]
-        held = self.returned.items if isinstance(self.returned, Sequence) else []
-        if len(held) == 2 and isinstance(held[1], Sequence) and isinstance(held[0], Sequence):
-            found += held[1].items
+        beside = self._schedules()
+        found += beside.items if isinstance(beside, Sequence) else [beside]
         return [each for each in found if isinstance(each, Mapping)]
+
+    def _schedules(self) -> Value | None:
+        """What stands behind a list of optimizers: a list of schedules or one of them."""
+        held = self.returned.items if isinstance(self.returned, Sequence) else []
+        return held[1] if len(held) == 2 and isinstance(held[0], Sequence) else None
 
 
 @dataclass(eq=False)
