@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
-from lightlint.engine.events import AttributeSet, Called, Event, ParametersChanged
+from lightlint.engine.events import AttributeSet, Called, Event, OptimizerMade, ParametersChanged
 from lightlint.engine.frames import Call, Condition
 from lightlint.engine.machine import plain_key
 from lightlint.values.core import Class, Site, is_constant
@@ -48,6 +48,7 @@ class LayerMadeInForward(Check):
             kept = {id(event.value) for event in path.of(AttributeSet)}
             modules = [each for each in path.machine.objects if isinstance(each, Module) and id(each) not in kept]
             inner = {part for each in modules for part in each.children()}
+            trained = {each for event in path.of(OptimizerMade) for each in event.optimizer.parameters}
             made = {each.site: each for each in modules if each not in inner}
             for event in path.of(Called):
                 if not _is_in_pass(event) or _is_meant(event) or any(map(_asks_for_one, event.where.conditions)):
@@ -55,7 +56,9 @@ class LayerMadeInForward(Check):
                 module, tested = made.get(event.site), event.where.conditions
                 if event.path == _PARAMETER and not tested and _is_new(path, event) and not _trains(path, event):
                     yield Fault(_place(event), _NEW_PARAMETER)
-                elif module is None or not module.calls or _is_filled(path, module):
+                elif module is None or not event.path.startswith(_NN) or not module.calls or _is_filled(path, module):
+                    continue
+                elif not trained.isdisjoint(module.parameters()):
                     continue
                 elif any(f"{_NN}{each.name}" in _WEIGHTED for each in module.modules()):
                     yield Fault(_place(event), _NEW_LAYER)
