@@ -100,9 +100,9 @@ def test_some_facts():
     assert API.trainer_removed["gpus"].removed == Version("2.0")
     assert API.trainer_current["suggest_integrations"] is None
     assert API.trainer_current["barebones"] == Version("2.0")
-    assert API.lightning_module_removed["training_epoch_end"].replacement == "on_train_epoch_end"
-    assert API.datamodule_removed["dims"].effect == "AttributeError"
-    assert API.callback_removed["on_init_end"].replacement == "setup"
+    assert API.lightning_module.removed["training_epoch_end"].replacement == "on_train_epoch_end"
+    assert API.datamodule.removed["dims"].effect == "AttributeError"
+    assert API.callback.removed["on_init_end"].replacement == "setup"
     assert API.value_changes["strategy_dp"].values == ("dp", "ddp2")
     assert API.required_since[("EarlyStopping", "monitor")] == Version("1.6")
     assert {entry.owner for entry in API.call_kwargs_removed} == {"fit", "validate", "test"}

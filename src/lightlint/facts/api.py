@@ -110,18 +110,6 @@ class LightningApi:
     scheduler_intervals: frozenset[str]
     precisions: tuple[str | int, ...]
 
-    @property
-    def lightning_module_removed(self) -> Mapping[str, RemovedName]:
-        return self.lightning_module.removed
-
-    @property
-    def callback_removed(self) -> Mapping[str, RemovedName]:
-        return self.callback.removed
-
-    @property
-    def datamodule_removed(self) -> Mapping[str, RemovedName]:
-        return self.datamodule.removed
-
 
 @cache
 def lightning_api() -> LightningApi:

@@ -28,10 +28,6 @@ class LogCall:
     keys: frozenset[str] | None
     hooks: frozenset[Hook]
 
-    @property
-    def is_dict(self) -> bool:
-        return isinstance(self.call.func, cst.Attribute) and self.call.func.attr.value == "log_dict"
-
 
 class Logs:
     """The log calls of one file."""

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from lightlint.facts.bindings import dotted_name
 from lightlint.facts.optimizers import is_library_optimizer
 from lightlint.facts.origins import Origin
 from lightlint.facts.tree import Loop
@@ -223,50 +222,6 @@ class Steps:
         """Whether no code of the project makes an optimizer, which might clear its gradients when it steps."""
         return origin.name.startswith("torch.optim.") or is_library_optimizer(origin.name)
 
-    def may_clear(self, body: cst.CSTNode, optimizer: cst.BaseExpression, overrides: Overrides | None = None) -> bool:
-        """Whether something in a body, or in a helper it calls, may clear the gradients of an optimizer.
-
-        Errs towards yes: `zero_grad` of whatever is not surely another optimizer over other parameters, gradients that
-        are assigned, deleted or changed in place, and functions out of sight that are given the optimizer.
-        """
-        return any(self._clears(each, optimizer) for each in self.bodies(body, overrides))
-
-    def _clears(self, body: cst.CSTNode, optimizer: cst.BaseExpression) -> bool:
-        for target in self._tree.within(body, cst.AssignTarget, cst.Del):
-            if any(attribute.attr.value == "grad" for attribute in self._tree.within(target, cst.Attribute)):
-                return True
-        return any(self._call_clears(call, optimizer) for call in self._tree.within(body, cst.Call))
-
-    def _call_clears(self, call: cst.Call, optimizer: cst.BaseExpression) -> bool:
-        method = self._names.method(call)
-        if method in {"zero_grad", "optimizer_zero_grad"}:
-            receiver = call.func.value if isinstance(call.func, cst.Attribute) else None
-            return receiver is None or not self._are_apart(receiver, optimizer)
-        if method.endswith("_") and ".grad." in f"{dotted_name(call.func)}.":
-            return True
-        if method == "setattr" or method in _HOOKED:
-            return True
-        return self.callee(call) is None and bool(_CLEARING.search(method)) and not self._is_library(call)
-
-    def leaves_sight(self, optimizer: cst.BaseExpression, besides: cst.Call | None = None) -> bool:
-        """Whether an optimizer is handed to code out of sight, which may clear its gradients; one call may be known."""
-        for call in self._tree.all(cst.Call):
-            method = self._names.method(call)
-            if method in _HOOKED:
-                return True
-            known = call is besides or self.callee(call) is not None
-            if known or _HARMLESS.search(method) or self._is_library(call):
-                continue
-            if (
-                method in _OF_MODULES
-                and isinstance(call.func, cst.Attribute)
-                and self._facts.classes.is_self(call.func.value)
-            ):
-                continue
-            if not self._is_scaled(call) and any(self._is_same(each, optimizer) for each in _given(call)):
-                return True
-        return False
-
     def _is_scaled(self, call: cst.Call) -> bool:
         return isinstance(call.func, cst.Attribute) and self._facts.values.is_scaler(call.func.value)
 
@@ -291,29 +246,6 @@ class Steps:
             and node is self._facts.classes.self_class(other.value)
         )
 
-    def _is_library(self, call: cst.Call) -> bool:
-        name = self._names.of(call.func) or ""
-        return name.startswith(("torch.", "builtins.", "math.", "numpy.", "lightning."))
-
-    def _are_apart(self, one: cst.BaseExpression, other: cst.BaseExpression) -> bool:
-        """Whether two optimizers surely are different ones that share no parameter."""
-        ours, theirs = self._owned(one), self._owned(other)
-        return bool(ours and theirs) and not any(_overlap(a, b) for a in ours for b in theirs)
-
-    def _owned(self, optimizer: cst.BaseExpression) -> list[tuple[cst.CSTNode, str]]:
-        """Functions and keys of the modules whose parameters an optimizer was made of, empty unless all are in sight."""
-        keys: list[tuple[cst.CSTNode, str]] = []
-        for origin in self._facts.values.origins(optimizer):
-            params = self._names.argument(origin.call, "params", 0) if origin.call is not None else None
-            value = params.value if params is not None else None
-            if not isinstance(value, cst.Call) or value.args or not isinstance(value.func, cst.Attribute):
-                return []
-            key = self._names.key(value.func.value)
-            if value.func.attr.value != "parameters" or not key:
-                return []
-            keys.append((self._tree.owner(value), key))
-        return keys
-
 
 def _given(call: cst.Call) -> list[cst.BaseExpression]:
     """The arguments of a call, those in list, tuple and dict displays by themselves."""
@@ -324,11 +256,3 @@ def _given(call: cst.Call) -> list[cst.BaseExpression]:
         else:
             found.append(arg.value)
     return found
-
-
-def _overlap(first: tuple[cst.CSTNode, str], second: tuple[cst.CSTNode, str]) -> bool:
-    """Whether of two keys one may be the other or a part of it; those of different functions may."""
-    (here, one), (there, other) = first, second
-    if here is not there:
-        return True
-    return one == other or one.startswith((f"{other}.", f"{other}[")) or other.startswith((f"{one}.", f"{one}["))

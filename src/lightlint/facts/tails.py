@@ -125,19 +125,6 @@ def rows_of_dataset(facts: FileFacts, dataset: cst.BaseExpression | None) -> int
     return next((each for each in found if each is not None), None)
 
 
-def is_table(facts: FileFacts, dataset: cst.BaseExpression | None) -> bool:
-    """Whether the first tensor of a TensorDataset surely has two dimensions."""
-    made = facts.values.constructor(dataset)
-    call = made.call if made is not None and made.name == "torch.utils.data.TensorDataset" else None
-    sources = facts.reaching.sources(call.args[0].value) if call is not None and call.args else []
-    only = sources[0] if len(sources) == 1 else None
-    if not isinstance(only, cst.Call) or facts.names.call(only) not in _FACTORIES or facts.names.has_star(only):
-        return False
-    sizes = [arg.value for arg in only.args if arg.keyword is None]
-    shown = sizes[0] if len(sizes) == 1 else None
-    return len(shown.elements if isinstance(shown, (cst.Tuple, cst.List)) else sizes) == 2
-
-
 def _rows(facts: FileFacts, tensor: cst.BaseExpression, depth: int) -> int | None:
     """The first size of a tensor that one of torch's factories makes."""
     sources = facts.reaching.sources(tensor)

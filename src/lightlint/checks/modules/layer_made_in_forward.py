@@ -50,15 +50,17 @@ class LayerMadeInForward(Check):
             inner = {part for each in modules for part in each.children()}
             trained = {each for event in path.of(OptimizerMade) for each in event.optimizer.parameters}
             made = {each.site: each for each in modules if each not in inner}
+
+            def settled(module: Module, path: Path = path, trained: set[Tensor] = trained) -> bool:
+                return _is_filled(path, module) or not trained.isdisjoint(module.parameters())
+
             for event in path.of(Called):
                 if not _is_in_pass(event) or _is_meant(event) or any(map(_asks_for_one, event.where.conditions)):
                     continue
                 module, tested = made.get(event.site), event.where.conditions
                 if event.path == _PARAMETER and not tested and _is_new(path, event) and not _trains(path, event):
                     yield Fault(_place(event), _NEW_PARAMETER)
-                elif module is None or not event.path.startswith(_NN) or not module.calls or _is_filled(path, module):
-                    continue
-                elif not trained.isdisjoint(module.parameters()):
+                elif module is None or not event.path.startswith(_NN) or not module.calls or settled(module):
                     continue
                 elif any(f"{_NN}{each.name}" in _WEIGHTED for each in module.modules()):
                     yield Fault(_place(event), _NEW_LAYER)
