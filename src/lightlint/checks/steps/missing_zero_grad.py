@@ -102,7 +102,7 @@ def _faults(entry: Entry, *, given: bool = False) -> Iterator[_Again]:
 def _is_kept(again: _Again, cleared: set[Site]) -> bool:
     """Whether both steps are turns of one loop, and gradients are cleared outside of it alone."""
     turns, before = again.step.where.turns, again.before.where.turns
-    same = bool(turns) and turns[:-1] == before[:-1] and turns[-1].loop is before[-1].loop
+    same = bool(turns and before) and turns[:-1] == before[:-1] and turns[-1].loop is before[-1].loop
     return same and turns[-1].loop.site not in cleared
 
 
