@@ -448,6 +448,9 @@ def assumed_arguments(
     skip: int,
 ) -> Arguments:
     """Arguments for the parameters that have no default: by annotation, else by name; an optimizer gets the one module's parameters."""
+    wrapped = _wrapped(function, skip)
+    if wrapped is not None:
+        return assumed_arguments(machine, wrapped, skip)
     node = function.node
     positional = [*node.args.posonlyargs, *node.args.args]
     required = positional[skip : len(positional) - len(node.args.defaults)]
@@ -472,3 +475,12 @@ def assumed_arguments(
     return Arguments(
         [values[each.arg] for each in required], {each.arg: values[each.arg] for each in keyword}, assumed=True
     )
+
+
+def _wrapped(function: Function, skip: int) -> Function | None:
+    """The function that a wrapper such as a decorator makes hands its arguments to, whatever they are."""
+    given = function.node.args
+    if given.vararg is None or len(given.posonlyargs) + len(given.args) > skip or function.scope.function is None:
+        return None
+    held = [each for each in function.scope.names.values() if isinstance(each, Function) and each is not function]
+    return held[0] if len(held) == 1 else None
