@@ -173,6 +173,9 @@ class Machine:
         self.made: set[int] = set()  # classes of the program that were instantiated
         self.lent: dict[Tensor, None] = {}  # parameters whose tensors went into code out of sight
         self.uses_rank = False
+        self.other_rank = (
+            5  # the number of a rank that is not the first: behind those of `rank in (0, 1)` and `rank < 4`
+        )
         self.distributed = False
         self.group_ended = False  # whether a process group has been destroyed, and none started since
         self.default_device: str | None = "cpu"

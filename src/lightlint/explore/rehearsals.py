@@ -139,7 +139,8 @@ class Rehearsals:
         self.failures: list[str] = []
         self._first: Machine | None = None  # of the default path of the file as the main program
         self._second: Machine | None = None  # the same as another rank, where that differs
-        tree = sources.tree(file)
+        parsed, tree = sources.parsed(file), sources.tree(file)
+        self._named_rank = parsed.named_rank if parsed is not None else None
         if tree is not None and training:
             self._explore(tree)
 
@@ -235,6 +236,7 @@ class Rehearsals:
             if frozenset(flips.items()) in begun.seen:
                 continue
             begun.seen.add(frozenset(flips.items()))
+            by_first: set[Test] = set()
             for rank in (0, 1):
                 path = self._path(begun.start, flips, rank, whole=begun.whole)
                 begun.entry.paths.append(path)
@@ -246,13 +248,17 @@ class Rehearsals:
                         begun.left[:0] = turned[-1:]
                         del turned[-1:]
                     begun.left += turned
+                    by_first = set(machine.asked)
+                elif len(flips) < 2:  # behind a test of the rank
+                    own = [(test, outcome) for test, outcome in machine.asked.items() if test not in by_first]
+                    begun.left += [{**flips, test: not outcome} for test, outcome in own if test not in flips]
                 if not (machine.uses_rank or machine.distributed):
                     break
         begun.entry.turned = all(len(flips) > 1 or frozenset(flips.items()) in begun.seen for flips in begun.left)
 
     def _machine(self, flips: Mapping[Test, bool], rank: int, *, whole: bool) -> Machine:
         machine = Machine(self._sources, LibraryModels(), flips=flips, rank=rank, budget=_STEPS_PER_PATH)
-        machine.file = self.file
+        machine.file, machine.other_rank = self.file, self._named_rank or machine.other_rank
         first = self._second if rank and self._second is not None else self._first
         if first is not None:
             kept = {file: each for file, each in first.modules.items() if not whole or file != self.file}

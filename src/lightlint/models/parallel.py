@@ -25,9 +25,6 @@ from lightlint.values.core import (
 )
 from lightlint.values.training import tensors_in
 
-_OTHER = (
-    5  # as which rank a program runs that is not the first: behind those that `rank in (0, 1)` and `rank < 4` pick out
-)
 _ON_ONE = frozenset({"on one rank"})  # the sum over all ranks, on one of them, and the rank's own number on the others
 _OF_OBJECTS = frozenset(["broadcast_object_list", "scatter_object_list", "all_gather_object"])
 _BRINGING = frozenset(["all_reduce", "broadcast", "all_gather", "scatter", "all_gather_into_tensor"])
@@ -66,7 +63,7 @@ _ENVIRONMENT = (
 def rank_value(machine: Machine, name: str) -> Constant:
     """The rank, or whether it is the first, by the name it is asked for."""
     machine.uses_rank = True
-    return Constant(machine.rank == 0 if name in FIRST_NAMES else machine.rank * _OTHER, RANK)
+    return Constant(machine.rank == 0 if name in FIRST_NAMES else machine.rank * machine.other_rank, RANK)
 
 
 def from_environment(machine: Machine, name: Value | None) -> Value:
