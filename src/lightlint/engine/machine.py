@@ -90,6 +90,8 @@ class Models(Protocol):
     def result_of(self, machine: Machine, hint: str, values: list[Value], node: ast.AST) -> Value | None: ...
 
 
+UNNAMED_RANK = 5
+"""The number of a rank that is not the first and that no test names: behind those of `rank in (0, 1)` and `rank < 4`."""
 WORKER = "worker"
 """The phase in which a loader's worker makes samples."""
 
@@ -173,9 +175,7 @@ class Machine:
         self.made: set[int] = set()  # classes of the program that were instantiated
         self.lent: dict[Tensor, None] = {}  # parameters whose tensors went into code out of sight
         self.uses_rank = False
-        self.other_rank = (
-            5  # the number of a rank that is not the first: behind those of `rank in (0, 1)` and `rank < 4`
-        )
+        self.other_rank: int | None = None  # which one a rank that is not the first is: the one that a test names first
         self.distributed = False
         self.group_ended = False  # whether a process group has been destroyed, and none started since
         self.default_device: str | None = "cpu"

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable
 from typing import Any
 
-from lightlint.engine.machine import Machine
+from lightlint.engine.machine import UNNAMED_RANK, Machine
 from lightlint.values.core import (
     NO_TRAITS,
     Bound,
@@ -219,6 +219,8 @@ def compare(machine: Machine, symbol: str, left: Value, right: Value, node: ast.
     traits = traits_of(left, right)
     if isinstance(left, Unknown) and "rank" in left.traits and not left.traits & _COUNTED and _is_first(right):
         left = Constant(machine.rank, left.traits)  # `local + node * count == 0`: of all ranks the first
+    if machine.rank:
+        left, right = _rank_of(machine, symbol, left, right), _rank_of(machine, symbol, right, left)
     if symbol in ("is", "is not") and isinstance(right, Constant) and right.value is None:
         return _is_none(symbol == "is", left, right, traits)
     if isinstance(left, Constant) and isinstance(right, Constant):
@@ -246,6 +248,16 @@ def compare(machine: Machine, symbol: str, left: Value, right: Value, node: ast.
         traits = traits | {"better"}
     key = (symbol, left.key, right.key) if left.key is not None and right.key is not None else None
     return Unknown(key, traits, plain=True)
+
+
+def _rank_of(machine: Machine, symbol: str, rank: Value, other: Value) -> Value:
+    """A rank that is not the first as the one that a test names first, `rank == 1`; another value as it is."""
+    if not isinstance(rank, Constant) or "rank" not in rank.traits or rank.value != UNNAMED_RANK:
+        return rank
+    number = other.value if isinstance(other, Constant) else None
+    if machine.other_rank is None and symbol in ("==", "!=") and type(number) is int and number > 0:
+        machine.other_rank = number
+    return Constant(machine.other_rank or UNNAMED_RANK, rank.traits)
 
 
 def _is_first(value: Value) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
-from functools import cached_property
 from typing import NamedTuple
 
 from lightlint.models.tables import COLLECTIVES
@@ -31,17 +30,6 @@ class Parsed:
             sides = (each for part in (*test.body, *test.orelse) for each in ast.walk(part))
             found = self._idle[id(test)] = not any(map(_acts, sides))
         return found
-
-    @cached_property
-    def named_rank(self) -> int | None:
-        """The number, not 0, that a test asks of the rank: `rank == 1`."""
-        for each in ast.walk(self.tree):
-            if isinstance(each, ast.Compare) and len(each.ops) == 1 and isinstance(each.ops[0], (ast.Eq, ast.NotEq)):
-                number = each.comparators[0]
-                counted = isinstance(number, ast.Constant) and type(number.value) is int and number.value > 0
-                if counted and "rank" in ast.unparse(each.left).lower():
-                    return int(ast.literal_eval(number))
-        return None
 
     def is_generator(self, function: ast.AST) -> bool:
         """Whether one of its functions yields."""

@@ -139,8 +139,7 @@ class Rehearsals:
         self.failures: list[str] = []
         self._first: Machine | None = None  # of the default path of the file as the main program
         self._second: Machine | None = None  # the same as another rank, where that differs
-        parsed, tree = sources.parsed(file), sources.tree(file)
-        self._named_rank = parsed.named_rank if parsed is not None else None
+        tree = sources.tree(file)
         if tree is not None and training:
             self._explore(tree)
 
@@ -236,29 +235,26 @@ class Rehearsals:
             if frozenset(flips.items()) in begun.seen:
                 continue
             begun.seen.add(frozenset(flips.items()))
-            by_first: set[Test] = set()
+            come_to = set(flips)
             for rank in (0, 1):
                 path = self._path(begun.start, flips, rank, whole=begun.whole)
                 begun.entry.paths.append(path)
                 machine = path.machine
-                if rank == 0 and len(flips) < 2:
+                if len(flips) < 2:
                     asked = sorted(machine.asked.items(), key=lambda each: each[0] not in machine.of_ranks)
-                    turned = [{**flips, test: not outcome} for test, outcome in asked if test not in flips]
-                    if path.raised:  # the last test before is the likeliest cause
+                    turned = [{**flips, test: not outcome} for test, outcome in asked if test not in come_to]
+                    come_to |= machine.asked.keys()
+                    if path.raised and rank == 0:  # the last test before is the likeliest cause
                         begun.left[:0] = turned[-1:]
                         del turned[-1:]
                     begun.left += turned
-                    by_first = set(machine.asked)
-                elif len(flips) < 2:  # behind a test of the rank
-                    own = [(test, outcome) for test, outcome in machine.asked.items() if test not in by_first]
-                    begun.left += [{**flips, test: not outcome} for test, outcome in own if test not in flips]
                 if not (machine.uses_rank or machine.distributed):
                     break
         begun.entry.turned = all(len(flips) > 1 or frozenset(flips.items()) in begun.seen for flips in begun.left)
 
     def _machine(self, flips: Mapping[Test, bool], rank: int, *, whole: bool) -> Machine:
         machine = Machine(self._sources, LibraryModels(), flips=flips, rank=rank, budget=_STEPS_PER_PATH)
-        machine.file, machine.other_rank = self.file, self._named_rank or machine.other_rank
+        machine.file = self.file
         first = self._second if rank and self._second is not None else self._first
         if first is not None:
             kept = {file: each for file, each in first.modules.items() if not whole or file != self.file}
@@ -383,8 +379,7 @@ class Rehearsals:
             made = make_with_assumed(machine, cls) if isinstance(cls, Class) else None
             for name in methods:
                 found = cls.find(name) if isinstance(cls, Class) else None
-                known = isinstance(found, Function) and id(found.node) in machine.called  # by what makes the object
-                if isinstance(found, Function) and "setter" not in found.flags and not known:
+                if isinstance(found, Function) and "setter" not in found.flags and not _has_run(machine, found):
                     call_with_assumed(machine, found, made)
 
         return start
@@ -416,7 +411,7 @@ class Rehearsals:
             found = cls.find(name) if isinstance(cls, Class) else None
             if isinstance(cls, Class) and isinstance(found, Function) and "setter" not in found.flags:
                 made = make_with_assumed(machine, cls)
-                if id(found.node) not in machine.called:  # by what makes the object
+                if not _has_run(machine, found):
                     call_with_assumed(machine, found, made)
 
         return start
@@ -490,3 +485,8 @@ def _wrapped(function: Function, skip: int) -> Function | None:
         return None
     held = [each for each in function.scope.names.values() if isinstance(each, Function) and each is not function]
     return held[0] if len(held) == 1 else None
+
+
+def _has_run(machine: Machine, method: Function) -> bool:
+    """Whether what makes an object has called a method; wrappers that one decorator makes are one definition."""
+    return id((_wrapped(method, 1) or method).node) in machine.called

@@ -7,7 +7,7 @@ import ast
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.calls import call
 from lightlint.engine.events import Collective, GroupMade, GroupStarted
-from lightlint.engine.machine import Machine
+from lightlint.engine.machine import UNNAMED_RANK, Machine
 from lightlint.models.registry import FunctionModel, function, methods
 from lightlint.models.tables import COLLECTIVES
 from lightlint.values.core import (
@@ -63,7 +63,7 @@ _ENVIRONMENT = (
 def rank_value(machine: Machine, name: str) -> Constant:
     """The rank, or whether it is the first, by the name it is asked for."""
     machine.uses_rank = True
-    return Constant(machine.rank == 0 if name in FIRST_NAMES else machine.rank * machine.other_rank, RANK)
+    return Constant(machine.rank == 0 if name in FIRST_NAMES else machine.rank and UNNAMED_RANK, RANK)
 
 
 def from_environment(machine: Machine, name: Value | None) -> Value:
