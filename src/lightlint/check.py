@@ -63,7 +63,7 @@ class Fault:
 class Check:
     """Base of every check. Subclasses define `visit_<NodeType>` methods and keep no state of their own.
 
-    `asks_passes`: its `rehearse` asks the forward passes of the file's modules, too.
+    `asks_passes`: its `rehearse` asks the forward passes of the file's modules, too, of whatever file (else `wants_passes`).
 
     The facts are attributes: `tree`, `names`, `classes`, `hooks`, `values`, `loops`, `guards`, and `facts` for the rest,
     and `code` is what the edit helpers take.

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -61,20 +63,22 @@ class Rehearsed:
     @property
     def passes(self) -> list[Entry]:
         """The forward passes of the file's modules, in training and in evaluation mode."""
-        before, self.project.asked = self.project.asked, set()
-        found = self._rehearsals.passes
-        self.asked |= self.project.asked
-        self.project.asked = before | self.asked
-        return found
+        with self._asking():
+            return self._rehearsals.passes
 
     @property
     def of_users(self) -> list[Entry]:
         """The rehearsals of files that make optimizers and import from this one, for what it is given by them."""
+        with self._asking():
+            return self._of_users
+
+    @contextmanager
+    def _asking(self) -> Iterator[None]:
+        """What is asked of the project inside is what the findings of this file hang on, too."""
         before, self.project.asked = self.project.asked, set()
-        found = self._of_users
+        yield
         self.asked |= self.project.asked
         self.project.asked = before | self.asked
-        return found
 
     @cached_property
     def _of_users(self) -> list[Entry]:

@@ -48,19 +48,14 @@ class LayerMadeInForward(Check):
             kept = {id(event.value) for event in path.of(AttributeSet)}
             modules = [each for each in path.machine.objects if isinstance(each, Module) and id(each) not in kept]
             inner = {part for each in modules for part in each.children()}
-            trained = {each for event in path.of(OptimizerMade) for each in event.optimizer.parameters}
             made = {each.site: each for each in modules if each not in inner}
-
-            def settled(module: Module, path: Path = path, trained: set[Tensor] = trained) -> bool:
-                return _is_filled(path, module) or not trained.isdisjoint(module.parameters())
-
             for event in path.of(Called):
                 if not _is_in_pass(event) or _is_meant(event) or any(map(_asks_for_one, event.where.conditions)):
                     continue
                 module, tested = made.get(event.site), event.where.conditions
                 if event.path == _PARAMETER and not tested and _is_new(path, event) and not _trains(path, event):
                     yield Fault(_place(event), _NEW_PARAMETER)
-                elif module is None or not event.path.startswith(_NN) or not module.calls or settled(module):
+                elif module is None or not event.path.startswith(_NN) or _is_settled(path, module):
                     continue
                 elif any(f"{_NN}{each.name}" in _WEIGHTED for each in module.modules()):
                     yield Fault(_place(event), _NEW_LAYER)
@@ -120,9 +115,12 @@ def _is_off(event: Called) -> bool:
     return is_constant(event.argument("p", 0), 0, 0.0)
 
 
-def _is_filled(path: Path, module: Module) -> bool:
-    """Whether a layer gets weights that are the same in each pass: by hand, by other than random numbers, or by a seed."""
-    if any(each.changed_by_hand for each in module.own):
+def _is_settled(path: Path, module: Module) -> bool:
+    """Whether a layer computes nothing, is given to an optimizer, or gets weights that are the same in each pass: by hand, by
+    other than random numbers, or by a seed."""
+    trained = {each for event in path.of(OptimizerMade) for each in event.optimizer.parameters}
+    by_hand = any(each.changed_by_hand for each in module.own)
+    if not module.calls or by_hand or not trained.isdisjoint(module.parameters()):
         return True
     changes = [event for event in path.of(ParametersChanged) if set(event.parameters) & set(module.own)]
     seeded = any(event.path == "torch.manual_seed" and event.where.module for event in path.of(Called))

@@ -24,8 +24,6 @@ _ATTENTION = "torch.nn.functional.scaled_dot_product_attention"
 
 
 class SdpaDropoutInEval(Check):
-    asks_passes = True
-
     def wants_passes(self) -> bool:
         return _RATE.search(self.facts.source.text) is not None
 

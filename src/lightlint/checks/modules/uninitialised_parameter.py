@@ -30,8 +30,6 @@ _FILLING = {
 
 
 class UninitialisedParameter(Check):
-    asks_passes = True
-
     def wants_passes(self) -> bool:
         return not self._fills_all()
 

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
 
 class ViewOfPermuted(Check):
-    asks_passes = True
-
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Views that merge dimensions which a permutation has set apart."""
         for event in entry.of(ViewRefused):

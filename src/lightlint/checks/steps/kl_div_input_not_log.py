@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
 
 class KlDivInputNotLog(Check):
-    asks_passes = True
-
     def wants_passes(self) -> bool:
         return "softmax" in self.facts.source.text.lower()
 

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
 
 class NllWithoutLogSoftmax(Check):
-    asks_passes = True
-
     def wants_passes(self) -> bool:
         return "softmax" in self.facts.source.text.lower()
 

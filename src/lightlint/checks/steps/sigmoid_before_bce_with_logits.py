@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
 
 class SigmoidBeforeBceWithLogits(Check):
-    asks_passes = True
-
     def wants_passes(self) -> bool:
         return any(each in self.facts.source.text.lower() for each in ("sigmoid", "softmax"))
 
@@ -31,11 +29,8 @@ class SigmoidBeforeBceWithLogits(Check):
             yield Fault.at(event, message, *([activation[1]] if activation is not None else []))
 
     def repair(self, node: cst.CSTNode, fault: Fault) -> Repair | None:
-        given = self.names.argument(node, "input", 0) if isinstance(node, cst.Call) else None
         applied = self.node_of(fault.also[0]) if fault.also else None
-        if given is None or given.star or applied is None:
-            return None
-        draft = bare_logits(self.code, self.names, given.value, applied)
+        draft = bare_logits(self.code, self.names, node, applied)
         return Repair("hand over the logits", draft, Applicability.UNSAFE)
 
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
 
 class SoftmaxBeforeCrossEntropy(Check):
-    asks_passes = True
-
     def wants_passes(self) -> bool:
         return "softmax" in self.facts.source.text.lower()
 
@@ -33,11 +31,8 @@ class SoftmaxBeforeCrossEntropy(Check):
             yield Fault.at(event, in_vain, tier=Tier.NOTE)
 
     def repair(self, node: cst.CSTNode, fault: Fault) -> Repair | None:
-        given = self.names.argument(node, "input", 0) if isinstance(node, cst.Call) else None
         applied = self.node_of(fault.also[0]) if fault.also else None
-        if given is None or given.star or applied is None:
-            return None
-        draft = bare_logits(self.code, self.names, given.value, applied)
+        draft = bare_logits(self.code, self.names, node, applied)
         return Repair("hand over the logits", draft, Applicability.UNSAFE)
 
 
