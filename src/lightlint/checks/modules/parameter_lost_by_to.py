@@ -37,7 +37,7 @@ class ParameterLostByTo(Check):
                     or not self._is_of_module(target)
                 ):
                     return
-                if changes_nothing(self.facts, call):
+                if changes_nothing(self.facts, call) or (method in MOVING and self._may_have_moved(target, made)):
                     return
                 how = method
                 repair = self._repair(call, made)
@@ -70,6 +70,13 @@ class ParameterLostByTo(Check):
         return bool(found) and all(
             isinstance(each.value, Tensor) and _may_lie_there(each.value, p) for _, p, each in found
         )
+
+    def _may_have_moved(self, target: cst.Attribute, made: cst.Call) -> bool:
+        """Whether no rehearsal tells where a parameter lies, which is made of what others computed."""
+        data = self.names.argument(made, "data", 0)
+        sources = self.facts.reaching.sources(data.value) if data is not None else []
+        computed = any(isinstance(each, cst.BinaryOperation) for each in sources)
+        return computed and not self.happened(target, AttributeSet)
 
     def visit_Call(self, call: cst.Call) -> None:
         """`Adam([torch.zeros(n, requires_grad=True).to(device)])`: an optimizer takes leaves only."""
