@@ -14,9 +14,9 @@ import pytest
 from rehearsing import main_of, names_of
 
 from lightlint.engine.events import Backward, LeafChanged
-from lightlint.models.data import LOADER_PARAMETERS
-from lightlint.models.kinds import AFFINE, SCHEDULE_LENGTHS, kind_of
-from lightlint.models.tables import (
+from lightlint.models.data.loaders import LOADER_PARAMETERS
+from lightlint.models.names.kinds import AFFINE, SCHEDULE_LENGTHS, kind_of
+from lightlint.models.names.tables import (
     ACTIVATIONS,
     COLLECTIVES,
     FACTORIES,

@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
-from lightlint.models.tables import COLLECTIVES
+from lightlint.models.names.tables import COLLECTIVES
 
 _NAMED = (ast.Attribute, ast.Name)
 _FRAMES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)

@@ -19,7 +19,7 @@ from lightlint.engine.events import (
     Where,
 )
 from lightlint.engine.machine import plain_key
-from lightlint.models.kinds import BY_MODE
+from lightlint.models.names.kinds import BY_MODE
 from lightlint.values.core import (
     Class,
     Constant,

@@ -8,23 +8,23 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import cast
 
-from lightlint.engine import expressions, flow, statements  # noqa: F401 - their handlers register themselves
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.calls import call
 from lightlint.engine.containers import listed
 from lightlint.engine.events import Called, E, Event, FitStarted
 from lightlint.engine.execution import LeaveLoop, NextTurn, Raised, Returned, annotation_of
 from lightlint.engine.imports import module_of
+from lightlint.engine.language import expressions, flow, statements  # noqa: F401 - their handlers register themselves
 from lightlint.engine.machine import BudgetSpentError, Machine, Test
 from lightlint.explore.parsed import Named, drives, functions_of, other_names, training_functions, trains
 from lightlint.explore.sources import ProjectSources
 from lightlint.frameworks import fabric, lightning, trainers  # noqa: F401 - their methods register themselves
 from lightlint.frameworks.fit import fit, hook, test
 from lightlint.models.annotations import by_name, of_library
-from lightlint.models.kinds import kind_of_class
+from lightlint.models.data.workers import work
 from lightlint.models.library import LibraryModels
-from lightlint.models.modules import set_mode
-from lightlint.models.workers import work
+from lightlint.models.names.kinds import kind_of_class
+from lightlint.models.training.modules import set_mode
 from lightlint.values.core import Bound, Class, Function, Library, Sequence, Unknown, Value
 from lightlint.values.training import Instance, Loader, Module, Optimizer, Tensor
 from lightlint.values.training import Iterator as Generated

@@ -8,9 +8,10 @@ from lightlint.engine.arguments import Arguments
 from lightlint.engine.calls import call
 from lightlint.engine.events import Clipped, Collective, GroupStarted
 from lightlint.engine.machine import Machine
-from lightlint.models import modules, tensors
-from lightlint.models.parallel import FIRST_NAMES, RANK_NAMES, rank_value, world_size
+from lightlint.models import tensors
+from lightlint.models.ranks.groups import FIRST_NAMES, RANK_NAMES, rank_value, world_size
 from lightlint.models.registry import attributes, methods
+from lightlint.models.training import modules
 from lightlint.values.core import NONE, TRUE, Bound, Constant, Function, Library, Sequence, Unknown, Value, is_constant
 from lightlint.values.training import Instance, Loader, Module, Optimizer, Tensor, tensors_in
 

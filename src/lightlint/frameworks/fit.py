@@ -24,8 +24,9 @@ from lightlint.engine.execution import LeaveLoop, NextTurn, Raised
 from lightlint.engine.frames import Loop
 from lightlint.engine.machine import Machine
 from lightlint.frameworks.lightning import batch_of
-from lightlint.models import modules, optim, tensors
+from lightlint.models import tensors
 from lightlint.models.objects import Closure
+from lightlint.models.training import modules, optim
 from lightlint.values.core import (
     NONE,
     Bound,

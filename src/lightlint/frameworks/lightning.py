@@ -7,9 +7,11 @@ import ast
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.events import Clipped, Collective, Logged, MetricUsed
 from lightlint.engine.machine import Machine
-from lightlint.models import data, modules, objects, optim, tensors
-from lightlint.models.parallel import RANK_NAMES, rank_value
+from lightlint.models import objects, tensors
+from lightlint.models.data import loaders
+from lightlint.models.ranks.groups import RANK_NAMES, rank_value
 from lightlint.models.registry import LIGHTNING, attributes, methods
+from lightlint.models.training import modules, optim
 from lightlint.values.core import (
     NONE,
     Constant,
@@ -181,7 +183,7 @@ def batch_of(machine: Machine, sources: list[Value], device: str | None, node: a
     """The batch that a Trainer hands to a step: on the device it trains on."""
     loader = next((each for each in sources if isinstance(each, Loader)), None)
     if loader is not None:
-        drawn = data.batch(machine, loader, node)
+        drawn = loaders.batch(machine, loader, node)
         for tensor in tensors_in(drawn):
             tensor.device = device
         return drawn

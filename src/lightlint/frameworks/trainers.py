@@ -10,7 +10,7 @@ from lightlint.engine.events import Collective
 from lightlint.engine.machine import Machine
 from lightlint.frameworks.fit import evaluate, fit
 from lightlint.frameworks.lightning import counter
-from lightlint.models.parallel import FIRST_NAMES, RANK_NAMES, brought, rank_value, world_size
+from lightlint.models.ranks.groups import FIRST_NAMES, RANK_NAMES, brought, rank_value, world_size
 from lightlint.models.registry import attributes, methods
 from lightlint.values.core import (
     NONE,

@@ -8,8 +8,8 @@ import re
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.execution import Raised
 from lightlint.engine.machine import Machine
-from lightlint.models import modules
-from lightlint.models.kinds import kind_of, kind_of_class
+from lightlint.models.names.kinds import kind_of, kind_of_class
+from lightlint.models.training import modules
 from lightlint.values.core import Class, Library, Sequence, Unknown, Value
 from lightlint.values.training import Instance, Loader, Optimizer, Schedule, Tensor
 
@@ -100,7 +100,7 @@ _BY_NAME: tuple[tuple[str, str], ...] = (
 
 def by_name(machine: Machine, name: str, node: ast.AST) -> Value:
     """A value for a parameter that nobody gives one, by the parameter's name."""
-    from lightlint.models.parallel import FIRST_NAMES, RANK_NAMES, rank_value
+    from lightlint.models.ranks.groups import FIRST_NAMES, RANK_NAMES, rank_value
 
     if name in RANK_NAMES or name in FIRST_NAMES:
         return rank_value(machine, name)

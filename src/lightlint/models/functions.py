@@ -9,11 +9,13 @@ from lightlint.engine.arguments import Arguments
 from lightlint.engine.calls import call, call_flag, call_unknown
 from lightlint.engine.events import Called, CudaUsed, Differentiated, ParametersChanged, Written
 from lightlint.engine.machine import WORKER, Machine
-from lightlint.models import forms, layouts, modules, objects, tensors
-from lightlint.models.kinds import kind_of
-from lightlint.models.parallel import rank_value
+from lightlint.models import objects, tensors
+from lightlint.models.names.kinds import kind_of
+from lightlint.models.names.tables import ACTIVATIONS, DTYPES, FACTORIES, HARMLESS, LOSSES
+from lightlint.models.ranks.groups import rank_value
 from lightlint.models.registry import FUNCTIONS, function
-from lightlint.models.tables import ACTIVATIONS, DTYPES, FACTORIES, HARMLESS, LOSSES
+from lightlint.models.tensors import forms, layouts
+from lightlint.models.training import modules
 from lightlint.values.canonical import canonical
 from lightlint.values.core import (
     FALSE,
@@ -48,7 +50,7 @@ def call_library(machine: Machine, library: Library, given: Arguments, node: ast
         return model(machine, given, node)
     root, last = path.partition(".")[0], path.rpartition(".")[2]
     if root == "builtins":
-        from lightlint.models.builtins import call_builtin
+        from lightlint.models.python.builtins import call_builtin
 
         return call_builtin(machine, last, given, node)
     owner = path.rpartition(".")[0]

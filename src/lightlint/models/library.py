@@ -11,22 +11,17 @@ from lightlint.engine.events import CopySet, Emptied, LoadedUsed, NoneUsed, Part
 from lightlint.engine.frames import Iteration
 from lightlint.engine.imports import kept
 from lightlint.engine.machine import WORKER, Machine
-from lightlint.models import (
-    containers,
-    contexts,
-    functions,
-    hearsay,
+from lightlint.models import functions, hearsay, objects, tensors
+from lightlint.models.annotations import annotated
+from lightlint.models.data import (
     iterables,
     learning,  # noqa: F401 - its methods register themselves
-    modules,
-    objects,
-    parallel,
     sources,
-    standard,
-    tensors,
 )
-from lightlint.models.annotations import annotated
-from lightlint.models.tables import BUILTINS
+from lightlint.models.names.tables import BUILTINS
+from lightlint.models.python import containers, contexts, standard
+from lightlint.models.ranks import groups
+from lightlint.models.training import modules
 from lightlint.values.core import (
     LASTING,
     NO_TRAITS,
@@ -105,7 +100,7 @@ class LibraryModels:
         if isinstance(value, Instance):
             return _of_instance(machine, value, index, node)
         if isinstance(value, Library):
-            return parallel.from_environment(machine, index) if value.path == "os.environ" else value
+            return groups.from_environment(machine, index) if value.path == "os.environ" else value
         if isinstance(value, OtherRanksNone):
             machine.emit(NoneUsed(machine.where(node), value.call, value.name))
         if isinstance(value, Constant) and isinstance(index, Constant):
@@ -286,8 +281,8 @@ def _of_unknown(machine: Machine, value: Unknown, name: str, node: ast.AST) -> V
     if value.loaded is not None:
         load, key = value.loaded
         machine.emit(LoadedUsed(machine.where(node), load, key, name))
-    if name in parallel.RANK_NAMES or name in parallel.FIRST_NAMES:
-        return parallel.rank_value(machine, name)
+    if name in groups.RANK_NAMES or name in groups.FIRST_NAMES:
+        return groups.rank_value(machine, name)
     if name in objects.OF_TENSORS:
         return Method(value, name)
     found = Unknown(("of", value.key, name) if value.key is not None else None, value.traits & LASTING, hint=name)

@@ -11,11 +11,13 @@ from lightlint.engine.calls import call, call_unknown
 from lightlint.engine.events import AttributeRead, AttributeSet, GroupStarted, MetricUsed, PartReplaced, WrapperAsked
 from lightlint.engine.execution import Raised, annotation_of
 from lightlint.engine.machine import WORKER, Machine
-from lightlint.models import data, modules, optim, tensors
-from lightlint.models.kinds import kind_of, kind_of_class
-from lightlint.models.parallel import FIRST_NAMES, RANK_NAMES, rank_value
+from lightlint.models import tensors
+from lightlint.models.data import loaders
+from lightlint.models.names.kinds import kind_of, kind_of_class
+from lightlint.models.names.tables import MODULE_METHODS, WRAPPER_ATTRIBUTES
+from lightlint.models.ranks.groups import FIRST_NAMES, RANK_NAMES, rank_value
 from lightlint.models.registry import ATTRIBUTES, LIGHTNING, METHODS, is_lightning
-from lightlint.models.tables import MODULE_METHODS, WRAPPER_ATTRIBUTES
+from lightlint.models.training import modules, optim
 from lightlint.values.core import (
     NONE,
     ON_SOME,
@@ -67,11 +69,11 @@ def initialise(machine: Machine, made: Instance, last: str, given: Arguments, no
     elif isinstance(made, Schedule):
         optim.set_up_schedule(machine, made, last, given, node)
     elif isinstance(made, Loader):
-        data.set_up_loader(machine, made, given, node)
+        loaders.set_up_loader(machine, made, given, node)
     elif made.kind == "data set":
-        data.set_up_data(made, last, given)
+        loaders.set_up_data(made, last, given)
     elif made.kind == "sampler":
-        data.set_up_sampler(made, given)
+        loaders.set_up_sampler(made, given)
     elif made.kind in ("trainer", "fabric"):
         _note_ranks(machine, made, node)
     elif made.kind == "accelerator":

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Called, SplitDrawn
-from lightlint.models.learning import learns
+from lightlint.models.data.learning import learns
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from lightlint.check import Check, Fault
 from lightlint.engine.events import HandleUsed, LoaderWorked
 from lightlint.finding import Tier
-from lightlint.models.sources import OPENERS
+from lightlint.models.data.sources import OPENERS
 from lightlint.values.core import Library, number_of, text_of
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from lightlint.check import Check, Fault
 from lightlint.engine.events import AttributeRead, AttributeSet, BatchDrawn, LoaderWorked
 from lightlint.engine.machine import WORKER
-from lightlint.models.workers import data_of
+from lightlint.models.data.workers import data_of
 from lightlint.values.core import NONE, Class, Constant, Site
 from lightlint.values.training import Instance
 

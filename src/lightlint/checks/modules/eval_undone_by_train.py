@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Forward, ModeSet
-from lightlint.models.modules import by_mode
+from lightlint.models.training.modules import by_mode
 from lightlint.values.core import Class
 from lightlint.values.training import Module
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Backward, Called, Differentiated, FitStarted, Forward, ModeSet, StateLoaded, Stepped
 from lightlint.explore.queries import acts_by_mode, in_sight, sure
-from lightlint.models.kinds import kind_of_class
+from lightlint.models.names.kinds import kind_of_class
 from lightlint.values.core import Mapping, Value
 from lightlint.values.training import Module
 

@@ -8,8 +8,7 @@ import libcst as cst
 from lightlint.check import Check, Fault, Repair
 from lightlint.engine.events import Spread
 from lightlint.fixes.edits import replace, wrap
-from lightlint.models import forms
-from lightlint.models.tensors import PREDICTED
+from lightlint.models.tensors import PREDICTED, forms
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry

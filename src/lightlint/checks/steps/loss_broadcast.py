@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from lightlint.check import Check, Fault
 from lightlint.engine.events import LossComputed
 from lightlint.finding import Tier
-from lightlint.models import forms
+from lightlint.models.tensors import forms
 from lightlint.values.training import Tensor
 
 if TYPE_CHECKING:

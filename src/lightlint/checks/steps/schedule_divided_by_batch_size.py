@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import LoaderMade, ScheduleMade
-from lightlint.engine.operators import factors_of
+from lightlint.engine.language.operators import factors_of
 
 if TYPE_CHECKING:
     from collections.abc import Hashable

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import BatchDrawn, Left, ScheduleStepped, Stepped
-from lightlint.engine.operators import factors_of
+from lightlint.engine.language.operators import factors_of
 from lightlint.explore.queries import holds, in_batch, once_in_several, optimizer_of, sure
 from lightlint.values.core import Constant, number_of
 from lightlint.values.training import Instance

@@ -8,14 +8,15 @@ import numbers
 from collections import abc
 from collections.abc import Callable
 
-from lightlint.engine import operators
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.calls import call
 from lightlint.engine.containers import key_of, listed, made
 from lightlint.engine.events import Written
 from lightlint.engine.execution import Raised
+from lightlint.engine.language import operators
 from lightlint.engine.machine import Machine
-from lightlint.models import data, iterables, sources, tensors
+from lightlint.models import tensors
+from lightlint.models.data import iterables, loaders, sources
 from lightlint.values.core import (
     NONE,
     Bound,
@@ -51,7 +52,7 @@ def _len(machine: Machine, given: Arguments, node: ast.AST) -> Value:
     if isinstance(value, (Sequence, Mapping)):
         return Constant(len(value.items)) if not value.more else Unknown(("length", id(value)), plain=True)
     if isinstance(value, Loader):
-        return data.length(value)
+        return loaders.length(value)
     if isinstance(value, Iterator):
         source = value.source
         bound = getattr(source, "bound", None)
@@ -63,7 +64,7 @@ def _len(machine: Machine, given: Arguments, node: ast.AST) -> Value:
         if isinstance(own, Function) and value.kind not in ("data set", "sampler", "loader"):
             return call(machine, Bound(value, own), Arguments(), node)
         if value.kind in ("data set", "sampler"):
-            return data.sample_count(value)
+            return loaders.sample_count(value)
         if value.kind == "shape":
             return Unknown()
     if isinstance(value, Tensor):

@@ -12,9 +12,11 @@ from lightlint.engine.events import StateLoaded, Written
 from lightlint.engine.execution import Raised
 from lightlint.engine.frames import Iteration
 from lightlint.engine.machine import Machine
-from lightlint.models import iterables, objects, parallel, tensors
-from lightlint.models.builtins import writes
-from lightlint.models.containers import mapping_method
+from lightlint.models import objects, tensors
+from lightlint.models.data import iterables
+from lightlint.models.python.builtins import writes
+from lightlint.models.python.containers import mapping_method
+from lightlint.models.ranks import groups
 from lightlint.models.registry import function, methods
 from lightlint.values.core import (
     NONE,
@@ -298,7 +300,7 @@ def _whole(_: Machine, given: Arguments, __: ast.AST) -> Value:
 
 @function("os.environ.get", "os.getenv", "os.environ.setdefault")
 def _environment(machine: Machine, given: Arguments, __: ast.AST) -> Value:
-    return parallel.from_environment(machine, given.get(0, "key"))
+    return groups.from_environment(machine, given.get(0, "key"))
 
 
 @function(
@@ -356,7 +358,7 @@ def parser_method(machine: Machine, parser: Value, name: str, given: Arguments, 
         return NONE
     if name in ("parse_args", "parse_known_args"):
         values = {
-            key: parallel.rank_value(machine, key) if key in parallel.RANK_NAMES else value
+            key: groups.rank_value(machine, key) if key in groups.RANK_NAMES else value
             for key, value in parser.attributes.items()
         }
         found = objects.namespace(machine, node, values)

@@ -13,8 +13,9 @@ from lightlint.engine.execution import Raised
 from lightlint.engine.frames import Iteration
 from lightlint.engine.generators import Frame, iteration_of
 from lightlint.engine.machine import Machine
-from lightlint.models import data, tensors
-from lightlint.models.tables import ROUND_ROBIN
+from lightlint.models import tensors
+from lightlint.models.data import loaders
+from lightlint.models.names.tables import ROUND_ROBIN
 from lightlint.values.core import (
     LASTING,
     NONE,
@@ -66,7 +67,7 @@ def iterate(machine: Machine, value: Value, node: ast.AST) -> Iteration:
             iteration.once = value
         return iteration
     if isinstance(value, Loader):
-        return unknown_turns(lambda _: data.batch(machine, value, node), "batch", data.length(value), value)
+        return unknown_turns(lambda _: loaders.batch(machine, value, node), "batch", loaders.length(value), value)
     if isinstance(value, Module) and value.items is not None:
         items = [*value.items.values()] if isinstance(value.items, dict) else value.items
         return known(items, value) if not value.more_items else _open(items, value)
@@ -139,7 +140,9 @@ def _object(machine: Machine, value: Instance, node: ast.AST) -> Iteration:
                 lambda _: call(machine, Bound(value, following), Arguments(), node), "elements", None, value
             )
     if value.kind == "data set":
-        return unknown_turns(lambda _: data.sample(machine, value, node), "elements", data.sample_count(value), value)
+        return unknown_turns(
+            lambda _: loaders.sample(machine, value, node), "elements", loaders.sample_count(value), value
+        )
     machine.escape(value)
     return unknown_turns(lambda _: Unknown(), "elements", None, value)
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 
-from lightlint.engine import operators
 from lightlint.engine.containers import assign_target, listed
 from lightlint.engine.events import Emptied, LeafChanged, Left, ResultDropped
 from lightlint.engine.execution import SIMPLE, LeaveLoop, NextTurn, Raised, Returned, annotation_of, evaluate
 from lightlint.engine.imports import import_from, import_module
+from lightlint.engine.language import operators
 from lightlint.engine.machine import Machine
 from lightlint.values.core import (
     NONE,

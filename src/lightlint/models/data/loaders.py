@@ -8,7 +8,8 @@ from lightlint.engine.arguments import Arguments
 from lightlint.engine.calls import call
 from lightlint.engine.events import BatchDrawn, Collective, EpochSet, LoaderMade, MetricUsed, SplitDrawn, WorkerAsked
 from lightlint.engine.machine import WORKER, Machine
-from lightlint.models import tensors, workers
+from lightlint.models import tensors
+from lightlint.models.data import workers
 from lightlint.models.registry import function, methods
 from lightlint.values.core import (
     NONE,

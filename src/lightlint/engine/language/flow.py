@@ -7,11 +7,11 @@ import builtins
 from collections.abc import Callable
 from collections.abc import Sequence as Statements
 
-from lightlint.engine import operators
 from lightlint.engine.containers import assign_target
 from lightlint.engine.events import Looped
 from lightlint.engine.execution import COMPOUND, LeaveLoop, NextTurn, Raised, Returned, Steps, block, evaluate
 from lightlint.engine.frames import Loop
+from lightlint.engine.language import operators
 from lightlint.engine.machine import Machine
 from lightlint.values.core import NONE, ON_SOME, Class, Constant, Library, Scope, Sequence, Unknown, Value, is_constant
 from lightlint.values.training import Instance

@@ -8,8 +8,8 @@ from lightlint.engine.arguments import Arguments
 from lightlint.engine.calls import call
 from lightlint.engine.events import Collective, GroupMade, GroupStarted
 from lightlint.engine.machine import UNNAMED_RANK, Machine
+from lightlint.models.names.tables import COLLECTIVES
 from lightlint.models.registry import FunctionModel, function, methods
-from lightlint.models.tables import COLLECTIVES
 from lightlint.values.core import (
     NONE,
     ON_SOME,

@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 from copy import copy
 
-from lightlint.engine import operators
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.calls import call
 from lightlint.engine.containers import listed
-from lightlint.engine.definitions import function_of
 from lightlint.engine.execution import EXPRESSIONS, evaluate
 from lightlint.engine.imports import kept
+from lightlint.engine.language import operators
+from lightlint.engine.language.definitions import function_of
 from lightlint.engine.machine import Machine
 from lightlint.values.core import (
     NO_TRAITS,

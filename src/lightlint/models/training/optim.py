@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 
-from lightlint.engine import operators
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.calls import call
 from lightlint.engine.containers import listed
@@ -18,10 +17,13 @@ from lightlint.engine.events import (
     Stepped,
     Unscaled,
 )
+from lightlint.engine.language import operators
 from lightlint.engine.machine import Machine
-from lightlint.models import iterables, modules, tensors
-from lightlint.models.kinds import SCHEDULE_LENGTHS
+from lightlint.models import tensors
+from lightlint.models.data import iterables
+from lightlint.models.names.kinds import SCHEDULE_LENGTHS
 from lightlint.models.registry import function, methods
+from lightlint.models.training import modules
 from lightlint.values.core import (
     NONE,
     TRUE,

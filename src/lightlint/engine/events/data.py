@@ -1,0 +1,75 @@
+"""Data sets, loaders and what they draw."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lightlint.engine.events.base import Event
+from lightlint.values.core import Sequence, Site, Value
+from lightlint.values.training import Instance, Loader
+
+
+@dataclass(eq=False)
+class LoaderMade(Event):
+    """A DataLoader was made."""
+
+    loader: Loader
+
+
+@dataclass(eq=False)
+class SplitDrawn(Event):
+    """Data was split at random; `seeded`: with a seed of its own; `parts.taken`: those that the program takes."""
+
+    name: str
+    data: list[Value]
+    parts: Sequence
+    seeded: bool
+
+
+@dataclass(eq=False)
+class BatchDrawn(Event):
+    """A batch came out of a loader."""
+
+    loader: Loader
+
+
+@dataclass(eq=False)
+class EpochSet(Event):
+    """`sampler.set_epoch`."""
+
+    sampler: Instance
+
+
+@dataclass(eq=False)
+class UsedUp(Event):
+    """A generator was gone over that an earlier user has emptied; `made`: where it comes from."""
+
+    first: Site
+    made: Site | None = None
+
+
+@dataclass(eq=False)
+class WorkerAsked(Event):
+    """`get_worker_info()`."""
+
+
+@dataclass(eq=False)
+class LoaderWorked(Event):
+    """What a worker of a loader does for one sample, in events of its own."""
+
+    loader: Loader
+    events: list[Event]
+
+
+@dataclass(eq=False)
+class RandomDrawn(Event):
+    """A worker drew from a random generator that it has not seeded."""
+
+    generator: Instance
+
+
+@dataclass(eq=False)
+class HandleUsed(Event):
+    """A worker read from an open file."""
+
+    handle: Instance

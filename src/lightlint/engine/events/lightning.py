@@ -1,0 +1,85 @@
+"""What Lightning does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from lightlint.engine.events.base import Event
+from lightlint.values.core import Mapping, Sequence, Site, Value
+from lightlint.values.training import Instance, Module, Optimizer, Schedule
+
+
+@dataclass(eq=False)
+class Logged(Event):
+    """One value that `self.log` or `self.log_dict` is given; the name is None where it is out of sight."""
+
+    module: Module
+    name: Value | None
+    value: Value | None
+    keywords: dict[str, Value] = field(default_factory=dict)
+    method: str = "log"
+    open_keywords: bool = False  # and perhaps other keywords
+
+
+@dataclass(eq=False)
+class FitStarted(Event):
+    """`Trainer.fit`; `in_eval`: the modules of the one that are in eval mode then."""
+
+    module: Module
+    trainer: Instance
+    training: bool
+    by_mode: bool
+    in_eval: list[Module]
+
+
+@dataclass(eq=False)
+class Scheduled:
+    """A schedule as `configure_optimizers` gives it.
+
+    `interval` is None where it is out of sight; `config` is the dict around the schedule, `beside` the one with its optimizer.
+    """
+
+    schedule: Schedule
+    interval: str | None
+    config: Mapping | None
+    beside: Mapping | None
+
+
+@dataclass(eq=False)
+class Configured(Event):
+    """What `configure_optimizers` returned, and what Lightning trains the module with for it."""
+
+    module: Module
+    trainer: Instance
+    returned: Value
+    returned_at: Site | None
+    optimizers: list[Optimizer]
+    schedules: list[Scheduled]
+    automatic: bool
+
+    def mappings(self) -> list[Mapping]:
+        """The dicts that are meant to hold an optimizer."""
+        held = self.returned.items if isinstance(self.returned, Sequence) else [self.returned]
+        return [each for each in held if isinstance(each, Mapping)] if self._schedules() is None else []
+
+    def configs(self) -> list[Mapping]:
+        """The dicts that are meant to hold a schedule."""
+        found = [each.items.get("lr_scheduler") for each in self.mappings()]
+        beside = self._schedules()
+        found += beside.items if isinstance(beside, Sequence) else [beside]
+        return [each for each in found if isinstance(each, Mapping)]
+
+    def _schedules(self) -> Value | None:
+        """What stands behind a list of optimizers: a list of schedules or one of them."""
+        held = self.returned.items if isinstance(self.returned, Sequence) else []
+        return held[1] if len(held) == 2 and isinstance(held[0], Sequence) else None
+
+
+@dataclass(eq=False)
+class StepReturned(Event):
+    """`training_step` gave something back, at its `return` where one is `written`."""
+
+    module: Module
+    result: Value
+    automatic: bool
+    written: bool

@@ -1,0 +1,95 @@
+"""What plain Python does"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lightlint.engine.arguments import Arguments
+from lightlint.engine.events.base import Event
+from lightlint.engine.frames import Loop
+from lightlint.values.core import Mapping, Sequence, Site, Value
+from lightlint.values.training import Instance
+
+
+@dataclass(eq=False)
+class Written(Event):
+    """A file was written; by `torch.save` a `value`."""
+
+    name: str
+    path: Value | None
+    value: Value | None = None
+
+
+@dataclass(eq=False)
+class Appended(Event):
+    """A value went into a container."""
+
+    container: Sequence
+    value: Value
+    consumed_before: bool
+
+
+@dataclass(eq=False)
+class Emptied(Event):
+    """A container was emptied."""
+
+    container: Sequence | Mapping
+
+
+@dataclass(eq=False)
+class Looped(Event):
+    """A loop was entered."""
+
+    loop: Loop
+
+
+@dataclass(eq=False)
+class Left(Event):
+    """A loop or function was left early: `break`, `continue`, `return` behind a test."""
+
+    word: str
+
+    @property
+    def leaves_loop(self) -> bool:
+        """Whether a loop of the function itself is left for good."""
+        around = self.where.calls[-1].turns if self.where.calls else 0
+        return self.word in ("break", "return") and len(self.where.turns) > around
+
+
+@dataclass(eq=False)
+class Called(Event):
+    """A call of what a library gives: a function or class by canonical path, or the method `path` of `receiver`."""
+
+    path: str
+    given: Arguments
+    receiver: Instance | None = None
+
+    @property
+    def name(self) -> str:
+        """Its name without the path."""
+        return self.path.rpartition(".")[2]
+
+    def argument(self, name: str, position: int | None = None) -> Value | None:
+        """An argument by name or position, None where none is given in sight."""
+        return self.given.get(-1 if position is None else position, name)
+
+    def said_at(self, keyword: str) -> Site:
+        """Where a keyword is written: in the call, or in what stands in the same file and was handed to it."""
+        site = self.given.said.get(keyword, self.site)
+        return site if site[0] == self.site[0] else self.site
+
+
+@dataclass(eq=False)
+class AttributeRead(Event):
+    """A worker read an attribute."""
+
+    object: Instance
+    name: str
+
+
+@dataclass(eq=False)
+class CalledUnknown(Event):
+    """A call into code out of sight took values along."""
+
+    callee: Value
+    values: list[Value]

@@ -1,0 +1,77 @@
+"""Tensors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lightlint.engine.events.base import Event
+from lightlint.values.training import Module, Tensor
+
+
+@dataclass(eq=False)
+class DevicesMixed(Event):
+    """Tensors on the CPU and on the GPU met in one operation."""
+
+    on_cpu: Tensor
+    on_gpu: Tensor
+    operation: str
+
+
+@dataclass(eq=False)
+class Spread(Event):
+    """A column and a row of numbers met in one operation: each number with all of the other."""
+
+    operation: str
+    left: Tensor
+    right: Tensor
+
+
+@dataclass(eq=False)
+class TensorMoved(Event):
+    """A tensor that was made on the CPU was moved to a device."""
+
+    tensor: Tensor
+    device: str | None
+    named: str  # how the program names the device, "" where it asks for it
+
+
+@dataclass(eq=False)
+class ResultDropped(Event):
+    """A tensor that moving another gave was dropped by a statement that is nothing but the move."""
+
+    moved: Tensor
+
+
+@dataclass(eq=False)
+class GradientsSwitched(Event):
+    """Parameters were frozen or thawed, all those of a `module` or one."""
+
+    parameters: list[Tensor]
+    on: bool
+    module: Module | None = None
+
+
+@dataclass(eq=False)
+class ViewRefused(Event):
+    """`view` was to merge dimensions that lie apart in memory, after `permute` or `transpose`: torch raises."""
+
+    after: str
+
+
+@dataclass(eq=False)
+class GarbageRead(Event):
+    """A forward pass computed with a parameter whose memory nobody has filled."""
+
+    parameter: Tensor
+
+
+@dataclass(eq=False)
+class PaddingRead(Event):
+    """The last step was taken of sequences that were padded to one length."""
+
+    padded: Tensor
+
+
+@dataclass(eq=False)
+class CudaUsed(Event):
+    """A worker used CUDA."""

@@ -1,0 +1,1 @@
+"""The parts of the language, and how each is run."""

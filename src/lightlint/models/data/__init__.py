@@ -1,0 +1,1 @@
+"""Data: where samples come from and how they are gone over."""

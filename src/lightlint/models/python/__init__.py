@@ -1,0 +1,1 @@
+"""Python itself and its standard library."""

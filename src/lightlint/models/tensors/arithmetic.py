@@ -1,0 +1,101 @@
+"""Operators between tensors."""
+
+from __future__ import annotations
+
+import ast
+
+from lightlint.engine.events import (
+    Spread,
+    Summed,
+)
+from lightlint.engine.machine import Machine
+from lightlint.models.tensors import forms, layouts
+from lightlint.models.tensors.derivation import derive, mix, without_given_gradients
+from lightlint.values.core import (
+    Sequence,
+    Unknown,
+    Value,
+)
+from lightlint.values.training import Tensor
+
+
+def binary(machine: Machine, symbol: str, left: Value, right: Value, node: ast.AST) -> Value | None:
+    """An operator with a tensor on a side; None where there is none."""
+    first, second = isinstance(left, Tensor), isinstance(right, Tensor)
+    if not (first or second) or isinstance(left, Sequence) or isinstance(right, Sequence):
+        return None
+    if symbol in ("==", "!=", "<", "<=", ">", ">=", "in", "not in", "is", "is not"):
+        meet(machine, symbol, left, right, node)
+        return derive(machine, node, left, right, graph=False, how="comparison")
+    mix(machine, node, symbol, left, right)
+    made = derive(machine, node, left, right, saves=symbol not in ("+", "-", "%"))
+    _weigh(symbol, made, left, right)
+    if symbol == "@":
+        layouts.product(made, left, right)
+    if isinstance(node, (ast.BinOp, ast.AugAssign)):
+        meet(machine, symbol, left, right, node)
+    if symbol in ("+", "-"):
+        note_sum(machine, made, left, right, node)
+    if isinstance(left, Tensor) and isinstance(right, Tensor):
+        _combine(symbol, made, left, right)
+    else:
+        tensor, other = (left, right) if isinstance(left, Tensor) else (right, left)
+        assert isinstance(tensor, Tensor)
+        _scale(machine, symbol, made, tensor, other)
+        made.mixed |= isinstance(other, Unknown) and not other.plain
+        if made.mixed:
+            made.cuts -= without_given_gradients(made.cuts)  # it may be a tensor with a graph of its own
+    return made
+
+
+def meet(machine: Machine, symbol: str, left: Value | None, right: Value | None, node: ast.AST) -> None:
+    if isinstance(left, Tensor) and isinstance(right, Tensor) and forms.differ(left, right):
+        machine.emit(Spread(machine.where(node), symbol, left, right))
+
+
+def _weigh(symbol: str, made: Tensor, left: Value, right: Value) -> None:
+    """Gradients given back that only weigh something, or change a weight, are meant to be constants."""
+    pair = [each for each in (left, right) if isinstance(each, Tensor)]
+    given = any(cut.how == "autograd.grad" for cut in made.cuts)
+    if given and any(each.parameter or (symbol in ("*", "/") and each.requires_grad) for each in pair):
+        made.cuts = without_given_gradients(made.cuts)
+    known = {each.form for each in pair}
+    made.form = known.pop() if len(known) == 1 else forms.ROW if known == {forms.ROW, None} else None
+
+
+def note_sum(machine: Machine, made: Tensor, left: Value, right: Value, node: ast.AST) -> None:
+    if not made.requires_grad:
+        return
+    here, turns = machine.site(node), turns_to_batch(machine)
+    before = next((t for t in (left, right) if isinstance(t, Tensor) and any(site == here for site, _ in t.sums)), None)
+    if before is not None:
+        consumed = any(graph.consumed for graph in before.graph)
+        machine.emit(Summed(machine.where(node), made, before, consumed, (here, turns) not in before.sums))
+    made.sums |= {(here, turns)}
+
+
+def turns_to_batch(machine: Machine) -> tuple[int, ...]:
+    """The turns of the loops down to the innermost one over batches."""
+    last = max((index for index, loop in enumerate(machine.loops) if loop.kind == "batch"), default=-1)
+    return tuple(loop.turn for loop in machine.loops[: last + 1])
+
+
+def _scale(machine: Machine, symbol: str, made: Tensor, tensor: Tensor, other: Value) -> None:
+    if symbol in ("*", "/"):
+        made.role, made.reduction = (tensor.role if tensor.role == "loss" else None), tensor.reduction
+        made.criterion = tensor.criterion
+        made.scaled = tensor.scaled | {other.key if other.key is not None else ("?", machine.clock)}
+        if symbol == "*" and "batch-size" in other.traits:
+            made.reduction = "sum"
+    elif symbol in ("+", "-"):
+        made.role = tensor.role if tensor.role == "loss" else None
+        made.reduction, made.scaled, made.criterion = tensor.reduction, tensor.scaled, tensor.criterion
+
+
+def _combine(symbol: str, made: Tensor, left: Tensor, right: Tensor) -> None:
+    roles = (left.role, right.role)
+    if "loss" not in roles:
+        return
+    made.role, made.criterion = "loss", left.criterion or right.criterion
+    made.reduction = left.reduction if left.reduction == right.reduction else left.reduction or right.reduction
+    made.scaled = left.scaled | right.scaled if symbol in ("*", "/") else left.scaled & right.scaled

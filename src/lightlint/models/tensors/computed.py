@@ -1,0 +1,108 @@
+"""Functions and methods that compute a tensor of others."""
+
+from __future__ import annotations
+
+import ast
+
+from lightlint.engine.arguments import Arguments
+from lightlint.engine.machine import Machine
+from lightlint.models.names.tables import (
+    ACTIVATIONS,
+    FLAT,
+    KEEPS_ROLE,
+    NUMBERS,
+    SAVES_NOTHING,
+    TUPLES,
+    WITHOUT_GRAPH,
+)
+from lightlint.models.tensors import forms
+from lightlint.models.tensors.arithmetic import meet
+from lightlint.models.tensors.derivation import derive, detached, mix
+from lightlint.models.tensors.losses import reduce
+from lightlint.values.core import (
+    Sequence,
+    Unknown,
+    Value,
+)
+from lightlint.values.training import Tensor, tensors_in
+
+
+def plain(tensor: Tensor, name: str, given: Arguments) -> Unknown:
+    """A number or flag that a function tells of a tensor: by the same arguments, of which there are none, the same."""
+    alone = given.exact and not given.positional and not given.keywords
+    return Unknown((name, tensor.made) if alone else None, plain=True)
+
+
+_PAIRS = frozenset({"topk", "sort", "kthvalue", "mode", "cummax", "cummin"})
+_DTYPES = frozenset({"float", "double", "half", "bfloat16", "type"})
+
+
+def computed(machine: Machine, name: str, given: Arguments, node: ast.AST) -> Value:
+    """What a function of tensors that table says enough of gives."""
+    source = given.positional[0] if given.positional else given.keywords.get("input")
+    values = given.values()
+    if name in NUMBERS and isinstance(source, Tensor):
+        return plain(source, name, given.behind(1))
+    if name == "detach" and isinstance(source, Tensor):
+        return detached(machine, source, name, node)
+    if name in WITHOUT_GRAPH:
+        drawn = name in forms.CASTS and isinstance(source, Tensor) and source.role in ("batch", "label")
+        if name in ("eq", "ne"):
+            meet(machine, "==" if name == "eq" else "!=", source, given.get(1, "other"), node)
+        made = derive(machine, node, *values, graph=False, how=name, keep=drawn)
+        if name in FLAT and machine.grad[-1]:
+            made.requires_grad = any(each.requires_grad for each in tensors_in(source))
+        forms.note(made, name, given)
+        return made
+    if name in ("mean", "sum", "nanmean", "nansum"):
+        made = derive(machine, node, source, saves=name not in SAVES_NOTHING)
+        reduce(name, made, source, given.behind(1) if given.positional else given)
+        return made
+    if name in _DTYPES and isinstance(source, Tensor) and source.parameter:
+        return source  # it may have the type already
+    if name in KEEPS_ROLE:
+        made = derive(machine, node, source, keep=True, saves=name not in SAVES_NOTHING)
+        if isinstance(source, Tensor):
+            made.scalar = source.scalar and name not in ("repeat", "expand", "unsqueeze")
+        forms.note(made, name, given)
+        if name in ("chunk", "split", "unbind"):
+            return Sequence([made, derive(machine, node, source, keep=True)], "tuple", more=True)
+        return made
+    if name not in ("where", "index_put_", "gather"):
+        mix(machine, node, name, *given.positional)
+    made = derive(machine, node, *values, saves=name not in SAVES_NOTHING)
+    forms.note(made, name, given)
+    if name in ("clamp", "clip") and isinstance(source, Tensor):
+        made.clipped = source.gradient_of
+    if name == "log" and isinstance(source, Tensor) and source.role in ("probabilities", "sigmoid"):
+        made.role, made.activation = "log-probabilities", source.activation
+    if name in ("exp",) and isinstance(source, Tensor) and source.role == "log-probabilities":
+        made.role = "probabilities"
+    if name in TUPLES:
+        parts = values if TUPLES[name] == 0 else [source] * TUPLES[name]
+        return Sequence([derive(machine, node, each) for each in parts], "tuple", more=TUPLES[name] == 0)
+    if name in _PAIRS or (name in ("max", "min", "median", "nanmedian") and len(values) > 1):
+        if name not in _PAIRS and isinstance(values[1], Tensor):  # the larger of each two
+            return made
+        best = derive(machine, node, source, graph=False, how="argmax")
+        best.form = made.form
+        return Sequence([made, best], "tuple", more=False)
+    return made
+
+
+def activated(machine: Machine, name: str, value: Value | None, node: ast.AST) -> Tensor:
+    """What an activation gives."""
+    made = derive(machine, node, value)
+    made.role = ACTIVATIONS[name]
+    made.activation = (name, machine.site(node))
+    if isinstance(value, Tensor):
+        made.form, made.layer, made.rank = value.form, value.layer, value.rank
+    return made
+
+
+def of_unknown(machine: Machine, value: Unknown, name: str, given: Arguments, node: ast.AST) -> Tensor:
+    """What a method of tensors gives for something of which nothing else is known."""
+    made = activated(machine, name, value, node) if name in ACTIVATIONS else derive(machine, node)
+    made.mixed = True
+    forms.note(made, name, given.with_first(value))
+    return made

@@ -1,0 +1,89 @@
+"""Losses, what reduces them, and their backward passes."""
+
+from __future__ import annotations
+
+import ast
+
+from lightlint.engine.arguments import Arguments
+from lightlint.engine.events import (
+    Backward,
+    LossComputed,
+)
+from lightlint.engine.machine import Machine
+from lightlint.models.names.tables import (
+    LOSSES,
+)
+from lightlint.models.tensors import forms
+from lightlint.models.tensors.derivation import derive, mix, without_given_gradients
+from lightlint.values.core import (
+    Site,
+    Value,
+    is_constant,
+    text_of,
+)
+from lightlint.values.training import Tensor, tensors_in
+
+
+def reduce(name: str, made: Tensor, source: Value | None, given: Arguments) -> None:
+    """What `mean` and `sum` make of a tensor."""
+    whole = not given.positional and not {"dim", "axis"} & set(given.keywords) and given.exact
+    if isinstance(source, Tensor) and whole:
+        made.reduction = "mean" if "mean" in name else "sum"
+        made.role = "loss" if made.requires_grad or source.role == "loss" else None
+        made.scaled, made.scalar, made.criterion = source.scaled, True, source.criterion
+
+
+def keeps_graph(given: Arguments) -> bool:
+    """Whether a backward pass is told to keep its graph, or may be."""
+    words = ("retain_graph", "create_graph", "retain_variables")  # the last is the first's name before torch 0.5
+    told = [*(given.keywords.get(word) for word in words), *given.positional[1:2]]
+    return not given.exact or any(each is not None and not is_constant(each, False, None) for each in told)
+
+
+def backward(machine: Machine, value: Value, node: ast.AST, via: str, *, keep: bool = False) -> None:
+    """A backward pass from a value; `keep` leaves its graph as it is."""
+    sources = tensors_in(value)
+    parameters: dict[int, Tensor] = {}
+    freed = any(graph.consumed and graph.saves and not graph.escaped for tensor in sources for graph in tensor.graph)
+    for tensor in sources:
+        for graph in tensor.graph:
+            graph.go_backward(keep=keep)
+        parameters.update({each.made: each for each in tensor.parameters if each.requires_grad})
+    reached = [parameters[key] for key in sorted(parameters)]
+    graphs = frozenset(graph for tensor in sources for graph in tensor.graph)
+    loss = sources[0] if sources else None
+    perhaps = [each for each in machine.lent if each.requires_grad and each.made not in parameters]
+    held = list(machine.held_back)
+    machine.emit(Backward(machine.where(node), reached, loss, via, freed, keep, graphs, perhaps, held))
+
+
+def loss(
+    machine: Machine,
+    name: str,
+    given: Arguments,
+    node: ast.AST,
+    reduction: str | None = None,
+    made_at: Site | None = None,
+) -> Tensor:
+    """A loss function, or a criterion that was made somewhere."""
+    source, target = given.get(0, "input"), given.get(1, "target")
+    written = given.keywords.get("reduction")
+    if {"size_average", "reduce"} & given.keywords.keys():
+        reduction = "unknown"  # the older words for it
+    if reduction is None:
+        reduction = text_of(written) or ("mean" if written is None and given.double_star is None else None)
+    machine.emit(LossComputed(machine.where(node), name, LOSSES[name], source, target, reduction, made_at))
+    mix(machine, node, name, source, target)
+    made = derive(machine, node, *given.values())
+    if any(each.requires_grad for each in (source, target) if isinstance(each, Tensor)):
+        made.cuts = without_given_gradients(made.cuts)  # what the other side is to come near to
+    made.role, made.criterion = "loss", True
+    made.reduction = {"mean": "mean", "batchmean": "mean", "sum": "sum"}.get(reduction or "")
+    made.scalar = reduction != "none"
+    if (
+        name in ("cross_entropy", "CrossEntropyLoss", "nll_loss", "NLLLoss")
+        and isinstance(target, Tensor)
+        and target.role == "batch"
+    ):
+        target.form = target.form or forms.ROW  # class indices, as far as rules about shapes ask
+    return made

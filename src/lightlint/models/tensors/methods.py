@@ -1,0 +1,237 @@
+"""Methods and attributes of tensors."""
+
+from __future__ import annotations
+
+import ast
+
+from lightlint.engine.arguments import Arguments
+from lightlint.engine.events import (
+    Cleared,
+    Clipped,
+    CudaUsed,
+    GradientsSwitched,
+    LeafChanged,
+    ParametersChanged,
+    ShardsGathered,
+    TensorMoved,
+    WeightSet,
+)
+from lightlint.engine.machine import WORKER, Machine
+from lightlint.models.names.tables import (
+    ACTIVATIONS,
+    NUMBERS,
+    OUTPUTS,
+)
+from lightlint.models.tensors import forms, layouts
+from lightlint.models.tensors.arithmetic import note_sum, turns_to_batch
+from lightlint.models.tensors.computed import activated, computed, plain
+from lightlint.models.tensors.derivation import derive, detached, device_of, device_value, mix, names_cuda, number_in
+from lightlint.models.tensors.losses import backward, keeps_graph
+from lightlint.models.tensors.parts import part, part_of_guess
+from lightlint.values.core import (
+    NONE,
+    ON_SOME,
+    Constant,
+    Library,
+    Method,
+    Sequence,
+    Unknown,
+    Value,
+    is_constant,
+    number_of,
+    text_of,
+)
+from lightlint.values.training import Instance, Tensor, tensors_in
+
+
+def attribute(machine: Machine, tensor: Tensor, name: str, node: ast.AST) -> Value:
+    """An attribute of a tensor."""
+    if name == "data":
+        if tensor.parameter or tensor.gradient_of is not None:
+            return tensor
+        return derive(machine, node, tensor, graph=False, keep=True, how=name)
+    if name == "grad":
+        tensor.gradient_touched, tensor.gradient_read = True, machine.clock
+        for parameter in tensor.parameters:
+            parameter.gradient_touched = True
+        gradient = derive(machine, node, graph=False)
+        gradient.device, gradient.gradient_of = tensor.device, tensor
+        return gradient
+    if name == "device":
+        return device_value(tensor.device)
+    if name == "requires_grad":
+        return Constant(tensor.requires_grad) if not tensor.escaped else Unknown()
+    if name == "shape":
+        return shape_of(machine, tensor, node)
+    if name in ("T", "mT", "H", "real", "imag"):
+        return derive(machine, node, tensor, keep=True, saves=False)
+    if name in ("dtype", "ndim", "is_cuda", "is_leaf", "names", "layout", "grad_fn"):
+        return Unknown(("tensor", tensor.made, name), plain=name == "ndim")
+    if tensor.guessed and name in OUTPUTS:
+        found = part_of_guess(machine, tensor, derive(machine, node, tensor, keep=True, saves=False), node)
+        found.role = "loss" if name == "loss" else found.role
+        return found
+    return Method(tensor, name)
+
+
+def shape_of(machine: Machine, tensor: Tensor, node: ast.AST) -> Instance:
+    """`tensor.shape`."""
+    shape = machine.instance(Library("torch.Size"), "shape", node)
+    shape.attributes["tensor"] = tensor
+    return shape
+
+
+def size(tensor: Tensor, dimension: object) -> Unknown:
+    """The length of a dimension; that of the first is the batch size where it may be one."""
+    first = dimension in (0, None) and tensor.role in ("batch", "label", "logits", None) and not tensor.parameter
+    return Unknown(("size", tensor.made, dimension), frozenset({"batch-size"} if first else ()), plain=True)
+
+
+def call_method(machine: Machine, tensor: Value, name: str, given: Arguments, node: ast.AST) -> Value:
+    """A method of a tensor."""
+    assert isinstance(tensor, Tensor)
+    if name == "backward":
+        backward(machine, tensor, node, "backward", keep=keeps_graph(given))
+        return NONE
+    if name in ("item", "tolist"):
+        return number_in(machine, tensor, name, node)
+    if name in ("detach", "numpy", "detach_"):
+        return detached(machine, tensor, name, node)
+    if name == "size":
+        dimension = given.get(0, "dim")
+        return shape_of(machine, tensor, node) if dimension is None else size(tensor, number_of(dimension))
+    if name in NUMBERS:
+        return size(tensor, 0) if name == "__len__" else plain(tensor, name, given)
+    if name == "type" and given.exact and not given.positional and not given.keywords:
+        return Unknown((name, tensor.made), plain=True)
+    if name in ("to", "cuda", "cpu", "type_as"):
+        return _moved(machine, tensor, name, given, node)
+    if name == "requires_grad_":
+        tensor.requires_grad = not is_constant(given.get(0, "requires_grad"), False)
+        _note_switch(machine, tensor, node)
+        if tensor.requires_grad and not tensor.graph:
+            tensor.parameters, tensor.leaf = frozenset([tensor]), True
+        return tensor
+    if name.startswith("new_"):
+        fresh = machine.tensor(node)
+        fresh.device = device_of(given.keywords["device"]) if "device" in given.keywords else tensor.device
+        return fresh
+    if tensor.role == "batch" and name in ("items", "keys", "values", "get"):
+        return _as_mapping(machine, tensor, name, given, node)
+    if name == "zero_" and tensor.gradient_of is not None:
+        of = tensor.gradient_of
+        machine.emit(Cleared(machine.where(node), [of] if of.parameter else [*of.parameters], None))
+        return tensor
+    if name in ACTIVATIONS and not name.endswith("_"):
+        return activated(machine, name, tensor, node)
+    if name.endswith("_") and not name.startswith("__"):
+        tensor.traits = tensor.traits | ON_SOME if machine.split_ranks else tensor.traits - ON_SOME
+        return _in_place(machine, tensor, name, given, node)
+    if name in ("register_hook", "retain_grad"):
+        return NONE
+    if name == "full_tensor" and tensor.owner is not None and tensor.owner.sharded == "fully_shard":
+        machine.emit(ShardsGathered(machine.where(node), name))
+    found = computed(machine, name, given.with_first(tensor), node)
+    layouts.note(machine, found, name, given.with_first(tensor), node)
+    return found
+
+
+def _moved(machine: Machine, tensor: Tensor, name: str, given: Arguments, node: ast.AST) -> Tensor:
+    target = given.get(0, "device")
+    if isinstance(target, Library):
+        target = Constant(target.path)  # a dtype that was imported by its name
+    device: str | None
+    if machine.phases[-1] == WORKER and (name == "cuda" or names_cuda(target)):
+        machine.emit(CudaUsed(machine.where(node)))
+    if name in ("cuda", "cpu"):
+        device = name
+    elif isinstance(target, Tensor):
+        device = target.device
+    elif target is None or (text_of(target) or "").startswith("torch."):
+        device = tensor.device
+    else:
+        device = device_of(target)
+    if tensor.parameter and device == tensor.device:
+        if not (text_of(target) or "torch.").startswith("torch."):
+            machine.emit(TensorMoved(machine.where(node), tensor, device, text_of(target) or ""))
+        return tensor  # where it lies already
+    if device != "cpu" and (tensor.role != "batch" or text_of(target) is not None):
+        named = text_of(target) or ("cuda" if name == "cuda" and target is None else "")
+        if number_of(target) is not None:
+            named = f"cuda:{number_of(target)}"
+        machine.emit(TensorMoved(machine.where(node), tensor, device, named))
+    made = derive(machine, node, tensor, keep=True, saves=False)
+    made.device, made.scalar, made.moved_from, made.part = device, tensor.scalar, tensor, tensor.part
+    made.sure_device |= name == "cpu" or text_of(target) == "cpu"
+    forms.note(made, "to" if name == "to" else "cuda", given.with_first(tensor))
+    made.rows_of = tensor.rows_of
+    if tensor.role == "batch":
+        made.parts = {}
+    return made
+
+
+def _as_mapping(machine: Machine, tensor: Tensor, name: str, given: Arguments, node: ast.AST) -> Value:
+    if name == "get":
+        key = given.get(0, "key")
+        return part(machine, tensor, key.value if isinstance(key, Constant) else "?", node)
+    value = part(machine, tensor, "?", node)
+    if name == "values":
+        return Sequence([value], more=True)
+    return Sequence([Sequence([Unknown(), value], "tuple") if name == "items" else Unknown()], more=True)
+
+
+def _in_place(machine: Machine, tensor: Tensor, name: str, given: Arguments, node: ast.AST) -> Tensor:
+    others = [each for value in given.values() for each in tensors_in(value)]
+    tensor.uninitialised = False
+    if tensor.leaf and tensor.requires_grad and not tensor.parameter and machine.grad[-1] and name != "requires_grad_":
+        machine.emit(LeafChanged(machine.where(node), tensor))
+    if tensor.parameter:
+        tensor.changed_by_hand = True
+        machine.emit(ParametersChanged(machine.where(node), [tensor], name))
+        if machine.grad[-1]:  # else torch raises, unless it goes through `.data`
+            machine.emit(WeightSet(machine.where(node), tensor))
+    if tensor.gradient_of is not None:
+        tensor.gradient_of.gradient_touched = True
+        if name in ("clamp_", "clip_"):
+            _clip(machine, tensor.gradient_of, given, node)
+    if machine.grad[-1]:
+        for other in others:
+            tensor.graph |= other.graph
+            tensor.parameters |= other.parameters
+            if name in ("add_", "sub_") and other.requires_grad:
+                note_sum(machine, tensor, tensor, other, node)
+                tensor.requires_grad = True
+                tensor.sums |= {(machine.site(node), turns_to_batch(machine))}
+    if name != "copy_":
+        mix(machine, node, name, tensor, *given.positional)
+    if name in ACTIVATIONS:
+        tensor.role, tensor.activation = ACTIVATIONS[name], (name, machine.site(node))
+    return tensor
+
+
+def _clip(machine: Machine, of: Tensor, given: Arguments, node: ast.AST) -> None:
+    """The gradients of a parameter are clipped by hand."""
+    limits = given.values()
+    machine.emit(Clipped(machine.where(node), [of], False, limits[-1] if limits else None))
+
+
+def set_attribute(machine: Machine, tensor: Tensor, name: str, new: Value, node: ast.AST) -> None:
+    """`tensor.name = ...`."""
+    if name == "requires_grad":
+        tensor.requires_grad = not is_constant(new, False)
+        _note_switch(machine, tensor, node)
+    elif name == "grad" and is_constant(new, None):
+        machine.emit(Cleared(machine.where(node), [tensor] if tensor.parameter else [*tensor.parameters], None))
+    elif name == "grad":
+        tensor.gradient_touched = True
+        if isinstance(new, Tensor) and new.clipped is tensor:
+            _clip(machine, tensor, Arguments([Unknown()]), node)
+    elif name == "data":
+        tensor.changed_by_hand, tensor.uninitialised = True, False
+        if tensor.parameter:
+            machine.emit(WeightSet(machine.where(node), tensor))
+
+
+def _note_switch(machine: Machine, tensor: Tensor, node: ast.AST) -> None:
+    if tensor.parameter:
+        machine.emit(GradientsSwitched(machine.where(node), [tensor], tensor.requires_grad))

@@ -1,0 +1,79 @@
+"""Parts of tensors by index."""
+
+from __future__ import annotations
+
+import ast
+from typing import cast
+
+from lightlint.engine.events import (
+    DevicesMixed,
+    PaddingRead,
+)
+from lightlint.engine.machine import Machine
+from lightlint.models.tensors import forms
+from lightlint.models.tensors.derivation import derive
+from lightlint.values.core import (
+    Constant,
+    Sequence,
+    Unknown,
+    Value,
+    is_constant,
+    text_of,
+)
+from lightlint.values.training import Graph, Tensor, tensors_in
+
+
+def part(machine: Machine, tensor: Tensor, index: object, node: ast.AST) -> Tensor:
+    """A part of a tensor; of a batch the same part is the same tensor each time."""
+    if tensor.role != "batch":
+        return part_of_guess(machine, tensor, derive(machine, node, tensor, keep=True), node)
+    key = index if isinstance(index, (int, str)) else str(index)
+    found = tensor.parts.get(key)
+    if found is None:
+        found = machine.tensor(node)
+        found.role, found.device, found.leaf, found.part, found.escaped = (
+            "batch",
+            tensor.device,
+            False,
+            key,
+            tensor.escaped,
+        )
+        tensor.parts[key] = found
+    return found
+
+
+def part_of_guess(machine: Machine, whole: Tensor, made: Tensor, node: ast.AST) -> Tensor:
+    """A part of what a module out of sight gave: a number for the log, perhaps, unless something goes backward through it."""
+    made.guessed = whole.guessed
+    if made.guessed and made.graph:
+        made.graph |= {Graph(machine.site(node), machine.clock, None, guess=True)}
+    return made
+
+
+def item(machine: Machine, tensor: Tensor, index: Value, node: ast.AST) -> Value:
+    """`tensor[index]`."""
+    tensor.uninitialised = False  # a part may be filled
+    if tensor.steps is not None and _is_last_step(tensor.steps, index):
+        machine.emit(PaddingRead(machine.where(node), tensor))
+    if tensor.role == "batch" and isinstance(index, Constant):
+        return part(machine, tensor, index.value, node)
+    indices = tensors_in(index)
+    if tensor.device == "cpu" and not tensor.escaped:
+        on_gpu = [each for each in indices if each.device == "cuda" and not each.scalar]
+        if on_gpu:
+            machine.emit(DevicesMixed(machine.where(node), tensor, on_gpu[0], "index"))
+    made = derive(machine, node, tensor, keep=True, saves=bool(indices) or isinstance(index, Unknown))
+    made.scalar, made.form, made.layer = False, forms.of_item(tensor, index), ""
+    anything = tensor.guessed or tensor.role == "batch"
+    if text_of(index) is not None or (anything and isinstance(index, Unknown) and "index" not in index.traits):
+        made.escaped = True  # what a module out of sight gives by name may be anything
+    return part_of_guess(machine, tensor, made, node)
+
+
+def _is_last_step(dimension: int, index: Value) -> bool:
+    """Whether an index takes the last of a dimension, and all of the others."""
+    places = index.items if isinstance(index, Sequence) and index.kind == "tuple" else [index]
+    whole = [i for i, each in enumerate(places) if isinstance(each, Sequence) and each.kind == "slice"]
+    whole = [i for i in whole if all(is_constant(part, None) for part in cast(Sequence, places[i]).items)]
+    last = [i for i, each in enumerate(places) if is_constant(each, -1)]
+    return last == [dimension] and len(whole) == len(places) - 1

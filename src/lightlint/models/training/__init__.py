@@ -1,0 +1,1 @@
+"""What is trained and what trains it: modules, their passes, optimizers and schedules."""

@@ -1,0 +1,143 @@
+"""What a module makes of its inputs."""
+
+from __future__ import annotations
+
+import ast
+
+from lightlint.engine.arguments import Arguments
+from lightlint.engine.calls import call
+from lightlint.engine.events import (
+    Forward,
+    Normalised,
+)
+from lightlint.engine.machine import Machine
+from lightlint.models import tensors
+from lightlint.models.names.tables import ACTIVATIONS, BY_ROW, LOSSES
+from lightlint.models.tensors import forms
+from lightlint.models.training import passes
+from lightlint.models.training.modules.making import by_mode
+from lightlint.values.core import (
+    Class,
+    Function,
+    Library,
+    Sequence,
+    Unknown,
+    Value,
+    is_constant,
+)
+from lightlint.values.training import Module, Tensor, tensors_in
+
+
+def call_module(machine: Machine, module: Module, given: Arguments, node: ast.AST) -> Value:
+    """A forward pass."""
+    last = module.name
+    module.calls += 1
+    if isinstance(module.cls, Library) and last in LOSSES:
+        tensors.mix(machine, node, last, *module.buffers.values(), given.get(0, "input"))
+        found = tensors.loss(machine, last, given, node, module.reduction or "unknown", module.site)
+        found.guessed = module.assumed
+        return found
+    outermost = not machine.forwards
+    synchronised = module.wrapper in ("ddp", "fabric", "accelerate", "fsdp")
+    machine.forwards.append(module)
+    machine.inside_ddp += synchronised
+    try:
+        result = _forward(machine, module, given, node)
+    finally:
+        machine.forwards.pop()
+        machine.inside_ddp -= synchronised
+    if isinstance(result, Tensor) and (module.opaque or module.assumed):
+        result.guessed = True
+    if last in BY_ROW and isinstance(result, Tensor):
+        _go_by_row(machine, module, result, given.get(0, "input"), node)
+    if outermost:
+        graph = frozenset(each for tensor in tensors_in(result) for each in tensor.graph)
+        trained = [each for each in module.parameters() if each.requires_grad]
+        where = machine.where(node)
+        held = next((each for each in machine.held_back if each.attributes.get("of") is module), None)
+        grad, changes = machine.grad[-1], by_mode(module)
+        training = module.unwrapped().training
+        inputs = [tensor for value in given.values() for tensor in tensors_in(value)]
+        machine.emit(Forward(where, module, result, grad, training, graph, trained, changes, held, inputs))
+    return result
+
+
+def _go_by_row(machine: Machine, module: Module, result: Tensor, given: Value | None, node: ast.AST) -> None:
+    """What a layer that gives a row for each row does with those of a batch."""
+    rows = given.rows_of if isinstance(given, Tensor) else None
+    if rows is not None and isinstance(module.cls, Library):
+        result.rows_of = rows
+        if module.name == "BatchNorm1d" and module.training:
+            machine.emit(Normalised(machine.where(node), module, rows))
+
+
+def _forward(machine: Machine, module: Module, given: Arguments, node: ast.AST) -> Value:
+    if isinstance(module.cls, Class):
+        own = module.cls.find("forward")
+        if isinstance(own, Function):
+            return passes.forward(machine, module, own, given, node)
+        if "torch.nn.Sequential" not in module.libraries():
+            return layer(machine, module, given, node)
+    return library_forward(machine, module, given, node)
+
+
+def library_forward(machine: Machine, module: Module, given: Arguments, node: ast.AST) -> Value:
+    """What the `forward` of a library's class does, also as a base of the program's."""
+    last = module.name
+    if module.wraps is not None:
+        if isinstance(module.wraps, Module) and module.wraps.device == "cuda" and module.wrapper != "compiled":
+            given = _moved(machine, given, node)  # DDP, DataParallel, Fabric and Accelerate move the inputs themselves
+        return call(machine, module.wraps, given, node)
+    if isinstance(module.items, list) and (last == "Sequential" or "torch.nn.Sequential" in module.libraries()):
+        value: Value = given.positional[0] if given.positional else Unknown()
+        for part in module.items:
+            value = call(machine, part, Arguments([value]), node)
+        return tensors.derive(machine, node, value) if module.more_items else value
+    if last in ACTIVATIONS:
+        return tensors.activated(machine, last, given.get(0, "input"), node)
+    if last in ("Flatten", "Unflatten", "Identity", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d"):
+        return tensors.derive(machine, node, given.get(0, "input"), keep=True)
+    return layer(machine, module, given, node)
+
+
+def _moved(machine: Machine, given: Arguments, node: ast.AST) -> Arguments:
+    def moved(value: Value) -> Value:
+        if isinstance(value, Tensor) and value.device == "cpu":
+            made = tensors.derive(machine, node, value, keep=True)
+            made.device = "cuda"
+            return made
+        if isinstance(value, Sequence):
+            return Sequence([moved(each) for each in value.items], value.kind, more=value.more)
+        return value
+
+    keywords = {key: moved(value) for key, value in given.keywords.items()}
+    return Arguments([moved(each) for each in given.positional], keywords, given.star, given.double_star)
+
+
+def layer(machine: Machine, module: Module, given: Arguments, node: ast.AST) -> Value:
+    """A call of a layer of a library, or of a module out of sight."""
+    own = module.parameters() if module.opaque else module.own
+    values = given.values()
+    inputs = [tensor for value in values for tensor in tensors_in(value)]
+    if own:
+        tensors.mix(machine, node, module.name, *inputs, *own[:1])
+    made = tensors.derive(machine, node, *values, *own)
+    if machine.grad[-1] and any(each.requires_grad for each in own):
+        around = next((m for m in machine.forwards if isinstance(m, Module) and m.within_ddp is not None), None)
+        if around is not None and not machine.inside_ddp:
+            for graph in made.graph.difference(*(tensor.graph for tensor in inputs)):
+                graph.bypassed = around
+    if own and module.device is not None:
+        made.device, made.sure_device = module.device, False
+    made.escaped = made.escaped or module.escaped
+    made.layer = module.name
+    made.cuts = tensors.without_given_gradients(made.cuts)  # a step along them: meant to be constants
+    if module.name == "Linear":
+        size = module.arguments.get("out_features") or module.arguments.get("#1")
+        made.form = forms.COLUMN if is_constant(size, 1) else None
+        made.dense, made.rank = True, inputs[0].rank if inputs else None
+    if module.name in ("LSTM", "GRU", "RNN", "MultiheadAttention", "LSTMCell"):
+        state = tensors.derive(machine, node, made)
+        pair = Sequence([state, tensors.derive(machine, node, made)], "tuple") if module.name == "LSTM" else state
+        return Sequence([made, pair], "tuple")
+    return made
