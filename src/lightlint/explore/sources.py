@@ -41,11 +41,9 @@ class ProjectSources:
         self._found: dict[tuple[str, str], str | None] = {}
 
     def alone(self, file: str) -> ProjectSources:
-        """A file without the project around it: nothing is imported from it, and of the file only what its classes may
-        hang on is there."""
-        tree = self.tree(file)
-        needed = needed_by_classes(tree, self._text(file)) if tree is not None else []
-        return _Alone(self._find, self._read, {file: Parsed(ast.Module(needed, []))}, self._text)
+        """A file without the project around it: only the bases of its classes are imported, and of each file only what
+        its classes may hang on is there."""
+        return _Alone(self._find, self._read, {}, self._text)
 
     def find(self, dotted: str, importer: str) -> str | None:
         """The file of a module as `importer` imports it, None for a library's."""
@@ -109,5 +107,62 @@ class ProjectSources:
 
 
 class _Alone(ProjectSources):
+    """Files as far as their classes hang on them: a class has what its bases in other files give it."""
+
+    def __init__(
+        self,
+        find: Callable[[str, Path], Path | None],
+        read: Callable[[str], Parsed | None],
+        given: Mapping[str, Parsed],
+        text: Callable[[str], str],
+    ) -> None:
+        super().__init__(find, read, given, text)
+        self._wanted: dict[str, set[str]] = {}
+        """The names that others want of a file: it may have them from yet another."""
+
     def find(self, dotted: str, importer: str) -> str | None:
-        return None
+        tree = self.tree(importer)
+        wanted = self._wanted.get(importer, set()) | _bases(tree) if tree is not None else set()
+        names = _imported(tree, dotted) if tree is not None and wanted else {}
+        asked = {name for name, bound in names.items() if bound in wanted}
+        file = super().find(dotted, importer) if asked else None
+        if file is not None:
+            self._wanted.setdefault(file, set()).update(asked)
+        return file
+
+    def parsed(self, file: str) -> Parsed | None:
+        if file not in self._parsed:
+            whole = self._read(file)
+            tree = whole.tree if whole is not None else None
+            needed = needed_by_classes(tree, self._text(file)) if tree is not None else []
+            self._parsed[file] = Parsed(ast.Module(needed, [])) if tree is not None else None
+        return self._parsed[file]
+
+
+def _bases(tree: ast.Module) -> set[str]:
+    """The names that the bases of a module's classes begin with."""
+    bases = (base for node in tree.body if isinstance(node, ast.ClassDef) for base in node.bases)
+    return {name.id for base in bases for name in [_root(base)] if name is not None}
+
+
+def _root(node: ast.expr) -> ast.Name | None:
+    while isinstance(node, (ast.Attribute, ast.Subscript)):
+        node = node.value
+    return node if isinstance(node, ast.Name) else None
+
+
+def _imported(tree: ast.Module, dotted: str) -> dict[str, str]:
+    """What a module's imports take from another, or from the package that this is in, and the names that they bind."""
+    found: dict[str, str] = {}
+    for node in tree.body:
+        if isinstance(node, ast.Import):
+            found |= {
+                each.name: each.asname or each.name.partition(".")[0] for each in node.names if each.name == dotted
+            }
+        elif isinstance(node, ast.ImportFrom):
+            module = "." * node.level + (node.module or "")
+            for each in node.names:
+                inner = f"{module}{'' if module.endswith('.') else '.'}{each.name}"
+                if dotted in (module, inner):
+                    found[each.name] = each.asname or each.name
+    return found
