@@ -3,55 +3,32 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import cast
 
-from lightlint.engine.arguments import Arguments
-from lightlint.engine.calls import call
-from lightlint.engine.containers import listed
 from lightlint.engine.events import Called, E, Event, FitStarted
-from lightlint.engine.execution import LeaveLoop, NextTurn, Raised, Returned, annotation_of
+from lightlint.engine.execution import LeaveLoop, NextTurn, Raised, Returned
 from lightlint.engine.imports import module_of
 from lightlint.engine.language import expressions, flow, statements  # noqa: F401 - their handlers register themselves
 from lightlint.engine.machine import BudgetSpentError, Machine, Test
+from lightlint.explore import programs
 from lightlint.explore.parsed import Named, drives, functions_of, other_names, training_functions, trains
+from lightlint.explore.programs import MOST_METHODS, Start
 from lightlint.explore.sources import ProjectSources
 from lightlint.frameworks import fabric, lightning, trainers  # noqa: F401 - their methods register themselves
-from lightlint.frameworks.fit import fit, hook, test
-from lightlint.models.annotations import by_name, of_library
-from lightlint.models.data.workers import work
 from lightlint.models.library import LibraryModels
 from lightlint.models.names.kinds import kind_of_class
-from lightlint.models.training.modules import set_mode
-from lightlint.values.core import Bound, Class, Function, Library, Sequence, Unknown, Value
-from lightlint.values.training import Instance, Loader, Module, Optimizer, Tensor
-from lightlint.values.training import Iterator as Generated
+from lightlint.values.core import Class, Function
 
 _MOST_PATHS = 8
 _STEPS_PER_PATH = 3_500
 _STEPS_PER_FILE = 5_000  # some 15 microseconds each (Python 3.11, AMD EPYC)
 _STEPS_OF_PASSES, _MOST_PATHS_OF_PASSES = 1_600, 3
-_MOST_FUNCTIONS, _MOST_METHODS = 10, 4
+_MOST_FUNCTIONS = 10
 _MOST_BEGINNINGS = 3  # paths of an entry that are tried at once until one does not end by an exception
 _NOT_CALLED = ("__", "on_", "test_")  # what functions are called that others call: Python, Lightning, pytest
-_CALLBACK_HOOKS = [
-    "setup",
-    "on_fit_start",
-    "on_train_start",
-    "on_train_epoch_start",
-    "on_train_batch_start",
-    "on_train_batch_end",
-    "on_validation_epoch_start",
-    "on_validation_batch_end",
-    "on_validation_epoch_end",
-    "on_train_epoch_end",
-    "on_train_end",
-    "on_fit_end",
-]
-
-Start = Callable[[Machine], None]
 
 
 @dataclass(eq=False)
@@ -152,11 +129,11 @@ class Rehearsals:
             self._first is None
         ):  # a file that does not train: what it imports, and what its classes do not name, would cost more than all the rest
             self._sources = self._sources.alone(self.file)
-            self._rehearse("main", self._main, whole=True, most=1)
+            self._rehearse("main", programs.main(self.file), whole=True, most=1)
             self.entries.clear()
         for node in tree.body if tree is not None else []:
             if isinstance(node, ast.ClassDef) and self._is_module(node):
-                self._rehearse(node.name, self._pass_start(node.name), most=_MOST_PATHS_OF_PASSES)
+                self._rehearse(node.name, programs.passing(self.file, node.name), most=_MOST_PATHS_OF_PASSES)
         found, self.entries = self.entries, before
         return found
 
@@ -164,24 +141,8 @@ class Rehearsals:
         cls = self._first.modules[self.file].scope.names.get(node.name) if self._first is not None else None
         return isinstance(cls, Class) and kind_of_class(cls) == "module"
 
-    def _pass_start(self, name: str) -> Start:
-        def start(machine: Machine) -> None:
-            cls = self._named(machine, name)
-            forward = cls.find("forward") if isinstance(cls, Class) else None
-            module = make_with_assumed(machine, cls) if isinstance(cls, Class) else None
-            if isinstance(module, Module) and isinstance(cls, Class) and isinstance(forward, Function):
-                for training in (True, False):
-                    set_mode(machine, module, training, cls.node)
-                    given = assumed_arguments(machine, forward, skip=1)
-                    call(machine, module, given, cls.node)
-
-        return start
-
-    def _main(self, machine: Machine) -> None:
-        module_of(machine, self.file, "__main__", main=True)
-
     def _explore(self, tree: ast.Module) -> None:
-        self._rehearse("main", self._main, whole=True)
+        self._rehearse("main", programs.main(self.file), whole=True)
         classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
         bases = {getattr(base, "id", "") for node in classes for base in node.bases}
         imported = other_names(tree)
@@ -198,12 +159,17 @@ class Rehearsals:
         begun += self._begin_functions([each for each in training if id(each.node) not in methods])
         for node in classes:
             own = [each for each in training if methods.get(id(each.node)) is node and not self._has_run(each)]
-            for method in own[:_MOST_METHODS]:
+            for method in own[:MOST_METHODS]:
                 if not self._has_run(method):
-                    begun.append(self._begin(f"{node.name}.{method.name}", self._method_start(node.name, method.name)))
+                    begun.append(
+                        self._begin(
+                            f"{node.name}.{method.name}", programs.running_method(self.file, node.name, method.name)
+                        )
+                    )
             begun += self._begin_making(node, imported)
         begun += [
-            self._begin(f"{each.name} in a loader", self._work_start(each.name)) for each in self._unloaded(classes)
+            self._begin(f"{each.name} in a loader", programs.loading(self.file, each.name))
+            for each in self._unloaded(classes)
         ]
         for each in begun:
             self._go_on(each, _MOST_PATHS)
@@ -214,7 +180,7 @@ class Rehearsals:
     def _begin_functions(self, functions: list[Named]) -> Iterator[_Begun]:
         for function in functions[:_MOST_FUNCTIONS]:
             if not self._has_run(function):
-                yield self._begin(function.name, self._function_start(function.name))
+                yield self._begin(function.name, programs.running(self.file, function.name))
 
     def _rehearse(self, name: str, start: Start, *, whole: bool = False, most: int = _MOST_PATHS) -> None:
         self._go_on(self._begin(name, start, whole=whole), most)
@@ -288,22 +254,11 @@ class Rehearsals:
         }
         return Path(machine.events, flips, rank, machine, finished, raised)
 
-    def _named(self, machine: Machine, name: str) -> Value | None:
-        return module_of(machine, self.file, self.file).scope.names.get(name)
-
-    def _function_start(self, name: str) -> Start:
-        def start(machine: Machine) -> None:
-            function = self._named(machine, name)
-            if isinstance(function, Function):
-                call_with_assumed(machine, function, None)
-
-        return start
-
     def _rehearse_class(self, node: ast.ClassDef) -> None:
         """A LightningModule that nothing fits is fitted by a Trainer of its own; hooks of a callback, and a metric, are called."""
         machine = self._machine({}, 0, whole=False)
         try:
-            cls = self._named(machine, node.name)
+            cls = module_of(machine, self.file, self.file).scope.names.get(node.name)
         except Exception:
             return
         if not isinstance(cls, Class):
@@ -315,55 +270,11 @@ class Rehearsals:
             and any(path.rpartition(".")[2] == "LightningModule" for path in cls.libraries())
             and id(node) not in self._fitted
         ):
-            self._rehearse(node.name, self._fit_start(node.name))
+            self._rehearse(node.name, programs.fitting(self.file, node.name))
         elif kind_of_class(cls) == "callback" and not any(id(each) in self._called for each in node.body):
-            self._rehearse(node.name, self._callback_start(node.name))
+            self._rehearse(node.name, programs.hooking(self.file, node.name))
         elif kind_of_class(cls) == "metric" and not any(id(each) in self._called for each in node.body):
-            self._rehearse(node.name, self._metric_start(node.name))
-
-    def _fit_start(self, name: str) -> Start:
-        def start(machine: Machine) -> None:
-            cls = self._named(machine, name)
-            if isinstance(cls, Class):
-                module = make_with_assumed(machine, cls)
-                trainer = machine.instance(Library("lightning.Trainer"), "trainer", cls.node)
-                trainer.open_arguments = True
-                trainer.arguments["callbacks"] = Sequence(self._callbacks(machine), more=True)
-                if isinstance(module, Module):
-                    fit(machine, module, trainer, [], cls.node)
-                    test(machine, module, trainer, cls.node)
-
-        return start
-
-    def _callbacks(self, machine: Machine) -> list[Value]:
-        """The callbacks that a file defines, which the Trainer that it does not show may be given."""
-        here = [each for each in machine.modules[self.file].scope.names.values() if isinstance(each, Class)]
-        of_file = [each for each in here if each.file == self.file and kind_of_class(each) == "callback"]
-        return [make_with_assumed(machine, each) for each in of_file[:_MOST_METHODS]]
-
-    def _metric_start(self, name: str) -> Start:
-        def start(machine: Machine) -> None:
-            cls = self._named(machine, name)
-            made = make_with_assumed(machine, cls) if isinstance(cls, Class) else None
-            for method in ("update", "update", "compute"):
-                found = cls.find(method) if isinstance(cls, Class) else None
-                if isinstance(found, Function):
-                    call_with_assumed(machine, found, made)
-
-        return start
-
-    def _callback_start(self, name: str) -> Start:
-        def start(machine: Machine) -> None:
-            cls = self._named(machine, name)
-            if not isinstance(cls, Class):
-                return
-            callback = make_with_assumed(machine, cls)
-            trainer = machine.instance(Library("lightning.Trainer"), "trainer", cls.node)
-            module = by_name(machine, "model", cls.node)
-            for each in _CALLBACK_HOOKS:
-                hook(machine, callback, each, [trainer, module, Unknown(), Unknown(), Unknown()], cls.node)
-
-        return start
+            self._rehearse(node.name, programs.metering(self.file, node.name))
 
     def _begin_making(self, node: ast.ClassDef, imported: Mapping[str, str]) -> Iterator[_Begun]:
         """An object is made of a class that nothing has made yet, and its methods are called in their order."""
@@ -371,18 +282,7 @@ class Rehearsals:
         start = next((each for each in own if each.name == "__init__"), None)
         if start is not None and id(start) not in self._called and trains(start, imported):
             names = [each.name for each in own if not each.name.startswith(("__", "on_", "test_"))]
-            yield self._begin(f"{node.name}.__init__", self._making_start(node.name, names[:_MOST_METHODS]))
-
-    def _making_start(self, class_name: str, methods: list[str]) -> Start:
-        def start(machine: Machine) -> None:
-            cls = self._named(machine, class_name)
-            made = make_with_assumed(machine, cls) if isinstance(cls, Class) else None
-            for name in methods:
-                found = cls.find(name) if isinstance(cls, Class) else None
-                if isinstance(found, Function) and "setter" not in found.flags and not _has_run(machine, found):
-                    call_with_assumed(machine, found, made)
-
-        return start
+            yield self._begin(f"{node.name}.__init__", programs.making(self.file, node.name, names[:MOST_METHODS]))
 
     def _unloaded(self, classes: list[ast.ClassDef]) -> Iterator[ast.ClassDef]:
         """The data sets of a file that nothing makes: whoever imports them gives them to a loader."""
@@ -392,101 +292,4 @@ class Rehearsals:
         left = [each for each in classes if id(each) not in self._made and id(each) not in self._called]
         found = [(each, cls) for each in left if isinstance(cls := names.get(each.name), Class)]
         sets = [each for each, cls in found if kind_of_class(cls) == "data set" and cls.find("__init__") is not None]
-        yield from sets[:_MOST_METHODS]
-
-    def _work_start(self, name: str) -> Start:
-        def start(machine: Machine) -> None:
-            cls = self._named(machine, name)
-            if isinstance(cls, Class):
-                loader = machine.new(Loader, Library("torch.utils.data.DataLoader"), cls.node)
-                loader.assumed, loader.data = True, make_with_assumed(machine, cls)
-                loader.arguments = {"dataset": loader.data, "num_workers": Unknown()}
-                work(machine, loader, cls.node)
-
-        return start
-
-    def _method_start(self, class_name: str, name: str) -> Start:
-        def start(machine: Machine) -> None:
-            cls = self._named(machine, class_name)
-            found = cls.find(name) if isinstance(cls, Class) else None
-            if isinstance(cls, Class) and isinstance(found, Function) and "setter" not in found.flags:
-                made = make_with_assumed(machine, cls)
-                if not _has_run(machine, found):
-                    call_with_assumed(machine, found, made)
-
-        return start
-
-
-def make_with_assumed(machine: Machine, cls: Class) -> Instance:
-    """An instance of a class of the program, with assumed arguments."""
-    init = cls.find("__init__")
-    given = assumed_arguments(machine, init, skip=1) if isinstance(init, Function) else Arguments()
-    return machine.models.make(machine, cls, given, cls.node)
-
-
-def call_with_assumed(machine: Machine, function: Function, receiver: Instance | None) -> None:
-    """Call a function that nobody calls."""
-    bound = receiver is not None and "staticmethod" not in function.flags
-    given = assumed_arguments(machine, function, skip=1 if bound else 0)
-    called = Bound(receiver, function) if bound and receiver is not None else function
-    result = call(machine, called, given, function.node)
-    if isinstance(result, Generated):
-        listed(machine, result, function.node)  # a generator runs as far as somebody asks for more
-    machine.given_back = result
-
-
-def of_batch(machine: Machine, node: ast.AST) -> Value:
-    """Something that may have come out of a loader, as what a forward pass is given."""
-    made = of_library(machine, "torch.Tensor", node)
-    assert isinstance(made, Tensor)
-    made.device = None
-    return made
-
-
-def assumed_arguments(
-    machine: Machine,
-    function: Function,
-    skip: int,
-) -> Arguments:
-    """Arguments for the parameters that have no default: by annotation, else by name; an optimizer gets the one module's parameters."""
-    wrapped = _wrapped(function, skip)
-    if wrapped is not None:
-        return assumed_arguments(machine, wrapped, skip)
-    node = function.node
-    positional = [*node.args.posonlyargs, *node.args.args]
-    required = positional[skip : len(positional) - len(node.args.defaults)]
-    keyword = [
-        each for each, default in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True) if default is None
-    ]
-    values: dict[str, Value] = {}
-    for each in (*required, *keyword):
-        value: Value = Unknown(("parameter", each.arg), hint=each.arg)
-        if each.annotation is not None:
-            annotation = annotation_of(machine, each.annotation, function.scope)
-            value = machine.models.annotated(machine, value, annotation, each.arg, each)
-        if isinstance(value, Unknown) and not value.plain:
-            value = by_name(machine, each.arg, each)
-        if isinstance(value, Unknown) and not value.plain and function.name == "forward":
-            value = of_batch(machine, each)
-        values[each.arg] = value
-    modules = [value for value in values.values() if isinstance(value, Module) and value.own]
-    for value in values.values():
-        if isinstance(value, Optimizer) and len(modules) == 1:
-            value.parameters, value.more = modules[0].parameters(), True
-    return Arguments(
-        [values[each.arg] for each in required], {each.arg: values[each.arg] for each in keyword}, assumed=True
-    )
-
-
-def _wrapped(function: Function, skip: int) -> Function | None:
-    """The function that a wrapper such as a decorator makes hands its arguments to, whatever they are."""
-    given = function.node.args
-    if given.vararg is None or len(given.posonlyargs) + len(given.args) > skip or function.scope.function is None:
-        return None
-    held = [each for each in function.scope.names.values() if isinstance(each, Function) and each is not function]
-    return held[0] if len(held) == 1 else None
-
-
-def _has_run(machine: Machine, method: Function) -> bool:
-    """Whether what makes an object has called a method; wrappers that one decorator makes are one definition."""
-    return id((_wrapped(method, 1) or method).node) in machine.called
+        yield from sets[:MOST_METHODS]
