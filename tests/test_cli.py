@@ -91,6 +91,18 @@ def test_a_clean_file_is_status_0(project: Path) -> None:
     assert lightlint("-q", "clean.py", cwd=project).stdout == ""
 
 
+def test_a_framework_that_no_rule_knows_is_told(project: Path) -> None:
+    (project / "engine.py").write_text("import deepspeed\n")
+    told = "deepspeed (engine.py) is not known to lightlint: what it does with a model was not looked at.\n"
+    for _ in range(3):  # linted, from the cache of files, from that of runs
+        ran = lightlint("engine.py", "clean.py", cwd=project)
+        assert (ran.returncode, ran.stdout) == (0, f"No findings in 2 files.\n{told}")
+    (project / "again.py").write_text("def start():\n    from deepspeed.ops import adam\n")
+    assert "deepspeed (2 files) is not known to lightlint" in lightlint(cwd=project).stdout
+    (project / "deepspeed.py").write_text("")
+    assert "deepspeed" not in lightlint(cwd=project).stdout
+
+
 def test_concise_and_quiet(project: Path) -> None:
     ran = lightlint("train.py", "--output-format", "concise", "-q", cwd=project)
     assert ran.returncode == 1

@@ -18,6 +18,7 @@ from lightlint.results import Changed, Problem, Result, Rewritten
 from lightlint.settings import Settings
 from lightlint.sources.load import bytes_of, read
 from lightlint.sources.source import Cell, ForeignError, Source, UnreadableError, UnwritableError
+from lightlint.strangers import strangers_in
 
 _WASTE = 32_000_000  # bytes of source whose facts may wait for the collector, as far as they lie in circles
 
@@ -65,15 +66,21 @@ def _outcome(path: Path, settings: Settings, one: One, projects: Projects) -> tu
 
 def checked(source: Source, settings: Settings, projects: Projects) -> Result:
     """Lint a source."""
-    linted = lint(source, settings, projects)
-    return Result(linted.findings, tuple(map(_crashed, linted.crashes)), files=1)
+    return _result(source, lint(source, settings, projects), projects)
 
 
 def timed(source: Source, settings: Settings, projects: Projects) -> Result:
     """Lint a source and say what took how long."""
     clock = Clock()
     linted = lint(source, settings, projects, clock=clock)
-    return Result(linted.findings, tuple(map(_crashed, linted.crashes)), files=1, spent=clock.spent)
+    return replace(_result(source, linted, projects), spent=clock.spent)
+
+
+def _result(source: Source, linted: Linted, projects: Projects) -> Result:
+    path = Path(source.filename).absolute()
+    names = (name for name in strangers_in(source.text) if projects.of(path).find_module(name, path.parent) is None)
+    strangers = tuple((source.filename, name) for name in names)
+    return Result(linted.findings, tuple(map(_crashed, linted.crashes)), files=1, strangers=strangers)
 
 
 @dataclass(frozen=True, slots=True)

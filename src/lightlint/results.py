@@ -50,6 +50,8 @@ class Result:
     changed: tuple[Changed, ...] = ()
     files: int = 0
     spent: Spent = ()
+    strangers: tuple[tuple[str, str], ...] = ()
+    """Files, and frameworks that they import and no rule knows."""
 
 
 def merged(results: Iterable[Result]) -> Result:
@@ -61,4 +63,5 @@ def merged(results: Iterable[Result]) -> Result:
         tuple(change for result in each for change in result.changed),
         sum(result.files for result in each),
         total(result.spent for result in each),
+        tuple(stranger for result in each for stranger in result.strangers),
     )

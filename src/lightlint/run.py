@@ -131,7 +131,8 @@ def fix(
 
 def _told(before: Result, after: Result) -> Result:
     """What a repair gave, with the problems that were met before it."""
-    return replace(after, problems=tuple(dict.fromkeys((*before.problems, *after.problems))))
+    problems = tuple(dict.fromkeys((*before.problems, *after.problems)))
+    return replace(after, problems=problems, strangers=before.strangers)
 
 
 def _written(before: Result, after: Result) -> Result:

@@ -23,6 +23,7 @@ class Entry:
     answers: list[int]
     findings: list[list[Any]]
     problems: list[str]
+    strangers: list[str]
 
 
 def answers_of(table: list[Any], entry: Entry) -> Iterable[Answered]:
@@ -43,4 +44,13 @@ def compacted(table: list[Any], entries: dict[str, Entry]) -> tuple[list[Any], d
 
 def as_list(entry: Entry) -> list[Any]:
     """An entry as JSON keeps it; `Entry(*kept)` makes it again."""
-    return [entry.rules, entry.content, entry.root, entry.sure, entry.answers, entry.findings, entry.problems]
+    return [
+        entry.rules,
+        entry.content,
+        entry.root,
+        entry.sure,
+        entry.answers,
+        entry.findings,
+        entry.problems,
+        entry.strangers,
+    ]

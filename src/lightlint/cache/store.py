@@ -171,6 +171,7 @@ class Cache:
             list(range(first, len(table))),
             [packed(finding) for finding in result.findings],
             [problem.message for problem in result.problems],
+            [name for _, name in result.strangers],
         )
         self._used.add(kept.path)
         self._new = True
@@ -239,7 +240,8 @@ class Cache:
             return None
         self._used.add(full)
         problems = tuple(Problem(str(path), message, fatal=False) for message in entry.problems)
-        return Result(found, problems, files=1)
+        strangers = tuple((str(path), name) for name in entry.strangers)
+        return Result(found, problems, files=1, strangers=strangers)
 
     def _rules(self, path: Path, settings: Settings) -> str:
         active = settings.rules_for(path)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from lightlint.finding import Applicability, Finding, Tier
 from lightlint.reports.paint import TIER_STYLES, Span, draw, printable
@@ -33,6 +33,19 @@ def render_fixed(fixed: Sequence[tuple[str, Sequence[str]]], *, would: bool = Fa
     return draw(_fixed_spans(fixed, "Would fix" if would else "Fixed"), colour)
 
 
+def render_strangers(strangers: Sequence[tuple[str, str]], *, colour: bool = False) -> str:
+    """Which frameworks were met that no rule knows, so that nobody takes silence about them for praise.
+
+    Args:
+        strangers: files, and the frameworks that they import.
+        colour: draw for a terminal.
+    """
+    files: dict[str, list[str]] = {}
+    for filename, name in strangers:
+        files.setdefault(name, []).append(filename)
+    return draw(_stranger_spans(files), colour)
+
+
 def counted(number: int, noun: str) -> str:
     """`1 file`, `2 files`."""
     return f"{number} {noun}{'' if number == 1 else 's'}"
@@ -51,6 +64,12 @@ def _spans(findings: Sequence[Finding], hidden: int, files: int, left: bool) -> 
     yield from _fixable(findings)
     if hidden:
         yield f"{counted(hidden, 'note')} not shown; --notes lists {'it' if hidden == 1 else 'them'}.\n", ""
+
+
+def _stranger_spans(files: Mapping[str, Sequence[str]]) -> Iterator[Span]:
+    for name, where in sorted(files.items()):
+        place = printable(where[0]) if len(where) == 1 else counted(len(where), "file")
+        yield f"{name} ({place}) is not known to lightlint: what it does with a model was not looked at.\n", ""
 
 
 def _fixable(findings: Sequence[Finding]) -> Iterator[Span]:
