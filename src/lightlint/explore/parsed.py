@@ -223,6 +223,8 @@ _TRAINING = COLLECTIVES | frozenset(
         "Fabric",
         "ModelCheckpoint",
         "EarlyStopping",
+        "autocast",
+        "GradScaler",
         "setup",
         "reduce",
         "gather",

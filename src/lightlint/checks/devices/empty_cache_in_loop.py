@@ -1,10 +1,17 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 import libcst as cst
 
-from lightlint.check import Check, Repair
+from lightlint.check import Check, Fault, Repair
+from lightlint.explore.queries import in_batch
 from lightlint.facts.hooks import Hook
 from lightlint.fixes.edits import drop_statement
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
 
 
 class EmptyCacheInLoop(Check):
@@ -29,3 +36,13 @@ class EmptyCacheInLoop(Check):
         if not isinstance(statement, cst.Expr) or statement.value is not call:
             return None
         return Repair("drop the call", drop_statement(self.code, statement))
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Calls that come with each batch, as far as tests in sight decide."""
+        for event in entry.calls.get("torch.cuda.empty_cache", ()):
+            steady = all(each.known and "periodic" not in each.traits for each in event.where.conditions)
+            if in_batch(event.where) and steady:
+                yield Fault.of(event, "`empty_cache()` in each batch hands the allocator's blocks back to the driver")
+
+    def repair(self, node: cst.CSTNode, _fault: Fault) -> Repair | None:
+        return self._repair(node) if isinstance(node, cst.Call) else None
