@@ -98,6 +98,7 @@ def call_unknown(machine: Machine, function: Value, given: Arguments, node: ast.
     if found is None:
         found = Unknown(key, traits, hint=hint)
         found.lent = values
+        found.given_by = holder if isinstance(holder, Value) else None
     return found
 
 

@@ -104,6 +104,20 @@ def in_batch(where: Where) -> bool:
     return where.within("batch")
 
 
+def with_each_batch(events: Iterable[E]) -> list[E]:
+    """The events that come with each batch: in each turn of a loop over them that is rehearsed, behind the same tests.
+
+    A test on what the batch or a counter tells is another one in each turn.
+    """
+    turns: dict[Hashable, dict[int, E]] = {}
+    for event in events:
+        turn = next((each for each in reversed(event.where.turns) if each.loop.kind == "batch"), None)
+        tests = tuple((each.key, each.outcome) for each in event.where.conditions if not each.known)
+        if turn is not None and not any(key is None for key, _ in tests):
+            turns.setdefault((event.site, turn.loop, tests), {}).setdefault(turn.number, event)
+    return [next(iter(found.values())) for found in turns.values() if len(found) > 1]
+
+
 def sure(entry: Entry, kind: type[E], is_fault: Callable[[E], bool]) -> Iterator[E]:
     """The faulty events of a kind at places where, on each path that gets there, one is faulty."""
     faulty: dict[Site, E] = {}

@@ -52,7 +52,7 @@ class Unknown(Value):
 
     `loaded`: the call of `torch.load` that gave it, and under which key; `method_of`: the object of a class with bases out
     of sight that it was read from. `told`: what it has turned out to be since.
-    `lent`: what the call out of sight that gave it was given.
+    `lent`: what the call out of sight that gave it was given; `given_by`: the object of whose method that was a call.
 
     Args:
         key: what two reads of the same unknown share, None where even that is unknown.
@@ -67,6 +67,7 @@ class Unknown(Value):
     method_of: Value | None = None
     told: Value | None = None
     lent: Iterable[Value] = ()
+    given_by: Value | None = None
 
     def __init__(
         self,

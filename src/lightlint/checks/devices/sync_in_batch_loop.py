@@ -1,94 +1,59 @@
 from __future__ import annotations
 
-import libcst as cst
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from lightlint.check import Check
-from lightlint.facts.hooks import TRAINING_STEP, Hook
-from lightlint.facts.tree import Loop
+from lightlint.check import Check, Fault
+from lightlint.engine.events import Backward, CalledUnknown, Event, NumberTaken, StepReturned
+from lightlint.explore.queries import with_each_batch
+from lightlint.facts.hooks import TRAINING_STEP
+from lightlint.values.core import Unknown, text_of
 
-_WAITING = {"item", "cpu", "tolist", "numpy", "__float__"}
-_CUTTING = {"detach", "clone"}
-_CONVERTING = {"builtins.float", "builtins.int", "builtins.print"}
-_ASKING = {*_WAITING, "to", *(name.removeprefix("builtins.") for name in _CONVERTING)}  # the quick question first
+if TYPE_CHECKING:
+    from lightlint.engine.frames import Loop
+    from lightlint.explore.rehearsals import Entry, Path
+
+_WAITING = {"item", "cpu", "tolist", "numpy"}
 
 
 class SyncInBatchLoop(Check):
-    def visit_Module(self, _module: cst.Module) -> None:
-        """One finding for each loop or hook: its first wait, for the next ones find the GPU's work done."""
-        found: dict[tuple[Loop | Hook, cst.ClassDef | None], cst.Call] = {}
-        losses = self._losses()
-        for call in self.tree.all(cst.Call):
-            asking = self.names.method(call) in _ASKING and self._names_one(call, losses)
-            if asking and self._waits(call) and (place := self._place(call)) is not None:
-                found.setdefault((place, self.tree.enclosing_class(call)), call)
-        for (place, _), call in found.items():
-            where = f"`{place.name}`" if isinstance(place, Hook) else "batch"
-            waits = f"`{self.code.text_of(call)}` waits in each {where} until the GPU is done"
-            self.report(call, f"{waits}: slow where this process loads the next batch, too")
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """The first wait in each turn of a loop that trains on a GPU: the next ones find the GPU's work done."""
+        for path in entry.paths:
+            trained = {turn.loop for event in path.of(Backward) for turn in event.where.turns}
+            first: dict[Loop, Event] = {}
+            for event in with_each_batch([*_of_losses(path), *_of_steps(path)]):
+                loop = next(each.loop for each in reversed(event.where.turns) if each.loop.kind == "batch")
+                hook = event.where.hook
+                if loop in trained if not hook else hook == TRAINING_STEP and not self._is_on_cpu():
+                    first.setdefault(loop, event)
+            for event in first.values():
+                node = self.node_of(event.site)
+                where = f"`{event.where.hook}`" if event.where.hook else "batch"
+                asks = self.code.text_of(node) if node is not None else ""
+                waits = f"`{asks}` waits in each {where} until the GPU is done"
+                yield Fault.at(event, f"{waits}: slow where this process loads the next batch, too")
 
-    def _losses(self) -> set[str]:
-        """The names of what backward passes start from: in sight, or Lightning's from what `training_step` returns."""
-        parts: list[cst.CSTNode] = [call for call in self.tree.all(cst.Call) if self.loops.is_backward(call)]
-        for function in self.tree.all(cst.FunctionDef):
-            if function.name.value == TRAINING_STEP:
-                parts += self.tree.own(function.body, cst.Return)
-        return {name.value for part in parts for name in self.tree.within(part, cst.Name)}
-
-    def _names_one(self, call: cst.Call, losses: set[str]) -> bool:
-        return any(name.value in losses for name in self.tree.within(call, cst.Name))
-
-    def _waits(self, call: cst.Call) -> bool:
-        """Whether a call needs the value of a tensor that a backward pass starts from, and so what is computed before."""
-        if self.names.call(call) in _CONVERTING:
-            return any(self._is_loss(arg.value) for arg in call.args)
-        if not isinstance(call.func, cst.Attribute) or self._is_inner(call):
-            return False
-        moves = call.func.attr.value == "to" and any(self.names.constant(arg.value) == "cpu" for arg in call.args)
-        return (moves or call.func.attr.value in _WAITING) and self._is_loss(call.func.value)
-
-    def _is_inner(self, call: cst.Call) -> bool:
-        """Whether what waits here is itself made into a number: `float(loss.cpu())` is one wait."""
-        above = self.tree.parent(call)
-        return isinstance(above, cst.Attribute) and above.attr.value in _WAITING
-
-    def _is_loss(self, value: cst.BaseExpression) -> bool:
-        while True:
-            match value:
-                case cst.Call(func=cst.Attribute(value=inner, attr=cst.Name(value=name))) if (
-                    name in _CUTTING | _WAITING
-                ):
-                    value = inner
-                case cst.Attribute(value=inner, attr=cst.Name(value="data")):
-                    value = inner
-                case _:
-                    return isinstance(value, cst.Name) and bool(self.facts.gradients.graphs(value))
-
-    def _place(self, call: cst.Call) -> Loop | Hook | None:
-        """The loop or hook that trains and comes to the call with each batch, where that is on a GPU."""
-        place = self.loops.per_batch(call)
-        if isinstance(place, Hook):
-            return place if place.name == TRAINING_STEP and not self._is_on_cpu else None
-        if place is None or not self._moves_to_gpu(place) or self.facts.gradients.may_be_off(call):
-            return None
-        return place if self.facts.steps.runs(place.body, self.loops.is_backward) else None
-
-    @property
     def _is_on_cpu(self) -> bool:
-        given = (self.names.argument(trainer, "accelerator") for trainer in self.facts.training.trainers)
-        return any(each is not None and self.names.constant(each.value) == "cpu" for each in given)
+        """Whether a Trainer in sight is told to train on the CPU."""
+        made = (event for entry in self.facts.rehearsed.entries for event in entry.calls.get("lightning.Trainer", ()))
+        return any(text_of(event.argument("accelerator")) == "cpu" for event in made)
 
-    def _moves_to_gpu(self, place: Loop) -> bool:
-        """Whether the function around moves something to a device, which is a GPU where there is one."""
-        owner = self.tree.owner(place)
-        moved = [call for call in self.tree.own(owner, cst.Call) if isinstance(call.func, cst.Attribute)]
-        if any(self.names.method(call) == "cuda" for call in moved):
-            return True
-        texts = (self.names.constant(text) for text in self.tree.all(cst.SimpleString))
-        speaks = any(isinstance(text, str) and text.partition(":")[0] == "cuda" for text in texts)
-        return speaks and any(self.names.method(call) == "to" and self._is_device(call) for call in moved)
 
-    def _is_device(self, call: cst.Call) -> bool:
-        """Whether `.to(...)` by its first argument moves: a device by value or by name."""
-        first = call.args[0].value if call.args else None
-        spelled = self.names.constant(first)
-        return (isinstance(spelled, str) and spelled != "cpu") or "device" in self.names.key(first).lower()
+def _of_losses(path: Path) -> Iterator[NumberTaken]:
+    """Where the value of something is asked for that a backward pass starts from, on a GPU."""
+    started = {graph for event in path.of(Backward) for graph in event.graph}
+    for event in path.of(NumberTaken):
+        wanted = event.tensor.role == "loss" or event.tensor.graph & started
+        if wanted and event.tensor.device == "cuda" and event.where.grad:
+            yield event
+
+
+def _of_steps(path: Path) -> Iterator[CalledUnknown]:
+    """Where `training_step` asks for the value of what it returns, whatever computed that."""
+    results = [each.result for each in path.of(StepReturned) if each.automatic]
+    returned = {id(each) for each in results if isinstance(each, Unknown)}
+    for event in path.of(CalledUnknown):
+        asked = isinstance(event.callee, Unknown) and event.callee.hint in _WAITING
+        if asked and id(getattr(event.callee, "holder", None)) in returned:
+            yield event

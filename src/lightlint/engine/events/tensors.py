@@ -36,6 +36,13 @@ class TensorMoved(Event):
 
 
 @dataclass(eq=False)
+class NumberTaken(Event):
+    """The host asked for the numbers in a tensor: `item`, `float`, `cpu`, `print`, ...; a GPU lets it wait for them."""
+
+    tensor: Tensor
+
+
+@dataclass(eq=False)
 class ResultDropped(Event):
     """A tensor that moving another gave was dropped by a statement that is nothing but the move."""
 

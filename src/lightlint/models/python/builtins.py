@@ -11,7 +11,7 @@ from collections.abc import Callable
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.calls import call
 from lightlint.engine.containers import key_of, listed, made
-from lightlint.engine.events import Written
+from lightlint.engine.events import NumberTaken, Written
 from lightlint.engine.execution import Raised
 from lightlint.engine.language import operators
 from lightlint.engine.machine import Machine
@@ -385,8 +385,11 @@ def _exit(machine: Machine, _: Arguments, __: ast.AST) -> Value:
 
 
 def _print(machine: Machine, given: Arguments, node: ast.AST) -> Value:
+    shown = [each for value in given.values() for each in tensors_in(value)]
     if machine.pending:
-        tensors.note_early(machine, [each for value in given.values() for each in tensors_in(value)], node)
+        tensors.note_early(machine, shown, node)
+    for each in shown:
+        machine.emit(NumberTaken(machine.where(node), each))
     return NONE
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from lightlint.engine.events import (
     DevicesMixed,
     GarbageRead,
+    NumberTaken,
     ReadEarly,
 )
 from lightlint.engine.machine import Machine
@@ -191,6 +192,7 @@ def number_in(machine: Machine, tensor: Tensor, how: str, node: ast.AST) -> Unkn
         traits.add("batch-mean")
     elif tensor.reduction == "sum":
         traits.add("batch-sum")
+    machine.emit(NumberTaken(machine.where(node), tensor))
     number = Unknown(("item", tensor.made), frozenset(traits), plain=True)
     _note_cuts(machine, number, [tensor], how, node)
     return number

@@ -11,6 +11,7 @@ from lightlint.engine.events import (
     CudaUsed,
     GradientsSwitched,
     LeafChanged,
+    NumberTaken,
     ParametersChanged,
     ShardsGathered,
     TensorMoved,
@@ -151,6 +152,8 @@ def _moved(machine: Machine, tensor: Tensor, name: str, given: Arguments, node: 
         device = tensor.device
     else:
         device = device_of(target)
+    if device == "cpu":
+        machine.emit(NumberTaken(machine.where(node), tensor))
     if tensor.parameter and device == tensor.device:
         if not (text_of(target) or "torch.").startswith("torch."):
             machine.emit(TensorMoved(machine.where(node), tensor, device, text_of(target) or ""))
