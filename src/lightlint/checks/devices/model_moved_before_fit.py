@@ -43,10 +43,8 @@ class ModelMovedBeforeFit(Check):
             fits = [each for each in path.of(Called) if each.path == "fit" and _is_trainer(each.receiver)]
             for fit in fits:
                 model = _meant(fit.argument("model", 0))
-                for move in _moves(path, model) if model is not None else ():
-                    between = (each for each in path.events if move.time < each.time < fit.time)
-                    if move.time < fit.time and not any(_uses(each, model) for each in between):
-                        yield self._fault(move)
+                if model is not None:
+                    yield from map(self._fault, _needless(path, model, fit))
 
     def _fault(self, move: Called | CalledUnknown) -> Fault:
         one = self.facts.world.lightning is Ranks.ONE
@@ -103,11 +101,20 @@ def _given(event: Event) -> list[Value]:
 
 def _moves(path: Path, model: Value) -> Iterator[Called | CalledUnknown]:
     """The calls that surely put a model on a GPU."""
-    for event in [*path.of(Called), *path.of(CalledUnknown)]:
+    calls: list[Called | CalledUnknown] = [*path.of(Called), *path.of(CalledUnknown)]
+    for event in calls:
         if _name(event) in _MOVES and _object(event) is model:
             given = _given(event)
             if _name(event) == "cuda" or any((text_of(each) or "").startswith("cuda") for each in given):
                 yield event
+
+
+def _needless(path: Path, model: Value, fit: Called) -> Iterator[Called | CalledUnknown]:
+    """The moves of a model before `fit` between which and that nothing needs it there."""
+    for move in _moves(path, model):
+        between = (each for each in path.events if move.time < each.time < fit.time)
+        if move.time < fit.time and not any(_uses(each, model) for each in between):
+            yield move
 
 
 def _uses(event: Event, model: Value) -> bool:

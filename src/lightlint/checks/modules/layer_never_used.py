@@ -2,13 +2,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from lightlint.check import Check
+from lightlint.check import Check, Fault
+from lightlint.engine.events import AttributeSet
+from lightlint.explore.queries import inside, is_held
+from lightlint.facts.bindings import Kind
 from lightlint.facts.classes import MODULE, NN_MODULE
 from lightlint.facts.mentions import is_mentioned_elsewhere, occurs
+from lightlint.facts.names import UNKNOWN
 from lightlint.finding import Tier
+from lightlint.values.core import Class, Library, Value
+from lightlint.values.training import Module, Tensor
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
 
 _LAYERS = re.compile(
     r"torch\.nn\.(?:parameter\.)?(?:modules\.\w+\.)?(?:Parameter|(?:Lazy)?(?:Linear|Conv\w+)|Bilinear|(?:(?:Sync)?Batch|Layer|Group|RMS)Norm\w*"
@@ -25,23 +36,56 @@ _COMPUTING = ("forward", "training_step")
 
 
 class LayerNeverUsed(Check):
-    """A visitor: that nothing has a name is seen in the text, and of a library's modules no rehearsal sees all callers."""
+    """That nothing has a name is seen in the text: of a library's modules no rehearsal sees all callers."""
 
-    def visit_ClassDef(self, node: cst.ClassDef) -> None:
-        methods = self.classes.methods(node)
-        init = methods.get("__init__")
-        if init is None or not any(name in methods for name in _COMPUTING) or not self.classes.is_a(node, NN_MODULE):
-            return
-        if not self._is_in_project(node) or _BY_NO_NAME.search(self.facts.source.text):
-            return
-        for assign in self.tree.own(init.body, cst.Assign):
-            target = assign.targets[0].target
-            if not isinstance(target, cst.Attribute) or self.classes.self_class(target.value) is not node:
-                continue
-            name, lost = target.attr.value, self._lost(assign.value)
-            if lost and not _MEANT.search(name) and not self._is_used(node, name):
-                tier = Tier.NOTE if lost == _UNTRAINED and not self._waits() else None
-                self.report(assign, f"nothing uses `self.{name}`: {lost}", tier=tier)
+    def wants_passes(self) -> bool:
+        return bool(self._unread)
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Layers, parameters and dropouts that `__init__` makes, called by no pass, of which nothing in sight has the name."""
+        for path in entry.paths:
+            for event in path.of(AttributeSet):
+                if event.name not in self._unread or not inside(event.where, "__init__"):
+                    continue
+                node = self._class(event.object)
+                lost = _lost(event.value) if node is not None and not _is_shared(event) else ""
+                if node is not None and lost and not _MEANT.search(event.name) and not self._is_used(node, event.name):
+                    tier = Tier.NOTE if lost == _UNTRAINED and not self._waits() else None
+                    yield Fault.at(event, f"nothing uses `self.{event.name}`: {lost}", tier=tier)
+
+    @cached_property
+    def _unread(self) -> set[str]:
+        """The attributes that the file sets to more than constants and parameters, and does not read."""
+        if _BY_NO_NAME.search(self.facts.source.text):
+            return set()
+        sets: list[tuple[cst.Assign | cst.AnnAssign, cst.BaseExpression]]
+        sets = [(each, each.targets[0].target) for each in self.tree.all(cst.Assign) if len(each.targets) == 1]
+        sets += [(each, each.target) for each in self.tree.all(cst.AnnAssign)]
+        targets = [(each, target) for each, target in sets if isinstance(target, cst.Attribute)]
+        known = {id(target) for _, target in targets}
+        read = {each.attr.value for each in self.tree.all(cst.Attribute) if id(each) not in known}
+        return {
+            target.attr.value
+            for each, target in targets
+            if target.attr.value not in read and self._may_be_made(each.value)
+        }
+
+    def _may_be_made(self, value: cst.BaseExpression | None) -> bool:
+        """Whether a value may be made here, as no constant and no argument is."""
+        given = self.names.bindings.lookup(value) if isinstance(value, cst.Name) else []
+        known = value is None or self.names.constant(value) is not UNKNOWN
+        return not known and not any(each.kind is Kind.PARAMETER for each in given)
+
+    def _class(self, made: Value) -> cst.ClassDef | None:
+        """The class of a module whose bases are all in the project, torch or Lightning, and which computes by itself."""
+        if not isinstance(made, Module) or not isinstance(made.cls, Class) or made.escaped:
+            return None
+        cls = made.cls
+        nodes = (each for each in self.tree.all(cst.ClassDef) if each.name.value == cls.name)
+        node = next(nodes, None) if cls.file == str(self.facts.path) else None
+        if node is None or not any(name in self.classes.methods(node) for name in _COMPUTING):
+            return None
+        return node if self._is_in_project(node) else None
 
     def _waits(self) -> bool:
         """Whether the project trains with DDP, which is not told to look for parameters without gradient."""
@@ -54,17 +98,6 @@ class LayerNeverUsed(Check):
         own = [each for each in self.classes.ancestors(node) if each not in _BASES]
         near = self.facts.path.parent
         return all(self.classes.local(each) or self.facts.project.find_class(each, near) for each in own)
-
-    def _lost(self, value: cst.BaseExpression) -> str:
-        """What a network goes without, or carries along, where a value is never used."""
-        made = self.names.call(value) if isinstance(value, cst.Call) else None
-        if made is None:
-            return ""
-        if _DROPOUT.fullmatch(made):
-            return "it drops nothing"
-        calls = self.tree.within(value, cst.Call) if made in _HOLDERS else [value]
-        holds = any(_LAYERS.fullmatch(self.names.call(each) or "") for each in calls)
-        return _UNTRAINED if holds else ""
 
     def _is_used(self, node: cst.ClassDef, name: str) -> bool:
         """Whether anything may read an attribute of a class's objects: by its name, or by a text that begins like it."""
@@ -93,7 +126,34 @@ class LayerNeverUsed(Check):
                 continue
             owner = self.classes.self_class(each.value)
             parent = self.tree.parent(each)
-            if owner is node:
-                yield not isinstance(parent, (cst.AssignTarget, cst.AnnAssign))
+            if isinstance(parent, (cst.AssignTarget, cst.AnnAssign)):
+                yield False
+            elif owner is node:
+                yield True
             else:
                 yield owner is None or bool({*self.classes.line(owner)} & {*self.classes.line(node)})
+
+
+def _lost(value: Value) -> str:
+    """What a network goes without, or carries along, where a value is never used."""
+    if isinstance(value, Tensor):
+        return _UNTRAINED if value.parameter and not value.escaped else ""
+    if not isinstance(value, Module) or value.calls or any(each.escaped for each in value.modules()):
+        return ""
+    if not isinstance(value.cls, Library):
+        return ""
+    if _DROPOUT.fullmatch(value.cls.path):
+        return "it drops nothing"
+    parts = value.modules() if value.cls.path in _HOLDERS else [value]
+    holds = any(isinstance(each.cls, Library) and _LAYERS.fullmatch(each.cls.path) for each in parts)
+    return _UNTRAINED if holds else ""
+
+
+def _is_shared(event: AttributeSet) -> bool:
+    """Whether the object has a value, or a part of it, under another name, too."""
+    if not isinstance(event.object, Module):
+        return True
+    others = [value for name, value in event.object.attributes.items() if name != event.name]
+    own = set(event.value.modules()) if isinstance(event.value, Module) else set()
+    held = {each for other in others if isinstance(other, Module) for each in other.modules()}
+    return any(is_held(other, event.value) for other in others) or bool(own & held)

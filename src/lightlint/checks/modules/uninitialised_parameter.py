@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TypeGuard
 import libcst as cst
 
 from lightlint.check import Check, Fault
-from lightlint.engine.events import GarbageRead
+from lightlint.engine.events import AttributeSet, GarbageRead
 from lightlint.facts.mentions import is_mentioned_elsewhere, may_be_filled_elsewhere
 from lightlint.finding import Tier
 from lightlint.values.training import Module
@@ -37,7 +37,8 @@ class UninitialisedParameter(Check):
         """Parameters that a forward pass computes with and whose memory nobody has filled."""
         for event in entry.of(GarbageRead):
             site, name = event.parameter.site, _name_of(event)
-            if site is None or self._fills_all() or self._is_assigned(name, site[1]):
+            rows = {each.site[1] for each in entry.of(AttributeSet) if _is_of(each, event)}
+            if site is None or self._fills_all() or self._is_assigned(name, rows | {site[1]}):
                 continue
             if not may_be_filled_elsewhere(self.facts.project, self.facts.source, name):
                 message = "this parameter keeps whatever was in memory: nothing in sight gives it a first value"
@@ -70,11 +71,11 @@ class UninitialisedParameter(Check):
         first = call.args[0].value if call.args else None
         return len(call.args) < 2 and not isinstance(first, cst.Integer)
 
-    def _is_assigned(self, name: str | None, row: int) -> bool:
-        """Whether the file, elsewhere, assigns to an attribute of the name that a row makes, or to its data."""
+    def _is_assigned(self, name: str | None, rows: set[int]) -> bool:
+        """Whether the file, elsewhere than in some rows, assigns to an attribute of a name, or to its data."""
         source = self.facts.source
         others = (
-            each for each in self.tree.all(cst.Assign) if source.row_of(self.facts.positions.span(each)[0]) != row
+            each for each in self.tree.all(cst.Assign) if source.row_of(self.facts.positions.span(each)[0]) not in rows
         )
         filled = (each for each in others if self._memory(each.value) is None)
         targets = [each.target for assign in filled for each in assign.targets]
@@ -87,6 +88,12 @@ class UninitialisedParameter(Check):
         words = {each.value for each in self.tree.all(cst.Name)}
         starts = ("init_", "_init", "reset_", "from_pretrained")
         return bool(words & _FILLING) or any(word.startswith(starts) for word in words)
+
+
+def _is_of(event: AttributeSet, read: GarbageRead) -> bool:
+    """Whether an attribute is given the parameter that is read, or the list with it."""
+    value = event.value
+    return value is read.parameter or (_is_list(value) and read.parameter in value.parameters())
 
 
 def _name_of(event: GarbageRead) -> str | None:
