@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -39,13 +38,14 @@ class LayerNeverUsed(Check):
     """That nothing has a name is seen in the text: of a library's modules no rehearsal sees all callers."""
 
     def wants_passes(self) -> bool:
-        return bool(self._unread)
+        return bool(self._unread())
 
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Layers, parameters and dropouts that `__init__` makes, called by no pass, of which nothing in sight has the name."""
+        unread = self._unread()
         for path in entry.paths:
             for event in path.of(AttributeSet):
-                if event.name not in self._unread or not inside(event.where, "__init__"):
+                if event.name not in unread or not inside(event.where, "__init__"):
                     continue
                 node = self._class(event.object)
                 lost = _lost(event.value) if node is not None and not _is_shared(event) else ""
@@ -53,7 +53,6 @@ class LayerNeverUsed(Check):
                     tier = Tier.NOTE if lost == _UNTRAINED and not self._waits() else None
                     yield Fault.at(event, f"nothing uses `self.{event.name}`: {lost}", tier=tier)
 
-    @cached_property
     def _unread(self) -> set[str]:
         """The attributes that the file sets to more than constants and parameters, and does not read."""
         if _BY_NO_NAME.search(self.facts.source.text):

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from lightlint.check import Check, Fault, Repair
-from lightlint.engine.events import AttributeSet, Backward, Forward, OptimizerMade
+from lightlint.engine.events import AttributeSet, Backward, Called, Forward, OptimizerMade
+from lightlint.explore.queries import is_held
 from lightlint.facts.bindings import Binding, Kind
 from lightlint.facts.classes import NN_MODULE
 from lightlint.facts.displays import Display, added_to, holds_displays, items, keeps_chosen, meant_by, moves_items
@@ -24,6 +25,8 @@ _PARAMETRIC = re.compile(
     r"|PReLU|Sequential|ModuleList|ModuleDict)$|torchvision\.models\.|torchmetrics\."
 )
 _CONTAINER = re.compile(r"torch\.nn\.(?:ModuleList|ModuleDict|Sequential)$")
+_TAKING = {"Sequential", "ModuleList", "ModuleDict", "ParameterList", "Compose"}
+_GROWING = {"append", "extend", "insert"}
 _REGISTERING = {"add_module", "register_module", "setattr", "__setattr__"}
 _DEPTH = 3
 _CASTS = {"to", "cuda", "double", "half"}
@@ -31,7 +34,31 @@ _OVERRIDES = {"parameters", "named_parameters", "state_dict", "_apply", "to", "m
 
 
 class ModuleListNotRegistered(Check):
-    asks_passes = True
+    def wants_passes(self) -> bool:
+        """Whether the file gathers objects in a container that none of torch's takes over."""
+        calls = self.tree.all(cst.Call)
+        taking = (call for call in calls if self.names.method(call) in _TAKING)
+        taken = {self.names.key(arg.value) for call in taking for arg in call.args}
+        made = (call for call in calls if self.names.method(call)[:1].isupper() or self._is_of_torchvision(call))
+        return any(self._is_gathered(call, taken) for call in made)
+
+    def _is_of_torchvision(self, call: cst.Call) -> bool:
+        return (self.names.call(call) or "").startswith("torchvision.models.")
+
+    def _is_gathered(self, made: cst.Call, taken: set[str]) -> bool:
+        above = self.tree.parent(made)
+        if isinstance(above, (cst.Element, cst.DictElement)):
+            above = self.tree.parent(above)
+        if isinstance(above, Display):
+            holder = self.tree.parent(above)
+            if isinstance(holder, cst.Arg):
+                return self.names.method(self.tree.parent(holder)) not in _TAKING
+            return not isinstance(holder, cst.Assign) or self.names.key(holder.targets[0].target) not in taken
+        call = self.tree.parent(above) if isinstance(above, cst.Arg) else None
+        if isinstance(call, cst.Call) and isinstance(call.func, cst.Attribute) and call.func.attr.value in _GROWING:
+            return self.names.key(call.func.value) not in taken
+        target = above.targets[0].target if isinstance(above, cst.Assign) else None
+        return isinstance(target, cst.Subscript) and self.names.key(target.value) not in taken
 
     def visit_Assign(self, assign: cst.Assign) -> None:
         target = assign.targets[0].target
@@ -53,7 +80,9 @@ class ModuleListNotRegistered(Check):
         parametric = [item for item in map(self._made, held_items) if self._has_parameters(item)]
         # metrics have nothing to train and save nothing by default: to be moved is all they need
         if all(map(self._is_metric, parametric)) and (
-            not parametric or any(moves_items(self.tree, self.names, each, f"self.{name}") for each in family)
+            not parametric
+            or any(moves_items(self.tree, self.names, each, f"self.{name}") for each in family)
+            or self._are_moved(target)
         ):
             return
         if self.runs_right(target, AttributeSet, _hides):
@@ -64,6 +93,14 @@ class ModuleListNotRegistered(Check):
             f"`self.{name}` is a plain {kind}: the modules in it are not trained, not moved and not saved",
             repair=None if holds_displays(self.tree, self.names, added) else self._repair(value, held),
         )
+
+    def _are_moved(self, target: cst.Attribute) -> bool:
+        """Whether a rehearsal moves what a container holds by itself."""
+        for _, path, event in self.happened(target, AttributeSet):
+            moved = [each.receiver for each in path.of(Called) if each.path in _CASTS]
+            if any(is_held(event.value, each) for each in moved if each is not None):
+                return True
+        return False
 
     def _display(self, value: cst.BaseExpression) -> Display | None:
         """The display that a value is, or that the one name it is was made of."""
