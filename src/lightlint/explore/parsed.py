@@ -223,6 +223,7 @@ _TRAINING = COLLECTIVES | frozenset(
         "Fabric",
         "ModelCheckpoint",
         "EarlyStopping",
+        *(f"{each} =" for each in ("in_features", "out_features", "in_channels", "out_channels")),
         "autocast",
         "GradScaler",
         "setup",
@@ -317,6 +318,7 @@ def _own_names(function: ast.AST) -> set[str]:
 
 
 def _words(function: ast.AST, imported: Mapping[str, str]) -> set[str]:
-    nodes = ast.walk(function)
-    names = {each.attr if isinstance(each, ast.Attribute) else each.id for each in nodes if isinstance(each, _NAMED)}
+    nodes = [each for each in ast.walk(function) if isinstance(each, _NAMED)]
+    names = {each.attr if isinstance(each, ast.Attribute) else each.id for each in nodes}
+    names |= {f"{each.attr} =" for each in nodes if isinstance(each, ast.Attribute) and isinstance(each.ctx, ast.Store)}
     return {imported.get(name, name) for name in names} | names
