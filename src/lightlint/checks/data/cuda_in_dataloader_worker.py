@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import CudaUsed, LoaderWorked
+from lightlint.explore.certain import anyhow
 from lightlint.facts.mentions import occurs
 from lightlint.values.core import NONE, is_constant, number_of
 
@@ -28,9 +29,7 @@ class CudaInDataloaderWorker(Check):
             forks = is_constant(loader.arguments.get("multiprocessing_context", NONE), None, "fork")
             if not forks or not number_of(loader.arguments.get("num_workers")) or loader.open_arguments:
                 continue
-            for used in event.events:
-                if not isinstance(used, CudaUsed) or not all(each.known for each in used.where.conditions):
-                    continue
+            for used in anyhow(each for each in event.events if isinstance(each, CudaUsed)):
                 if used.site[0] == event.site[0]:
                     yield Fault(used.site, f"{_CANNOT}, and this runs in the loader's workers", None, (event.site,))
                 elif used.where.calls:

@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import HandleUsed, LoaderWorked
+from lightlint.explore.certain import held_anyhow
 from lightlint.finding import Tier
 from lightlint.models.data.sources import OPENERS
 from lightlint.values.core import Library, number_of, text_of
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry
-    from lightlint.values.training import Loader
+    from lightlint.values.training import Instance, Loader
 
 _READ_AS_ONE = {"sqlite3.connect"}  # came out right when tried with forked readers; its makers still forbid it
 
@@ -20,6 +21,7 @@ _READ_AS_ONE = {"sqlite3.connect"}  # came out right when tried with forked read
 class HandleSharedByWorkers(Check):
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Files that a worker reads from and that were open before it started."""
+        found: list[tuple[Instance, Fault]] = []
         for event in entry.of(LoaderWorked):
             pickles = text_of(event.loader.arguments.get("multiprocessing_context")) in ("spawn", "forkserver")
             for used in event.events:
@@ -32,11 +34,9 @@ class HandleSharedByWorkers(Check):
                     file = event.site[0]
                     at = next((site for site in (handle.site, *reversed(handle.called_at)) if site[0] == file), None)
                     of = "" if at is not None else f" of {Path(handle.site[0]).name}"
-                    yield Fault(
-                        at or event.site,
-                        f"this `{OPENERS[name]}`{of} {_fate(name, pickles=pickles)}",
-                        _tier(name, event.loader),
-                    )
+                    message = f"this `{OPENERS[name]}`{of} {_fate(name, pickles=pickles)}"
+                    found.append((handle, Fault(at or event.site, message, _tier(name, event.loader))))
+        yield from (fault for _, fault in held_anyhow(found, lambda each: each[0].opened_under))
 
 
 def _tier(name: str, loader: Loader) -> Tier | None:

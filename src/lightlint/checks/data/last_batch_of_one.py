@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Normalised
+from lightlint.explore.certain import anyhow
 from lightlint.values.core import Constant, Sequence, is_constant
 from lightlint.values.training import Instance, Loader, Tensor
 
@@ -15,14 +16,19 @@ if TYPE_CHECKING:
 class LastBatchOfOne(Check):
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Loaders whose last batch of one row comes to batch normalisation in training mode, whatever tests say."""
-        for event in entry.of(Normalised):
+        faulty = (each for each in entry.of(Normalised) if _leaves_one(each.loader))
+        for event in anyhow(faulty):
             rows, size = _numbers(event.loader)
-            if size > 1 and rows % size == 1 and all(each.known for each in event.where.conditions):
+            if event.loader.site is not None:
                 message = (
                     f"{rows} rows in batches of {size} leave one for the last, on which `BatchNorm1d` raises ValueError"
                 )
-                if event.loader.site is not None:
-                    yield Fault(event.loader.site, message, None, (event.site,))
+                yield Fault(event.loader.site, message, None, (event.site,))
+
+
+def _leaves_one(loader: Loader) -> bool:
+    rows, size = _numbers(loader)
+    return size > 1 and rows % size == 1
 
 
 def _numbers(loader: Loader) -> tuple[int, int]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import AttributeSet, CalledUnknown, LoaderMade, Looped
+from lightlint.explore.certain import anyhow
 from lightlint.values.core import Value, is_constant, number_of
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 class PersistentLoaderMadeAnew(Check):
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Loaders with persistent workers that each round of a loop makes anew, of the same data, for one pass."""
+        found: list[LoaderMade] = []
         for path in entry.paths:
             made = [event for event in path.of(LoaderMade) if _persists(path, event)]
             if len(made) < 2:
@@ -24,10 +26,9 @@ class PersistentLoaderMadeAnew(Check):
             for first, second in pairwise(made):
                 once = passes[id(first.loader)] == 1 and not first.loader.escaped
                 if once and _is_next_round(first, second) and not _changes(path, first, second):
-                    message = (
-                        "`persistent_workers` keeps no worker: the loop around makes this loader anew in every round"
-                    )
-                    yield Fault.at(second, message)
+                    found.append(second)
+        message = "`persistent_workers` keeps no worker: the loop around makes this loader anew in every round"
+        yield from (Fault.at(event, message) for event in anyhow(found))
 
 
 def _is_handed_on(event: Looped) -> bool:
@@ -36,13 +37,12 @@ def _is_handed_on(event: Looped) -> bool:
 
 
 def _persists(path: Path, event: LoaderMade) -> bool:
-    """Whether a loader is to keep workers, and is made whatever unknown tests say."""
+    """Whether a loader is to keep workers."""
     given = event.loader.arguments
     asked = given.get("persistent_workers")
     workers = given.get("num_workers")
     some = workers is not None and number_of(workers) != 0
-    sure = all(each.known for each in event.where.conditions)
-    return some and sure and asked is not None and (is_constant(asked, True) or path.machine.truth(asked) is True)
+    return some and asked is not None and (is_constant(asked, True) or path.machine.truth(asked) is True)
 
 
 def _is_next_round(first: LoaderMade, second: LoaderMade) -> bool:

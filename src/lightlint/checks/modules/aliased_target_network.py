@@ -8,6 +8,7 @@ import libcst as cst
 
 from lightlint.check import Check, Fault, Repair
 from lightlint.engine.events import AttributeSet, StateLoaded, Stepped
+from lightlint.explore.certain import anyhow
 from lightlint.facts.twins import Pair, Twins
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import add_import, join, wrap
@@ -120,15 +121,15 @@ class AliasedTargetNetwork(Check):
                 other = next((each for each in named if _is_twin(each, event)), None)
                 if not _TARGET.search(event.name):
                     continue
-                chosen = any(not each.known for each in event.where.conditions)
-                if other is None or chosen or id(event.value) not in own:
+                if other is None or id(event.value) not in own:
                     spared.add(event.site)
                 else:
                     found[event.site] = event, other.name
-        for site, (event, other_name) in found.items():
-            if site not in spared:
-                message = f"`self.{event.name}` and `self.{other_name}` are one module: loading one's weights into the other does nothing"
-                yield Fault.at(event, message)
+        left = {event: name for site, (event, name) in found.items() if site not in spared}
+        for event in anyhow(left):
+            other_name = left[event]
+            message = f"`self.{event.name}` and `self.{other_name}` are one module: loading one's weights into the other does nothing"
+            yield Fault.at(event, message)
 
 
 def _is_own(path: Path, event: StateLoaded) -> bool:

@@ -5,17 +5,20 @@ from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Forward, ModeSet
+from lightlint.explore.certain import held_anyhow
 from lightlint.models.training.modules import by_mode
 from lightlint.values.core import Class
 from lightlint.values.training import Module
 
 if TYPE_CHECKING:
+    from lightlint.engine.frames import Condition
     from lightlint.explore.rehearsals import Entry
 
 
 class EvalUndoneByTrain(Check):
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Parts that are put in eval mode, and in training mode with their whole before anything runs them."""
+        found: dict[ModeSet, ModeSet] = {}
         for path in entry.paths:
             modes, runs = path.of(ModeSet), path.of(Forward)
             for made in modes:
@@ -25,19 +28,30 @@ class EvalUndoneByTrain(Check):
                 later = [each for each in modes if each.time > made.time and part in each.module.modules()]
                 undone = next((each for each in later if each.training), None)
                 again = any(not each.training for each in later) or undone is None or undone.module is part
-                if again or undone is None or undone.where.conditions or _sets_modes(undone.module):
+                if again or undone is None or _is_told(undone) or _sets_modes(undone.module):
                     continue
                 used = [run for run in runs if run.time > made.time and _runs(run, part)]
                 if used and used[0].time > undone.time and any(run.training for run in used):
-                    message = "undone before it is used: `train()` puts the whole module in training mode"
-                    yield Fault.at(made, message)
+                    found[made] = undone
+        message = "undone before it is used: `train()` puts the whole module in training mode"
+        for made in held_anyhow(found, lambda each: [*_choosing(each), *found[each].where.conditions]):
+            yield Fault.at(made, message)
+
+
+def _is_told(undone: ModeSet) -> bool:
+    """Whether a test that the program decides says when the whole is put in training mode."""
+    return any(each.known for each in undone.where.conditions)
 
 
 def _is_of_layers(made: ModeSet) -> bool:
-    """Whether all that decides about a call of `eval()` is what layer a part is, and the part may act by its mode."""
-    asked = [each.key for each in made.where.conditions]
-    of_kind = all(isinstance(key, tuple) and key[0] == "is instance" for key in asked)
-    return of_kind and by_mode(made.module)
+    """Whether all known that decides about a call of `eval()` is what layer a part is, and the part may act by its mode."""
+    return not any(each.known for each in _choosing(made)) and by_mode(made.module)
+
+
+def _choosing(made: ModeSet) -> list[Condition]:
+    """The tests around a call but for those of what layer a part is."""
+    asked = made.where.conditions
+    return [each for each in asked if not (isinstance(each.key, tuple) and each.key[0] == "is instance")]
 
 
 def _sets_modes(module: Module) -> bool:

@@ -7,6 +7,7 @@ import libcst as cst
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Backward, Called, CalledUnknown, Differentiated, Event
+from lightlint.explore.certain import anyhow
 
 # what runs a step in inference mode: `fit` validates under `no_grad`
 if TYPE_CHECKING:
@@ -23,18 +24,20 @@ _INFERENCE = "this runs under Lightning's `inference_mode`, which `enable_grad` 
 class GradInEvalHook(Check):
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Gradients that are taken while Lightning evaluates, which has turned them off."""
+        found: dict[Event, str] = {}
         for path in entry.paths:
             hidden = {(event.where.phase, event.where.calls[:1]) for event in path.of(CalledUnknown)}
             for event in (*path.of(Backward), *path.of(Differentiated)):
                 where = event.where
                 if where.phase not in _PHASES or (where.phase, where.calls[:1]) in hidden:
                     continue  # code out of sight may turn them on
-                if not all(each.known for each in where.conditions) or self._is_caught(event):
+                if self._is_caught(event):
                     continue
                 if not where.grad:
-                    yield Fault.at(event, _OFF)
+                    found[event] = _OFF
                 elif self._is_inference(path, event):
-                    yield Fault.at(event, _INFERENCE)
+                    found[event] = _INFERENCE
+        yield from (Fault.at(event, found[event]) for event in anyhow(found))
 
     def _is_inference(self, path: Path, event: Event) -> bool:
         """Whether a Trainer evaluates in inference mode: it is not told otherwise, by argument or by its strategy."""

@@ -7,6 +7,7 @@ import libcst as cst
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import LeafChanged
+from lightlint.explore.certain import anyhow
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry
@@ -15,11 +16,11 @@ if TYPE_CHECKING:
 class LeafChangedInPlace(Check):
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Leaves that are changed in place while autograd records."""
-        for event in entry.of(LeafChanged):
+        changed = (each for each in entry.of(LeafChanged) if not each.leaf.parameter and not each.leaf.escaped)
+        for event in anyhow(changed):
             span = self.facts.rehearsed.span(event.site)
             nodes = [n for n in self.tree.all(cst.AugAssign, cst.Call) if self.facts.positions.span(n) == span]
-            known = all(each.known for each in event.where.conditions) and not event.leaf.escaped
-            if known and not event.leaf.parameter and nodes and not any(map(self._is_tested, nodes)):
+            if nodes and not any(map(self._is_tested, nodes)):
                 message = "this is a leaf that requires a gradient: changing it in place raises outside of `no_grad()`"
                 yield Fault.of(event, message)
 

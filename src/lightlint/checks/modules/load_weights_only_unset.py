@@ -8,6 +8,7 @@ import libcst as cst
 
 from lightlint.check import Check, Fault, Repair
 from lightlint.engine.events import Called, LoadedUsed
+from lightlint.explore.certain import anyhow
 from lightlint.facts.checkpoints import LOAD
 from lightlint.facts.compat import is_versioned
 from lightlint.facts.unknown import UNKNOWN
@@ -103,11 +104,10 @@ class LoadWeightsOnlyUnset(Check):
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Files of which something is asked that only a pickled object has."""
         target = self.facts.torch
-        for event in entry.of(LoadedUsed) if target.may_be_at_least(_CHANGED) else ():
+        for event in anyhow(entry.of(LoadedUsed)) if target.may_be_at_least(_CHANGED) else ():
             given, what = event.load.given, _asked(event)
             decided = given.get(-1, "weights_only") or given.get(2, "pickle_module") or not given.exact
-            tested = any(not each.known for each in event.where.conditions)
-            if what and not decided and not tested and not self._is_ready(event):
+            if what and not decided and not self._is_ready(event):
                 tier = None if target.surely_at_least(_CHANGED) else Tier.WARNING
                 message = f"`torch.load` of torch 2.6 and newer refuses {what}"
                 yield Fault.at(event.load, message, tier=tier)

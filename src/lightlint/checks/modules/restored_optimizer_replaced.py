@@ -5,16 +5,19 @@ from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import OptimizerMade, StateLoaded, Stepped
+from lightlint.explore.certain import held_anyhow
 from lightlint.explore.queries import in_sight
 from lightlint.values.training import Optimizer
 
 if TYPE_CHECKING:
+    from lightlint.engine.frames import Condition
     from lightlint.explore.rehearsals import Entry, Path
 
 
 class RestoredOptimizerReplaced(Check):
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Optimizers made anew over parameters whose optimizer has just got its state back and takes no step any more."""
+        found: dict[OptimizerMade, StateLoaded] = {}
         for path in entry.paths:
             stepped = path.of(Stepped)
             loaded = [event for event in path.of(StateLoaded) if isinstance(event.object, Optimizer)]
@@ -23,18 +26,23 @@ class RestoredOptimizerReplaced(Check):
                     old, new = load.object, made.optimizer
                     if not isinstance(old, Optimizer) or not in_sight([old, new]) or not load.time < made.time:
                         continue
-                    tested = {each.site for each in load.where.conditions}
-                    if (entry.name != "main" and not _is_one_run(path, load, made)) or any(
-                        each.site not in tested for each in made.where.conditions
-                    ):
+                    if entry.name != "main" and not _is_one_run(path, load, made):
                         continue
                     same = set(old.parameters) & set(new.parameters)
                     again = any(each.object is new for each in loaded)
                     lost = same and not again and not any(s.optimizer is old and s.time > load.time for s in stepped)
                     if lost and any(s.optimizer is new for s in stepped):
-                        row = load.site[1]
-                        message = f"the optimizer is made anew: the state that line {row} loads into it is never used"
-                        yield Fault.at(made, message)
+                        found[made] = load
+        for made in held_anyhow(found, lambda each: _apart(each, found[each])):
+            row = found[made].site[1]
+            message = f"the optimizer is made anew: the state that line {row} loads into it is never used"
+            yield Fault.at(made, message)
+
+
+def _apart(made: OptimizerMade, load: StateLoaded) -> Iterator[Condition]:
+    """The tests that decide about an optimizer, and not about what is loaded."""
+    tested = {each.site for each in load.where.conditions}
+    yield from (each for each in made.where.conditions if each.site not in tested)
 
 
 def _is_one_run(path: Path, load: StateLoaded, made: OptimizerMade) -> bool:

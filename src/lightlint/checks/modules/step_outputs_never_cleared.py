@@ -8,6 +8,7 @@ import libcst as cst
 
 from lightlint.check import Check, Fault, Repair
 from lightlint.engine.events import Appended, Called, Emptied
+from lightlint.explore.certain import anyhow
 from lightlint.facts.mentions import is_changed_elsewhere
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import Draft, insert_after
@@ -23,6 +24,7 @@ _MESSAGE = "this list grows from epoch to epoch: nothing empties it, and the end
 class StepOutputsNeverCleared(Check):
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Lists of a module that steps add tensors to, that nothing empties, and that are put together as a whole."""
+        found: dict[Appended, Fault] = {}
         for path in entry.paths:
             emptied = {id(each) for event in path.of(Emptied) for each in _lists(event.container)}
             held = {id(each) for o in path.machine.objects for v in o.attributes.values() for each in _lists(v)}
@@ -34,10 +36,11 @@ class StepOutputsNeverCleared(Check):
                 items = set(map(id, box.items))
                 later = [each for each in joined if each.time > event.time and items & set(_given(each))]
                 epochs = {each.where.turns[0].number for each in later if each.where.turns}
-                if len(epochs) < 2 or not all(each.known for each in event.where.conditions):
-                    continue
-                if not any(is_changed_elsewhere(self.facts.project, self.facts.source, n) for n in _names(path, box)):
-                    yield replace(Fault.at(event, _MESSAGE), fixed_at=later[-1].site)
+                if len(epochs) > 1 and not any(
+                    is_changed_elsewhere(self.facts.project, self.facts.source, n) for n in _names(path, box)
+                ):
+                    found[event] = replace(Fault.at(event, _MESSAGE), fixed_at=later[-1].site)
+        yield from (found[event] for event in anyhow(found))
 
     def repair(self, node: cst.CSTNode, fault: Fault) -> Repair | None:
         """Empty the list at the end of the hook that reads it; a dict only if it makes its lists anew."""

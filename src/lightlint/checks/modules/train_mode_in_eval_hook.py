@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Forward, ModeSet
+from lightlint.explore.certain import anyhow
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry
@@ -17,11 +18,12 @@ _MEANT = re.compile(r"dropout|monte|\bmc|mc_|_mc\b|uncertain|ensemble|bayes|batc
 class TrainModeInEvalHook(Check):
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Modules that are put in training mode while Lightning evaluates, and run in it."""
+        found: list[ModeSet] = []
         for path in entry.paths:
             runs = [event for event in path.of(Forward) if event.where.phase in _PHASES and event.training]
             for event in path.of(ModeSet):
                 asked = event.training and event.where.phase in _PHASES and not event.module.escaped
-                if not asked or event.where.conditions or self._is_meant(event):
+                if not asked or any(each.known for each in event.where.conditions) or self._is_meant(event):
                     continue
                 inside = event.module.modules()
                 back = [
@@ -33,8 +35,9 @@ class TrainModeInEvalHook(Check):
                     run.module in inside and (run.by_mode or not run.module.children()) and run.time > event.time
                     for run in runs
                 ):
-                    message = "this is in training mode from here on: dropout drops, batch norm learns from this data"
-                    yield Fault.at(event, message)
+                    found.append(event)
+        message = "this is in training mode from here on: dropout drops, batch norm learns from this data"
+        yield from (Fault.at(event, message) for event in anyhow(found))
 
     def _is_meant(self, event: ModeSet) -> bool:
         """Whether the hook speaks of what a module in training mode is wanted for."""

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Called
+from lightlint.explore.certain import anyhow
 from lightlint.values.core import Site, is_constant
 from lightlint.values.training import Instance
 
@@ -17,16 +18,23 @@ _OPEN_ENDED = {"fast_dev_run", "max_time", "overfit_batches"}
 class TrainerReusedAcrossFolds(Check):
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Trainers that end by their number of epochs and are told to fit again in a later turn."""
+        found: list[Called] = []
         for path in entry.paths:
             fits: dict[tuple[object, Site], Called] = {}
             for event in path.of(Called):
                 trainer = event.receiver
-                if event.path != "fit" or trainer is None or trainer.kind != "trainer" or event.where.conditions:
+                if (
+                    event.path != "fit"
+                    or trainer is None
+                    or trainer.kind != "trainer"
+                    or any(each.known for each in event.where.conditions)
+                ):
                     continue
                 if (trainer, event.site) in fits and not trainer.escaped and _ends_itself(trainer):
-                    message = "this Trainer has reached its last epoch after the first `fit`: later ones train nothing"
-                    yield Fault.at(event, message)
+                    found.append(event)
                 fits[trainer, event.site] = event
+        message = "this Trainer has reached its last epoch after the first `fit`: later ones train nothing"
+        yield from (Fault.at(event, message) for event in anyhow(found))
 
 
 def _ends_itself(trainer: Instance) -> bool:

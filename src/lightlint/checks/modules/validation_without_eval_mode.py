@@ -8,6 +8,7 @@ import libcst as cst
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Forward, Stepped
+from lightlint.explore.certain import anyhow
 from lightlint.explore.queries import acts_by_mode, goes_nowhere, in_batch, in_sight
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ _MESSAGE = "the module is evaluated in training mode: dropout drops, batch norm 
 class ValidationWithoutEvalMode(Check):
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Modules that train, and run over batches without gradients, or for nothing that uses these, in training mode."""
+        found: list[Forward] = []
         for path in entry.paths:
             stepped = {each for event in path.of(Stepped) for each in event.parameters}
             for event in path.of(Forward):
@@ -38,12 +40,11 @@ class ValidationWithoutEvalMode(Check):
                 functions = [call.function.name for call in event.where.calls]
                 named = any(map(_EVALUATION.fullmatch, functions)) and goes_nowhere(event.graph)
                 names = [event.module.name, *functions]
-                meant = any(map(_MEANT.search, names)) or not all(each.known for each in event.where.conditions)
-                if (event.grad and not named) or meant or not acts_by_mode(event.module) or self._is_dropped(event):
-                    continue
-                site = self.facts.rehearsed.nearest(event.where)
-                if site is not None:
-                    yield Fault(site, _MESSAGE)
+                meant = any(map(_MEANT.search, names))
+                if not (event.grad and not named) and not meant and acts_by_mode(event.module):
+                    found += [] if self._is_dropped(event) else [event]
+        sites = (self.facts.rehearsed.nearest(event.where) for event in anyhow(found))
+        yield from (Fault(site, _MESSAGE) for site in sites if site is not None)
 
     def _is_dropped(self, event: Forward) -> bool:
         """Whether nothing uses what a call gives, which then is made for what it does to the module."""

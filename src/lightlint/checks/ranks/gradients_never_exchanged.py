@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Collective, Forward, Stepped
+from lightlint.explore.certain import anyhow
 from lightlint.explore.queries import in_sight
 from lightlint.values.training import tensors_in
 
@@ -17,7 +18,8 @@ class GradientsNeverExchanged(Check):
         """Models under DDP that train under `no_sync` in every forward pass of every path."""
         trained = [each for each in entry.of(Forward) if each.module.wrapper == "ddp" and each.grad and each.parameters]
         held = {event.held_back.site for event in trained if event.held_back is not None}
-        if not held or not all(_is_always_held(event) for event in trained) or _exchanges(entry):
+        sure = list(anyhow(trained)) == trained and all(map(_is_always_held, trained))
+        if not held or not sure or _exchanges(entry):
             return
         stepped = {id(each) for event in entry.of(Stepped) for each in event.parameters}
         for event in trained:
@@ -28,10 +30,8 @@ class GradientsNeverExchanged(Check):
 
 
 def _is_always_held(event: Forward) -> bool:
-    """Whether a forward pass is under `no_sync`, whatever the tests around it say, and no code out of sight has the model."""
-    return (
-        event.held_back is not None and in_sight([event.module]) and all(each.known for each in event.where.conditions)
-    )
+    """Whether a forward pass is under `no_sync`, and no code out of sight has the model."""
+    return event.held_back is not None and in_sight([event.module])
 
 
 def _exchanges(entry: Entry) -> bool:

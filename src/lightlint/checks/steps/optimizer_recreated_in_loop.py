@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import OptimizerMade
+from lightlint.explore.certain import anyhow
 from lightlint.explore.queries import in_batch, in_sight
 from lightlint.values.core import Site, is_constant
 from lightlint.values.training import Optimizer, Tensor
@@ -18,20 +19,28 @@ if TYPE_CHECKING:
 class OptimizerRecreatedInLoop(Check):
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Optimizers made anew for parameters that one made at the same place has stepped."""
+        found: list[OptimizerMade] = []
         for path in entry.paths:
             made: dict[tuple[Site, Tensor], Optimizer] = {}
             for event in path.of(OptimizerMade):
                 optimizer = event.optimizer
                 before = next((made[key] for each in optimizer.parameters if (key := (event.site, each)) in made), None)
                 made.update({(event.site, each): optimizer for each in optimizer.parameters})
-                if before is None or not before.steps or not event.where.turns or event.where.conditions:
+                if before is None or not before.steps or not event.where.turns or _is_told(event):
                     continue
                 if _averages(optimizer) and in_sight([before, optimizer]) and _options(before) == _options(optimizer):
-                    what = "iteration" if in_batch(event.where) else "epoch"
-                    yield Fault.at(
-                        event,
-                        f"a new `{optimizer.name}` in each {what} over a model that stays: what it has averaged is lost each time",
-                    )
+                    found.append(event)
+        for event in anyhow(found):
+            what = "iteration" if in_batch(event.where) else "epoch"
+            yield Fault.at(
+                event,
+                f"a new `{event.optimizer.name}` in each {what} over a model that stays: what it has averaged is lost each time",
+            )
+
+
+def _is_told(event: OptimizerMade) -> bool:
+    """Whether a test that the program decides says when one is made."""
+    return any(each.known for each in event.where.conditions)
 
 
 def _averages(optimizer: Optimizer) -> bool:

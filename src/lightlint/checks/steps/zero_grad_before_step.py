@@ -19,8 +19,17 @@ if TYPE_CHECKING:
 class ZeroGradBeforeStep(Check):
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Gradients that are cleared behind every backward pass and ahead of the step that was to use them, on all paths."""
-        lost = [{fault.site: fault for fault in _lost(path)} for path in entry.paths if path.of(Stepped)]
-        yield from (fault for site, fault in lost[0].items() if all(site in each for each in lost)) if lost else ()
+        paths = [path for path in entry.paths if path.of(Stepped)]
+        lost = [{fault.site: fault for fault in _lost(path)} for path in paths]
+        used = {
+            event.site
+            for path, faults in zip(paths, lost, strict=True)
+            for event in path.events
+            if event.site not in faults
+        }
+        for site, fault in ((site, fault) for faults in lost for site, fault in faults.items()) if all(lost) else ():
+            if site not in used:
+                yield fault
 
     def repair(self, node: cst.CSTNode, fault: Fault) -> Repair | None:
         """The call that clears ahead of the backward pass whose gradients it throws away."""

@@ -53,9 +53,10 @@ def draw(machine: Machine, generator: Value | None, node: ast.AST) -> None:
 
 
 def open_file(machine: Machine, path: str, source: Value | None, node: ast.AST) -> Instance:
-    """An open file; `#sure` where it is opened whatever tests say, and anew in each call."""
+    """An open file; `#sure` where it is opened anew in each call."""
     made = machine.instance(Library(path), "handle", node)
     made.called_at = tuple(each.site for each in machine.calls)
+    made.opened_under = tuple(machine.conditions)
     makers = [each.function.node for each in machine.calls]
     names = {
         getattr(at, "attr", getattr(at, "id", ""))
@@ -64,7 +65,7 @@ def open_file(machine: Machine, path: str, source: Value | None, node: ast.AST) 
         for at in [decorator.func if isinstance(decorator, ast.Call) else decorator]
     }
     in_memory = isinstance(source, Instance) and source.kind == "file"
-    if all(each.known for each in machine.conditions) and names.isdisjoint(_CACHES) and not in_memory:
+    if names.isdisjoint(_CACHES) and not in_memory:
         made.attributes["#sure"] = TRUE
     return made
 

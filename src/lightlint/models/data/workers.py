@@ -8,30 +8,54 @@ from contextlib import contextmanager, suppress
 
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.calls import call
-from lightlint.engine.events import LoaderWorked
-from lightlint.engine.machine import WORKER, Machine
+from lightlint.engine.events import CudaUsed, HandleUsed, LoaderWorked
+from lightlint.engine.frames import Condition
+from lightlint.engine.machine import WORKER, Machine, plain_key
 from lightlint.values.core import Bound, Class, Function, Sequence, Unknown, Value, is_constant
 from lightlint.values.training import Instance, Loader
 
 _MOST_STEPS = 300
 _READS = ("__getitem__", "__getitems__", "__iter__")
 _DEPTH = 3
+_MOST_TURNED = 2
 
 
 def work(machine: Machine, loader: Loader, node: ast.AST) -> None:
-    """Let a worker make a sample, on the default path of an entry and once for each data set."""
+    """Let a worker make a sample, once for each data set: on the default path of an entry, and where a turned test decides
+    about a file that the data set has opened; again with the other outcome of the tests that decide about what it uses."""
     workers, data = loader.arguments.get("num_workers"), data_of(loader)
     seen = (loader.data, loader.arguments.get("collate_fn"), loader.arguments.get("worker_init_fn"))
-    idle = workers is None or is_constant(workers, 0) or machine.flips or machine.rank or seen in machine.worked
-    if idle or machine.phases[-1] == WORKER:
+    idle = workers is None or is_constant(workers, 0) or machine.rank or seen in machine.worked
+    if idle or (machine.flips and not _bears_on(machine, data)) or machine.phases[-1] == WORKER:
         return
     machine.worked.append(seen)
     where, outside = machine.where(node), machine.events
     machine.events = []
-    with _copied(machine, [data, *seen[1:]]), _apart(machine), suppress(Exception):  # of the program, or a spent budget
-        _run(machine, loader, data, node)
+
+    def make_sample(turned: Condition | None = None) -> None:
+        with _copied(machine, [data, *seen[1:]]), _apart(machine, turned), suppress(Exception):
+            _run(machine, loader, data, node)  # it may raise what the program does, or spend the budget
+
+    make_sample()
+    for turned in _to_turn(machine):
+        make_sample(turned)
     inside, machine.events = machine.events, outside
     machine.emit(LoaderWorked(where, loader, inside))
+
+
+def _to_turn(machine: Machine) -> list[Condition]:
+    """The tests in a worker that decided about its use of files and CUDA."""
+    used = (event for event in machine.events if isinstance(event, (HandleUsed, CudaUsed)))
+    tests = {each.site: each for event in used for each in event.where.conditions if not each.known}
+    return [*tests.values()][:_MOST_TURNED]
+
+
+def _bears_on(machine: Machine, data: Value | None) -> bool:
+    """Whether a turned test decides about a file that a data set has open."""
+    held = data.attributes.values() if isinstance(data, Instance) else ()
+    roots = [each.attributes.get("#of", each) for each in held if isinstance(each, Instance)]
+    tests = [each.site[:3] for root in roots if isinstance(root, Instance) for each in root.opened_under]
+    return any(test in machine.flips for test in tests)
 
 
 def data_of(loader: Loader) -> Value | None:
@@ -90,10 +114,13 @@ def _copied(machine: Machine, values: list[Value | None]) -> Iterator[None]:
 
 
 @contextmanager
-def _apart(machine: Machine) -> Iterator[None]:
-    """What is decided and counted in a worker is the worker's alone."""
+def _apart(machine: Machine, turned: Condition | None) -> Iterator[None]:
+    """What is decided and counted in a worker is the worker's alone; one test may be `turned` there."""
     steps, budget, answers, asked = machine.steps, machine.budget, dict(machine.answers), dict(machine.asked)
-    called = set(machine.called)
+    called, flips = set(machine.called), machine.flips
+    if turned is not None:
+        machine.flips = {**flips, turned.site[:3]: not turned.outcome}
+        machine.answers.pop(plain_key(turned.key)[0], None)
     machine.budget = min(budget, steps + _MOST_STEPS)
     machine.phases.append(WORKER)
     try:
@@ -101,4 +128,4 @@ def _apart(machine: Machine) -> Iterator[None]:
     finally:
         machine.phases.pop()
         machine.steps, machine.budget, machine.answers, machine.asked = steps, budget, answers, asked
-        machine.called, machine.worker_data = called, None
+        machine.called, machine.worker_data, machine.flips = called, None, flips
