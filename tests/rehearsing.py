@@ -14,13 +14,18 @@ from lightlint.values.core import Value
 
 def entries_of(text: str, **others: str) -> list[Entry]:
     """The rehearsals of a program; `others` are modules beside it by name."""
+    return rehearsals_of(text, **others).entries
+
+
+def rehearsals_of(text: str, **others: str) -> Rehearsals:
+    """The same, with what can be asked for besides."""
     texts = {"/program/main.py": text} | {f"/program/{name}.py": other for name, other in others.items()}
     modules = {name: Parsed(ast.parse(each)) for name, each in texts.items()}
 
     def find(dotted: str, _: Path) -> Path | None:
         return Path(f"/program/{dotted}.py") if dotted in others else None
 
-    return Rehearsals(ProjectSources(find, modules.get, modules, texts.__getitem__), "/program/main.py").entries
+    return Rehearsals(ProjectSources(find, modules.get, modules, texts.__getitem__), "/program/main.py")
 
 
 def main_of(text: str, **others: str) -> Machine:

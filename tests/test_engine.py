@@ -7,7 +7,7 @@ import random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rehearsing import entries_of, main_of, names_of
+from rehearsing import entries_of, main_of, names_of, rehearsals_of
 
 from lightlint.engine.events import Backward, Collective, Forward, Stepped
 from lightlint.values.core import Constant, Mapping, Sequence, Value
@@ -269,3 +269,23 @@ def step(model, loss, fused):
     paths = [path for entry in entries_of(program) for path in entry.paths if path.of(Backward)]
     assert paths
     assert {event.site[1] for path in paths for event in path.of(Backward)} == {7}
+
+
+def test_functions_that_do_not_train_are_rehearsed_for_words_in_them() -> None:
+    rehearsals = rehearsals_of("""
+import torch
+
+def scale(x):
+    return torch.exp(x)
+
+def scores(x):
+    return scale(x)
+
+def size(x):
+    return torch.sqrt(x)
+""")
+    assert {name for each in rehearsals.entries for name in each.calls} == set()
+    found = rehearsals.rest(frozenset({"exp"}))
+    assert [each.name for each in found] == ["scores"]  # which calls the other
+    assert {name for each in found for name in each.calls} == {"torch.exp"}
+    assert rehearsals.rest(frozenset({"cos"})) == []

@@ -64,12 +64,14 @@ class Check:
     """Base of every check. Subclasses define `visit_<NodeType>` methods and keep no state of their own.
 
     `asks_passes`: its `rehearse` asks the forward passes of the file's modules, too, of whatever file (else `wants_passes`).
+    `asks_rest`: it asks functions with one of these words besides those that train, too: for faults that lie in one call.
 
     The facts are attributes: `tree`, `names`, `classes`, `hooks`, `values`, `loops`, `guards`, and `facts` for the rest,
     and `code` is what the edit helpers take.
     """
 
     asks_passes = False
+    asks_rest: frozenset[str] = frozenset()
 
     def __init__(self, page: Page, facts: FileFacts, add: Callable[[Finding], None]) -> None:
         self.page = page
@@ -124,7 +126,7 @@ class Check:
         if event.where.depends_on("version"):
             return True
         spans = {span for site in event.where.places if (span := self.facts.rehearsed.span(site)) is not None}
-        nodes = (each for each in self.tree.all(cst.Call) if self.facts.positions.span(each) in spans)
+        nodes = (each for each in self.tree.all(cst.Call, cst.Subscript) if self.facts.positions.span(each) in spans)
         return any(is_versioned(self.facts, node) for node in nodes)
 
     def report_fault(self, fault: Fault, start: int, end: int) -> None:

@@ -101,7 +101,9 @@ def _rehearse(check: Check, facts: FileFacts, told: Sequence[Finding]) -> None:
     rehearsed = facts.rehearsed
     found: dict[Hashable, tuple[tuple[int, int], Fault]] = {}
     users = rehearsed.of_users if any(map(check.asks_users, rehearsed.entries)) else []
-    for entry in [*rehearsed.entries, *(rehearsed.passes if check.wants_passes() else []), *users]:
+    passes = rehearsed.passes if check.wants_passes() else []
+    rest = rehearsed.rest(check.asks_rest)
+    for entry in [*rehearsed.entries, *passes, *rest, *users]:
         for fault in check.rehearse(entry):
             span = rehearsed.span(fault.site)
             if span is not None:

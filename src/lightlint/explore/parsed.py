@@ -269,7 +269,7 @@ def functions_of(body: list[ast.stmt]) -> list[Named]:
 
 def trains(function: ast.AST, imported: Mapping[str, str]) -> bool:
     """Whether a function has a word of training in it: others are rehearsed where they are called."""
-    return not _TRAINING.isdisjoint(_words(function, imported))
+    return not _TRAINING.isdisjoint(words_in(function, imported))
 
 
 def training_functions(functions: list[Named], imported: Mapping[str, str]) -> list[Named]:
@@ -277,8 +277,8 @@ def training_functions(functions: list[Named], imported: Mapping[str, str]) -> l
     words: dict[str, set[str]] = {}
     inner: set[str] = set()
     for name, node in functions:
-        words.setdefault(name, set()).update(_words(node, imported))
-        inner |= _own_names(node) - {name}
+        words.setdefault(name, set()).update(words_in(node, imported))
+        inner |= own_names(node) - {name}
     named = {name: (found & words.keys()) - {name} for name, found in words.items()}
     training = {name for name, found in words.items() if not _TRAINING.isdisjoint(found)}
     while more := {name for name, others in named.items() if others & training} - training:
@@ -289,7 +289,7 @@ def training_functions(functions: list[Named], imported: Mapping[str, str]) -> l
 
 def drives(function: ast.AST, imported: Mapping[str, str]) -> bool:
     """Whether a function may hand modules to a framework, or do its work."""
-    return not _DRIVING.isdisjoint(_words(function, imported))
+    return not _DRIVING.isdisjoint(words_in(function, imported))
 
 
 _DRIVING = frozenset(["fit", "launch", "configure_optimizers"])
@@ -300,7 +300,7 @@ def other_names(tree: ast.Module) -> dict[str, str]:
     aliases = (each for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for each in node.names)
     found = {each.asname: each.name for each in aliases if each.asname is not None}
     for node in tree.body:
-        words = _TRAINING & _words(node.value, found) if isinstance(node, ast.Assign) else frozenset()
+        words = _TRAINING & words_in(node.value, found) if isinstance(node, ast.Assign) else frozenset()
         names = [each.id for each in node.targets if isinstance(each, ast.Name)] if isinstance(node, ast.Assign) else []
         found |= {name: min(words) for name in names if words}
     return found
@@ -309,7 +309,7 @@ def other_names(tree: ast.Module) -> dict[str, str]:
 _BACKWARD = frozenset(["backward", "manual_backward", "training_step"])
 
 
-def _own_names(function: ast.AST) -> set[str]:
+def own_names(function: ast.AST) -> set[str]:
     """The functions of its module or methods of its object that a function may name."""
     nodes = [*ast.walk(function)]
     attributes = (each for each in nodes if isinstance(each, ast.Attribute) and isinstance(each.value, ast.Name))
@@ -317,7 +317,7 @@ def _own_names(function: ast.AST) -> set[str]:
     return names | {each.id for each in nodes if isinstance(each, ast.Name)}
 
 
-def _words(function: ast.AST, imported: Mapping[str, str]) -> set[str]:
+def words_in(function: ast.AST, imported: Mapping[str, str]) -> set[str]:
     nodes = [each for each in ast.walk(function) if isinstance(each, _NAMED)]
     names = {each.attr if isinstance(each, ast.Attribute) else each.id for each in nodes}
     names |= {f"{each.attr} =" for each in nodes if isinstance(each, ast.Attribute) and isinstance(each.ctx, ast.Store)}

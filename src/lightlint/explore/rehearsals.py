@@ -14,6 +14,7 @@ from lightlint.engine.imports import module_of
 from lightlint.engine.language import expressions, flow, statements  # noqa: F401 - their handlers register themselves
 from lightlint.engine.machine import BudgetSpentError, Machine, Test
 from lightlint.explore import programs
+from lightlint.explore.besides import Others
 from lightlint.explore.parsed import Named, drives, functions_of, other_names, training_functions, trains
 from lightlint.explore.programs import MOST_METHODS, Start
 from lightlint.explore.sources import ProjectSources
@@ -26,6 +27,7 @@ _MOST_PATHS = 8
 _STEPS_PER_PATH = 3_500
 _STEPS_PER_FILE = 5_000  # some 15 microseconds each (Python 3.11, AMD EPYC)
 _STEPS_OF_PASSES, _MOST_PATHS_OF_PASSES = 1_600, 3
+_STEPS_OF_REST, _MOST_PATHS_OF_REST = 2_000, 3
 _MOST_FUNCTIONS = 10
 _MOST_BEGINNINGS = 3  # paths of an entry that are tried at once until one does not end by an exception
 _NOT_CALLED = ("__", "on_", "test_")  # what functions are called that others call: Python, Lightning, pytest
@@ -116,6 +118,9 @@ class Rehearsals:
         self.failures: list[str] = []
         self._first: Machine | None = None  # of the default path of the file as the main program
         self._second: Machine | None = None  # the same as another rank, where that differs
+        self._left_for_rest = _STEPS_OF_REST
+        self._of_rest: dict[int, Entry] = {}  # by the id of the function's node
+        self._of_top: list[Entry] = []  # of a file that does not train
         tree = sources.tree(file)
         if tree is not None and training:
             self._explore(tree)
@@ -136,6 +141,34 @@ class Rehearsals:
                 self._rehearse(node.name, programs.passing(self.file, node.name), most=_MOST_PATHS_OF_PASSES)
         found, self.entries = self.entries, before
         return found
+
+    def rest(self, words: frozenset[str]) -> list[Entry]:
+        """The functions and methods with one of some words that have not run yet; of a file that does not train the module
+        itself, too."""
+        if self._others is None:
+            return []
+        others, before, steps = [*self._others.with_words(words)], self.entries, self._steps
+        self.entries, self._steps = [], _STEPS_PER_FILE - self._left_for_rest
+        if self._first is None and (others or self._others.stand_outside(words)):
+            self._rehearse("main", programs.main(self.file), whole=True, most=_MOST_PATHS_OF_REST)
+            self._of_top = [*self.entries]
+        begun: list[_Begun] = []
+        for each in others:
+            if id(each.node) not in self._of_rest and id(each.node) not in self._called:
+                method = programs.running_method(self.file, each.cls, each.name)
+                start = method if each.cls else programs.running(self.file, each.name)
+                begun.append(self._begin(each.name, start))
+                self._of_rest[id(each.node)] = begun[-1].entry
+        for one in begun:
+            self._go_on(one, _MOST_PATHS_OF_REST)
+        self._left_for_rest, self._steps, self.entries = _STEPS_PER_FILE - self._steps, steps, before
+        found = (self._of_rest.get(id(each.node)) for each in others)
+        return [*self._of_top, *(each for each in found if each is not None)]
+
+    @cached_property
+    def _others(self) -> Others | None:
+        tree = self._sources.tree(self.file)
+        return Others(tree) if tree is not None else None
 
     def _is_module(self, node: ast.ClassDef) -> bool:
         cls = self._first.modules[self.file].scope.names.get(node.name) if self._first is not None else None

@@ -67,6 +67,15 @@ class Rehearsed:
         with self._asking():
             return self._rehearsals.passes
 
+    def rest(self, words: frozenset[str]) -> list[Entry]:
+        """What the file holds besides training, as far as one of some words is in it."""
+        with self._asking():
+            return self._besides_training.rest(words) if words else []
+
+    @cached_property
+    def _besides_training(self) -> Rehearsals:
+        return self._rehearsals if self._trains else self._rehearsals_of(self._file, training=False)
+
     @property
     def of_users(self) -> list[Entry]:
         """The rehearsals of files that make optimizers and import from this one, for what it is given by them."""

@@ -84,6 +84,15 @@ def vision_weights(function: str, parameter: str) -> str | None:
 
 
 @cache
+def vision_models() -> frozenset[str]:
+    """The names of torchvision's models, without the modules they are in."""
+    return frozenset(name.rpartition(".")[2] for each in _SUCCEEDED for name in _weights(each))
+
+
+_SUCCEEDED = ("pretrained", "pretrained_backbone")
+
+
+@cache
 def _weights(parameter: str) -> Mapping[str, str]:
     rooms = table("torch-api")["vision_weights"][parameter]
     return {model: weights for weights, models in rooms.items() for model in models}

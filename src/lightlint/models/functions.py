@@ -14,7 +14,7 @@ from lightlint.models.names.kinds import kind_of
 from lightlint.models.names.tables import ACTIVATIONS, DTYPES, FACTORIES, HARMLESS, LOSSES
 from lightlint.models.ranks.groups import rank_value
 from lightlint.models.registry import FUNCTIONS, function
-from lightlint.models.tensors import forms, layouts
+from lightlint.models.tensors import forms, layouts, precision
 from lightlint.models.training import modules
 from lightlint.values.canonical import canonical
 from lightlint.values.core import (
@@ -126,6 +126,8 @@ def _torch(machine: Machine, path: str, last: str, given: Arguments, node: ast.A
     ):
         found = tensors.computed(machine, last, given, node)
         layouts.note(machine, found, last, given, node)
+        if last in precision.NAMES:
+            precision.note(machine, found, last, given, node, sure=True)
         return found
     if path.startswith(("torch.func.", "torch.autograd.", "torch.utils.checkpoint")):
         return tensors.derive(machine, node, *given.values())

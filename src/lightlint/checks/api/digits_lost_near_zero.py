@@ -1,13 +1,24 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 import libcst as cst
 
-from lightlint.check import Check, Repair
+from lightlint.check import Check, Fault, Repair
+from lightlint.engine.events import DigitsLost
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import replace
 
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
+
+_LOG, _EXP = "`log` of a sum with 1 loses the digits of small values", "`exp` less 1 loses the digits of small values"
+
 
 class DigitsLostNearZero(Check):
+    asks_rest = frozenset(["log", "exp"])
+
     def visit_Call(self, call: cst.Call) -> None:
         """`torch.log(1 + x)`."""
         value = self._only_argument(call, "torch.log")
@@ -15,8 +26,7 @@ class DigitsLostNearZero(Check):
             return
         for one, other in ((value.left, value.right), (value.right, value.left)):
             if self._is_one(one):
-                message = "`log` of a sum with 1 loses the digits of small values"
-                self.report(call, message, repair=self._repair(call, call.func, "log1p", other))
+                self.report(call, _LOG, repair=self._repair(call, call.func, "log1p", other))
                 return
 
     def visit_BinaryOperation(self, operation: cst.BinaryOperation) -> None:
@@ -26,8 +36,7 @@ class DigitsLostNearZero(Check):
         if value is None or not isinstance(operation.operator, cst.Subtract) or not self._is_one(operation.right):
             return
         assert isinstance(left, cst.Call)
-        message = "`exp` less 1 loses the digits of small values"
-        self.report(operation, message, repair=self._repair(operation, left.func, "expm1", value))
+        self.report(operation, _EXP, repair=self._repair(operation, left.func, "expm1", value))
 
     def _only_argument(self, call: cst.CSTNode, name: str) -> cst.BaseExpression | None:
         if not isinstance(call, cst.Call) or self.names.call(call) != name or len(call.args) != 1:
@@ -45,3 +54,8 @@ class DigitsLostNearZero(Check):
             return None
         text = f"{self.code.text_of(func.value)}.{name}({self.code.text_of(value)})"
         return Repair(f"write `torch.{name}`", replace(self.code, whole, text), Applicability.UNSAFE)
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        for event in entry.of(DigitsLost):
+            if event.better in ("log1p", "expm1"):
+                yield Fault.of(event, _LOG if event.better == "log1p" else _EXP)

@@ -1,13 +1,20 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 import libcst as cst
 
-from lightlint.check import Check, Repair
+from lightlint.check import Check, Fault, Repair
 from lightlint.facts.bindings import Kind
 from lightlint.facts.compat import is_for_older
 from lightlint.facts.unknown import UNKNOWN
 from lightlint.finding import Tier
 from lightlint.fixes.edits import replace
+from lightlint.values.core import is_constant
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
 
 _FACTORIES = {"zeros", "ones", "empty", "full", "eye", "rand", "randn", "randint", "arange", "linspace", "tensor"}
 _CASTS = {
@@ -22,7 +29,13 @@ _SAME_TENSOR = {"cuda", "cpu", "to", "float", "double", "half", "long", "int", "
 _PRIMARY = (cst.Name, cst.Attribute, cst.Call, cst.Subscript)
 
 
+_VOLATILE = "`volatile` does nothing since torch 0.4: gradients are recorded"
+_NOTHING = "`Variable` makes nothing but a tensor since torch 0.4"
+
+
 class LegacyVariable(Check):
+    asks_rest = frozenset(["Variable"])
+
     def visit_Call(self, call: cst.Call) -> None:
         if self.names.of(call.func) != "torch.autograd.Variable" or is_for_older(self.facts, call):
             return
@@ -30,9 +43,9 @@ class LegacyVariable(Check):
             return
         volatile = self.names.argument(call, "volatile", 2)
         if volatile is not None and self.names.constant(volatile.value) is not False:
-            self.report(call, "`volatile` does nothing since torch 0.4: gradients are recorded", tier=Tier.WARNING)
+            self.report(call, _VOLATILE, tier=Tier.WARNING)
         else:
-            self.report(call, "`Variable` makes nothing but a tensor since torch 0.4", repair=self._repair(call))
+            self.report(call, _NOTHING, repair=self._repair(call))
 
     def _repair(self, call: cst.Call) -> Repair | None:
         """What the call does: the same storage, cut off the graph, with gradients wanted or not."""
@@ -69,3 +82,13 @@ class LegacyVariable(Check):
         loops = [each for each in found if each.kind is Kind.LOOP and each.value is not None]
         drawn = (self.values.iterated(each.value) for each in loops if each.value is not None)
         return bool(found) and len(loops) == len(found) and all(self.values.is_loader(each) for each in drawn)
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        for event in entry.calls.get("torch.autograd.Variable", ()) if self.facts.torch.may_be_at_least("0.4") else ():
+            volatile = event.argument("volatile", 2)
+            if self.is_versioned(event):
+                continue
+            if volatile is not None and not is_constant(volatile, False):
+                yield Fault.of(event, _VOLATILE, tier=Tier.WARNING)
+            else:
+                yield Fault.of(event, _NOTHING)

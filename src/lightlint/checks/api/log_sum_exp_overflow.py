@@ -1,25 +1,33 @@
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from lightlint.check import Check, Repair
+from lightlint.check import Check, Fault, Repair
+from lightlint.engine.events import DigitsLost
 from lightlint.facts.file import FileFacts
 from lightlint.facts.sources import sources
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import replace
 
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
+
+_MESSAGE = "`log` of a sum of `exp` is infinite once a value exceeds 88"
+
 
 class LogSumExpOverflow(Check):
+    asks_rest = frozenset(["log"])
+
     def visit_Call(self, call: cst.Call) -> None:
         total, rest = self._applied(call, "log")
         summed, dims = self._applied(total, "sum")
         value, others = self._applied(summed, "exp")
         if value is None or rest or others or not self._is_torch(call, total, summed) or self._is_shifted(value):
             return
-        message = "`log` of a sum of `exp` is infinite once a value exceeds 88"
-        self.report(call, message, repair=self._repair(call, value, dims))
+        self.report(call, _MESSAGE, repair=self._repair(call, value, dims))
 
     def _applied(self, node: cst.CSTNode | None, name: str) -> tuple[cst.BaseExpression | None, Sequence[cst.Arg]]:
         """The operand of `torch.name(operand, ...)` or `operand.name(...)`, and the other arguments."""
@@ -60,6 +68,11 @@ class LogSumExpOverflow(Check):
         arguments = [self.code.text_of(value), *(self.code.text_of(arg).rstrip(", ") for arg in dims)]
         text = f"{self.code.text_of(func.value)}.logsumexp({', '.join(arguments)})"
         return Repair("write `torch.logsumexp`", replace(self.code, call, text), Applicability.UNSAFE)
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        for event in entry.of(DigitsLost):
+            if event.better == "logsumexp":
+                yield Fault.of(event, _MESSAGE)
 
 
 def _subtracts(facts: FileFacts, value: cst.BaseExpression) -> bool:

@@ -29,6 +29,8 @@ _OLD = ("size_average", "reduce")
 
 
 class LossSizeAverage(Check):
+    asks_rest = frozenset(_FUNCTIONAL | _CLASSES)
+
     def visit_Call(self, call: cst.Call) -> None:
         name = self.names.of(call.func)
         if name not in _NAMES:

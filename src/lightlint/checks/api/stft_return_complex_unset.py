@@ -20,6 +20,8 @@ _POSITION = 9
 
 
 class StftReturnComplexUnset(Check):
+    asks_rest = frozenset(["stft"])
+
     def visit_Call(self, call: cst.Call) -> None:
         if self.names.of(call.func) != "torch.stft" or self.names.has_star(call):
             return

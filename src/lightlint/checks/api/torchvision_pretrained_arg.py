@@ -7,7 +7,7 @@ import libcst as cst
 
 from lightlint.check import Check, Fault, Repair
 from lightlint.facts.compat import is_versioned
-from lightlint.facts.torch_api import vision_weights
+from lightlint.facts.torch_api import vision_models, vision_weights
 from lightlint.fixes.draft import Draft
 from lightlint.fixes.edits import replace_argument
 from lightlint.values.core import is_constant
@@ -20,6 +20,8 @@ _SUCCESSORS = {"pretrained": "weights", "pretrained_backbone": "weights_backbone
 
 
 class TorchvisionPretrainedArg(Check):
+    asks_rest = vision_models()
+
     def visit_Call(self, call: cst.Call) -> None:
         function = self.names.of(call.func) or ""
         if vision_weights(function, "pretrained") is None or not self.facts.torch.may_be_at_least(_SINCE):

@@ -1,12 +1,20 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 import libcst as cst
 
-from lightlint.check import Check, Repair
+from lightlint.check import Check, Fault, Repair
 from lightlint.facts.failures import is_expected
 from lightlint.finding import Applicability, Tier
 from lightlint.fixes.dimensions import dimensions_before, dimensions_of, picked
 from lightlint.fixes.edits import insert_argument
+from lightlint.values.core import is_constant
+from lightlint.values.training import Tensor
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
 
 _FUNCTIONS = {f"torch.nn.functional.{name}" for name in ("softmax", "log_softmax", "softmin")}
 _RIGHT = {1, 2}  # of so many dimensions it picks the last, which is meant
@@ -14,6 +22,9 @@ _MODULES = {f"torch.nn.{name}" for name in ("Softmax", "LogSoftmax", "Softmin")}
 
 
 class SoftmaxWithoutDim(Check):
+    asks_passes = True
+    asks_rest = frozenset(["softmax", "log_softmax", "softmin", "Softmax", "LogSoftmax", "Softmin"])
+
     def visit_Call(self, call: cst.Call) -> None:
         name = self.names.of(call.func) or ""
         position = 0 if name in _MODULES else 1
@@ -24,10 +35,10 @@ class SoftmaxWithoutDim(Check):
             return
         if is_expected(self.facts, call):
             return
-        short, known = name.rpartition(".")[2], self._dimensions(call, is_module=name in _MODULES)
+        known = self._dimensions(call, is_module=name in _MODULES)
         self.report(
             call,
-            f"`{short}` without `dim` warns and takes dimension 0 of a tensor with 1 or 3 of them, else 1: say which, as in `dim=-1`",
+            _message(name),
             repair=self._repair(call, known) if given is None and known is not None else None,
             tier=Tier.NOTE if known in _RIGHT else Tier.WARNING,
         )
@@ -45,3 +56,18 @@ class SoftmaxWithoutDim(Check):
         return Repair(
             f"write `{text}`, which torch picks here", insert_argument(self.code, call, text), Applicability.UNSAFE
         )
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        for name in (_FUNCTIONS | _MODULES) & entry.calls.keys():
+            for event in entry.calls[name]:
+                dim, values = event.argument("dim", 0 if name in _MODULES else 1), event.argument("input", 0)
+                node = self.node_of(event.site)
+                expected = node is not None and is_expected(self.facts, node)
+                if event.given.exact and (dim is None or is_constant(dim, None)) and not expected:
+                    known = values.rank if isinstance(values, Tensor) else None
+                    yield Fault.of(event, _message(name), tier=Tier.NOTE if known in _RIGHT else Tier.WARNING)
+
+
+def _message(name: str) -> str:
+    short = name.rpartition(".")[2]
+    return f"`{short}` without `dim` warns and takes dimension 0 of a tensor with 1 or 3 of them, else 1: say which, as in `dim=-1`"

@@ -80,5 +80,19 @@ class PaddingRead(Event):
 
 
 @dataclass(eq=False)
+class DigitsLost(Event):
+    """Several functions came one after another where `better` is one that keeps the digits: log1p, expm1, logsumexp."""
+
+    better: str
+
+
+@dataclass(eq=False)
+class ScalarIndexed(Event):
+    """An element was asked of a loss that has no dimensions: an IndexError."""
+
+    loss: Tensor
+
+
+@dataclass(eq=False)
 class CudaUsed(Event):
     """A worker used CUDA."""

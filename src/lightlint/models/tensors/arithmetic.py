@@ -9,7 +9,7 @@ from lightlint.engine.events import (
     Summed,
 )
 from lightlint.engine.machine import Machine
-from lightlint.models.tensors import forms, layouts
+from lightlint.models.tensors import forms, layouts, precision
 from lightlint.models.tensors.derivation import derive, mix, without_given_gradients
 from lightlint.values.core import (
     Sequence,
@@ -30,6 +30,10 @@ def binary(machine: Machine, symbol: str, left: Value, right: Value, node: ast.A
     mix(machine, node, symbol, left, right)
     made = derive(machine, node, left, right, saves=symbol not in ("+", "-", "%"))
     _weigh(symbol, made, left, right)
+    if symbol in ("+", "-"):
+        made.terms = (symbol, (left, right))
+    if symbol == "-":
+        precision.lessen(machine, made, left, right, node)
     if symbol == "@":
         layouts.product(made, left, right)
     if isinstance(node, (ast.BinOp, ast.AugAssign)):

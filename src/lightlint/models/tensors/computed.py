@@ -15,7 +15,7 @@ from lightlint.models.names.tables import (
     TUPLES,
     WITHOUT_GRAPH,
 )
-from lightlint.models.tensors import forms
+from lightlint.models.tensors import forms, precision
 from lightlint.models.tensors.arithmetic import meet
 from lightlint.models.tensors.derivation import derive, detached, mix
 from lightlint.models.tensors.losses import reduce
@@ -105,4 +105,6 @@ def of_unknown(machine: Machine, value: Unknown, name: str, given: Arguments, no
     made = activated(machine, name, value, node) if name in ACTIVATIONS else derive(machine, node)
     made.mixed = True
     forms.note(made, name, given.with_first(value))
+    if name in precision.NAMES:
+        precision.note(machine, made, name, given.with_first(value), node, sure=False)
     return made

@@ -23,7 +23,7 @@ from lightlint.models.names.tables import (
     NUMBERS,
     OUTPUTS,
 )
-from lightlint.models.tensors import forms, layouts
+from lightlint.models.tensors import forms, layouts, precision
 from lightlint.models.tensors.arithmetic import note_sum, turns_to_batch
 from lightlint.models.tensors.computed import activated, computed, plain
 from lightlint.models.tensors.derivation import derive, detached, device_of, device_value, mix, names_cuda, number_in
@@ -134,6 +134,8 @@ def call_method(machine: Machine, tensor: Value, name: str, given: Arguments, no
         machine.emit(ShardsGathered(machine.where(node), name))
     found = computed(machine, name, given.with_first(tensor), node)
     layouts.note(machine, found, name, given.with_first(tensor), node)
+    if name in precision.NAMES:
+        precision.note(machine, found, name, given.with_first(tensor), node, sure=not tensor.mixed)
     return found
 
 

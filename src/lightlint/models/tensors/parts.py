@@ -8,6 +8,7 @@ from typing import cast
 from lightlint.engine.events import (
     DevicesMixed,
     PaddingRead,
+    ScalarIndexed,
 )
 from lightlint.engine.machine import Machine
 from lightlint.models.tensors import forms
@@ -55,6 +56,8 @@ def item(machine: Machine, tensor: Tensor, index: Value, node: ast.AST) -> Value
     tensor.uninitialised = False  # a part may be filled
     if tensor.steps is not None and _is_last_step(tensor.steps, index):
         machine.emit(PaddingRead(machine.where(node), tensor))
+    if tensor.scalar and tensor.role == "loss" and is_constant(index, 0):
+        machine.emit(ScalarIndexed(machine.where(node), tensor))
     if tensor.role == "batch" and isinstance(index, Constant):
         return part(machine, tensor, index.value, node)
     indices = tensors_in(index)
