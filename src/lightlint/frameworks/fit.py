@@ -70,6 +70,7 @@ class Fit:
         accelerator = text_of(trainer.arguments.get("accelerator"))
         self.device = "cpu" if accelerator == "cpu" else "cuda"
         self.callbacks = [each for each in _items(trainer.arguments.get("callbacks")) if isinstance(each, Instance)]
+        self.held_out: list[Value] = []  # what its validation draws from
 
     def has(self, name: str) -> bool:
         """Whether the program's module overrides a hook."""
@@ -102,13 +103,21 @@ class Fit:
         )
 
 
-def fit(machine: Machine, module: Module, trainer: Instance, sources: list[Value], node: ast.AST) -> None:
-    """`trainer.fit(module, ...)`."""
+def fit(
+    machine: Machine,
+    module: Module,
+    trainer: Instance,
+    sources: list[Value],
+    node: ast.AST,
+    held_out: Value | None = None,
+) -> None:
+    """`trainer.fit(module, ...)`; `held_out`: the loaders that it is given for validation."""
     if not isinstance(module.cls, Class):
         machine.escape(module)
         return
     machine.made.add(id(module.cls.node))
     run = Fit(machine, module, trainer, node)
+    run.held_out = _items(held_out) if isinstance(held_out, Sequence) else [held_out] if held_out is not None else []
     module.trainer = trainer
     trainer.attributes["#module"] = module
     where = machine.where(node)
@@ -143,6 +152,7 @@ def _prepare(run: Fit, sources: list[Value]) -> list[Value]:
             hook(run.machine, each, "setup", [Constant("fit")], run.node)
             drawn = hook(run.machine, each, "train_dataloader", [], run.node)
             sources = [drawn] if drawn is not None else []
+            run.held_out = _drawn(run, each, "val_dataloader")
     run.own("prepare_data")
     run.all("setup", Constant("fit"))
     run.own("configure_model")
@@ -150,7 +160,14 @@ def _prepare(run: Fit, sources: list[Value]) -> list[Value]:
     if not any(isinstance(each, (Loader, Sequence, Mapping)) for each in sources):
         drawn = run.own("train_dataloader")
         sources = [drawn] if drawn is not None else sources
+    run.held_out = run.held_out or _drawn(run, run.module, "val_dataloader")
     return sources
+
+
+def _drawn(run: Fit, holder: Instance, name: str) -> list[Value]:
+    """The loaders that a hook gives."""
+    drawn = hook(run.machine, holder, name, [], run.node)
+    return drawn.items if isinstance(drawn, Sequence) else [drawn] if drawn is not None else []
 
 
 def configured(value: Value) -> tuple[list[Optimizer], list[Scheduled]]:
@@ -330,7 +347,7 @@ def _evaluate(run: Fit, stage: str, phase: str) -> None:
         run.all(f"on_{stage}_epoch_start")
         with run.loop("batch", Unknown(("trainer", stage, "batches"), frozenset({"batches"}), plain=True)) as loop:
             for loop.turn in (1, 2):
-                batch, index = batch_of(machine, [], run.device, run.node), run.index()
+                batch, index = batch_of(machine, run.held_out, run.device, run.node), run.index()
                 run.all(f"on_{stage}_batch_start", batch, index)
                 result = run.own(f"{stage}_step", batch, index, Constant(0)) or NONE
                 run.all(f"on_{stage}_batch_end", result, batch, index)
@@ -343,7 +360,7 @@ def _evaluate(run: Fit, stage: str, phase: str) -> None:
         machine.phases.pop()
 
 
-def evaluate(machine: Machine, module: Module, trainer: Instance, _: list[Value], node: ast.AST) -> None:
+def evaluate(machine: Machine, module: Module, trainer: Instance, sources: list[Value], node: ast.AST) -> None:
     """`trainer.validate`, `test` and `predict`."""
     if not isinstance(module.cls, Class):
         return
@@ -354,8 +371,19 @@ def evaluate(machine: Machine, module: Module, trainer: Instance, _: list[Value]
         if run.has(f"{stage}_step"):
             name = node.func.attr if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else "test"
             if name.startswith(phase[:3]):
+                run.held_out = _evaluated(run, sources, phase)
                 _evaluate(run, stage, phase)
     modules.move(module, "cpu")
+
+
+def _evaluated(run: Fit, sources: list[Value], phase: str) -> list[Value]:
+    """The loaders that an evaluation is given, or gets by a hook."""
+    found = [loader for each in sources for loader in (each.items if isinstance(each, Sequence) else [each])]
+    found = [each for each in found if isinstance(each, Loader)]
+    for each in (*sources, run.module):
+        if isinstance(each, Instance) and each.kind in ("data module", "module") and not found:
+            found = _drawn(run, each, f"{phase}_dataloader")
+    return found
 
 
 def test(machine: Machine, module: Module, trainer: Instance, node: ast.AST) -> None:

@@ -91,7 +91,10 @@ def trainer_method(machine: Machine, trainer: Value, name: str, given: Arguments
             machine.escape(module)
             return NONE
         sources = [value for value in given.behind(1 if given.positional else 0).values() if value is not module]
-        (fit if name == "fit" else evaluate)(machine, module, trainer, sources, node)
+        if name == "fit":
+            fit(machine, module, trainer, sources, node, given.get(2, "val_dataloaders"))
+        else:
+            evaluate(machine, module, trainer, sources, node)
         trainer.attributes["#ran"] = TRUE
         return NONE
     if name == "save_checkpoint" or name in COLLECTIVE_METHODS:

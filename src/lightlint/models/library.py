@@ -7,7 +7,7 @@ import ast
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.calls import call, call_unknown
 from lightlint.engine.containers import key_of
-from lightlint.engine.events import CopySet, Emptied, LoadedUsed, NoneUsed, PartReplaced
+from lightlint.engine.events import CopySet, Emptied, LoadedUsed, NoneUsed, PartReplaced, StateRead
 from lightlint.engine.frames import Iteration
 from lightlint.engine.imports import kept
 from lightlint.engine.machine import WORKER, Machine
@@ -335,6 +335,7 @@ def _of_mapping(machine: Machine, value: Mapping, index: Value, node: ast.AST) -
         return value.items[keys[chosen]] if chosen in keys else Unknown()
     entry = Unknown(("entry", key) if isinstance(key, str) else None, hint=key if isinstance(key, str) else "")
     if value.loaded is not None:
+        machine.emit(StateRead(machine.where(node), value.loaded, value, index))
         entry.loaded = (value.loaded, key)
     return entry
 

@@ -12,7 +12,7 @@ from lightlint.engine.events import AttributeRead, AttributeSet, GroupStarted, M
 from lightlint.engine.execution import Raised, annotation_of
 from lightlint.engine.machine import WORKER, Machine
 from lightlint.models import tensors
-from lightlint.models.data import loaders
+from lightlint.models.data import loaders, transforms
 from lightlint.models.names.kinds import kind_of, kind_of_class
 from lightlint.models.names.tables import MODULE_METHODS, WRAPPER_ATTRIBUTES
 from lightlint.models.ranks.groups import FIRST_NAMES, RANK_NAMES, rank_value
@@ -378,6 +378,8 @@ def call_object(machine: Machine, value: Value, given: Arguments, node: ast.AST)
         if value.kind == "grad mode" and isinstance(first, Function):
             first.flags.add("enable_grad" if value.name == "enable_grad" else "no_grad")
             return first
+        if value.kind == "transform":
+            return transforms.transformed(machine, value, given, node)
         if value.kind == "closure":
             run = value.attributes.get("run")
             if isinstance(run, Closure):

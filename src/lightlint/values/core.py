@@ -34,7 +34,8 @@ class Value:
     """Something a name can hold.
 
     `traits` say where a number comes from: `rank`, `index` (a loop's variable), `count` (a counter), `periodic` (a test on
-    one), `batch-size`, `batches`, `samples`, `batch-mean`, `batch-sum`, `better` (a test that one number is above another),
+    one), `batch-size`, `batches`, `samples`, `batch-mean`, `batch-sum`, `better` (a test that one number is above another; `better than
+    written`: above one that the program writes down),
     `last` (a test for the last batch), `summed` (a counter of the program), `restarted` (one that begins anew in each turn of
     an outer loop), `one` (an option that is 1 unless a run says otherwise), `version` (of a library). `cuts`: where what it was computed from lost its
     graph. `escaped`: code out of sight has had it in its hands, so nothing that needs to know all that happens to it may be

@@ -96,6 +96,7 @@ class Tensor(Value):
     order: tuple[int, ...] = ()  # in which its dimensions lay before `reordered_by`, where they were dense
     reordered_by = ""
     sizes: tuple[int, ...] = ()  # of a new tensor, where all are numbers
+    batch_of: Loader | None = None  # whose batch it is, or a part of
     rows_of: Loader | None = None  # the loader whose batch has as many rows, in a table of rows and columns
 
     def __init__(self, site: Site | None, made: int) -> None:

@@ -6,19 +6,26 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from lightlint.check import Check, Fault, Repair
-from lightlint.engine.events import Halved, Stepped
+from lightlint.engine.events import Called, FitStarted, Halved, Stepped
 from lightlint.explore.queries import in_sight, scales
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import Draft, drop_statement, replace
+from lightlint.values.core import is_constant
+from lightlint.values.training import Module
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry, Path
 
+_MIXED = (16, "16", "16-mixed")  # the first two before Lightning 2
+_OTHER = ("float", "double", "bfloat16")
+
 
 class HalfModelWithScaler(Check):
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
-        """Modules made fp16 whose parameters a GradScaler steps, on each path that gets to such a step."""
-        found = [_halved(path) for path in entry.paths if any(_scales(event) for event in path.of(Stepped))]
+        """Modules made fp16 whose parameters a GradScaler, or a Trainer with one, steps, on each path that gets to such a step."""
+        found = [
+            _halved(path) for path in entry.paths if any(_scales(e) or _is_mixed(path, e) for e in path.of(Stepped))
+        ]
         if found and all(found):
             message = "the module gets fp16 parameters, whose gradients the scaler refuses to unscale"
             yield from (Fault.at(event, message) for event in found[0])
@@ -30,7 +37,11 @@ class HalfModelWithScaler(Check):
     def _draft(self, call: cst.Call) -> Draft | None:
         """The cast taken out, where autocast is there to choose the dtypes and no input is cast."""
         words = [name.value for name in self.tree.all(cst.Name)]
-        if "autocast" not in words or words.count("half") != 1 or not isinstance(call.func, cst.Attribute):
+        if (
+            not {"autocast", "Trainer"} & {*words}
+            or words.count("half") != 1
+            or not isinstance(call.func, cst.Attribute)
+        ):
             return None
         if len(call.args) > 1 or self.names.has_star(call):
             return None  # it moves the model, too
@@ -45,6 +56,26 @@ def _scales(event: Stepped) -> bool:
     return event.via == "scaler" and scales(event.scaler) is True and in_sight([event.optimizer])
 
 
+def _is_mixed(path: Path, event: Stepped) -> bool:
+    """Whether a Trainer in sight steps the optimizer through a scaler of its own: the one that trains last does."""
+    before = [fit.trainer for fit in path.of(FitStarted) if fit.time < event.time]
+    if event.via != "lightning" or not before or before[-1].open_arguments or "plugins" in before[-1].arguments:
+        return False
+    given = before[-1].arguments
+    return is_constant(given.get("precision"), *_MIXED) and not is_constant(given.get("accelerator"), "cpu", "tpu")
+
+
 def _halved(path: Path) -> list[Halved]:
-    scaled = {each for event in path.of(Stepped) if _scales(event) for each in event.parameters}
-    return [event for event in path.of(Halved) if scaled & set(event.parameters) and not event.module.escaped]
+    steps = [event for event in path.of(Stepped) if _scales(event) or _is_mixed(path, event)]
+    scaled = {each for event in steps for each in event.parameters if each.requires_grad}
+    return [
+        event
+        for event in path.of(Halved)
+        if scaled & set(event.parameters) and not event.module.escaped and not _is_undone(path, event)
+    ]
+
+
+def _is_undone(path: Path, event: Halved) -> bool:
+    """Whether the module, or one around it, gets another dtype afterwards."""
+    later = [call.receiver for call in path.of(Called) if call.path in _OTHER and call.time > event.time]
+    return any(isinstance(each, Module) and event.module in each.modules() for each in later)

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Backward, Called, Differentiated, FitStarted, Forward, ModeSet, StateLoaded, Stepped
+from lightlint.explore.evaluation import is_saved_state
 from lightlint.explore.queries import acts_by_mode, in_sight, sure
-from lightlint.models.names.kinds import kind_of_class
-from lightlint.values.core import Mapping, Value
+from lightlint.values.core import Value
 from lightlint.values.training import Module
 
 if TYPE_CHECKING:
@@ -27,7 +27,9 @@ class InferenceWithoutEvalMode(Check):
         """Modules that get saved weights, are never trained, and are asked for results in training mode."""
         if any(path.of(kind) for path in entry.paths for kind in _TRAINING):
             return
-        restored = {module for event in entry.of(StateLoaded) if _is_saved(event) for module in _parts(event.object)}
+        restored = {
+            module for event in entry.of(StateLoaded) if is_saved_state(event) for module in _parts(event.object)
+        }
 
         def is_fault(event: Forward) -> bool:
             known = event.module in restored and _is_known(event.module)
@@ -51,13 +53,6 @@ class InferenceWithoutEvalMode(Check):
                         call,
                         f"`{call.name}` writes down what the model does in training mode, which no `eval()` changes afterwards",
                     )
-
-
-def _is_saved(event: StateLoaded) -> bool:
-    """Whether a state comes from a file, and no module loads it into itself or its parts: that one is trained elsewhere."""
-    inside = [each.function.owner for each in event.where.calls if each.function.owner is not None]
-    other = isinstance(event.state, Mapping) and (event.state.source is not None or event.state.items)
-    return not other and not any(kind_of_class(each) == "module" for each in inside)
 
 
 def _parts(value: Value) -> list[Module]:

@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Called, ScheduleMade, ScheduleStepped, StateLoaded, Stepped
-from lightlint.explore.queries import scales
+from lightlint.explore.checkpoints import counted_behind, identity, read_keys, saves_of
+from lightlint.explore.queries import holds, in_sight, scales
 from lightlint.finding import Tier
-from lightlint.values.core import Mapping, Value
-from lightlint.values.training import Instance, Optimizer, Schedule
+from lightlint.values.core import Mapping, is_constant
+from lightlint.values.training import Instance, Module, Optimizer, Schedule
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry, Path
@@ -24,13 +25,14 @@ class ResumeStateIncomplete(Check):
                 if not isinstance(content, Mapping) or content.more:
                     continue
                 sources = [each.source for each in content.items.values() if isinstance(each, Mapping)]
-                loaded = {_identity(event.object) for each in paths for event in each.of(StateLoaded)}
-                resumed = {_identity(each) for each in sources if isinstance(each, Optimizer)} & loaded
-                saved = set(map(_identity, sources))
+                loaded = {identity(event.object) for each in paths for event in each.of(StateLoaded)}
+                resumed = {identity(each) for each in sources if isinstance(each, Optimizer)} & loaded
+                saved = set(map(identity, sources))
                 for each in _counting(paths) if resumed else ():
-                    mine = not isinstance(each, Schedule) or _identity(each.optimizer) in resumed
-                    if mine and _is_of(path, each) and _identity(each) not in loaded:
-                        yield _fault(save, each, is_saved=_identity(each) in saved)
+                    mine = not isinstance(each, Schedule) or identity(each.optimizer) in resumed
+                    if mine and _is_of(path, each) and identity(each) not in loaded:
+                        yield _fault(save, each, is_saved=identity(each) in saved)
+        yield from _without_optimizer(entry, paths)
 
 
 def _fault(save: Called, each: Instance, *, is_saved: bool) -> Fault:
@@ -63,9 +65,40 @@ def _is_set(schedule: Schedule) -> bool:
 
 def _is_of(path: Path, each: Instance) -> bool:
     """Whether an object lives in a path, too: made at the same place, before."""
-    return any(_identity(other) == _identity(each) for other in path.machine.objects)
+    return any(identity(other) == identity(each) for other in path.machine.objects)
 
 
-def _identity(value: Value | None) -> Hashable:
-    """What an object is in every rehearsal: where and as which it was made."""
-    return (value.site, value.serial) if isinstance(value, Instance) else None
+def _without_optimizer(entry: Entry, paths: list[Path]) -> Iterator[Fault]:
+    """Runs that go on at the epoch of a checkpoint, and leave the state of their optimizer in it."""
+    read = read_keys(paths)
+    loaded = {identity(event.object) for path in paths for event in path.of(StateLoaded)}
+    unknown = any(not isinstance(event.object, Instance) for path in paths for event in path.of(StateLoaded))
+    for path in entry.paths:
+        for load in path.of(StateLoaded):
+            source = getattr(load.state, "loaded", None)
+            keys = read.get(source[0].site) if isinstance(source, tuple) else None
+            if not isinstance(load.object, Module) or keys is None or unknown:
+                continue
+            for optimizer in {event.optimizer for event in path.of(Stepped)}:
+                lost = isinstance(optimizer, Optimizer) and identity(optimizer) not in loaded and _has_state(optimizer)
+                if lost and isinstance(optimizer, Optimizer) and _goes_on(path, paths, load, optimizer, keys):
+                    message = "the run goes on at the epoch of the checkpoint, and the state of its optimizer, which is saved there, is never loaded"
+                    yield Fault.at(load, message)
+
+
+def _goes_on(path: Path, paths: list[Path], load: StateLoaded, optimizer: Optimizer, keys: set[Hashable]) -> bool:
+    """Whether the epochs behind a load begin where the checkpoint says, which holds the optimizer's state, too."""
+    for save in saves_of(paths, optimizer):
+        items = save.value.items if isinstance(save.value, Mapping) else {}
+        for key, value in items.items() if keys <= items.keys() else ():
+            begun = counted_behind(path, load, value) if key in keys else ()
+            if any(holds(each.first.key, ("entry", key)) for each in begun):
+                return True
+    return False
+
+
+def _has_state(optimizer: Optimizer) -> bool:
+    """Whether an optimizer keeps more than its options, and nobody out of sight has it."""
+    momentum = optimizer.arguments.get("momentum", optimizer.arguments.get("#2"))
+    plain = optimizer.name == "SGD" and (momentum is None or is_constant(momentum, 0, 0.0))
+    return in_sight([optimizer]) and not optimizer.open_arguments and not plain

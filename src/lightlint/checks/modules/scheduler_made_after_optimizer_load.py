@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from lightlint.check import Check, Fault
-from lightlint.engine.events import ScheduleMade, StateLoaded
-from lightlint.explore.queries import beside
+from lightlint.engine.events import ScheduleMade, ScheduleStepped, StateLoaded, Stepped
+from lightlint.explore.queries import beside, in_batch
+from lightlint.finding import Tier
 from lightlint.values.core import Sequence, Value, is_constant, number_of
 from lightlint.values.training import Schedule
 
 if TYPE_CHECKING:
-    from lightlint.explore.rehearsals import Entry
+    from lightlint.explore.rehearsals import Entry, Path
 
 _ROOM = "torch.optim.lr_scheduler."
 # these multiply the rate that they find when they are made, and take it for scaled from then on
@@ -32,6 +33,13 @@ _STEPWISE = {
     )
 }
 
+# these set the rate of their beginning when they are made, and the right one with their next step
+_ANEW = {"LambdaLR", "OneCycleLR", "CosineAnnealingWarmRestarts", "CyclicLR"}
+_SCALED = "`{}` scales the learning rate that `load_state_dict` brought back, and its own state does not undo that"
+_ANEW_FOR = (
+    "`{}` puts its first learning rate in the place of the one that `load_state_dict` brought back, for an epoch"
+)
+
 
 class SchedulerMadeAfterOptimizerLoad(Check):
     def _sets_rate(self) -> bool:
@@ -50,14 +58,30 @@ class SchedulerMadeAfterOptimizerLoad(Check):
             loads = path.of(StateLoaded)
             for made in path.of(ScheduleMade):
                 optimizer, name = made.schedule.optimizer, _scaling(made.schedule)
-                if not name or optimizer is None:
+                late = "" if name else _starting_anew(path, made.schedule)
+                if not (name or late) or optimizer is None:
                     continue
                 own = [each for each in loads if each.object is made.schedule and each.time > made.time]
                 before = [each for each in loads if each.object is optimizer and each.time < made.time]
                 again = any(each.object is optimizer and each.time > made.time for each in loads)
                 if own and before and not again and not self._sets_rate():
-                    message = f"`{name}` scales the learning rate that `load_state_dict` brought back, and its own state does not undo that"
-                    yield Fault(beside(made, before[-1]), message, also=(made.site,))
+                    message, tier = (_SCALED.format(name), None) if name else (_ANEW_FOR.format(late), Tier.WARNING)
+                    yield Fault(beside(made, before[-1]), message, tier, also=(made.site,))
+
+
+def _starting_anew(path: Path, schedule: Schedule) -> str:
+    """The name of a schedule that sets its first rate when it is made, and the right one an epoch later."""
+    if schedule.name not in _ANEW or schedule.open_arguments or not _is_unset(schedule):
+        return ""
+    steps = [event for event in path.of(ScheduleStepped) if event.schedule is schedule]
+    trained = any(event.optimizer is schedule.optimizer and in_batch(event.where) for event in path.of(Stepped))
+    return schedule.name if steps and trained and not any(in_batch(each.where) for each in steps) else ""
+
+
+def _is_unset(schedule: Schedule) -> bool:
+    """Whether a schedule is not told where to go on."""
+    last = schedule.arguments.get("last_epoch", schedule.arguments.get("#4"))
+    return last is None or is_constant(last, -1)
 
 
 def _scaling(schedule: Value) -> str:
@@ -65,8 +89,7 @@ def _scaling(schedule: Value) -> str:
     if not isinstance(schedule, Schedule) or schedule.open_arguments:
         return ""
     full, given = f"{_ROOM}{schedule.name}", schedule.arguments
-    last = given.get("last_epoch", given.get("#4"))
-    if last is not None and not is_constant(last, -1):
+    if not _is_unset(schedule):
         return ""
     if full in _FACTORS:
         factor = number_of(given.get(_FACTORS[full], given.get("#1")))

@@ -22,6 +22,8 @@ _TOO_MUCH_FOR_BAREBONES = {
     "enable_checkpointing", "logger", "enable_progress_bar", "log_every_n_steps", "enable_model_summary",
     "num_sanity_val_steps", "fast_dev_run", "detect_anomaly", "profiler",
 }  # fmt: skip
+_DEEPSPEED = "lightning.strategies.DeepSpeedStrategy"
+_ACCUMULATION = "gradient_accumulation_steps"
 _LOADERS = ("train_dataloaders", "val_dataloaders", "dataloaders")
 _TRIGGERS = ("every_n_train_steps", "train_time_interval", "every_n_epochs")
 
@@ -36,6 +38,11 @@ class TrainerConflictingArgs(Check):
             for keyword, message in _checkpoint_faults(event):
                 if not self.is_versioned(event):
                     yield Fault.of(event, message, argument=keyword)
+        for event in entry.calls.get(_DEEPSPEED, ()):
+            config = event.argument("config")
+            if isinstance(config, Mapping) and _ACCUMULATION in config.items and not self.is_versioned(event):
+                message = f"`{_ACCUMULATION}` in the DeepSpeed configuration, where the Trainer's `accumulate_grad_batches` belongs"
+                yield Fault.of(event, message, argument="config")
         for name in sorted(ENTRY_POINTS):
             for event in entry.calls.get(f".{name}", ()):
                 trainer, data = event.receiver, event.argument("datamodule")

@@ -34,6 +34,15 @@ class BatchDrawn(Event):
 
 
 @dataclass(eq=False)
+class Transformed(Event):
+    """A transform of a library made one value of another."""
+
+    transform: Instance
+    given: list[Value]
+    result: Value
+
+
+@dataclass(eq=False)
 class EpochSet(Event):
     """`sampler.set_epoch`."""
 
@@ -56,6 +65,14 @@ class WorkerAsked(Event):
 @dataclass(eq=False)
 class LoaderWorked(Event):
     """What a worker of a loader does for one sample, in events of its own."""
+
+    loader: Loader
+    events: list[Event]
+
+
+@dataclass(eq=False)
+class SampleMade(Event):
+    """What is done for one sample of a loader, by whomever, in events of its own."""
 
     loader: Loader
     events: list[Event]

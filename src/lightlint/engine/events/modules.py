@@ -120,6 +120,15 @@ class LoadedUsed(Event):
 
 
 @dataclass(eq=False)
+class StateRead(Event):
+    """An entry of a `state` that `torch.load` gave was asked for by a `key`; without one, all were."""
+
+    load: Called
+    state: Mapping
+    key: Value | None
+
+
+@dataclass(eq=False)
 class LoadResultUsed(Event):
     """What `load_state_dict` returned was used as if it was the model."""
 

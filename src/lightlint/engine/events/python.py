@@ -44,6 +44,13 @@ class Looped(Event):
 
 
 @dataclass(eq=False)
+class RangeBegun(Event):
+    """Something is to be counted from a number on."""
+
+    first: Value
+
+
+@dataclass(eq=False)
 class Left(Event):
     """A loop or function was left early: `break`, `continue`, `return` behind a test."""
 

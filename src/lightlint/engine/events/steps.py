@@ -80,6 +80,7 @@ class LossComputed(Event):
     target: Value | None
     reduction: str | None
     made: Site | None = None
+    log_target: Value | None = None  # of a divergence: whether the target is in logarithms
 
 
 @dataclass(eq=False)

@@ -247,9 +247,15 @@ def compare(machine: Machine, symbol: str, left: Value, right: Value, node: ast.
     if symbol in ("==", "!=") and bool(left.traits & _COUNTED) != bool(right.traits & _COUNTED):
         traits = traits | {"periodic"}  # one turn among others, such as the last
     if symbol in ("<", "<=", ">", ">=") and not traits & _COUNTED:
-        traits = traits | {"better"}
+        written = any(isinstance(each, Constant) or _is_named(each.key) for each in (left, right))
+        traits = traits | ({"better", "better than written"} if written else {"better"})
     key = (symbol, left.key, right.key) if left.key is not None and right.key is not None else None
     return Unknown(key, traits, plain=True)
+
+
+def _is_named(key: Hashable | None) -> bool:
+    """Whether a key is that of a constant of a library, as `math.inf`."""
+    return isinstance(key, tuple) and key[:1] == ("constant",)
 
 
 def _rank_of(machine: Machine, symbol: str, rank: Value, other: Value) -> Value:

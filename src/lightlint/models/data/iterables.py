@@ -8,7 +8,7 @@ from collections.abc import Sequence as Items
 
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.calls import call
-from lightlint.engine.events import UsedUp
+from lightlint.engine.events import RangeBegun, UsedUp
 from lightlint.engine.execution import Raised
 from lightlint.engine.frames import Iteration
 from lightlint.engine.generators import Frame, iteration_of
@@ -211,6 +211,7 @@ def range_of(machine: Machine, args: list[Value], node: ast.AST, *, endless: boo
         if len(values) <= _MOST_KNOWN:
             everything = [*map(Constant, values)]
     bound = _bound(start, stop)
+    machine.emit(RangeBegun(machine.where(node), start))
 
     def pull(turn: int) -> Value:
         turns = tuple(loop.turn for loop in machine.loops)

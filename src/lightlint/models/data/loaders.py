@@ -81,18 +81,19 @@ def batch(machine: Machine, loader: Loader, node: ast.AST) -> Value:
     if plain and isinstance(held, Sequence):
         rows: list[Value] = []
         for index in range(len(held.items)):
-            tensor = _batch_tensor(machine, loader.device or "cpu", node)
+            tensor = _batch_tensor(machine, loader, loader.device or "cpu", node)
             tensor.part = index
             source = held.items[index]
             tensor.form = source.form if isinstance(source, Tensor) else None
             tensor.rows_of = loader if isinstance(source, Tensor) and len(source.sizes) == 2 else None
             rows.append(tensor)
         return Sequence(rows, "tuple")
-    return _batch_tensor(machine, loader.device, node)
+    return _batch_tensor(machine, loader, loader.device, node)
 
 
-def _batch_tensor(machine: Machine, device: str | None, node: ast.AST) -> Tensor:
+def _batch_tensor(machine: Machine, loader: Loader, device: str | None, node: ast.AST) -> Tensor:
     made = machine.tensor(node)
+    made.batch_of = loader
     made.role, made.device, made.leaf = "batch", device, False
     return made
 

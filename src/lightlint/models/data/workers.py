@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.calls import call
-from lightlint.engine.events import CudaUsed, HandleUsed, LoaderWorked
+from lightlint.engine.events import CudaUsed, HandleUsed, LoaderWorked, SampleMade
 from lightlint.engine.frames import Condition
 from lightlint.engine.machine import WORKER, Machine, plain_key
 from lightlint.values.core import Bound, Class, Function, Sequence, Unknown, Value, is_constant
@@ -21,14 +21,16 @@ _MOST_TURNED = 2
 
 
 def work(machine: Machine, loader: Loader, node: ast.AST) -> None:
-    """Let a worker make a sample, once for each data set: on the default path of an entry, and where a turned test decides
-    about a file that the data set has opened; again with the other outcome of the tests that decide about what it uses."""
+    """Let a worker, or the program itself, make a sample, once for each data set: on the default path of an entry, and, of a
+    worker, where a turned test decides about a file that the data set has opened; again with the other outcome of the tests that
+    decide about what it uses."""
     workers, data = loader.arguments.get("num_workers"), data_of(loader)
     seen = (loader.data, loader.arguments.get("collate_fn"), loader.arguments.get("worker_init_fn"))
-    idle = workers is None or is_constant(workers, 0) or machine.rank or seen in machine.worked
-    if idle or (machine.flips and not _bears_on(machine, data)) or machine.phases[-1] == WORKER:
+    alone = workers is None or is_constant(workers, 0)
+    done = machine.rank or (alone, *seen) in machine.worked
+    if done or (machine.flips and (alone or not _bears_on(machine, data))) or machine.phases[-1] == WORKER:
         return
-    machine.worked.append(seen)
+    machine.worked.append((alone, *seen))
     where, outside = machine.where(node), machine.events
     machine.events = []
 
@@ -40,7 +42,9 @@ def work(machine: Machine, loader: Loader, node: ast.AST) -> None:
     for turned in _to_turn(machine):
         make_sample(turned)
     inside, machine.events = machine.events, outside
-    machine.emit(LoaderWorked(where, loader, inside))
+    machine.emit(SampleMade(where, loader, inside))
+    if not alone:
+        machine.emit(LoaderWorked(where, loader, inside))
 
 
 def _to_turn(machine: Machine) -> list[Condition]:

@@ -171,6 +171,7 @@ AFFINE: dict[str, tuple[str, int, bool]] = {
 BY_MODE = re.compile("Dropout|BatchNorm|InstanceNorm|SyncBatchNorm|LSTM|GRU|RNN|Transformer|RReLU")
 """Layers that compute something else in eval mode (recurrent and Transformer layers: where their dropout is not 0)."""
 
+_NO_TRANSFORMS = frozenset(["InterpolationMode", "AutoAugmentPolicy", "Transform"])
 _WRAPPERS = {
     "DistributedDataParallel": "ddp",
     "DataParallel": "data-parallel",
@@ -206,6 +207,8 @@ def kind_of(path: str) -> str | None:
         return "data set"
     if root == "torchvision" and path.startswith("torchvision.datasets."):
         return "data set"
+    if path.startswith("torchvision.transforms.") and last not in _NO_TRANSFORMS:
+        return "transform"
     if root == "lightning" and (last == "Callback" or ".callbacks." in path):
         return "callback"
     if (root == "torch" and ".lr_scheduler." in path) or last in SCHEDULE_LENGTHS:

@@ -7,7 +7,7 @@ from collections.abc import Hashable
 
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.containers import listed
-from lightlint.engine.events import Appended, CopySet, Emptied
+from lightlint.engine.events import Appended, CopySet, Emptied, StateRead
 from lightlint.engine.machine import Machine
 from lightlint.values.core import (
     NONE,
@@ -74,6 +74,9 @@ def sequence_method(machine: Machine, value: Sequence, name: str, given: Argumen
 
 def mapping_method(machine: Machine, value: Mapping, name: str, given: Arguments, node: ast.AST) -> Value:
     """A method of a dict."""
+    if value.loaded is not None:
+        key = given.get(0, "key") if name in ("get", "pop", "setdefault") else None
+        machine.emit(StateRead(machine.where(node), value.loaded, value, key))
     if name in ("items", "values", "keys"):
         return _view(value, name)
     if name in ("get", "pop", "setdefault"):
@@ -136,7 +139,9 @@ def _entry(value: Mapping, name: str, given: Arguments) -> Value:
             del value.items[key.value]
         return found
     if value.more:
-        return Unknown(("entry", key.value) if isinstance(key.value, str) else None)
+        entry = Unknown(("entry", key.value) if isinstance(key.value, str) else None)
+        entry.loaded = (value.loaded, key.value) if value.loaded is not None else None
+        return entry
     if name == "setdefault":
         value.items[key.value] = default
     return default

@@ -84,7 +84,7 @@ def derive(
             first.activation,
         )
         made.metric, made.unscaled_loss, made.criterion = first.metric, first.unscaled_loss, first.criterion
-        made.scaler = first.scaler
+        made.scaler, made.batch_of = first.scaler, first.batch_of
         made.form, made.dtype, made.layer = first.form, first.dtype, first.layer
     return made
 

@@ -64,6 +64,7 @@ def loss(
     node: ast.AST,
     reduction: str | None = None,
     made_at: Site | None = None,
+    log_target: Value | None = None,
 ) -> Tensor:
     """A loss function, or a criterion that was made somewhere."""
     source, target = given.get(0, "input"), given.get(1, "target")
@@ -72,7 +73,9 @@ def loss(
         reduction = "unknown"  # the older words for it
     if reduction is None:
         reduction = text_of(written) or ("mean" if written is None and given.double_star is None else None)
-    machine.emit(LossComputed(machine.where(node), name, LOSSES[name], source, target, reduction, made_at))
+    log_target = given.keywords.get("log_target", log_target)
+    where = machine.where(node)
+    machine.emit(LossComputed(where, name, LOSSES[name], source, target, reduction, made_at, log_target))
     mix(machine, node, name, source, target)
     made = derive(machine, node, *given.values())
     if any(each.requires_grad for each in (source, target) if isinstance(each, Tensor)):

@@ -39,6 +39,7 @@ def part(machine: Machine, tensor: Tensor, index: object, node: ast.AST) -> Tens
             key,
             tensor.escaped,
         )
+        found.batch_of = tensor.batch_of
         tensor.parts[key] = found
     return found
 

@@ -34,7 +34,9 @@ def call_module(machine: Machine, module: Module, given: Arguments, node: ast.AS
     module.calls += 1
     if isinstance(module.cls, Library) and last in LOSSES:
         tensors.mix(machine, node, last, *module.buffers.values(), given.get(0, "input"))
-        found = tensors.loss(machine, last, given, node, module.reduction or "unknown", module.site)
+        log_target = module.arguments.get("log_target")
+        reduction = module.reduction or "unknown"
+        found = tensors.loss(machine, last, given, node, reduction, module.site, log_target)
         found.guessed = module.assumed
         return found
     outermost = not machine.forwards

@@ -1,0 +1,20 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from lightlint.check import Check, Fault
+from lightlint.explore.evaluation import evaluated_loaders
+from lightlint.values.core import is_constant
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
+
+
+class DropLastInEvaluation(Check):
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Loaders of nothing but evaluation that leave the last examples out."""
+        for loader, _ in evaluated_loaders(entry).values():
+            if is_constant(loader.arguments.get("drop_last"), True) and loader.site is not None:
+                message = "the loader that is evaluated leaves out what is left over behind the last whole batch"
+                yield Fault(loader.site, message)

@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from lightlint.check import Check, Fault
+from lightlint.engine.events import SampleMade, Transformed
+from lightlint.explore.evaluation import evaluated_loaders
+from lightlint.models.data.transforms import drawing
+from lightlint.values.core import Library
+from lightlint.values.training import Instance
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
+    from lightlint.values.core import Value
+    from lightlint.values.training import Loader
+
+_DEPTH = 3
+
+
+class RandomTransformInEvaluation(Check):
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Data sets of nothing but evaluation whose pictures a random transform changes."""
+        for loader, _ in evaluated_loaders(entry).values():
+            data = _whole(loader.data)
+            if data is None or data.site is None or data.escaped:
+                continue
+            found = next(_of_library(data) if isinstance(data.cls, Library) else _of_program(entry, loader), None)
+            if found is not None:
+                message = f"the data that is evaluated goes through `{found.name}`: each evaluation sees other pictures"
+                yield Fault(data.site, message)
+
+
+def _whole(data: Value | None, depth: int = 0) -> Instance | None:
+    """The data set of which a loader's is a part."""
+    if isinstance(data, Instance) and depth < _DEPTH:
+        inner = data.arguments.get("dataset")
+        return _whole(inner, depth + 1) if isinstance(inner, Instance) else data
+    return None
+
+
+def _of_library(data: Instance) -> Iterator[Instance]:
+    """The random transforms that a library's data set is made with, unless it is given others afterwards."""
+    if not data.attributes.keys() & {"transform", "transforms"}:
+        for name, value in data.arguments.items():
+            if not name.startswith("target"):
+                yield from drawing(value)
+
+
+def _of_program(entry: Entry, loader: Loader) -> Iterator[Instance]:
+    """The random transforms that a worker surely applies to each sample of a data set of the program."""
+    for work in entry.of(SampleMade):
+        if work.loader.site == loader.site and work.loader.serial == loader.serial:
+            for event in work.events:
+                if isinstance(event, Transformed) and all(each.known for each in event.where.conditions):
+                    yield from drawing(event.transform)

@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from lightlint.check import Check, Fault
+from lightlint.engine.events import Backward, Forward, ParametersChanged, StateLoaded, Stepped, WeightSet
+from lightlint.explore.evaluation import is_saved_state
+from lightlint.explore.queries import acts_by_mode, in_batch, in_sight, sure
+from lightlint.values.training import Module
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
+    from lightlint.values.training import Tensor
+
+_MEANT = re.compile(
+    r"(?:^|_)mc(?:$|_|[A-Z])|monte|bayes|uncertain|ensembl|dropout|calib|bn_|_bn|stat|precise|warm|^G$|[Gg]enerator",
+    re.IGNORECASE,
+)
+
+
+class TeacherInTrainingMode(Check):
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Modules with loaded weights that nothing trains, and that give something to a training in training mode."""
+        changed = _changed(entry)
+        loaded = {event.object for event in entry.of(StateLoaded) if is_saved_state(event)}
+        fixed = {each for each in loaded if isinstance(each, Module) and not changed & set(each.parameters())}
+        trains = any(True for _ in entry.of(Backward))
+
+        def is_fault(event: Forward) -> bool:
+            known = event.module in fixed and in_sight(event.module.modules()) and acts_by_mode(event.module)
+            return event.training and known and in_batch(event.where) and not _is_meant(event)
+
+        for event in sure(entry, Forward, is_fault) if trains and fixed else ():
+            message = "a module with loaded weights that is not trained here gives its answers in training mode: dropout drops, batch norm goes by this batch alone"
+            yield Fault.at(event, message)
+
+
+def _changed(entry: Entry) -> set[Tensor]:
+    """The parameters that some rehearsal changes."""
+    found = {each for event in entry.of(Stepped) for each in event.parameters}
+    found |= {
+        each for event in entry.of(ParametersChanged) if not event.name.startswith("init.") for each in event.parameters
+    }
+    return found | {event.parameter for event in entry.of(WeightSet)}
+
+
+def _is_meant(event: Forward) -> bool:
+    """Whether names say that dropout is wanted, or the statistics of the batch."""
+    names = [event.module.name, *(call.function.name for call in event.where.calls)]
+    return any(map(_MEANT.search, names))

@@ -1,0 +1,55 @@
+"""What a training program does nothing with but evaluate, and which weights it takes from elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import TYPE_CHECKING
+
+from lightlint.engine.events import Forward, StateLoaded, Stepped
+from lightlint.explore.queries import in_sight
+from lightlint.models.names.kinds import kind_of_class
+from lightlint.values.core import Mapping
+from lightlint.values.training import Loader, Tensor
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
+
+
+def evaluated_loaders(entry: Entry) -> dict[Hashable, tuple[Loader, Forward]]:
+    """The loaders whose batches go through modules that the program trains in evaluation alone, each with one such pass."""
+    found: dict[Hashable, tuple[Loader, Forward]] = {}
+    trained: set[Hashable] = set()
+    for path in entry.paths:
+        stepped = {each for event in path.of(Stepped) for each in event.parameters}
+        for event in path.of(Forward):
+            evaluates = not event.training and not any(graph.used for graph in event.graph)
+            for loader in {_of(each) for each in event.inputs} - {None}:
+                assert loader is not None
+                if not evaluates or not in_sight([loader]) or loader.open_arguments:
+                    trained.add(key(loader))
+                elif event.where.phase in ("val", "test") or (
+                    stepped & set(event.parameters) and _goes_over(event, loader)
+                ):
+                    found.setdefault(key(loader), (loader, event))
+    return {each: pair for each, pair in found.items() if each not in trained}
+
+
+def key(loader: Loader) -> Hashable:
+    """What a loader is in every rehearsal of an entry."""
+    return loader.site, loader.serial
+
+
+def _goes_over(event: Forward, loader: Loader) -> bool:
+    """Whether a pass is one of a loop over a loader, and none over a batch for show."""
+    return any(turn.loop.kind == "batch" and turn.loop.over is loader for turn in event.where.turns)
+
+
+def _of(tensor: Tensor) -> Loader | None:
+    return tensor.batch_of
+
+
+def is_saved_state(event: StateLoaded) -> bool:
+    """Whether a state comes from a file, and no module loads it into itself or its parts: that one is trained elsewhere."""
+    inside = [each.function.owner for each in event.where.calls if each.function.owner is not None]
+    other = isinstance(event.state, Mapping) and (event.state.source is not None or event.state.items)
+    return not other and not any(kind_of_class(each) == "module" for each in inside)

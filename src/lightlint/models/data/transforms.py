@@ -1,0 +1,63 @@
+"""Transforms of torchvision: which draw at random, and what they make of samples."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from lightlint.engine.arguments import Arguments
+from lightlint.engine.events import Transformed
+from lightlint.engine.machine import Machine
+from lightlint.values.core import LASTING, Constant, Sequence, Unknown, Value, is_constant, traits_of
+from lightlint.values.training import Instance, Module
+
+_PLACES = re.compile(
+    r"Random(?:HorizontalFlip|VerticalFlip|Rotation|Affine|Perspective|Crop|ResizedCrop|SizedCrop|IoUCrop|ZoomOut)"
+    r"|ElasticTransform|ScaleJitter|RandomResize|RandomShortestSize"
+)
+"""Transforms that move what is in a picture."""
+_CONTENT = re.compile(
+    r"ColorJitter|Random(?:Grayscale|Erasing|Invert|Posterize|Solarize|AdjustSharpness|Autocontrast|Equalize|PhotometricDistort)"
+    r"|GaussianNoise|GaussianBlur|AutoAugment|RandAugment|TrivialAugmentWide|AugMix"
+)
+"""Transforms that change what a picture looks like."""
+
+
+def transformed(machine: Machine, transform: Instance, given: Arguments, node: ast.AST) -> Value:
+    """What a transform makes of samples: of several as many."""
+    values = given.values()
+    made: list[Value] = []
+    for each in values:
+        result = Unknown(None, traits_of(each) & LASTING, hint=transform.name)
+        result.lent = [each, *getattr(each, "lent", ())]
+        made.append(result)
+    whole: Value = made[0] if len(made) == 1 else Sequence(made, "tuple")
+    machine.emit(Transformed(machine.where(node), transform, values, whole))
+    return whole
+
+
+def drawing(value: Value | None, *, moving: bool = False) -> Iterator[Instance]:
+    """The transforms in one that surely draw at random, in another way for each picture, or that are `moving` things in it.
+
+    Those that a run may be told to leave out, by a probability out of sight, count: they would not be written for nothing.
+    """
+    held: list[Value] = []
+    if isinstance(value, Sequence):
+        held = value.items
+    elif isinstance(value, Module):
+        held = [*value.items] if isinstance(value.items, list) else []
+    elif isinstance(value, Instance) and value.kind == "transform":
+        name = value.name
+        found = _PLACES.fullmatch(name) or (not moving and _CONTENT.fullmatch(name))
+        if found and not _does_nothing(value):
+            yield value
+        held = [*value.arguments.values()] if not found else []
+    for each in held:
+        yield from drawing(each, moving=moving)
+
+
+def _does_nothing(transform: Instance) -> bool:
+    """Whether a transform is never applied, or turns by no degree."""
+    told = [transform.arguments.get("p"), transform.arguments.get("degrees")]
+    return any(isinstance(each, Constant) and is_constant(each, 0, 0.0) for each in told)
