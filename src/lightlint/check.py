@@ -189,7 +189,7 @@ class Check:
 
     def _holds(self, clause: str) -> bool:
         package, _, since = clause.partition(">=")
-        target = self.facts.torch if package == "torch" else self.facts.lightning
+        target = self.facts.target(package)
         return target.may_be_at_least(since) and not (target.hearsay and target.may_be_below(since))
 
     def _node_at(self, start: int, end: int) -> cst.CSTNode:
@@ -210,8 +210,7 @@ class Check:
         if not repair.writes:
             return True
         package, _, since = repair.writes.partition(">=")
-        target = self.facts.torch if package == "torch" else self.facts.lightning
-        return target.always_has(since)
+        return self.facts.target(package).always_has(since)
 
     def _report_span(self, start: int, end: int, message: str, repair: Repair | None, tier: Tier | None) -> None:
         source, page = self.facts.source, self.page

@@ -125,12 +125,15 @@ def _parse_format(value: object, _directory: str) -> str:
     return value
 
 
+TARGETS = ("torch", "lightning", "transformers", "trl", "peft", "accelerate")
+
+
 def _parse_target(value: object, _directory: str) -> dict[str, str]:
     if not isinstance(value, dict):
         raise _WrongValueError(f"expected a table of torch and lightning versions, found {kind_of(value)}")
     for package, version in value.items():
-        if package not in ("torch", "lightning"):
-            raise _WrongValueError(f"unknown key{suggestion(package, ('torch', 'lightning'))}", package)
+        if package not in TARGETS:
+            raise _WrongValueError(f"unknown key{suggestion(package, TARGETS)}", package)
         if not isinstance(version, str) or not _VERSION.fullmatch(version):
             found = f'"{version}"' if isinstance(version, str) else kind_of(version)
             raise _WrongValueError(

@@ -22,10 +22,12 @@ FAMILIES = {
     "wiring": "LL6 · Lightning wiring: hooks, Trainer, logging, callbacks",
     "api": "LL7 · API removed or deprecated",
     "environment": "LL8 · reproducibility, environment, notebooks",
+    "huggingface": "LL9 · Hugging Face: Trainer, Accelerate, TRL, PEFT, DeepSpeed",
 }
 URL = "https://github.com/lightlint/lightlint/blob/main/rules/"
 
-_APPLIES = re.compile(r"(?:torch|lightning)>=\d+(?:\.\d+)*(?:, (?:torch|lightning)>=\d+(?:\.\d+)*)*")
+_PACKAGES = "(?:torch|lightning|transformers|trl|peft|accelerate)"
+_APPLIES = re.compile(rf"{_PACKAGES}>=\d+(?:\.\d+)*(?:, {_PACKAGES}>=\d+(?:\.\d+)*)*")
 _KEYS = {"code", "name", "tier", "fix", "confirm", "needs", "applies", "aliases", "since"}
 _REQUIRED = {"code", "name", "tier", "fix", "confirm", "needs", "since"}
 

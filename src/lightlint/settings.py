@@ -54,6 +54,10 @@ class Target:
 
     torch: str | None = None
     lightning: str | None = None
+    transformers: str | None = None
+    trl: str | None = None
+    peft: str | None = None
+    accelerate: str | None = None
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,10 @@ from lightlint.facts.versions import Range, Version, parse_range
 DISTRIBUTIONS = {
     "torch": ("torch",),
     "lightning": ("lightning", "pytorch-lightning", "lightning-fabric"),
+    "transformers": ("transformers",),
+    "trl": ("trl",),
+    "peft": ("peft",),
+    "accelerate": ("accelerate",),
 }
 _STRONG = (Kind.DECLARED, Kind.IMAGE)
 _VAGUE = (Kind.CI, Kind.PROSE)

@@ -239,14 +239,15 @@ class FileFacts(Linked):
     @cached_property
     def torch(self) -> Target:
         """The version of torch the file is written for."""
-        return self._versions("torch")
+        return self.target("torch")
 
     @cached_property
     def lightning(self) -> Target:
         """The version of Lightning the file is written for."""
-        return self._versions("lightning")
+        return self.target("lightning")
 
-    def _versions(self, package: str) -> Target:
+    def target(self, package: str) -> Target:
+        """The version of a package the file is written for."""
         from lightlint.facts.requirements import script_install
         from lightlint.facts.targets import target_of
 

@@ -13,11 +13,12 @@ from lightlint.models import objects, tensors
 from lightlint.models.names.kinds import kind_of
 from lightlint.models.names.tables import ACTIVATIONS, DTYPES, FACTORIES, HARMLESS, LOSSES
 from lightlint.models.ranks.groups import rank_value
-from lightlint.models.registry import FUNCTIONS, function
+from lightlint.models.registry import FUNCTIONS, PACKAGES, function
 from lightlint.models.tensors import forms, layouts, precision
 from lightlint.models.training import modules
 from lightlint.values.canonical import canonical
 from lightlint.values.core import (
+    ARRAYS,
     FALSE,
     LASTING,
     NONE,
@@ -60,6 +61,9 @@ def call_library(machine: Machine, library: Library, given: Arguments, node: ast
         return objects.make_library(machine, library, given, node)
     if root == "torch":
         return _torch(machine, path, last, given, node)
+    known = PACKAGES[root](machine, path, given, node) if root in PACKAGES else None
+    if known is not None:
+        return known
     if _PRETRAINED.match(path) or (
         root == "transformers" and last in ("from_pretrained", "from_config") and _TRANSFORMER.search(path)
     ):
@@ -69,7 +73,7 @@ def call_library(machine: Machine, library: Library, given: Arguments, node: ast
     if root not in HARMLESS:
         return call_unknown(machine, library, given, node)
     kept = traits_of(*given.values())
-    found = Unknown(None, kept & LASTING if root == "numpy" else kept, hint=last)
+    found = Unknown(None, kept & (LASTING | ARRAYS) if root == "numpy" else kept, hint=last)
     found.lent = given.values()
     return found
 

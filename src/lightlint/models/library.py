@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from typing import cast
 
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.calls import call, call_unknown
@@ -21,6 +22,7 @@ from lightlint.models.data import (
 from lightlint.models.names.tables import BUILTINS
 from lightlint.models.python import containers, contexts, standard
 from lightlint.models.ranks import groups
+from lightlint.models.registry import ITEMS
 from lightlint.models.training import modules
 from lightlint.values.core import (
     LASTING,
@@ -161,6 +163,8 @@ class LibraryModels:
             tensor = value.attributes["tensor"]
             assert isinstance(tensor, Tensor)
             return tensors.size(tensor, index)
+        if isinstance(value, Instance) and "#parts" in value.attributes:
+            return self.part(machine, value.attributes["#parts"], index, node)
         if isinstance(value, Instance) and isinstance(value.cls, Class):
             return self.item(machine, value, Constant(index), node)
         if value.key is not None:
@@ -347,6 +351,10 @@ def _of_instance(machine: Machine, value: Instance, index: Value, node: ast.AST)
         return tensors.size(tensor, number_of(index))
     if value.kind == "handle":
         return sources.handle_item(machine, value, index, node)
+    if value.kind in ITEMS:
+        return ITEMS[value.kind](machine, value, index, node)
+    if "#parts" in value.attributes and number_of(index) is not None:
+        return _of_sequence(cast(Sequence, value.attributes["#parts"]), index)
     if isinstance(value, Module):
         if isinstance(value.items, dict):
             if isinstance(index, Constant):

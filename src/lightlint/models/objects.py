@@ -16,7 +16,7 @@ from lightlint.models.data import loaders, transforms
 from lightlint.models.names.kinds import kind_of, kind_of_class
 from lightlint.models.names.tables import MODULE_METHODS, WRAPPER_ATTRIBUTES
 from lightlint.models.ranks.groups import FIRST_NAMES, RANK_NAMES, rank_value
-from lightlint.models.registry import ATTRIBUTES, LIGHTNING, METHODS, is_lightning
+from lightlint.models.registry import ATTRIBUTES, CALLS, LIGHTNING, MAKERS, METHODS, is_lightning
 from lightlint.models.training import modules, optim
 from lightlint.values.core import (
     NONE,
@@ -79,6 +79,8 @@ def initialise(machine: Machine, made: Instance, last: str, given: Arguments, no
     elif made.kind == "accelerator":
         machine.distributed = True
         machine.emit(GroupStarted(machine.where(node), "Accelerator"))
+    elif made.kind in MAKERS:
+        MAKERS[made.kind](machine, made, given, node)
     elif made.kind == "unknown":
         for value in given.values():
             machine.escape(value)
@@ -104,6 +106,8 @@ def make(machine: Machine, cls: Class, given: Arguments, node: ast.AST) -> Insta
         return made
     if _has_fields(cls):
         _fill_fields(machine, made, cls, given, node)
+        if made.kind in MAKERS:
+            initialise(machine, made, cls.name, given, node)
         return made
     library = next((each.last for each in cls.lineage() if isinstance(each, Library) and kind_of(each.path)), "object")
     initialise(machine, made, library, given, node)
@@ -366,6 +370,8 @@ def call_object(machine: Machine, value: Value, given: Arguments, node: ast.AST)
         own = value.cls.find("__call__") if isinstance(value.cls, Class) else None
         if isinstance(own, Function):
             return call(machine, Bound(value, own), given, node)
+        if value.kind in CALLS:
+            return CALLS[value.kind](machine, value, given, node)
         if value.kind == "load result":
             modules.note_use(machine, value, "()", node)
             return Unknown()

@@ -8,17 +8,32 @@ from collections.abc import Callable
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.machine import Machine
 from lightlint.values.core import Value
-from lightlint.values.training import Instance
+from lightlint.values.training import Instance, Module
 
 FunctionModel = Callable[[Machine, Arguments, ast.AST], Value]
 MethodModel = Callable[[Machine, Value, str, Arguments, ast.AST], Value]
 
 FUNCTIONS: dict[str, FunctionModel] = {}
 AttributeModel = Callable[[Machine, Value, str, ast.AST], Value | None]
+MakerModel = Callable[[Machine, Instance, Arguments, ast.AST], None]
+FunctionOf = Callable[[Machine, Instance, Arguments, ast.AST], Value]
+ItemModel = Callable[[Machine, Instance, Value, ast.AST], Value]
+PretrainedModel = Callable[[Machine, Module, str, Arguments, ast.AST], Value | None]
+PackageModel = Callable[[Machine, str, Arguments, ast.AST], Value | None]
 METHODS: dict[str, MethodModel] = {}
 """By kind of object; of a LightningModule by `LIGHTNING`, before those of other modules."""
 ATTRIBUTES: dict[str, AttributeModel] = {}
 """Likewise; None is for what only methods give."""
+MAKERS: dict[str, MakerModel] = {}
+"""By kind of object: what the `__init__` of a library's class does, besides keeping what it is given."""
+CALLS: dict[str, FunctionOf] = {}
+"""By kind of object: what calling one does."""
+ITEMS: dict[str, ItemModel] = {}
+"""By kind of object: what `object[index]` gives."""
+OF_PRETRAINED: dict[str, PretrainedModel] = {}
+"""Methods of modules whose layers are out of sight, by name; None for what all modules do."""
+PACKAGES: dict[str, PackageModel] = {}
+"""By package: its functions and class methods that no model of its own is for; None for what it does not know."""
 LIGHTNING = "LightningModule"
 
 
@@ -39,6 +54,61 @@ def attributes(*kinds: str) -> Callable[[AttributeModel], AttributeModel]:
     def register(model: AttributeModel) -> AttributeModel:
         for kind in kinds:
             ATTRIBUTES[kind] = model
+        return model
+
+    return register
+
+
+def making(*kinds: str) -> Callable[[MakerModel], MakerModel]:
+    """Make a model that of making kinds of objects."""
+
+    def register(model: MakerModel) -> MakerModel:
+        for kind in kinds:
+            MAKERS[kind] = model
+        return model
+
+    return register
+
+
+def calling(*kinds: str) -> Callable[[FunctionOf], FunctionOf]:
+    """Make a model that of calling kinds of objects."""
+
+    def register(model: FunctionOf) -> FunctionOf:
+        for kind in kinds:
+            CALLS[kind] = model
+        return model
+
+    return register
+
+
+def of_pretrained(*names: str) -> Callable[[PretrainedModel], PretrainedModel]:
+    """Make a model that of methods of modules whose layers are out of sight."""
+
+    def register(model: PretrainedModel) -> PretrainedModel:
+        for name in names:
+            OF_PRETRAINED[name] = model
+        return model
+
+    return register
+
+
+def item_of(*kinds: str) -> Callable[[ItemModel], ItemModel]:
+    """Make a model that of `object[index]` for kinds of objects."""
+
+    def register(model: ItemModel) -> ItemModel:
+        for kind in kinds:
+            ITEMS[kind] = model
+        return model
+
+    return register
+
+
+def package(*names: str) -> Callable[[PackageModel], PackageModel]:
+    """Make a model that of a package."""
+
+    def register(model: PackageModel) -> PackageModel:
+        for name in names:
+            PACKAGES[name] = model
         return model
 
     return register

@@ -51,6 +51,11 @@ _TORCH = (
 )  # fmt: skip
 
 
+_HUGGING_FACE = re.compile(r"(transformers|trl|peft|accelerate|datasets|diffusers)\.(?:[a-z_]\w*\.)+(?=[A-Z]\w*[a-z])")
+"""The room of a class that the package offers at its top, too."""
+_HUGGING_FACE_ROOTS = ("transformers.", "trl.", "peft.", "accelerate.", "datasets.", "diffusers.")
+
+
 @lru_cache(maxsize=10_000)  # files ask for the same names of libraries again and again
 def canonical(name: str) -> str:
     """Fold a full dotted name: `pytorch_lightning.Trainer`, `lightning.pytorch.Trainer` and `lightning.Trainer` are one.
@@ -62,6 +67,8 @@ def canonical(name: str) -> str:
             if pattern.match(name):
                 return pattern.sub(replacement, name)
         return name
+    if name.startswith(_HUGGING_FACE_ROOTS):
+        return _HUGGING_FACE.sub(r"\1.", name, count=1)
     if name in _ROOTS:
         return _ROOTS[name]
     for prefix, replacement in _PREFIXES:

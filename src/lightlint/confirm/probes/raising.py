@@ -54,6 +54,9 @@ _REFUSED = "MisconfigurationException|ValueError|TypeError|RuntimeError"
 _EXPECTED = {
     "backward-over-freed-graph": Expected("RuntimeError", r"second time|inplace operation", runs=2),
     "backward-over-running-sum": Expected("RuntimeError", r"second time|inplace operation", runs=2),
+    "adapter-loaded-frozen": Expected("RuntimeError", r"does not require grad", "run"),
+    "best-metric-not-computed": Expected("KeyError", r"metric_for_best_model|eval_", "run"),
+    "best-model-without-evaluation": Expected("ValueError", r"load_best_model_at_end", "beside"),
     "bce-under-autocast": Expected("RuntimeError", r"autocast", gpu=True),
     "colab-only-import": Expected("ModuleNotFoundError|ImportError", r"google"),
     "configure-optimizers-return-shape": Expected("", r"Unknown configuration for model optimizers", "run", by="step"),
@@ -64,6 +67,7 @@ _EXPECTED = {
     "distributed-sampler-too-early": Expected("RuntimeError|ValueError", r"process group", "beside"),
     "fabric-not-launched": Expected("RuntimeError|TypeError", r"launch", "run"),
     "grad-in-eval-hook": Expected("RuntimeError", r"does not require grad|inference tensor|grad_fn"),
+    "half-weights-with-fp16": Expected("ValueError", r"unscale FP16", "run", gpu=True),
     "half-model-with-scaler": Expected("ValueError", r"unscale FP16", "run", gpu=True),
     "hook-removed-raises": Expected("NotImplementedError", r"has been removed", "run", named=True, by="step"),
     "hook-signature-mismatch": Expected("TypeError", r"argument", "run", named=True),

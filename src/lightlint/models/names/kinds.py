@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from functools import cache
 
+from lightlint.models.names import huggingface
 from lightlint.values.core import Class, Library, Unknown
 
 OPTIMIZERS = frozenset(
@@ -231,6 +232,8 @@ def kind_of(path: str) -> str | None:
         return "module"
     if path.startswith("torch.distributions."):
         return "distribution"
+    if root in huggingface.ROOTS:
+        return huggingface.kind_of(root, last)
     if path in ("pathlib.Path", "pathlib.PurePath", "pathlib.PosixPath"):
         return "path"
     return None

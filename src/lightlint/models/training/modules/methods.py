@@ -21,7 +21,7 @@ from lightlint.engine.events import (
 from lightlint.engine.machine import Machine
 from lightlint.models import tensors
 from lightlint.models.ranks import sharding
-from lightlint.models.registry import methods
+from lightlint.models.registry import OF_PRETRAINED, methods
 from lightlint.models.training.modules.calling import call_module, layer
 from lightlint.models.training.modules.making import move, set_mode
 from lightlint.models.training.modules.states import load_result
@@ -89,6 +89,11 @@ def part_of(machine: Machine, module: Module, name: str, node: ast.AST) -> Modul
 def call_method(machine: Machine, module: Value, name: str, given: Arguments, node: ast.AST) -> Value:
     """A method that `nn.Module` and its library classes have."""
     assert isinstance(module, Module)
+    special = (
+        OF_PRETRAINED[name](machine, module, name, given, node) if module.opaque and name in OF_PRETRAINED else None
+    )
+    if special is not None:
+        return special
     simple = _METHODS.get(name)
     if simple is not None:
         return simple(machine, module, name, given, node)

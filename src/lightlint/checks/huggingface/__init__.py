@@ -1,0 +1,1 @@
+"""LL9: Hugging Face: Trainer, Accelerate, TRL, PEFT, DeepSpeed."""

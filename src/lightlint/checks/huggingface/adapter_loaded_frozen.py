@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from lightlint.check import Check, Fault, Repair
+from lightlint.engine.events import Stepped
+from lightlint.engine.events.huggingface import AdapterAdded, TrainerRan
+from lightlint.fixes.edits import insert_argument
+from lightlint.values.core import is_constant
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry, Path
+
+
+class AdapterLoadedFrozen(Check):
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Adapters that are loaded frozen, as they are by default, and trained."""
+        found = [[*_frozen(path)] for path in entry.paths if [*path.of(TrainerRan), *path.of(Stepped)]]
+        if found and all(found):
+            message = "the adapter is loaded frozen, and then trained: nothing of the model takes a gradient"
+            yield from (Fault.at(event, message) for event in found[0])
+
+    def repair(self, node: cst.CSTNode, _fault: Fault) -> Repair | None:
+        if not isinstance(node, cst.Call) or self.names.argument(node, "is_trainable") is not None:
+            return None
+        if self.names.has_star(node):
+            return None
+        return Repair("load the adapter to be trained", insert_argument(self.code, node, "is_trainable=True"))
+
+
+def _frozen(path: Path) -> Iterator[AdapterAdded]:
+    trained = [event.model for event in path.of(TrainerRan) if event.method == "train"]
+    stepped = [set(event.parameters) for event in path.of(Stepped)]
+    for event in path.of(AdapterAdded):
+        model = event.model
+        asked = event.trainable is not None and not is_constant(event.trainable, False)
+        if not event.loaded or asked or model.open_arguments or model.escaped:
+            continue
+        parameters = model.parameters()
+        runs = any(each is model for each in trained) or any(set(parameters) & each for each in stepped)
+        if runs and not any(each.requires_grad for each in parameters):
+            yield event

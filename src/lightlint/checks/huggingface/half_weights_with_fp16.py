@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from lightlint.check import Check, Fault
+from lightlint.engine.events import Halved, Stepped
+from lightlint.engine.events.huggingface import TrainerRan
+from lightlint.frameworks.huggingface.values import dtype_of, has_adapter, is_off, is_on, is_quantized, setting
+from lightlint.values.core import text_of
+from lightlint.values.training import Instance, Module
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry, Path
+
+_ENGINES = ("deepspeed", "fsdp", "sagemaker_mp", "use_cpu", "no_cuda", "half_precision_backend")
+
+
+class HalfWeightsWithFp16(Check):
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Models with float16 weights that a Trainer with `fp16`, or an Accelerator with "fp16", trains."""
+        found = [[*_half(path)] for path in entry.paths if [*path.of(TrainerRan), *path.of(Stepped)]]
+        if found and all(found):
+            message = (
+                "the weights are loaded in float16 and trained with fp16, whose gradient scaler refuses their gradients"
+            )
+            yield from (Fault.at(event, message) for event in found[0])
+
+
+def _half(path: Path) -> Iterator[Halved]:
+    trained = {id(model): model for model in _trained(path)}
+    for event in path.of(Halved):
+        if id(event.module) in trained and any(each.requires_grad for each in event.parameters):
+            yield event
+
+
+def _trained(path: Path) -> Iterator[Module]:
+    for event in path.of(TrainerRan):
+        model = event.model
+        if isinstance(model, Module) and event.method == "train" and not has_adapter(model):
+            scales = is_on(setting(event.settings, "fp16"))
+            others = [setting(event.settings, name) for name in _ENGINES]
+            if scales and all(is_off(each) for each in others) and _is_half(model):
+                yield model
+    for step in path.of(Stepped):
+        manager = step.optimizer.arguments.get("#managed")
+        if isinstance(manager, Instance) and manager.kind == "accelerator" and not step.optimizer.escaped:
+            known = not manager.open_arguments and not {"deepspeed_plugin", "fsdp_plugin"} & manager.arguments.keys()
+            if known and text_of(manager.arguments.get("mixed_precision")) == "fp16":
+                owners = {each.owner for each in step.parameters if each.owner is not None}
+                yield from (each for each in owners if _is_half(each))
+
+
+def _is_half(model: Module) -> bool:
+    return dtype_of(model) == "float16" and not is_quantized(model) and not model.escaped

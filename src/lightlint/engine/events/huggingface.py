@@ -1,0 +1,106 @@
+"""What the Hugging Face libraries do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lightlint.engine.arguments import Arguments
+from lightlint.engine.events.base import Event
+from lightlint.values.core import Site, Value
+from lightlint.values.training import Instance, Module
+
+
+@dataclass(eq=False)
+class TrainerMade(Event):
+    """A Trainer of Transformers or TRL was made; `settings`: its TrainingArguments, None where they are out of sight."""
+
+    trainer: Instance
+    settings: Instance | None
+
+
+@dataclass(eq=False)
+class TrainerRan(Event):
+    """A Trainer trained, evaluated or predicted."""
+
+    trainer: Instance
+    settings: Instance | None
+    model: Value | None
+    method: str
+
+
+@dataclass(eq=False)
+class MetricsComputed(Event):
+    """`compute_metrics` of a Trainer gave something back."""
+
+    trainer: Instance
+    settings: Instance | None
+    result: Value
+    returned_at: Site | None
+
+
+@dataclass(eq=False)
+class TokensAdded(Event):
+    """Tokens were added to a tokenizer."""
+
+    tokenizer: Instance
+    given: Arguments
+    method: str
+
+
+@dataclass(eq=False)
+class EmbeddingsResized(Event):
+    """The embeddings of a model were given other sizes, or may have been."""
+
+    model: Module
+
+
+@dataclass(eq=False)
+class AdapterAdded(Event):
+    """An adapter was put into a model, made by a `config` or loaded; `trainable`: as it was asked for, None by default."""
+
+    model: Module
+    base: Module
+    config: Value | None
+    loaded: bool
+    trainable: Value | None = None
+
+
+@dataclass(eq=False)
+class Merged(Event):
+    """An adapter was merged into its model, which is given back."""
+
+    model: Module
+    result: Value
+
+
+@dataclass(eq=False)
+class TextsScored(Event):
+    """A metric of texts was given predictions and references."""
+
+    metric: Instance
+    given: Arguments
+    values: list[Value]
+
+
+@dataclass(eq=False)
+class RowsMapped(Event):
+    """A data set was mapped; `result`: what the function gave for a row, or for the columns of a batch of rows."""
+
+    rows: Instance
+    result: Value
+    batched: bool
+
+
+@dataclass(eq=False)
+class Trimmed(Event):
+    """What all processes gathered was cut to a length."""
+
+    value: Value
+
+
+@dataclass(eq=False)
+class Generated(Event):
+    """A model generated text from what it was given."""
+
+    model: Module
+    given: Arguments

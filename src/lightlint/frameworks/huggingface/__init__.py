@@ -1,0 +1,3 @@
+"""The Hugging Face libraries: Transformers, Datasets, PEFT, TRL, Evaluate."""
+
+from lightlint.frameworks.huggingface import adapters, pretrained, rows, trainer  # noqa: F401 - register themselves

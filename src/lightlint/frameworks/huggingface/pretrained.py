@@ -1,0 +1,155 @@
+"""Transformers and Diffusers: models and tokenizers as they are loaded, and what is asked of them."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from lightlint.engine.arguments import Arguments
+from lightlint.engine.events import Halved
+from lightlint.engine.events.huggingface import EmbeddingsResized, Generated, TokensAdded
+from lightlint.engine.machine import Machine
+from lightlint.frameworks.huggingface.adapters import merged
+from lightlint.frameworks.huggingface.values import dtype_of, is_quantized
+from lightlint.models.names.huggingface import COLLATOR, QUANTIZATION, TOKENIZER
+from lightlint.models.registry import attributes, calling, making, methods, of_pretrained, package
+from lightlint.models.training import modules
+from lightlint.values.core import NONE, Constant, Library, Mapping, Sequence, Unknown, Value, text_of
+from lightlint.values.training import Instance, Module
+
+_TOKENIZERS = re.compile(r"Tokenizer(?:Fast)?$|Processor$")
+_NO_MODELS = re.compile(r"Config$|FeatureExtractor$|Scheduler$|Pipeline$")
+
+
+@package("transformers")
+def transformers(machine: Machine, path: str, given: Arguments, node: ast.AST) -> Value | None:
+    """A function or class method of Transformers."""
+    owner, _, last = path.rpartition(".")
+    owner = owner.rpartition(".")[2]
+    if last not in ("from_pretrained", "from_config") or not owner[:1].isupper():
+        return None
+    if _TOKENIZERS.search(owner):
+        return tokenizer(machine, owner, given, node)
+    if _NO_MODELS.search(owner):
+        return None
+    return model(machine, f"transformers.{owner}", last, given, node)
+
+
+def tokenizer(machine: Machine, owner: str, given: Arguments, node: ast.AST) -> Instance:
+    """A tokenizer, or a processor that has one."""
+    made = machine.instance(Library(f"transformers.{owner}"), TOKENIZER, node)
+    made.arguments = {**{f"#{n}": each for n, each in enumerate(given.positional)}, **given.keywords}
+    made.open_arguments = not given.exact
+    return made
+
+
+def model(machine: Machine, path: str, how: str, given: Arguments, node: ast.AST) -> Module:
+    """A model whose layers are out of sight: loaded, it is in eval mode."""
+    made = modules.opaque(machine, node, path)
+    made.arguments = {**{f"#{n}": each for n, each in enumerate(given.positional)}, **given.keywords}
+    made.open_arguments = not given.exact
+    if how == "from_pretrained":
+        made.training = False
+    if "device_map" in given.keywords or not given.exact:
+        modules.move(made, None)
+    if dtype_of(made) == "float16" and not is_quantized(made):
+        machine.emit(Halved(machine.where(node), made, made.parameters()))
+    return made
+
+
+@of_pretrained(
+    "resize_token_embeddings", "get_input_embeddings", "get_output_embeddings", "generate", "merge_and_unload", "unload", "set_adapter", "load_adapter", "add_adapter",
+    "enable_adapters", "half", "float", "bfloat16", "double", "to", "print_trainable_parameters",
+)  # fmt: skip
+def model_method(machine: Machine, held: Module, name: str, given: Arguments, node: ast.AST) -> Value | None:
+    """What a pretrained model has and no other module; None for the rest."""
+    if name == "resize_token_embeddings":
+        machine.emit(EmbeddingsResized(machine.where(node), held))
+        return Unknown(hint="embeddings")
+    if name in ("get_input_embeddings", "get_output_embeddings"):
+        return modules.part_of(machine, held.unwrapped(), name.removeprefix("get_"), node)
+    if name == "generate":
+        machine.emit(Generated(machine.where(node), held, given))
+        found = machine.tensor(node)
+        found.leaf, found.device, found.guessed = False, held.device, True
+        return found
+    if name in ("merge_and_unload", "unload") and held.wrapper == "adapter":
+        return merged(machine, held, name, node)
+    if name in ("set_adapter", "load_adapter", "add_adapter", "enable_adapters") and held.wrapper == "adapter":
+        for each in held.own:
+            each.requires_grad = True
+        return NONE
+    if name == "print_trainable_parameters":
+        return NONE
+    casts = any(not is_place(each) for each in given.values()) if name == "to" else name in _CASTS
+    if casts:
+        held.unwrapped().attributes["#dtype"] = Constant(f"{_CASTS[name]}") if name in _CASTS else Unknown()
+    return None
+
+
+_CASTS = {"half": "float16", "float": "float32", "bfloat16": "bfloat16", "double": "float64"}
+
+
+def is_place(value: Value) -> bool:
+    """Whether a value is surely a device, and no dtype."""
+    named = text_of(value)
+    return (named is not None and not named.startswith("torch.")) or "dev" in getattr(value, "hint", "")
+
+
+@attributes(TOKENIZER)
+def token_of(machine: Machine, held: Value, name: str, node: ast.AST) -> Value | None:
+    """An attribute of a tokenizer; None for a method."""
+    assert isinstance(held, Instance)
+    if name in ("tokenizer", "image_processor", "feature_extractor"):
+        part = tokenizer(machine, "PreTrainedTokenizer", Arguments(double_star=Unknown()), node)
+        held.attributes[name] = part if name == "tokenizer" else Unknown(hint=name)
+        return held.attributes[name]
+    if name.startswith(("add_", "get_", "convert_", "build_", "num_special", "prepare_", "sanitize_")):
+        return None
+    if name.endswith(("_token", "_token_id", "_tokens", "_ids", "_side", "_length", "_size", "template")):
+        given = held.arguments.get(name)
+        return given or Unknown(("of", held.key, name), hint=name, plain=True)
+    return None
+
+
+@methods(TOKENIZER)
+def tokenizer_method(machine: Machine, held: Value, name: str, given: Arguments, node: ast.AST) -> Value:
+    """A method of a tokenizer."""
+    assert isinstance(held, Instance)
+    if name in ("add_tokens", "add_special_tokens"):
+        machine.emit(TokensAdded(machine.where(node), held, given, name))
+        return Unknown(hint="added", plain=True)
+    if name in ("decode", "batch_decode"):
+        return Unknown(hint="text", plain=name == "decode")
+    if name in ("encode_plus", "batch_encode_plus", "__call__"):
+        return encode(machine, held, given, node)
+    if name in ("save_pretrained", "push_to_hub"):
+        return NONE
+    return Unknown(hint=name)
+
+
+@calling(TOKENIZER)
+def encode(_: Machine, held: Instance, given: Arguments, node: ast.AST) -> Value:
+    """What a tokenizer makes of a text: lists of ids by name, tensors where these are asked for."""
+    if "return_tensors" in given.keywords or not given.exact:
+        return Unknown(hint="encoded")
+    ids = Sequence([Unknown(("token", held.key), plain=True)], more=True)
+    mask = Sequence([Unknown(plain=True)], more=True)
+    return Mapping({"input_ids": ids, "attention_mask": mask}, more=True)
+
+
+@making(COLLATOR, QUANTIZATION)
+def made(_: Machine, __: Instance, ___: Arguments, ____: ast.AST) -> None:
+    """It keeps what it is given."""
+
+
+@methods(COLLATOR, QUANTIZATION)
+def method(_: Machine, __: Value, ___: str, ____: Arguments, _____: ast.AST) -> Value:
+    """A method of a collator: nothing is known of what it gives."""
+    return Unknown()
+
+
+@calling(COLLATOR)
+def collate(_: Machine, __: Instance, ___: Arguments, ____: ast.AST) -> Value:
+    """A batch."""
+    return Unknown(hint="batch")

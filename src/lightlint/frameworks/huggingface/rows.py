@@ -1,0 +1,170 @@
+"""Datasets and Evaluate: tables of rows, what a program makes of each, and metrics of texts."""
+
+from __future__ import annotations
+
+import ast
+
+from lightlint.engine.arguments import Arguments
+from lightlint.engine.calls import call
+from lightlint.engine.events.huggingface import RowsMapped, TextsScored
+from lightlint.engine.execution import LeaveLoop, NextTurn, Raised
+from lightlint.engine.machine import Machine
+from lightlint.models.names.huggingface import ROWS, TEXT_METRIC
+from lightlint.models.registry import attributes, item_of, making, methods, package
+from lightlint.values.core import (
+    NONE,
+    Bound,
+    Function,
+    Library,
+    Mapping,
+    Partial,
+    Sequence,
+    Unknown,
+    Value,
+    is_constant,
+    text_of,
+)
+from lightlint.values.training import Instance
+
+_SAME = [
+    "filter",
+    "shuffle",
+    "select",
+    "sort",
+    "remove_columns",
+    "rename_column",
+    "rename_columns",
+    "select_columns",
+    "with_format",
+    "with_transform",
+    "cast",
+    "cast_column",
+    "class_encode_column",
+    "flatten",
+    "shard",
+    "take",
+    "skip",
+    "add_column",
+    "to_iterable_dataset",
+    "flatten_indices",
+    "repeat",
+    "train_test_split",
+]
+
+
+@package("datasets")
+def datasets(machine: Machine, path: str, given: Arguments, node: ast.AST) -> Value | None:
+    """A function or class method of Datasets."""
+    last = path.rpartition(".")[2]
+    if last in ("load_dataset", "load_from_disk", "concatenate_datasets", "interleave_datasets") or (
+        last.startswith("from_") and ("Dataset." in path or "DatasetDict." in path)
+    ):
+        return rows(machine, node, given.get(0, "dsets"))
+    return None
+
+
+def rows(machine: Machine, node: ast.AST, given: Value | None = None) -> Instance:
+    """A table of rows, or several of them by the names of their splits."""
+    made = machine.instance(Library("datasets.Dataset"), ROWS, node)
+    parts = given.items if isinstance(given, Sequence) else []
+    mapped = [each.attributes["#row"] for each in parts if isinstance(each, Instance) and "#row" in each.attributes]
+    if mapped:
+        made.attributes["#row"] = mapped[0]
+    return made
+
+
+@making(ROWS)
+def made(_: Machine, __: Instance, ___: Arguments, ____: ast.AST) -> None:
+    """`DatasetDict({...})`: its parts are asked for by name."""
+
+
+@attributes(ROWS)
+def attribute(_: Machine, held: Value, name: str, __: ast.AST) -> Value | None:
+    """An attribute of a table; None for a method."""
+    if name in ("column_names", "features", "num_rows", "shape", "info", "num_shards", "n_shards"):
+        return Unknown(("of", held.key, name), hint=name)
+    return None
+
+
+@methods(ROWS)
+def method(machine: Machine, held: Value, name: str, given: Arguments, node: ast.AST) -> Value:
+    """A method of a table: most give another like it."""
+    assert isinstance(held, Instance)
+    if name == "map":
+        return _mapped(machine, held, given, node)
+    if name in _SAME:
+        return _like(machine, held, node)
+    return (
+        NONE
+        if name in ("set_format", "set_transform", "save_to_disk", "push_to_hub", "cleanup_cache_files")
+        else Unknown()
+    )
+
+
+def _like(machine: Machine, held: Instance, node: ast.AST) -> Instance:
+    found = machine.instance(held.cls, ROWS, node)
+    found.attributes.update({name: each for name, each in held.attributes.items() if name.startswith("#")})
+    found.arguments = dict(held.arguments)
+    return found
+
+
+@item_of(ROWS)
+def item(machine: Machine, held: Instance, index: Value, node: ast.AST) -> Value:
+    """`table["train"]`: a part like it, or a column; `table[0]` a row."""
+    part = held.arguments.get("#0")
+    if isinstance(part, Mapping) and text_of(index) in part.items:
+        return part.items[text_of(index)]
+    return (
+        _like(machine, held, node) if text_of(index) in ("train", "test", "validation", "valid", "dev") else Unknown()
+    )
+
+
+def _mapped(machine: Machine, held: Instance, given: Arguments, node: ast.AST) -> Value:
+    function = given.get(0, "function")
+    found = _like(machine, held, node)
+    if not isinstance(function, (Function, Bound, Partial)):
+        machine.escape(function)
+        found.attributes["#row"] = Unknown()
+        return found
+    batched = given.keywords.get("batched")
+    before = held.attributes.get("#row")
+    row = Mapping(before.items, more=True) if isinstance(before, Mapping) else Mapping(more=True)
+    named = given.keywords.get("fn_kwargs")
+    extra = {str(key): each for key, each in named.items.items()} if isinstance(named, Mapping) else {}
+    open_extra = Unknown() if named is not None and not isinstance(named, Mapping) else None
+    first: list[Value] = [row]
+    if is_constant(given.keywords.get("with_indices"), True):
+        first.append(Unknown(plain=True))
+    try:
+        result = call(machine, function, Arguments(first, extra, double_star=open_extra), node)
+    except (Raised, LeaveLoop, NextTurn):
+        result = Unknown()
+    machine.emit(RowsMapped(machine.where(node), held, result, is_constant(batched, True)))
+    if isinstance(result, Mapping):
+        found.attributes["#row"] = Mapping({**row.items, **result.items}, more=True)
+    else:
+        found.attributes["#row"] = row if is_constant(result, None) else Unknown()
+    return found
+
+
+@package("evaluate")
+def evaluate(machine: Machine, path: str, given: Arguments, node: ast.AST) -> Value | None:
+    """`evaluate.load(...)`."""
+    if path != "evaluate.load":
+        return None
+    made = machine.instance(Library("evaluate.EvaluationModule"), TEXT_METRIC, node)
+    made.arguments = {"path": given.get(0, "path") or Unknown()}
+    return made
+
+
+@methods(TEXT_METRIC)
+def metric_method(machine: Machine, metric: Value, name: str, given: Arguments, node: ast.AST) -> Value:
+    """A method of a metric of Evaluate."""
+    assert isinstance(metric, Instance)
+    if name in ("compute", "add_batch"):
+        machine.emit(TextsScored(machine.where(node), metric, given, given.values()))
+    if name != "compute":
+        return NONE
+    found = Mapping(more=True)
+    found.loaded = None
+    return found

@@ -1,0 +1,281 @@
+"""`transformers.Trainer` and TRL's trainers as programs: what they ask of the program's functions, and when."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from lightlint.engine.arguments import Arguments
+from lightlint.engine.calls import call
+from lightlint.engine.events.huggingface import MetricsComputed, TrainerMade, TrainerRan
+from lightlint.engine.execution import LeaveLoop, NextTurn, Raised
+from lightlint.engine.frames import Loop
+from lightlint.engine.machine import Machine
+from lightlint.frameworks.huggingface.adapters import wrap
+from lightlint.frameworks.huggingface.values import setting
+from lightlint.models import objects
+from lightlint.models.names.huggingface import ARGUMENTS, PARSER, TRAINER, WATCHER
+from lightlint.models.ranks.groups import FIRST_NAMES, RANK_NAMES, rank_value, world_size
+from lightlint.models.registry import attributes, making, methods
+from lightlint.models.training.modules import set_mode
+from lightlint.values.core import (
+    ARRAYS,
+    NONE,
+    Bound,
+    Class,
+    Constant,
+    Function,
+    Library,
+    Mapping,
+    Partial,
+    Sequence,
+    Unknown,
+    Value,
+)
+from lightlint.values.training import Instance, Module, Tensor
+
+TOKENS = "token ids"
+"""The role of token ids as a collator puts them into a batch, whatever shape they are given."""
+
+
+@making(TRAINER)
+def made(machine: Machine, trainer: Instance, given: Arguments, node: ast.AST) -> None:
+    """A Trainer keeps what it is given; an adapter's configuration is put around its model at once."""
+    model, config = model_of(trainer), trainer.arguments.get("peft_config")
+    if isinstance(model, Module) and config is not None and not (isinstance(config, Constant) and config.value is None):
+        trainer.arguments["model"] = wrap(machine, model, config, node)
+    machine.emit(TrainerMade(machine.where(node), trainer, settings_of(trainer)))
+
+
+def model_of(trainer: Instance) -> Value | None:
+    """The model that a Trainer was given."""
+    return trainer.attributes.get("model") or trainer.arguments.get("model") or trainer.arguments.get("#0")
+
+
+def settings_of(trainer: Instance) -> Instance | None:
+    """Its TrainingArguments, None where they are out of sight."""
+    given = trainer.attributes.get("args") or trainer.arguments.get("args")
+    if given is None:
+        held = trainer.arguments.values()
+        given = next((each for each in held if isinstance(each, Instance) and each.kind == ARGUMENTS), None)
+    return given if isinstance(given, Instance) and given.kind == ARGUMENTS else None
+
+
+@making(ARGUMENTS)
+def made_settings(_: Machine, settings: Instance, given: Arguments, __: ast.AST) -> None:
+    """TrainingArguments: the first positional one is the folder."""
+    first = settings.arguments.pop("#0", None)
+    if first is not None:
+        settings.arguments["output_dir"] = first
+    settings.open_arguments = not given.exact or len(given.positional) > 1
+
+
+@attributes(ARGUMENTS)
+def setting_of(machine: Machine, settings: Value, name: str, _: ast.AST) -> Value | None:
+    """One of the TrainingArguments."""
+    assert isinstance(settings, Instance)
+    if name in RANK_NAMES or name in FIRST_NAMES:
+        return rank_value(machine, name)
+    if name == "world_size":
+        return world_size()
+    if name.startswith(("get_", "to_", "set_", "main_process_first")) or name == "parse":
+        return None
+    return setting(settings, name) or Unknown(("of", settings.key, name), hint=name, plain=True)
+
+
+@methods(ARGUMENTS)
+def settings_method(machine: Machine, settings: Value, name: str, _: Arguments, node: ast.AST) -> Value:
+    """A method of TrainingArguments."""
+    if name == "main_process_first":
+        return machine.instance(Library("transformers.main_process_first"), "context", node)
+    if name.startswith("set_"):
+        machine.escape(settings)
+        return settings
+    return Unknown()
+
+
+@making(PARSER)
+def made_parser(_: Machine, __: Instance, ___: Arguments, ____: ast.AST) -> None:
+    """A parser keeps the classes that it is given."""
+
+
+@methods(PARSER)
+def parse(machine: Machine, parser: Value, name: str, _: Arguments, node: ast.AST) -> Value:
+    """What `HfArgumentParser` makes of a command line: an object of each class, of which only the class is known."""
+    assert isinstance(parser, Instance)
+    if not name.startswith("parse_"):
+        return Unknown()
+    given = parser.arguments.get("dataclass_types") or parser.arguments.get("#0")
+    classes = given.items if isinstance(given, Sequence) else [given]
+    found: list[Value] = [_filled(machine, each, node) for each in classes if each is not None]
+    return Sequence(found, "tuple", more=name != "parse_args_into_dataclasses")
+
+
+def _filled(machine: Machine, cls: Value, node: ast.AST) -> Value:
+    if isinstance(cls, Class):
+        return objects.make(machine, cls, Arguments(double_star=Unknown()), node)
+    if isinstance(cls, Library):
+        return objects.make_library(machine, cls, Arguments(double_star=Unknown()), node)
+    return Unknown()
+
+
+@attributes(TRAINER)
+def attribute(machine: Machine, trainer: Value, name: str, _: ast.AST) -> Value | None:
+    """An attribute of a Trainer; None for a method."""
+    assert isinstance(trainer, Instance)
+    if name in RANK_NAMES or name in FIRST_NAMES:
+        return rank_value(machine, name)
+    if name in ("model", "model_wrapped"):
+        return model_of(trainer) or Unknown(hint=name)
+    if name == "args":
+        return settings_of(trainer) or Unknown(hint=name)
+    if name in ("train_dataset", "eval_dataset", "data_collator", "compute_metrics"):
+        return trainer.arguments.get(name) or Unknown(hint=name)
+    if name in ("tokenizer", "processing_class"):
+        return trainer.arguments.get("processing_class") or trainer.arguments.get("tokenizer") or Unknown(hint=name)
+    if name in ("state", "control", "accelerator", "optimizer", "lr_scheduler", "label_smoother", "callback_handler"):
+        return Unknown(("of", trainer.key, name), hint=name)
+    return None
+
+
+@methods(TRAINER)
+def method(machine: Machine, trainer: Value, name: str, given: Arguments, node: ast.AST) -> Value:
+    """A method of a Trainer."""
+    assert isinstance(trainer, Instance)
+    if name in ("train", "evaluate", "predict"):
+        _run(machine, trainer, name, node)
+        return Unknown(hint="metrics")
+    if name == "compute_loss":
+        loss = machine.tensor(node)
+        loss.role, loss.leaf, loss.guessed, loss.mixed = "loss", False, True, True
+        outputs = given.keywords.get("return_outputs")
+        return Sequence([loss, Unknown()], "tuple") if outputs is not None else loss
+    if name == "add_callback":
+        trainer.attributes["#callbacks"] = Sequence([*_added(trainer), *given.positional])
+        return NONE
+    return (
+        NONE if name in ("save_model", "save_state", "log", "push_to_hub", "save_metrics", "log_metrics") else Unknown()
+    )
+
+
+def _added(trainer: Instance) -> list[Value]:
+    held = trainer.attributes.get("#callbacks")
+    return held.items if isinstance(held, Sequence) else []
+
+
+def callbacks_of(trainer: Instance) -> list[Value]:
+    """The callbacks that a Trainer was given."""
+    given = trainer.arguments.get("callbacks")
+    return [*(given.items if isinstance(given, Sequence) else []), *_added(trainer)]
+
+
+def _run(machine: Machine, trainer: Instance, name: str, node: ast.AST) -> None:
+    model, settings = model_of(trainer), settings_of(trainer)
+    machine.emit(TrainerRan(machine.where(node), trainer, settings, model, name))
+    if isinstance(model, Module):
+        set_mode(machine, model, name == "train", node)
+    with _phase(machine, "train" if name == "train" else "val", node):
+        _compute_loss(machine, trainer, model, node)
+        if name == "train":
+            for each in callbacks_of(trainer):
+                _tell(machine, each, trainer, node)
+    _compute_metrics(machine, trainer, settings, node)
+
+
+@contextmanager
+def _phase(machine: Machine, phase: str, node: ast.AST) -> Iterator[None]:
+    loop = Loop(node, machine.site(node), "batch", None, None, known=False, driven=True)
+    loop.turn = 1
+    machine.phases.append(phase)
+    machine.loops.append(loop)
+    machine.grad.append(phase == "train")
+    try:
+        yield
+    finally:
+        machine.grad.pop()
+        machine.loops.remove(loop)
+        machine.phases.pop()
+
+
+def _own(holder: Value, name: str) -> Function | None:
+    found = holder.cls.find(name) if isinstance(holder, Instance) and isinstance(holder.cls, Class) else None
+    return found if isinstance(found, Function) else None
+
+
+def _try(machine: Machine, function: Value, args: list[Value], node: ast.AST) -> Value:
+    try:
+        return call(machine, function, Arguments(args), node)
+    except (Raised, LeaveLoop, NextTurn):
+        return Unknown()
+
+
+def _compute_loss(machine: Machine, trainer: Instance, model: Value | None, node: ast.AST) -> None:
+    own = _own(trainer, "compute_loss")
+    if own is not None:
+        _try(machine, Bound(trainer, own), [model or Unknown(), batch(machine, node)], node)
+
+
+def batch(machine: Machine, node: ast.AST) -> Mapping:
+    """What a collator makes of rows of tokens."""
+    ids, labels = machine.tensor(node), machine.tensor(node)
+    for each in (ids, labels):
+        each.leaf, each.device = False, "cuda"
+    ids.role, labels.role = TOKENS, "label"
+    return Mapping({"input_ids": ids, "labels": labels}, more=True)
+
+
+_EVENTS = (
+    "on_train_begin",
+    "on_epoch_begin",
+    "on_step_begin",
+    "on_step_end",
+    "on_evaluate",
+    "on_epoch_end",
+    "on_train_end",
+)
+
+
+def _tell(machine: Machine, callback: Value, trainer: Instance, node: ast.AST) -> None:
+    for name in _EVENTS:
+        own = _own(callback, name)
+        if own is not None:
+            settings = settings_of(trainer) or Unknown(hint="args")
+            state, control = Unknown(("state", trainer.key), hint="state"), Unknown(hint="control")
+            given = Arguments([settings, state, control], double_star=Unknown(), assumed=True)
+            try:
+                call(machine, Bound(callback, own), given, node)
+            except (Raised, LeaveLoop, NextTurn):
+                continue
+
+
+def _compute_metrics(machine: Machine, trainer: Instance, settings: Instance | None, node: ast.AST) -> None:
+    function = trainer.arguments.get("compute_metrics")
+    if not isinstance(function, (Function, Bound, Partial, Instance)):
+        return
+    given = machine.instance(Library("transformers.EvalPrediction"), "namespace", node)
+    predictions = Unknown(("predictions", trainer.key), ARRAYS, hint="predictions")
+    labels = Unknown(("label ids", trainer.key), ARRAYS, hint="label_ids")
+    given.attributes.update({"predictions": predictions, "label_ids": labels})
+    given.attributes["#parts"] = Sequence([predictions, labels], "tuple")
+    result = _try(machine, function, [given], node)
+    machine.emit(MetricsComputed(machine.where(node), trainer, settings, result, machine.returned_at))
+
+
+@making(WATCHER)
+def made_callback(_: Machine, __: Instance, ___: Arguments, ____: ast.AST) -> None:
+    """A callback keeps what it is given."""
+
+
+@methods(WATCHER)
+def callback_method(_: Machine, __: Value, ___: str, ____: Arguments, _____: ast.AST) -> Value:
+    """What a callback inherits does nothing."""
+    return NONE
+
+
+def is_sequence_trainer(trainer: Instance) -> bool:
+    """Whether what it predicts are token ids: TRL's trainers and the one for sequences."""
+    return any(path.startswith("trl.") or path.endswith("Seq2SeqTrainer") for path in trainer.libraries())
+
+
+__all__ = ["TOKENS", "Tensor", "batch", "callbacks_of", "is_sequence_trainer", "model_of", "settings_of"]

@@ -1,0 +1,69 @@
+"""What the objects of the Hugging Face libraries were given, as rules ask for it."""
+
+from __future__ import annotations
+
+from lightlint.values.core import Constant, Unknown, Value, is_constant, text_of, written
+from lightlint.values.training import Instance, Module
+
+FALSY = (False, None, "no", "")
+
+
+def setting(settings: Instance | None, *names: str) -> Value | None:
+    """What TrainingArguments or another object was given under one of some names: None for the default, else perhaps unknown."""
+    if settings is None:
+        return Unknown()
+    for name in names:
+        found = settings.attributes.get(name) or settings.arguments.get(name)
+        if found is not None:
+            return found
+    return Unknown() if settings.open_arguments or settings.escaped else None
+
+
+def is_on(value: Value | None) -> bool:
+    """Whether a setting is surely on: by the program, or by the default of an option."""
+    found = written(value)
+    return found is not None and bool(found.value) and found.value not in FALSY
+
+
+def is_off(value: Value | None) -> bool:
+    """Whether a setting is surely off, which it is by default."""
+    found = written(value)
+    return value is None or (found is not None and (not found.value or found.value in FALSY))
+
+
+def plain_text(value: Value | None) -> str | None:
+    """A text, as Transformers takes one: an enum's member counts by its value."""
+    return text_of(value)
+
+
+def dtype_of(model: Module) -> str | None:
+    """The dtype that a pretrained model was loaded with: "float16", "float32" by default, None where it is unknown."""
+    asked = [model.arguments[name] for name in ("dtype", "torch_dtype") if name in model.arguments]
+    if model.open_arguments or model.escaped or "#dtype" in model.attributes:
+        return text_of(model.attributes.get("#dtype"))
+    if not asked:
+        return None
+    name = text_of(asked[0])
+    return name.rpartition(".")[2].replace("half", "float16") if name is not None else None
+
+
+def is_quantized(model: Module) -> bool:
+    """Whether a pretrained model was loaded with integers for weights, or may be."""
+    names = ("quantization_config", "load_in_8bit", "load_in_4bit")
+    given = [each for name in names if (each := model.arguments.get(name)) is not None]
+    return any(not is_constant(each, False, None) for each in given)
+
+
+def base_of(model: Value | None) -> Module | None:
+    """The model inside of the adapters that were put around it."""
+    return model.unwrapped() if isinstance(model, Module) else None
+
+
+def has_adapter(model: Module) -> bool:
+    """Whether an adapter was put around a model."""
+    return model.wrapper == "adapter"
+
+
+def is_text(value: Value | None) -> bool:
+    """Whether a value is a text that is known."""
+    return isinstance(value, Constant) and isinstance(value.value, str)
