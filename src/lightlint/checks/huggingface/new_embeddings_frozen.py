@@ -20,12 +20,17 @@ _LOW_RANK = ("LoraConfig", "AdaLoraConfig", "LoHaConfig", "LoKrConfig", "IA3Conf
 class NewEmbeddingsFrozen(Check):
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Adapters that leave the embeddings frozen to which rows for new tokens were added."""
-        found = [[*_frozen(path)] for path in entry.paths if path.of(EmbeddingsResized) and path.of(TrainerRan)]
+        found = [[*_frozen(path)] for path in entry.paths if _resizes(path)]
         if found and all(found):
             for event in found[0]:
                 site = event.config.site if isinstance(event.config, Instance) else None
                 message = "new tokens were added, and the adapter leaves the embeddings frozen: their rows stay as they were made"
                 yield Fault(site or event.site, message, None, (event.site,))
+
+
+def _resizes(path: Path) -> bool:
+    """Whether embeddings are given other sizes, and a Trainer trains."""
+    return bool(path.of(EmbeddingsResized)) and bool(path.of(TrainerRan))
 
 
 def _frozen(path: Path) -> Iterator[AdapterAdded]:
