@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
-from lightlint.checks.huggingface._settings import call_of
 from lightlint.engine.events.huggingface import MetricsComputed
 from lightlint.explore.queries import sure
+from lightlint.explore.training_arguments import call_of
 from lightlint.frameworks.huggingface.values import setting
 from lightlint.values.core import Class, Function, Mapping, Unknown, text_of
 
