@@ -289,3 +289,17 @@ def size(x):
     assert [each.name for each in found] == ["scores"]  # which calls the other
     assert {name for each in found for name in each.calls} == {"torch.exp"}
     assert rehearsals.rest(frozenset({"cos"})) == []
+
+
+@pytest.mark.parametrize(
+    "test",
+    [
+        "if isinstance(other, nn.Module):",
+        "if len(other) and isinstance(other, nn.Module):",
+        "if not isinstance(other, nn.Module):\n        return\n    if True:",
+    ],
+)
+def test_isinstance_tells_what_something_is(test: str) -> None:
+    text = f"import torch\nfrom torch import nn\n\ndef train(other, loader):\n    {test}\n        other(torch.ones(2)).sum().backward()\n"
+    forwards = [event for entry in entries_of(text) for path in entry.paths for event in path.of(Forward)]
+    assert forwards and all(event.module.assumed for event in forwards)

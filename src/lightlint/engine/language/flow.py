@@ -12,6 +12,7 @@ from lightlint.engine.events import Looped
 from lightlint.engine.execution import COMPOUND, LeaveLoop, NextTurn, Raised, Returned, Steps, block, evaluate
 from lightlint.engine.frames import Loop
 from lightlint.engine.language import operators
+from lightlint.engine.language.narrowing import narrow
 from lightlint.engine.machine import Machine
 from lightlint.values.core import NONE, ON_SOME, Class, Constant, Library, Scope, Sequence, Unknown, Value, is_constant
 from lightlint.values.training import Instance
@@ -92,6 +93,7 @@ def _branch(machine: Machine, node: ast.If, value: Value) -> tuple[Statements[as
 def _if(machine: Machine, node: ast.If, scope: Scope) -> Steps:
     depth = len(machine.conditions)
     body, stays = _branch(machine, node, evaluate(machine, node.test, scope))
+    narrow(machine, node.test, body is node.body, scope)
     try:
         yield from block(machine, body, scope)
     finally:

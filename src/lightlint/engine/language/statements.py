@@ -9,6 +9,7 @@ from lightlint.engine.events import Emptied, LeafChanged, Left, ResultDropped
 from lightlint.engine.execution import SIMPLE, LeaveLoop, NextTurn, Raised, Returned, annotation_of, evaluate
 from lightlint.engine.imports import import_from, import_module
 from lightlint.engine.language import operators
+from lightlint.engine.language.narrowing import narrow
 from lightlint.engine.machine import Machine
 from lightlint.values.core import (
     NONE,
@@ -152,6 +153,7 @@ def _assert(machine: Machine, node: ast.Assert, scope: Scope) -> None:
         raise Raised(Library("builtins.AssertionError"))
     if machine.truth(value) is None:  # what a program asserts is so, whatever arguments an entry is assumed to get
         machine.suppose(value)
+    narrow(machine, node.test, True, scope)
 
 
 SIMPLE.update(
