@@ -302,4 +302,5 @@ def size(x):
 def test_isinstance_tells_what_something_is(test: str) -> None:
     text = f"import torch\nfrom torch import nn\n\ndef train(other, loader):\n    {test}\n        other(torch.ones(2)).sum().backward()\n"
     forwards = [event for entry in entries_of(text) for path in entry.paths for event in path.of(Forward)]
-    assert forwards and all(event.module.assumed for event in forwards)
+    assert forwards
+    assert all(event.module.assumed for event in forwards)

@@ -34,6 +34,7 @@ from lightlint.values.core import (
     Traits,
     Unknown,
     Value,
+    is_constant,
     number_of,
     text_of,
 )
@@ -279,6 +280,8 @@ def _special(machine: Machine, value: Instance, name: str, node: ast.AST) -> Val
     if isinstance(value, Loader):
         if name == "sampler":
             return value.sampler or machine.instance(Library("torch.utils.data.RandomSampler"), "sampler", node)
+        if name == "batch_sampler":
+            return _batch_sampler(machine, value, node)
         if name == "dataset":
             return value.data or Unknown(("data", value.number))
         if name == "batch_size":
@@ -294,6 +297,16 @@ def _special(machine: Machine, value: Instance, name: str, node: ast.AST) -> Val
     if value.kind == "context":
         return None
     return None
+
+
+def _batch_sampler(machine: Machine, loader: Loader, node: ast.AST) -> Value:
+    """What a loader was given, else what it makes of its own sampler."""
+    given = loader.arguments.get("batch_sampler")
+    if given is not None and not is_constant(given, None):
+        return given
+    made = machine.instance(Library("torch.utils.data.BatchSampler"), "sampler", node)
+    made.attributes["sampler"] = attribute(machine, loader, "sampler", node)
+    return made
 
 
 def set_attribute(machine: Machine, value: Instance, name: str, new: Value, node: ast.AST) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Configured
 from lightlint.explore.queries import in_sight, sure
-from lightlint.values.core import number_of
+from lightlint.values.core import number_of, written
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry
@@ -24,6 +24,6 @@ class ManualTrainerClipAccumulate(Check):
 
 
 def _acts(name: str, event: Configured) -> bool:
-    number = number_of(event.trainer.arguments.get(name))
+    number = number_of(written(event.trainer.arguments.get(name)))
     known = not event.automatic and not event.trainer.open_arguments and in_sight([event.module])
     return known and number is not None and number > (1 if name == "accumulate_grad_batches" else 0)
