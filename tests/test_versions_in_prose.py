@@ -64,6 +64,10 @@ def told(text: str, name: str = "torch") -> Range | None:
         ("- pytorch1.6.0+cu101", "==1.6.0"),
         ("* PyTorch 0.4 or 0.5", ">=0.4,<0.6"),
         ("Works with torch 1.7.1. PyTorch 2.0 features are planned.", ">=1.7.1,<2.1"),
+        ("#### Install\n* V100 (32G): CUDA 10.1 + PyTorch 1.6.0 + torchvision 0.7.0", "==1.6.0"),
+        ("The code was tested with Python 3.7 and PyTorch 1.0.0rc1.", "==1.0.0"),
+        ("Requires PyTorch 1.7 + and CUDA", ">=1.7"),
+        ("Requirements:\n* PyTorch 1.7 +\n", ">=1.7"),
     ],
 )
 def test_what_is_needed_or_was_used_is_read(text: str, versions: str):

@@ -54,6 +54,12 @@ def is_changed_elsewhere(project: Project, source: Source, name: str) -> bool:
     return occurs(project, name, "|".join(forms), Path(source.filename).absolute())
 
 
+def moves_default_device(project: Project, source: Source) -> bool:
+    """Whether some code of a project sets on which device tensors are made that are told none."""
+    word = "set_default_"
+    return _occurs(project, source, word, rf"{word}(?:device\s*\(|tensor_type\s*\([^\n]*cuda)")
+
+
 def may_be_filled_elsewhere(project: Project, source: Source, name: str | None) -> bool:
     """Whether code of another file may give parameters of a module their values: this one by its name, or all in a loop or by `apply`."""
     aside = Path(source.filename).absolute()

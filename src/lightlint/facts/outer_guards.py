@@ -41,6 +41,35 @@ def guarded_by_others(facts: FileFacts, node: cst.CSTNode, depth: int = 0) -> bo
     return any(guarded for _, guarded in found) and all(guarded for sure, guarded in found if sure)
 
 
+def is_given_to_some(facts: FileFacts, node: cst.CSTNode) -> bool:
+    """Whether a test lets code run where an attribute was given a value, and who makes the object gives it on some ranks only.
+
+    `if self.path is None: return`, where one rank is given a path under a rank test and the others leave it None.
+    """
+    function = facts.tree.function(node)
+    owner = facts.tree.class_of(function) if function is not None else None
+    given = _asked_parameters(facts, node, owner) if owner is not None else set()
+    if owner is None or not given:
+        return False
+    users = facts.project.users(facts.path, *INDEXED)
+    rooms = [facts, *(facts.other(path) for path in users if owner.name.value in facts.project.text(path))]
+    made = [(room, call) for room in rooms if room for call in room.tree.all(cst.Call) if _makes(room, call, owner)]
+    said = [(room, call) for room, call in made if given & {each.keyword.value for each in call.args if each.keyword}]
+    return any(room.guards.guarded(call) for room, call in said)
+
+
+def _asked_parameters(facts: FileFacts, node: cst.CSTNode, owner: cst.ClassDef) -> set[str]:
+    """The names whose values a class keeps as the attributes that tests before a node ask for."""
+    parts = [part for test, _ in facts.conditions(node) for part in facts.tree.within(test, cst.Attribute)]
+    asked = {part.attr.value for part in parts if facts.classes.is_self(part.value)}
+    sources = [source for name in asked for source, _ in facts.classes.attribute_sources(owner, name)]
+    return {source.value for source in sources if isinstance(source, cst.Name)}
+
+
+def _makes(room: FileFacts, call: cst.Call, owner: cst.ClassDef) -> bool:
+    return (room.names.call(call) or "").rpartition(".")[2] == owner.name.value
+
+
 def _may_be_guarded(facts: FileFacts, function: cst.FunctionDef, *, known: bool) -> bool:
     """Whether a test of the rank stands shortly before a call, in another file, of a method of the same name; where no
     caller is `known`, whether there is such a call."""

@@ -40,6 +40,7 @@ _PRETRAINED = re.compile(
     r"^(torchvision\.models\.|timm\.create_model|torch\.hub\.load$|segmentation_models_pytorch\.|monai\.networks\.)"
 )
 _TRANSFORMER = re.compile(r"Model|Bert|GPT|ViT|T5|Llama|Whisper|Wav2Vec|CLIP|Swin|DistilBert|Roberta")
+_BESIDE_MODELS = re.compile(r"Tokenizer|Processor|FeatureExtractor|Config\b")  # what stands beside a model and is none
 _GRAD_MODES = frozenset(["no_grad", "inference_mode", "enable_grad", "set_grad_enabled"])
 
 
@@ -65,7 +66,10 @@ def call_library(machine: Machine, library: Library, given: Arguments, node: ast
     if known is not None:
         return known
     if _PRETRAINED.match(path) or (
-        root == "transformers" and last in ("from_pretrained", "from_config") and _TRANSFORMER.search(path)
+        root == "transformers"
+        and last in ("from_pretrained", "from_config")
+        and _TRANSFORMER.search(path)
+        and not _BESIDE_MODELS.search(path)
     ):
         return _pretrained(machine, path, last, node)
     if root in ("sklearn", "imblearn") and last[:1].isupper():

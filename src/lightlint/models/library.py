@@ -373,8 +373,10 @@ def _of_instance(machine: Machine, value: Instance, index: Value, node: ast.AST)
 
 
 def _set_part(machine: Machine, module: Module, index: Value, new: Value, node: ast.AST) -> None:
-    if isinstance(module.items, dict) and isinstance(index, Constant):
-        module.items[index.value] = new
+    if isinstance(module.items, dict):
+        known = isinstance(index, Constant)
+        module.items[index.value if isinstance(index, Constant) else ("unknown", index.key)] = new
+        module.more_items = module.more_items or not known  # one of as many as there are names
     position = number_of(index)
     if module.items is None and module.opaque and isinstance(index, Constant):
         objects.set_attribute(machine, module, f"[{index.value}]", new, node)

@@ -71,9 +71,10 @@ class TorchvisionPretrainedArg(Check):
         for name, events in entry.calls.items():
             if not name.startswith("torchvision.") or vision_weights(name, "pretrained") is None:
                 continue
-            for event in events:
+            newer = {event.site for event in events if {*_SUCCESSORS.values()} & event.given.keywords.keys()}
+            for event in events:  # one that gives `weights` behind a test on the version, and else this, is right
                 first = event.given.positional[0] if event.given.positional else None
                 old = [each for each in _SUCCESSORS if each in event.given.keywords]
                 old += ["pretrained"] if is_constant(first, True, False) else []
-                if old and not self.is_versioned(event):
+                if old and event.site not in newer and not self.is_versioned(event):
                     yield Fault.of(event, f"`{old[0]}` of `{event.name}` is deprecated since torchvision 0.13")

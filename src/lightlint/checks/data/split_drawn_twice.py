@@ -17,7 +17,7 @@ _SEEDING = {"manual_seed", "seed_everything", "seed", "set_seed", "seed_all", "f
 class SplitDrawnTwice(Check):
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Splits of the same data that are drawn anew, of which other parts are taken than of an earlier one."""
-        drawn = [found for each in self.facts.rehearsed.entries for found in _splits(each)]
+        drawn = [found for each in self.facts.rehearsed.entries for path in each.paths[:1] for found in _splits(path)]
         mine = {id(event) for event in entry.of(SplitDrawn)}
         for number, second in enumerate(drawn):
             if id(second) in mine and any(_is_same_again(first, second) for first in drawn[:number]):
@@ -25,9 +25,8 @@ class SplitDrawnTwice(Check):
                 yield Fault.at(second, message)
 
 
-def _splits(entry: Entry) -> Iterator[SplitDrawn]:
-    """The splits of the default path that go by no seed, and of which some parts are thrown away."""
-    path = entry.paths[0]
+def _splits(path: Path) -> Iterator[SplitDrawn]:
+    """The splits of a path that go by no seed, and of which some parts are thrown away."""
     before = 0
     for event in path.of(SplitDrawn):
         taken = len(event.parts.taken or ())

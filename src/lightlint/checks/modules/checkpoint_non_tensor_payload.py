@@ -11,7 +11,7 @@ from lightlint.facts.numpy_values import NumpyValues
 from lightlint.facts.versions import Version
 from lightlint.finding import Applicability, Tier
 from lightlint.fixes.edits import wrap
-from lightlint.values.core import Mapping
+from lightlint.values.core import Library, Mapping
 from lightlint.values.training import Instance
 
 if TYPE_CHECKING:
@@ -141,7 +141,12 @@ class CheckpointNonTensorPayload(Check):
         for save in entry.calls.get("torch.save", ()) if loads and not named else ():
             content = save.argument("obj", 0)
             for value in content.items.values() if isinstance(content, Mapping) else [content]:
-                if isinstance(value, Instance) and value.kind == "namespace":
+                if isinstance(value, Instance) and value.kind == "namespace" and not _is_dict(value):
                     what = "an argparse Namespace" if value.key == ("arguments",) else "a SimpleNamespace"
                     message = f"this holds {what}, which `torch.load` of torch 2.6 and newer refuses"
                     yield Fault.at(save, message)
+
+
+def _is_dict(value: Instance) -> bool:
+    """Whether it is only the dict in which a namespace holds its names, as `vars` gives it."""
+    return isinstance(value.cls, Library) and value.cls.path == "builtins.dict"

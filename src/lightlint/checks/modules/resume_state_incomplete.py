@@ -44,13 +44,23 @@ def _fault(save: Called, each: Instance, *, is_saved: bool) -> Fault:
 
 def _counting(paths: list[Path]) -> Iterator[Instance]:
     """The schedules and scalers of a program that are stepped, and go by what they have counted."""
+    caught_up = {identity(each) for path in paths for each in _caught_up(path)}
     for path in paths:
         told = {event.schedule for event in path.of(ScheduleStepped) if event.args and not _watches(event.schedule)}
         stepped = {event.schedule for event in path.of(ScheduleStepped)} - told
         made = [event.schedule for event in path.of(ScheduleMade)]
-        yield from (each for each in made if each in stepped and not each.escaped and not _is_set(each))
+        gone = [each for each in made if each in stepped and identity(each) not in caught_up]
+        yield from (each for each in gone if not each.escaped and not _is_set(each))
         scalers = {event.scaler for event in path.of(Stepped) if scales(event.scaler)}
         yield from (each for each in scalers if each is not None)
+
+
+def _caught_up(path: Path) -> set[Schedule]:
+    """The schedules that a loop without training steps on to where the program goes on, one with training from there."""
+    trained = {turn.loop.site for event in path.of(Stepped) for turn in event.where.turns}
+    steps = [(event.schedule, {turn.loop.site for turn in event.where.turns}) for event in path.of(ScheduleStepped)]
+    trains = {schedule for schedule, loops in steps if loops & trained}
+    return {schedule for schedule, loops in steps if loops and not loops & trained} & trains
 
 
 def _watches(schedule: Schedule) -> bool:

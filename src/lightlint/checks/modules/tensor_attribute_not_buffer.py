@@ -8,19 +8,25 @@ import libcst as cst
 from lightlint.check import Check, Fault, Repair
 from lightlint.engine.events import AttributeSet, DevicesMixed
 from lightlint.facts.classes import NN_MODULE
-from lightlint.facts.mentions import is_changed_elsewhere
+from lightlint.facts.mentions import is_changed_elsewhere, moves_default_device
 from lightlint.facts.tensor_uses import TensorUses
 from lightlint.finding import Applicability
 from lightlint.fixes.buffers import as_buffer
+from lightlint.values.core import Class, Function
+from lightlint.values.training import Instance
 
 Source = tuple[cst.BaseExpression | None, tuple[int, ...]]
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry
+    from lightlint.values.core import Value
     from lightlint.values.training import Tensor
 
 
 class TensorAttributeNotBuffer(Check):
+    def stands(self) -> bool:
+        return not moves_default_device(self.facts.project, self.facts.source)  # else it is made there at once
+
     def visit_Assign(self, assign: cst.Assign) -> None:
         if len(assign.targets) != 1 or not isinstance(assign.targets[0].target, cst.Attribute):
             return
@@ -96,7 +102,11 @@ class TensorAttributeNotBuffer(Check):
 
     def _is_replaced(self, entry: Entry, tensor: Tensor) -> bool:
         """Whether the attribute that holds a tensor is given another one elsewhere, as by a pass that finds it on the wrong device."""
-        names = {event.name for event in entry.of(AttributeSet) if event.value is tensor}
+        sets = entry.of(AttributeSet)  # a view of what was stored is moved as that is
+        kept = [event for event in sets if event.value is tensor or event.site == tensor.stored_at]
+        names = {event.name for event in kept}
+        if any(map(_moves_its_own, (event.object for event in kept))):
+            return True
         if any(is_changed_elsewhere(self.facts.project, self.facts.source, name) for name in names):
             return True
         nodes = self.tree.all(cst.ClassDef)
@@ -108,3 +118,9 @@ class TensorAttributeNotBuffer(Check):
             value is not None and not path and self.facts.tensors.is_made_here(value, any_size=True)
             for value, path in sources
         )
+
+
+def _moves_its_own(module: Value) -> bool:
+    """Whether the class of a module says itself what moving it moves."""
+    cls = module.cls if isinstance(module, Instance) else None
+    return isinstance(cls, Class) and any(isinstance(cls.find(name), Function) for name in ("_apply", "to", "cuda"))

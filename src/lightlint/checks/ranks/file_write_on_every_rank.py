@@ -10,7 +10,7 @@ from lightlint.explore.queries import happens_once, may_be_alone
 from lightlint.facts import tracking
 from lightlint.facts.first_process import first_process_fills
 from lightlint.facts.hooks import ONCE_PER_NODE, Hook
-from lightlint.facts.outer_guards import guarded_by_others
+from lightlint.facts.outer_guards import guarded_by_others, is_given_to_some
 from lightlint.facts.processes import FULLY_SHARDED
 from lightlint.facts.rank_tests import leaves_many, meant, says_two
 from lightlint.facts.world import FABRIC, Ranks
@@ -43,6 +43,8 @@ class FileWriteOnEveryRank(Check):
         if processes.may_differ(write.path) or processes.follows_data(write.path) or self._is_skipped(call, write):
             return
         if first_process_fills(self.facts, call) or guarded_by_others(self.facts, call):
+            return
+        if is_given_to_some(self.facts, call):
             return
         if happens_once(self.happened(call, Written), _is_apart):
             return

@@ -170,8 +170,24 @@ def _waits(event: Stepped) -> bool:
     optimizer = event.optimizer
     seen = not optimizer.escaped and "#managed" not in optimizer.arguments
     counts = "periodic" in _traits(event) and not _traits(event) & _WITHOUT_REST
+    counts = counts and not any(_runs_on(each.key) for each in event.where.conditions)
     fixed = any(isinstance(turn.loop.bound, Constant) for turn in event.where.turns if turn.loop.kind == "batch")
     return counts and in_batch(event.where) and seen and not fixed  # a number of batches that is written down fits
+
+
+def _runs_on(key: object) -> bool:
+    """Whether a multiple is asked of a number that counts through several loops, as `epoch * len(loader) + i` does."""
+    if not isinstance(key, tuple):
+        return False
+    divided = len(key) == 3 and key[0] == "%"
+    return (divided and len({*_loops_counted(key[1])}) > 1) or any(map(_runs_on, key))
+
+
+def _loops_counted(key: object) -> Iterator[object]:
+    if isinstance(key, tuple) and len(key) > 1 and key[0] == "index":
+        yield key[1]
+    elif isinstance(key, tuple):
+        yield from (each for part in key for each in _loops_counted(part))
 
 
 def _adding_up(path: Path) -> Iterator[Stepped]:

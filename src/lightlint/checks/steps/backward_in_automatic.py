@@ -7,6 +7,7 @@ from lightlint.check import Check, Fault
 from lightlint.engine.events import Backward, Stepped, StepReturned
 from lightlint.explore.queries import in_sight, inside
 from lightlint.finding import Tier
+from lightlint.values.core import is_constant
 from lightlint.values.training import Tensor, tensors_in
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ class BackwardInAutomatic(Check):
 
 
 _MESSAGE = "a backward pass over a loss in a step whose backward pass is Lightning's"
+_BY_HAND = "the whole step is by hand beside Lightning's own, which makes none only as long as this returns nothing"
 
 
 def _by_hand(passes: list[Backward], returned: StepReturned, stepped: set[Tensor]) -> Iterator[Fault]:
@@ -40,4 +42,6 @@ def _by_hand(passes: list[Backward], returned: StepReturned, stepped: set[Tensor
         elif event.graph & given and not event.kept and in_sight([returned.module, *tensors_in(returned.result)]):
             yield Fault.at(event, _MESSAGE)
         elif stepped & set(event.parameters) and in_sight([returned.module]):  # the whole step is by hand
-            yield Fault.at(event, _MESSAGE, tier=Tier.WARNING)
+            nothing = is_constant(returned.result, None)
+            if not (nothing and returned.written):  # who writes `return None` knows what it does
+                yield Fault.at(event, _BY_HAND if nothing else _MESSAGE, tier=Tier.WARNING)

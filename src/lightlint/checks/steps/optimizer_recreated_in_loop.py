@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
-from lightlint.engine.events import OptimizerMade
+from lightlint.engine.events import OptimizerMade, Stepped
 from lightlint.explore.certain import anyhow
 from lightlint.explore.queries import in_batch, in_sight
 from lightlint.values.core import Site, is_constant
@@ -28,6 +28,9 @@ class OptimizerRecreatedInLoop(Check):
                 made.update({(event.site, each): optimizer for each in optimizer.parameters})
                 if before is None or not before.steps or not event.where.turns or _is_told(event):
                     continue
+                depth, steps = len(event.where.turns), path.of(Stepped)
+                if any(_takes_epochs(step, depth) for step in steps if step.optimizer is before):
+                    continue
                 if _averages(optimizer) and in_sight([before, optimizer]) and _options(before) == _options(optimizer):
                     found.append(event)
         for event in anyhow(found):
@@ -41,6 +44,12 @@ class OptimizerRecreatedInLoop(Check):
 def _is_told(event: OptimizerMade) -> bool:
     """Whether a test that the program decides says when one is made."""
     return any(each.known for each in event.where.conditions)
+
+
+def _takes_epochs(step: Stepped, depth: int) -> bool:
+    """Whether a step lies in a loop over epochs inside of `depth` loops: those go over whole runs, each with an optimizer."""
+    kinds = [turn.loop.kind for turn in step.where.turns[depth:]]
+    return len(kinds) > 1 and "batch" in kinds[1:]
 
 
 def _averages(optimizer: Optimizer) -> bool:

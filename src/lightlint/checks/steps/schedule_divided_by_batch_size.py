@@ -25,7 +25,8 @@ class ScheduleDividedByBatchSize(Check):
                 for length in (event.schedule.length, *event.schedule.closed_over):
                     factors = dict(_factors(length))
                     for loader in loaders:
-                        keys = {("batch size", loader.number), *dict(_factors(loader.arguments.get("batch_size")))}
+                        given_size = _factors(loader.arguments.get("batch_size"))
+                        keys = {("batch size", loader.number), *(key for key, power in given_size if power > 0)}
                         counts = factors.get(("length", loader.number), 0) > 0
                         if counts and any(factors.get(key, 0) < 0 for key in keys):
                             given = (

@@ -67,7 +67,9 @@ def _stepped_too_often(path: Path, lengths: Set[Hashable]) -> Iterator[ScheduleS
             waits.setdefault(step.optimizer, []).extend(step.where.conditions)
     for event in path.of(ScheduleStepped):
         optimizer = optimizer_of(event.schedule)
-        if optimizer is None or not _is_known(event) or not in_batch(event.where) or event.where.depends_on("index"):
+        if optimizer is None or not _is_known(event) or not in_batch(event.where):
+            continue
+        if event.where.depends_on("index") or once_in_several(event.where):
             continue
         around = event.schedule.closed_over
         for length in (event.schedule.length, *around):

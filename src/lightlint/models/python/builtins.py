@@ -372,10 +372,12 @@ def _type(_: Machine, given: Arguments, __: ast.AST) -> Value:
     return value.cls if isinstance(value, Instance) else Unknown()
 
 
-def _vars(machine: Machine, given: Arguments, _: ast.AST) -> Value:
+def _vars(machine: Machine, given: Arguments, node: ast.AST) -> Value:
     value = given.get(0, "")
     if isinstance(value, Instance) and value.kind == "namespace":
-        return value
+        names = machine.instance(Library("builtins.dict"), "namespace", node)
+        names.attributes, names.key = value.attributes, value.key  # what changes one changes the other
+        return names
     machine.escape(value)
     return Mapping(more=True)
 

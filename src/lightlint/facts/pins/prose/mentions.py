@@ -10,13 +10,11 @@ from urllib.parse import unquote
 from lightlint.facts.pins.prose.paragraphs import Paragraph, is_aside
 
 _NAME = r"py-?torch[\s_-]*lightning|lightning|py-?torch|torch|torchvision|torchaudio"
-_VERSION = r"[012]\.(?:\d{1,2}(?:\.\d{1,2})?|x)(?!\d|\.\d|[A-Zac-z_])"
-_LATER = (
-    r"\s*\+(?!\s*[a-z]*\d)|[\s(]*(?:or|and|及|或)?\s*(?:later|higher|above|newer|greater|upwards?|onwards?|up\b|以上)"
-)
+_VERSION = r"[012]\.(?:\d{1,2}(?:\.\d{1,2})?|x)(?!\d|\.\d|(?!rc\d)[A-Zac-z_])"
+_LATER = r"\+(?!\s*[a-z]*\d)|\s+\+(?!\s*[a-z]*\s*v?\d)|[\s(]*(?:or|and|及|或)?\s*(?:later|higher|above|newer|greater|upwards?|onwards?|up\b|以上)"
 _EARLIER = r"[\s(]*(?:or|and)\s*(?:earlier|lower|below|older)"
 _ONE = (
-    r"(?P<operator>[<>=~]{1,2}|[≥≤]|at\s+least)?\s*v?(?P<version>" + _VERSION + r")(?:\+?(?:cu\d+|cpu))?"
+    r"(?P<operator>[<>=~]{1,2}|[≥≤]|at\s+least)?\s*v?(?P<version>" + _VERSION + r")(?:rc\d+)?(?:\+?(?:cu\d+|cpu))?"
     rf"(?:(?P<later>{_LATER})|(?P<earlier>{_EARLIER}))?"
 )
 _EACH = re.compile(_ONE, re.IGNORECASE)

@@ -1,0 +1,51 @@
+"""A file that takes too long to be rehearsed whole: some of its entries are left without a path, and no check falls over it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lightlint.explore import rehearsals
+from lightlint.facts.project import Projects
+from lightlint.lint import lint
+from lightlint.settings import load
+from lightlint.sources.load import load as load_source
+
+PROGRAM = """
+import lightning as L
+import torch
+from torch.utils.data import DataLoader, random_split
+
+
+class Data(L.LightningDataModule):
+    def train_dataloader(self):
+        return DataLoader(random_split(self.data, [8, 2])[0])
+
+    def val_dataloader(self):
+        return DataLoader(random_split(self.data, [8, 2])[1])
+
+
+class Net(L.LightningModule):
+    def training_step(self, batch, batch_idx):
+        return self.net(batch).mean()
+
+    def configure_optimizers(self):
+        return torch.optim.Adam(self.parameters())
+
+
+def train(model, loader):
+    optimizer = torch.optim.Adam(model.parameters())
+    for x, y in loader:
+        optimizer.zero_grad()
+        torch.nn.functional.cross_entropy(model(x), y).backward()
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize("steps", [0, 1, 50, 200])
+def test_no_check_fails_where_the_budget_is_gone(steps: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rehearsals, "_STEPS_PER_FILE", steps)
+    (tmp_path / "program.py").write_text(PROGRAM)
+    linted = lint(load_source(tmp_path / "program.py"), load(isolated=True), Projects())
+    assert not linted.crashes, linted.crashes[0].traceback
