@@ -126,7 +126,9 @@ class Check:
         if event.where.depends_on("version"):
             return True
         spans = {span for site in event.where.places if (span := self.facts.rehearsed.span(site)) is not None}
-        nodes = (each for each in self.tree.all(cst.Call, cst.Subscript) if self.facts.positions.span(each) in spans)
+        own = self.node_of(event.site)
+        nodes: list[cst.CSTNode] = [] if own is None else [own]
+        nodes += (each for each in self.tree.all(cst.Call) if self.facts.positions.span(each) in spans)
         return any(is_versioned(self.facts, node) for node in nodes)
 
     def report_fault(self, fault: Fault, start: int, end: int) -> None:

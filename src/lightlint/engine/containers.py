@@ -121,10 +121,12 @@ def _dict(machine: Machine, node: ast.Dict, scope: Scope) -> Value:
             found.items[key_of(index, ("?", number))] = value
             found.more |= not isinstance(index, Constant)
         elif isinstance(value, Mapping):
+            found.unsure |= {*found.items} if value.more else set()
             found.items.update(value.items)
             found.said |= value.places()
             found.more |= value.more
         else:
+            found.unsure |= {*found.items}
             found.more = True
     machine.clock += 1
     found.made, found.site, found.depth = machine.clock, machine.site(node), len(machine.loops)

@@ -36,9 +36,11 @@ def is_mentioned_elsewhere(project: Project, source: Source, name: str) -> bool:
 
 
 def is_set(project: Project, source: Source, name: str) -> bool:
-    """Whether some code assigns to an attribute of this name, or has the name in quotes."""
+    """Whether some code assigns to an attribute of this name, or has the name in quotes, but as the last argument: that
+    reads it, as in `getattr(x, "name")`."""
     word = re.escape(name)
-    return _occurs(project, source, name, rf"\.{word}\s*(?::[^=\n]+)?=(?!=)|['\"]{word}\\?['\"]")
+    quoted = rf"['\"]{word}\\?['\"]"
+    return _occurs(project, source, name, rf"\.{word}\s*(?::[^=\n]+)?=(?!=)|\(\s*{quoted}|{quoted}(?!\s*\))")
 
 
 def is_changed_elsewhere(project: Project, source: Source, name: str) -> bool:

@@ -10,7 +10,7 @@ from lightlint.engine.execution import Raised
 from lightlint.engine.machine import Machine
 from lightlint.models.names.kinds import kind_of, kind_of_class
 from lightlint.models.training import modules
-from lightlint.values.core import Class, Library, Sequence, Unknown, Value
+from lightlint.values.core import TRUE, Class, Library, Sequence, Unknown, Value
 from lightlint.values.training import Instance, Loader, Optimizer, Schedule, Tensor
 
 _PLAIN = ("builtins.int", "builtins.float", "builtins.str", "builtins.bool")
@@ -110,5 +110,7 @@ def by_name(machine: Machine, name: str, node: ast.AST) -> Value:
             if found is not None:
                 if isinstance(found, Tensor):
                     found.device = None
+                elif isinstance(found, Instance) and found.kind == "trainer":
+                    found.attributes["#by name"] = TRUE  # it may be no Trainer of Lightning's
                 return found
     return Unknown(("parameter", name), hint=name)

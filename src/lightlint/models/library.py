@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
+from copy import copy
 from typing import cast
 
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.calls import call, call_unknown
 from lightlint.engine.containers import key_of
-from lightlint.engine.events import CopySet, Emptied, LoadedUsed, NoneUsed, PartReplaced, StateRead
+from lightlint.engine.events import CopySet, Emptied, LightningAsked, LoadedUsed, NoneUsed, PartReplaced, StateRead
 from lightlint.engine.frames import Iteration
 from lightlint.engine.imports import kept
 from lightlint.engine.machine import WORKER, Machine
@@ -65,6 +66,8 @@ class LibraryModels:
             found = value.scope.names.get(name)
             return kept(machine, found) if found is not None else Unknown(("import", value.name, name), hint=name)
         if isinstance(value, Class):
+            if value.find(name) is None and value.libraries():
+                machine.emit(LightningAsked(machine.where(node), value, name))
             return _of_class(value, name)
         if isinstance(value, Super):
             return _behind(machine, value, name, node)
@@ -328,6 +331,9 @@ def _of_sequence(value: Sequence, index: Value) -> Value:
 def _of_mapping(machine: Machine, value: Mapping, index: Value, node: ast.AST) -> Value:
     key = key_of(index, None)
     found = value.items.get(key) if key is not None else None
+    if isinstance(found, Mapping) and key in value.unsure:
+        found = copy(found)
+        found.more = True
     if found is not None:
         return found
     if value.default is not None and isinstance(index, Constant) and key is not None:

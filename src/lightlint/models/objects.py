@@ -8,7 +8,15 @@ from copy import copy
 
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.calls import call, call_unknown
-from lightlint.engine.events import AttributeRead, AttributeSet, GroupStarted, MetricUsed, PartReplaced, WrapperAsked
+from lightlint.engine.events import (
+    AttributeRead,
+    AttributeSet,
+    GroupStarted,
+    LightningAsked,
+    MetricUsed,
+    PartReplaced,
+    WrapperAsked,
+)
 from lightlint.engine.execution import Raised, annotation_of
 from lightlint.engine.machine import WORKER, Machine
 from lightlint.models import tensors
@@ -181,6 +189,8 @@ def attribute(machine: Machine, value: Instance, name: str, node: ast.AST) -> Va
             return _from_class(machine, value, found, node)
         if name == "__class__":
             return value.cls
+    if value.kind in ("trainer", "data module") or (isinstance(value, Module) and is_lightning(value)):
+        machine.emit(LightningAsked(machine.where(node), value, name))
     specific = _special(machine, value, name, node)
     if specific is not None:
         return specific

@@ -1,13 +1,22 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 import libcst as cst
 
-from lightlint.check import Check
+from lightlint.check import Check, Fault
+from lightlint.engine.events import LightningAsked
 from lightlint.facts.api import RemovedName, lightning_api
 from lightlint.facts.classes import CALLBACK, DATA_MODULE, MODULE
 from lightlint.facts.compat import is_versioned, removal_tier
 from lightlint.facts.mentions import is_set
 from lightlint.facts.world import TRAINER
+from lightlint.values.core import Class
+from lightlint.values.training import Instance
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
 
 _OF_CLASSES = {"from_argparse_args", "add_argparse_args", "parse_argparser", "get_init_arguments_and_types"}
 
@@ -20,13 +29,25 @@ class LightningRemovedAttribute(Check):
             return
         kind, removed = found
         tier = removal_tier(self.facts.lightning, removed.removed)
-        if tier is None or is_versioned(self.facts, attribute):
+        if tier is None or is_versioned(self.facts, attribute) or self._is_set(name):
             return
-        if name not in _OF_CLASSES and is_set(self.facts.project, self.facts.source, name):
-            return
+        self.report(attribute, self._message(kind, removed), tier=tier)
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Names that are asked of objects that surely are Lightning's, however these got there."""
+        for event in entry.of(LightningAsked):
+            for kind, removed in _gone(event):
+                tier = removal_tier(self.facts.lightning, removed.removed)
+                if tier is not None and not self._is_set(event.name) and not self.is_versioned(event):
+                    yield Fault.of(event, self._message(kind, removed), tier=tier)
+
+    def _is_set(self, name: str) -> bool:
+        """Whether the program gives something of this name to what has none."""
+        return name not in _OF_CLASSES and is_set(self.facts.project, self.facts.source, name)
+
+    def _message(self, kind: str, removed: RemovedName) -> str:
         target = self.facts.lightning.version.minor
-        message = f"a {kind} has no `{name}` since Lightning {removed.removed.minor} (target: {target})"
-        self.report(attribute, message, tier=tier)
+        return f"a {kind} has no `{removed.name}` since Lightning {removed.removed.minor} (target: {target})"
 
     def _removed(self, attribute: cst.Attribute, name: str) -> tuple[str, RemovedName] | None:
         api = lightning_api()
@@ -70,3 +91,23 @@ class LightningRemovedAttribute(Check):
 
     def _is_written(self, attribute: cst.Attribute) -> bool:
         return isinstance(self.tree.parent(attribute), (cst.AssignTarget, cst.AnnAssign, cst.AugAssign, cst.Del))
+
+
+def _gone(event: LightningAsked) -> Iterator[tuple[str, RemovedName]]:
+    """The kind of object that has lost what it is asked for."""
+    asked, api = event.object, lightning_api()
+    if isinstance(asked, Instance) and asked.kind == "trainer" and "#by name" not in asked.attributes:
+        found = api.trainer_methods_removed.get(event.name)
+        if found is not None and asked.libraries() == [TRAINER]:
+            yield "Trainer", found
+    cls = asked.cls if isinstance(asked, Instance) else asked
+    if not isinstance(cls, Class) or not cls.sees_all() or (isinstance(asked, Class) and event.name not in _OF_CLASSES):
+        return
+    bases = {path.rpartition(".")[2] for path in cls.libraries()}
+    for kind, removed in (
+        ("LightningModule", api.lightning_module.removed),
+        ("LightningDataModule", api.datamodule.removed),
+    ):
+        gone = removed.get(event.name)
+        if kind in bases and gone is not None and gone.effect == "AttributeError":
+            yield kind, gone

@@ -1,15 +1,23 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from lightlint.check import Check, Repair
+from lightlint.check import Check, Fault, Repair
+from lightlint.engine.events import Called
+from lightlint.explore.queries import sure
 from lightlint.facts.keywords import keywords
 from lightlint.facts.loops import LoopKind
 from lightlint.facts.world import TRAINER
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import drop_statement, remove_argument
+from lightlint.values.core import is_constant
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
 
 _SWITCHES = {"torch.autograd.set_detect_anomaly", "torch.autograd.anomaly_mode.set_detect_anomaly"}
 _BLOCKS = {"torch.autograd.detect_anomaly", "torch.autograd.anomaly_mode.detect_anomaly", *_SWITCHES}
@@ -21,6 +29,8 @@ _MESSAGE = "anomaly detection is on for the whole run: every backward pass is ch
 
 
 class AnomalyModeLeftOn(Check):
+    asks_rest = frozenset(["set_detect_anomaly"])
+
     def visit_Call(self, call: cst.Call) -> None:
         name = self.names.call(call)
         if name in _SWITCHES:
@@ -92,3 +102,21 @@ class AnomalyModeLeftOn(Check):
 
     def _words(self, node: cst.CSTNode) -> set[str]:
         return {name.value for name in self.tree.within(node, cst.Name)}
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """The same switch by another name, out of a table or with its argument said elsewhere."""
+        for event in sure(entry, Called, _is_switched_on) if entry.calls.keys() & {*_SWITCHES, TRAINER} else ():
+            call = self.node_of(event.site)
+            meant = any(not each.known for each in event.where.conditions)
+            if not isinstance(call, cst.Call) or meant or self._is_meant(call):
+                continue
+            if event.path == TRAINER:
+                yield Fault.of(event, _MESSAGE, argument="detect_anomaly")
+            elif isinstance(self.tree.statement(call), cst.Expr):
+                yield Fault.of(event, _MESSAGE)
+
+
+def _is_switched_on(event: Called) -> bool:
+    if event.path == TRAINER:
+        return is_constant(event.given.sure().get("detect_anomaly"), True)
+    return event.path in _SWITCHES and is_constant(event.argument("mode", 0), True)

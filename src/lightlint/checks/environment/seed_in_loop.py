@@ -1,12 +1,21 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 import libcst as cst
 
-from lightlint.check import Check
+from lightlint.check import Check, Fault
+from lightlint.engine.events import Backward, Called, OptimizerMade, Stepped
 from lightlint.facts.classes import OPTIMIZER
 from lightlint.facts.loops import LoopKind
 from lightlint.facts.names import UNKNOWN
 from lightlint.facts.tree import Loop
+from lightlint.values.core import Constant
+
+if TYPE_CHECKING:
+    from lightlint.engine.events import Event
+    from lightlint.explore.rehearsals import Entry, Path
 
 _SEEDS = {"torch.manual_seed", "torch.random.manual_seed", "lightning.seed_everything"}
 _RESTORES = {"torch.set_rng_state", "torch.random.fork_rng", "torch.random.set_rng_state"}
@@ -20,10 +29,24 @@ class SeedInLoop(Check):
         loop = loops[0]
         if not self._is_training(loop) or self._is_rare(call, loop):
             return
-        restored = any(self.names.call(each) in _RESTORES for each in self.tree.all(cst.Call))
-        if not restored:
+        if not self._is_restored():
             what = "step" if self.loops.kind(loop) is LoopKind.BATCH else "epoch"
-            self.report(call, f"each {what} draws the same random numbers as the one before")
+            self.report(call, _message(what))
+
+    def _is_restored(self) -> bool:
+        return any(self.names.call(each) in _RESTORES for each in self.tree.all(cst.Call))
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Seeds in each turn of a loop that trains one model further."""
+        if _SEEDS.isdisjoint(entry.calls) or self._is_restored():
+            return
+        for path in entry.paths:
+            for event in path.of(Called):
+                turns = event.where.turns
+                loop = turns[-1].loop if turns and event.path in _SEEDS and _is_fixed(event) else None
+                always = all(each.known for each in event.where.conditions)
+                if loop is not None and always and _trains_on(path, event):
+                    yield Fault.at(event, _message("step" if loop.kind == "batch" else "epoch"))
 
     def _seeds(self, call: cst.Call) -> bool:
         """Whether a call seeds torch with a constant, itself or in a helper of this file."""
@@ -68,3 +91,24 @@ class SeedInLoop(Check):
 
     def _is_rare(self, call: cst.Call, loop: Loop) -> bool:
         return any(self.tree.contains(loop.body, test) for test, _ in self.facts.conditions(call))
+
+
+def _message(what: str) -> str:
+    return f"each {what} draws the same random numbers as the one before"
+
+
+def _is_fixed(event: Called) -> bool:
+    """Whether the same number is the seed each time."""
+    seed = event.argument("seed", 0)
+    return isinstance(seed, Constant) and seed.value is not None and not seed.traits
+
+
+def _trains_on(path: Path, seeded: Called) -> bool:
+    """Whether the loop around a seed updates weights, and makes no optimizer."""
+    loop, depth = seeded.where.turns[-1].loop, len(seeded.where.turns)
+
+    def inside(event: Event) -> bool:
+        return len(event.where.turns) >= depth and event.where.turns[depth - 1].loop is loop
+
+    updates = any(map(inside, path.of(Stepped))) and any(map(inside, path.of(Backward)))
+    return updates and not any(map(inside, path.of(OptimizerMade)))

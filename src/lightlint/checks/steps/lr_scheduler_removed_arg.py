@@ -1,19 +1,29 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 import libcst as cst
 
-from lightlint.check import Check, Repair
+from lightlint.check import Check, Fault, Repair
+from lightlint.engine.events import Called
+from lightlint.explore.queries import sure
 from lightlint.facts.compat import is_versioned
 from lightlint.facts.keywords import keywords
 from lightlint.facts.updates import SCHEDULER
 from lightlint.finding import Tier
 from lightlint.fixes.edits import remove_argument
 
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
+
 _ROOM = "torch.optim.lr_scheduler."
 _SINCE = "2.7"  # the first release whose schedulers raise on `verbose`
 
 
 class LrSchedulerRemovedArg(Check):
+    asks_rest = frozenset(["lr_scheduler", "verbose"])
+
     def visit_Call(self, call: cst.Call) -> None:
         if not self.facts.torch.may_be_at_least(_SINCE):
             return
@@ -61,3 +71,16 @@ class LrSchedulerRemovedArg(Check):
         bases = set(self.classes.base_names(node)) if node is not None else set()
         by_super = isinstance(func.value, cst.Call) and self.names.call(func.value) == "builtins.super"
         return by_super and bool(bases) and bases <= {SCHEDULER, f"{_ROOM}_LRScheduler"}
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Schedules that are made with it, however the call is spelled and wherever the argument is said."""
+        tier = None if self.facts.torch.surely_at_least(_SINCE) else Tier.WARNING
+        made = self.facts.torch.may_be_at_least(_SINCE) and any(name.startswith(_ROOM) for name in entry.calls)
+        for event in sure(entry, Called, _says_verbose) if made else ():
+            if not self.is_versioned(event):
+                message = f"`{event.name}` takes no `verbose` since torch {_SINCE}: a TypeError"
+                yield Fault.of(event, message, tier=tier, argument="verbose")
+
+
+def _says_verbose(event: Called) -> bool:
+    return event.receiver is None and event.path.startswith(_ROOM) and "verbose" in event.given.sure()

@@ -46,7 +46,8 @@ class MethodNotCalled(Check):
     def _is_asked(self, statement: cst.Expr) -> bool:
         """Whether a statement asks if the attribute is there, or is the last of a cell, which shows it."""
         for above in self.tree.ancestors(statement):
-            if isinstance(above, cst.Try) or (isinstance(above, cst.With) and self._expects(above)):
+            rescued = isinstance(above, cst.Try) and any(not _raises_again(each) for each in above.handlers)
+            if rescued or (isinstance(above, cst.With) and self._expects(above)):
                 return True
         start, end = self.facts.span(statement)
         cell = self.facts.source.cell_at(start)
@@ -54,3 +55,10 @@ class MethodNotCalled(Check):
 
     def _expects(self, block: cst.With) -> bool:
         return any("aise" in each.value for item in block.items for each in self.tree.within(item.item, cst.Name))
+
+
+def _raises_again(handler: cst.ExceptHandler) -> bool:
+    """Whether a handler lets every error on its way."""
+    last = handler.body.body[-1] if handler.body.body else None
+    held = last.body[-1] if isinstance(last, cst.SimpleStatementLine) else None
+    return isinstance(held, cst.Raise) and held.exc is None

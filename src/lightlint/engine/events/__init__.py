@@ -14,7 +14,7 @@ from lightlint.engine.events.data import (
     UsedUp,
     WorkerAsked,
 )
-from lightlint.engine.events.lightning import Configured, FitStarted, Logged, Scheduled, StepReturned
+from lightlint.engine.events.lightning import Configured, FitStarted, LightningAsked, Logged, Scheduled, StepReturned
 from lightlint.engine.events.modules import (
     AttributeSet,
     CopySet,
@@ -118,6 +118,7 @@ __all__ = [
     "HandleUsed",
     "LeafChanged",
     "Left",
+    "LightningAsked",
     "LoadResultUsed",
     "LoadedUsed",
     "LoaderMade",

@@ -22,6 +22,15 @@ class Logged(Event):
 
 
 @dataclass(eq=False)
+class LightningAsked(Event):
+    """Something was asked of a Trainer, LightningModule or data module, or of a class of these, that the program does not
+    define there."""
+
+    object: Value
+    name: str
+
+
+@dataclass(eq=False)
 class FitStarted(Event):
     """`Trainer.fit`; `in_eval`: the modules of the one that are in eval mode then."""
 
