@@ -11,7 +11,7 @@ from lightlint.engine.execution import EXPRESSIONS, evaluate
 from lightlint.engine.frames import Iteration, Loop
 from lightlint.engine.machine import Machine
 from lightlint.values.core import ON_SOME, Constant, Mapping, Promised, Scope, Sequence, Unknown, Value
-from lightlint.values.training import Instance
+from lightlint.values.training import Instance, Tensor
 
 _MOST_ITEMS = 32  # of a container that is gone over
 # of a container that is gone over
@@ -54,6 +54,8 @@ def assign_target(machine: Machine, target: ast.expr, value: Value, scope: Scope
     if isinstance(value, Unknown) and machine.split_ranks:
         value = copy(value)
         value.traits |= ON_SOME
+    if isinstance(value, (Unknown, Tensor)) and not value.named:
+        value.named = _name_of(target)
     if isinstance(target, ast.Name):
         if isinstance(value, Instance) and value.kind == "load result":
             before = scope.find(target.id)
@@ -69,6 +71,16 @@ def assign_target(machine: Machine, target: ast.expr, value: Value, scope: Scope
         _unpack(machine, target, value, scope)
     elif isinstance(target, ast.Starred):
         assign_target(machine, target.value, value, scope)
+
+
+def _name_of(target: ast.expr) -> str:
+    """The name that a target gives a value, in a dict the key."""
+    if isinstance(target, ast.Name):
+        return target.id
+    if isinstance(target, ast.Attribute):
+        return target.attr
+    key = target.slice if isinstance(target, ast.Subscript) else None
+    return key.value if isinstance(key, ast.Constant) and isinstance(key.value, str) else ""
 
 
 def _unpack(machine: Machine, target: ast.Tuple | ast.List, value: Value, scope: Scope) -> None:

@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from lightlint.models.names.tables import COLLECTIVES
 
-_NAMED = (ast.Attribute, ast.Name)
 _FRAMES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 _MOST_TEXT = 600_000  # characters of modules that are kept parsed, at some 60 bytes each
 
@@ -330,7 +329,15 @@ def own_names(function: ast.AST) -> set[str]:
 
 
 def words_in(function: ast.AST, imported: Mapping[str, str]) -> set[str]:
-    nodes = [each for each in ast.walk(function) if isinstance(each, _NAMED)]
-    names = {each.attr if isinstance(each, ast.Attribute) else each.id for each in nodes}
-    names |= {f"{each.attr} =" for each in nodes if isinstance(each, ast.Attribute) and isinstance(each.ctx, ast.Store)}
+    """The names in some code, also those that `getattr` is given; of what is set, `name =`, too."""
+    names: set[str] = set()
+    for node in ast.walk(function):
+        if isinstance(node, ast.Attribute):
+            names |= {node.attr, f"{node.attr} ="} if isinstance(node.ctx, ast.Store) else {node.attr}
+        elif isinstance(node, ast.Name):
+            names.add(node.id)
+        elif isinstance(node, ast.Call) and getattr(node.func, "id", "") == "getattr":
+            names |= {
+                each.value for each in node.args if isinstance(each, ast.Constant) and isinstance(each.value, str)
+            }
     return {imported.get(name, name) for name in names} | names

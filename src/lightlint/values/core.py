@@ -41,10 +41,12 @@ class Value:
     `last` (a test for the last batch), `summed` (a counter of the program), `restarted` (one that begins anew in each turn of
     an outer loop), `one` (an option that is 1 unless a run says otherwise), `version` (of a library). `cuts`: where what it was computed from lost its
     graph. `escaped`: code out of sight has had it in its hands, so nothing that needs to know all that happens to it may be
-    said. `terms`: the sum or difference, or the `exp`, `sum` or `log`, that gave it, and of what.
+    said. `terms`: the sum or difference, or the `exp`, `sum` or `log`, that gave it, and of what. `named`: of a tensor or something unknown
+    the first name that it was given.
     """
 
     escaped = False
+    named = ""
     terms: tuple[str, tuple[Value, ...]] | None = None
     traits: Traits = NO_TRAITS
     cuts: frozenset[Cut] = frozenset()

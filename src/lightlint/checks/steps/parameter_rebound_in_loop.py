@@ -1,13 +1,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from lightlint.check import Check, Repair
+from lightlint.check import Check, Fault, Repair
+from lightlint.engine.events import ParametersChanged, Rebound
 from lightlint.facts.bindings import Binding, Kind
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import Draft, replace_statement
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
 
 _TENSORS: dict[str, tuple[int, ...]] = {
     "parameters": (),
@@ -23,6 +29,8 @@ _DEPTH = 4
 
 
 class ParameterReboundInLoop(Check):
+    asks_rest = frozenset([*_TENSORS, "state_dict"])
+
     def visit_Assign(self, node: cst.Assign) -> None:
         name = node.targets[0].target if len(node.targets) == 1 else None
         if not isinstance(name, cst.Name):
@@ -35,7 +43,7 @@ class ParameterReboundInLoop(Check):
         sure = name.value in tensors
         self.report(
             node,
-            f"only rebinds the loop variable `{name.value}`, which nothing reads afterwards: no tensor is changed",
+            _message(name.value),
             repair=Repair("write into the tensor", self._draft(node, name), Applicability.UNSAFE) if sure else None,
         )
 
@@ -119,12 +127,38 @@ class ParameterReboundInLoop(Check):
         flow, others = self.facts.flow(owner), [each.site for each in found if each.site is not name]
         return any(
             self.tree.owner(each) is not owner
-            or flow.point_of(each) is None
+            or (flow.point_of(each) is None and not self._is_in_value(each, name))
             or flow.reaches(name, [each], avoiding=others)
             for each in uses
         )
+
+    def _is_in_value(self, use: cst.Name, name: cst.Name) -> bool:
+        """Whether a name is read where its new value is worked out, as in a lambda that is called there."""
+        statement = self.tree.statement(name)
+        return statement is not None and self.tree.contains(statement, use)
 
     def _draft(self, node: cst.Assign, name: cst.Name) -> Draft | None:
         if not isinstance(node.value, (cst.BinaryOperation, cst.Name)):
             return None
         return replace_statement(self.code, node, f"{name.value}.data.copy_({self.code.text_of(node.value)})")
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Parameters that a loop comes to in whatever way, as far as the name that loses one is not read afterwards."""
+        for path in entry.paths:
+            for event in path.of(Rebound):
+                changes = (each for each in path.of(ParametersChanged) if event.before in each.parameters)
+                node = self.node_of(event.site) if event.where.turns else None
+                if node is None or any(event.site in each.where.places for each in changes):
+                    continue
+                assign = self._assign(node)
+                name = assign.targets[0].target if assign is not None and len(assign.targets) == 1 else None
+                if isinstance(name, cst.Name) and not self._is_read(name, self.names.bindings.lookup(name)):
+                    yield Fault.at(event, _message(name.value))
+
+    def _assign(self, node: cst.CSTNode) -> cst.Assign | None:
+        found = [node, *self.tree.ancestors(node), *self.tree.within(node, cst.Assign)]
+        return next((each for each in found if isinstance(each, cst.Assign)), None)
+
+
+def _message(name: str) -> str:
+    return f"only rebinds the loop variable `{name}`, which nothing reads afterwards: no tensor is changed"

@@ -1,12 +1,20 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from lightlint.check import Check, Repair
+from lightlint.check import Check, Fault, Repair
+from lightlint.engine.events import ScheduleStepped
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import insert_argument, replace
+from lightlint.values.core import Constant, Value, text_of
+from lightlint.values.training import Schedule
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
 
 _PLATEAU = "torch.optim.lr_scheduler.ReduceLROnPlateau"
 _RISING = {"acc", "accuracy", "accuracies", "f1", "auc", "auroc", "iou", "miou", "dice", "psnr", "ssim", "bleu", "recall", "precision"}  # fmt: skip
@@ -14,50 +22,57 @@ _FALLING = {"loss", "losses", "err", "error", "mse", "mae", "rmse", "perplexity"
 
 
 class PlateauModeMismatch(Check):
-    def visit_Call(self, call: cst.Call) -> None:
-        func = call.func
-        if self.names.method(call) != "step" or not isinstance(func, cst.Attribute) or not call.args:
-            return
-        origin = self.values.constructor(func.value)
-        if origin is None or origin.name != _PLATEAU or origin.call is None or self.names.has_star(origin.call):
-            return
-        given = self.names.argument(origin.call, "mode", 1)
-        mode = self.names.constant(given.value) if given is not None else "min"
-        wanted = self._wanted(call.args[0].value)
-        if not wanted or mode not in ("min", "max") or mode == wanted:
-            return
-        metric = self.code.text_of(call.args[0].value)
-        draft = (
-            insert_argument(self.code, origin.call, f'mode="{wanted}"')
-            if given is None
-            else replace(self.code, given.value, f'"{wanted}"')
-        )
-        better = "rises" if wanted == "max" else "falls"
-        self.report(
-            call,
-            f'the scheduler waits with `mode="{mode}"` for `{metric}`: it lowers the learning rate while that {better}, as it should',
-            repair=Repair(f'make it `mode="{wanted}"`', draft, Applicability.UNSAFE),
-        )
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Steps with a metric whose name says that it gets better the other way."""
+        for event in entry.of(ScheduleStepped):
+            mode = _mode(event.schedule)
+            wanted = _wanted(event.args[0]) if event.args and mode else ""
+            if wanted and mode != wanted:
+                better = "rises" if wanted == "max" else "falls"
+                metric = self._spelled(event) or _name(event.args[0])
+                message = f'the scheduler waits with `mode="{mode}"` for `{metric}`'
+                effect = f"it lowers the learning rate while that {better}, as it should"
+                yield Fault(event.site, f"{message}: {effect}", fixed_at=event.schedule.site)
 
-    def _wanted(self, metric: cst.BaseExpression) -> str:
-        """The mode a metric's name asks for, empty where it asks for none, or for both."""
-        if isinstance(metric, cst.Call) and isinstance(metric.func, cst.Attribute) and metric.func.attr.value == "item":
-            metric = metric.func.value
-        key = self.names.key(metric)
-        turned = (cst.UnaryOperation, cst.BinaryOperation)
-        if not key or any(
-            isinstance(each, turned) and self._is_turned(each) for each in self.facts.reaching.sources(metric)
-        ):
-            return ""
-        last = re.split(r"[.\[]", key)[-1]
-        words = set(re.findall(r"[a-z]+\d?", re.sub(r"([a-z])([A-Z])", r"\1_\2", last).lower()))
-        rising, falling = bool(words & _RISING), bool(words & _FALLING)
-        if rising == falling:
-            return ""
-        return "max" if rising else "min"
+    def _spelled(self, event: ScheduleStepped) -> str:
+        """How the call names the metric."""
+        call = self.node_of(event.site)
+        plain = isinstance(call, cst.Call) and self.names.method(call) == "step" and call.args
+        return self.code.text_of(call.args[0].value) if isinstance(call, cst.Call) and plain else ""
 
-    def _is_turned(self, value: cst.BaseExpression) -> bool:
-        """Whether a value may be a metric turned round: `-accuracy`, `1 - accuracy`."""
-        if isinstance(value, cst.UnaryOperation):
-            return True
-        return isinstance(value, cst.BinaryOperation) and isinstance(value.operator, cst.Subtract)
+    def repair(self, _: cst.CSTNode, fault: Fault) -> Repair | None:
+        made = self.node_of(fault.fixed_at) if fault.fixed_at is not None else None
+        if not isinstance(made, cst.Call) or self.names.of(made.func) != _PLATEAU:
+            return None
+        wanted = "max" if 'mode="min"' in fault.message else "min"
+        given = self.names.argument(made, "mode", 1)
+        if given is None:
+            draft = insert_argument(self.code, made, f'mode="{wanted}"')
+        else:
+            draft = replace(self.code, given.value, f'"{wanted}"')
+        return Repair(f'make it `mode="{wanted}"`', draft, Applicability.UNSAFE)
+
+
+def _mode(schedule: Schedule) -> str:
+    """What a plateau waits for, empty where that is out of sight."""
+    if schedule.libraries() != [_PLATEAU] or schedule.assumed or schedule.open_arguments:
+        return ""
+    given = schedule.arguments.get("mode")
+    return "min" if given is None else text_of(given) or ""
+
+
+def _wanted(metric: Value) -> str:
+    """The mode that a metric's name asks for, empty where it asks for none, or for both."""
+    turned = metric.terms is not None and metric.terms[0] == "-"  # `-accuracy`, `1 - accuracy`
+    if turned or isinstance(metric, Constant):
+        return ""
+    last = re.split(r"[.\[]", _name(metric))[-1]
+    words = set(re.findall(r"[a-z]+\d?", re.sub(r"([a-z])([A-Z])", r"\1_\2", last).lower()))
+    rising, falling = bool(words & _RISING), bool(words & _FALLING)
+    if rising == falling:
+        return ""
+    return "max" if rising else "min"
+
+
+def _name(value: Value) -> str:
+    return value.named or str(getattr(value, "hint", ""))

@@ -80,6 +80,14 @@ class PaddingRead(Event):
 
 
 @dataclass(eq=False)
+class Rebound(Event):
+    """A name that held a parameter or buffer was given another tensor."""
+
+    before: Tensor
+    after: Tensor
+
+
+@dataclass(eq=False)
 class DigitsLost(Event):
     """Several functions came one after another where `better` is one that keeps the digits: log1p, expm1, logsumexp."""
 

@@ -103,7 +103,10 @@ def unary(machine: Machine, operator: ast.unaryop, value: Value, node: ast.AST) 
         found = machine.models.binary(machine, "-", Constant(0), value, node)
         return found if found is not None else Unknown()
     name = type(operator).__name__
-    return Unknown((name, value.key) if value.key is not None else None, value.traits, plain=True)
+    found = Unknown((name, value.key) if value.key is not None else None, value.traits, plain=True)
+    if isinstance(operator, ast.USub):
+        found.terms = ("-", (value,))
+    return found
 
 
 def binary(machine: Machine, symbol: str, left: Value, right: Value, node: ast.AST) -> Value:

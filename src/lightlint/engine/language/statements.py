@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from lightlint.engine.containers import assign_target, listed
-from lightlint.engine.events import Emptied, LeafChanged, Left, ResultDropped
+from lightlint.engine.events import Emptied, LeafChanged, Left, Rebound, ResultDropped
 from lightlint.engine.execution import SIMPLE, LeaveLoop, NextTurn, Raised, Returned, annotation_of, evaluate
 from lightlint.engine.imports import import_from, import_module
 from lightlint.engine.language import operators
@@ -35,6 +35,11 @@ def _expression(machine: Machine, node: ast.Expr, scope: Scope) -> None:
 
 def _assign(machine: Machine, node: ast.Assign, scope: Scope) -> None:
     value = evaluate(machine, node.value, scope)
+    first = node.targets[0]
+    if isinstance(value, Tensor) and isinstance(first, ast.Name):
+        before = scope.names.get(first.id)
+        if isinstance(before, Tensor) and (before.parameter or before.buffer) and value is not before:
+            machine.emit(Rebound(machine.where(node), before, value))
     for target in node.targets:
         assign_target(machine, target, value, scope)
 

@@ -194,6 +194,7 @@ def number_in(machine: Machine, tensor: Tensor, how: str, node: ast.AST) -> Unkn
         traits.add("batch-sum")
     machine.emit(NumberTaken(machine.where(node), tensor))
     number = Unknown(("item", tensor.made), frozenset(traits), plain=True)
+    number.named, number.terms = tensor.named, tensor.terms
     _note_cuts(machine, number, [tensor], how, node)
     return number
 
