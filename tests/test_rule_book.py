@@ -235,6 +235,23 @@ def test_needs_can_ask_for_one_block_and_for_expressions(needs: str, met: bool) 
 
 
 @pytest.mark.parametrize(
+    ("text", "met"),
+    [
+        ("optimizer.step()", True),
+        ("partial(optimizer.step)()", True),
+        ("call = optimizer.step\ncall()", True),
+        ("{'kept': optimizer.step}['kept']()", True),
+        ("getattr(optimizer, 'step')()", True),
+        ("self.step = 3", False),
+        ("step()", False),
+        ("optimizer.step_size()", False),
+    ],
+)
+def test_needs_of_a_method_are_met_where_it_is_handed_on(text: str, met: bool) -> None:
+    assert parse_needs(".step()").met(Text(text)) is met
+
+
+@pytest.mark.parametrize(
     ("bases", "met"),
     [
         ("", False),

@@ -1,7 +1,8 @@
 """What a text must hold for a rule's fault to be in it: the `needs` of a page, asked before anything is parsed.
 
 `word` is an identifier anywhere in the text, comments and strings included; `.word` an attribute, `torch.word` one of that
-name, `word()` something that is called and `.word()` a method that is; `word=` and `.word=` what stands right before the
+name, `word()` something that is called and `.word()` a method that is, or one that is handed on without a call, as in
+`partial(optimizer.step)`, `{"step": optimizer.step}` or `getattr(optimizer, "step")`; `word=` and `.word=` what stands right before the
 `=` of a keyword or an assignment. `def(...)`, `class(...)` and `loop(...)` ask for one function, class or loop whose own
 text, decorators included, holds what stands in the brackets, `subclass(...)` for a class with a base that may come from
 Lightning: not `object`, `nn.Module`, `Dataset` and other well-known ones. `/.../` is a regular expression, tried line by line; it begins with a literal character to be
@@ -21,7 +22,8 @@ from lightlint.text import BLOCKS, WORD, Text
 _GAP = r"(?:\s|\\\r?\n)*"  # what may stand between a name and the dot or bracket beside it
 _BEHIND = {
     "": r"\b",
-    "()": rf"{_GAP}\(",
+    "()": rf"{_GAP}[(,}}]",
+    ".()": rf"{_GAP}(?:[(,)}}\]:;#]|$)",
     "=": rf"{_GAP}(?::[^=\n]*)?[-+*/%&|^@<>]{{0,2}}=(?!=)",
 }  # what follows a word in a form
 _TOKEN = re.compile(r"/(?:[^/\\\n]|\\.)+/|(?:def|class|subclass|loop)\(|(?:\w*\.)?\w+(?:\(\)|=)?|[&|()*!]|\S")
@@ -210,6 +212,11 @@ def _term(before: str, dot: str, word: str, form: str) -> _Expression:
     if not dot and not form:
         return _Expression("&", frozenset([word]))
     start = rf"{before}(?<!\w{before}){_GAP}\.{_GAP}{word}" if before else rf"\.{_GAP}{word}"
-    pattern = (start if dot else rf"{word}(?<!\w{word})") + _BEHIND[form]
+    called = form == "()" and bool(dot)
+    pattern = (start if dot else rf"{word}(?<!\w{word})") + _BEHIND[".()" if called else form]
     words = frozenset(each for each in (before, word) if each)
-    return _Expression("&", words, parts=(_Expression("/", pattern=pattern, weight=2),), weight=1)
+    part = _Expression("/", pattern=pattern, weight=2)
+    if called:
+        quoted = _Expression("/", pattern=rf"{word}(?<=['\"]{word})['\"]", weight=2)
+        part = _Expression("|", parts=(part, quoted), weight=2)
+    return _Expression("&", words, parts=(part,), weight=1)
