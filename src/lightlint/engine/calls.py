@@ -195,7 +195,12 @@ def _bind(machine: Machine, function: Function, given: Arguments, scope: Scope, 
 
 def _maybe(default: Value, name: str, given: Arguments) -> Value:
     """A default, where nothing out of sight may have replaced it."""
+    if given.assumed and isinstance(default, Constant) and type(default) is Constant:
+        return Constant(default.value, default.traits | _ASSUMED)
     return default if given.double_star is None else Unknown(hint=name)
+
+
+_ASSUMED = frozenset({"assumed"})
 
 
 def _annotate(machine: Machine, function: Function, scope: Scope) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 from lightlint.engine.execution import EXPRESSIONS, evaluate
 from lightlint.engine.frames import Iteration, Loop
 from lightlint.engine.machine import Machine
+from lightlint.engine.misuse import ask
 from lightlint.values.core import ON_SOME, Constant, Mapping, Promised, Scope, Sequence, Unknown, Value
 from lightlint.values.training import Instance, Tensor
 
@@ -100,6 +101,7 @@ def _unpack(machine: Machine, target: ast.Tuple | ast.List, value: Value, scope:
             for each, item in zip(target.elts, parts, strict=True):
                 assign_target(machine, each, item, scope)
             return
+    ask(machine, value, "unpack", target, len(target.elts) if star is None else 0)
     if isinstance(value, Instance) and value.kind in ("iterator", "object", "loader"):
         items, _ = listed(machine, value, target)
         value = Sequence(items, "tuple", more=True) if items else Unknown()

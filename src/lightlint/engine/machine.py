@@ -163,6 +163,8 @@ class Machine:
         self.answers: dict[Hashable, bool] = {}
         self.equals: dict[Hashable, Hashable] = {}  # which constant an unknown was found to be, by their keys
         self.asked: dict[Test, bool] = {}  # tests that nothing known decides, as they came out
+        self.guesses = 0  # how many tests something unknown has decided
+        self.assumptions = 0  # how many tests something that nobody in sight gives has decided
         self.of_ranks: set[Test] = set()  # those of them on the rank, among other things
         self.tries: list[ast.Try] = []  # whose bodies are being run
         self.modules: dict[str, Namespace] = {}
@@ -349,6 +351,8 @@ class Machine:
         the loop.
         """
         known = self.truth(value)
+        self.guesses += isinstance(value, Unknown)
+        self.assumptions += "assumed" in value.traits
         if known is not None:
             return known
         key, negated = plain_key(value.key)

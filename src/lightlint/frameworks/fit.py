@@ -127,17 +127,20 @@ def fit(
     machine.phases.append("setup")
     try:
         sources = _prepare(run, sources)
+        guesses, assumptions = machine.guesses, machine.assumptions
         returned = run.own("configure_optimizers") or NONE
+        guesses, assumptions = machine.guesses - guesses, machine.assumptions - assumptions
         returned_at = machine.returned_at
         optimizers, schedules = configured(returned)
         module.optimizers = list(optimizers) or None
         module.schedules = [each.schedule for each in schedules]
+        module.configured = _in_sight(returned)
         automatic = (
             machine.truth(machine.models.attribute(machine, module, "automatic_optimization", node)) is not False
         )
-        machine.emit(
-            Configured(machine.where(node), module, trainer, returned, returned_at, optimizers, schedules, automatic)
-        )
+        made = Configured(machine.where(node), module, trainer, returned, returned_at, optimizers, schedules, automatic)
+        made.whole, made.guesses, made.assumptions = module.configured, guesses, assumptions
+        machine.emit(made)
         machine.phases[-1] = "train"
         _train(run, sources, optimizers, schedules, automatic)
     finally:
@@ -206,6 +209,17 @@ def configured(value: Value) -> tuple[list[Optimizer], list[Scheduled]]:
     else:
         add(value)
     return optimizers, schedules
+
+
+def _in_sight(value: Value) -> bool:
+    """Whether all optimizers and schedules in what `configure_optimizers` gives back are in sight."""
+    if isinstance(value, (Sequence, Mapping)):
+        held = value.items if isinstance(value, Sequence) else [value.items.get(each) for each in _CONFIGURED]
+        return not value.more and not value.escaped and all(each is None or _in_sight(each) for each in held)
+    return isinstance(value, (Optimizer, Schedule))
+
+
+_CONFIGURED = ("optimizer", "lr_scheduler", "scheduler")
 
 
 def _train(

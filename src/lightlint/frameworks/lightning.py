@@ -17,6 +17,7 @@ from lightlint.values.core import (
     Constant,
     Library,
     Mapping,
+    NotYet,
     Sequence,
     Unknown,
     Value,
@@ -101,15 +102,9 @@ def _own_method(machine: Machine, module: Module, name: str, given: Arguments, n
             return Unknown(hint="optimizers")
         if not is_constant(given.get(0, "use_pl_optimizer"), False):
             held = [_counted(machine, each, node) if isinstance(each, Optimizer) else each for each in held]
-        return held[0] if len(held) == 1 else Sequence(held)
+        return _one_or_all(module, held, name)
     if name == "lr_schedulers":
-        return (
-            module.schedules[0]
-            if len(module.schedules) == 1
-            else Sequence(module.schedules)
-            if module.schedules
-            else NONE
-        )
+        return _one_or_all(module, module.schedules, name)
     if name == "manual_backward":
         tensors.backward(machine, given.get(0, "loss") or NONE, node, name, keep=tensors.keeps_graph(given.behind(1)))
         return NONE
@@ -138,6 +133,16 @@ def _own_method(machine: Machine, module: Module, name: str, given: Arguments, n
     if name in ("toggle_optimizer", "untoggle_optimizer", "print") or name in _HOOKS or name.startswith("on_"):
         return NONE
     return None
+
+
+def _one_or_all(module: Module, held: list[Value], giver: str) -> Value:
+    """The one optimizer or schedule, a list of several, None for none."""
+    if not held:
+        return NotYet(giver) if module.configured else NONE
+    found = held[0] if len(held) == 1 else Sequence(held)
+    if module.configured:
+        found.giver = giver
+    return found
 
 
 def _counted(machine: Machine, optimizer: Optimizer, node: ast.AST) -> Optimizer:

@@ -13,6 +13,7 @@ from lightlint.engine.events import CopySet, Emptied, LightningAsked, LoadedUsed
 from lightlint.engine.frames import Iteration
 from lightlint.engine.imports import kept
 from lightlint.engine.machine import WORKER, Machine
+from lightlint.engine.misuse import ask
 from lightlint.models import functions, hearsay, objects, tensors
 from lightlint.models.annotations import annotated
 from lightlint.models.data import (
@@ -37,6 +38,7 @@ from lightlint.values.core import (
     Mapping,
     Method,
     Namespace,
+    NotYet,
     OtherRanksNone,
     Sequence,
     Super,
@@ -81,6 +83,8 @@ class LibraryModels:
             return Constant(value.value.partition(":")[0])  # a device
         if isinstance(value, OtherRanksNone):
             machine.emit(NoneUsed(machine.where(node), value.call, value.name))
+        if isinstance(value, NotYet) or value.giver:
+            ask(machine, value, name, node)
         return Method(value, name)
 
     def set_attribute(self, machine: Machine, value: Value, name: str, new: Value, node: ast.AST) -> None:
@@ -103,11 +107,14 @@ class LibraryModels:
         if isinstance(value, Tensor):
             return tensors.item(machine, value, index, node)
         if isinstance(value, Instance):
+            ask(machine, value, "[]", node)
             return _of_instance(machine, value, index, node)
         if isinstance(value, Library):
             return groups.from_environment(machine, index) if value.path == "os.environ" else value
         if isinstance(value, OtherRanksNone):
             machine.emit(NoneUsed(machine.where(node), value.call, value.name))
+        if isinstance(value, NotYet):
+            ask(machine, value, "[]", node)
         if isinstance(value, Constant) and isinstance(index, Constant):
             try:
                 return Constant(value.value[index.value], value.traits)
@@ -155,6 +162,8 @@ class LibraryModels:
     def iterate(self, machine: Machine, value: Value, node: ast.AST) -> Iteration:
         if isinstance(value, OtherRanksNone):
             machine.emit(NoneUsed(machine.where(node), value.call, value.name))
+        if isinstance(value, (NotYet, Instance)):
+            ask(machine, value, "iter", node)
         return iterables.iterate(machine, value, node)
 
     def part(self, machine: Machine, value: Value, index: int | str, node: ast.AST) -> Value:

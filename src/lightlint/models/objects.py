@@ -19,6 +19,7 @@ from lightlint.engine.events import (
 )
 from lightlint.engine.execution import Raised, annotation_of
 from lightlint.engine.machine import WORKER, Machine
+from lightlint.engine.misuse import is_caught
 from lightlint.models import tensors
 from lightlint.models.data import loaders, transforms
 from lightlint.models.names.kinds import kind_of, kind_of_class
@@ -225,14 +226,12 @@ def _ask_wrapper(machine: Machine, wrapper: Module, name: str, node: ast.AST) ->
     """Write down that a wrapper is asked for something that it has not and does not pass on."""
     reads = isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load)
     reads |= isinstance(node, ast.Call) and len(node.args) == 2 and getattr(node.func, "id", "") == "getattr"
-    handlers = [each for tried in machine.tries for each in tried.handlers if not isinstance(each.body[-1], ast.Raise)]
-    caught = {getattr(each.type, "id", "") for each in handlers}
-    if reads and not _OF_MODULES.match(name) and name not in WRAPPER_ATTRIBUTES and not caught & _CATCHING:
+    known = _OF_MODULES.match(name) or name in WRAPPER_ATTRIBUTES
+    if reads and not known and not is_caught(machine, "AttributeError"):
         machine.emit(WrapperAsked(machine.where(node), wrapper, name))
 
 
 _OF_MODULES = re.compile(r"_|(?:named|register)_")
-_CATCHING = {"", "AttributeError", "Exception", "BaseException"}
 
 
 def _without(value: Unknown, traits: Traits) -> Unknown:

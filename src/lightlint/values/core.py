@@ -47,6 +47,7 @@ class Value:
 
     escaped = False
     named = ""
+    giver = ""  # the method of Lightning that gave it, where all is known that it may give
     terms: tuple[str, tuple[Value, ...]] | None = None
     traits: Traits = NO_TRAITS
     cuts: frozenset[Cut] = frozenset()
@@ -118,6 +119,18 @@ class OtherRanksNone(Constant):
     def __init__(self, call: Site, name: str) -> None:
         super().__init__(None, frozenset({"rank"}))
         self.call, self.name = call, name
+
+
+class NotYet(Constant):
+    """None where Lightning has nothing to give, or nothing yet.
+
+    Args:
+        name: what it was asked for: `trainer`, `logger`, `train_dataloader`, `lr_schedulers`.
+    """
+
+    def __init__(self, name: str) -> None:
+        super().__init__(None)
+        self.name = name
 
 
 NONE, TRUE, FALSE = Constant(None), Constant(True), Constant(False)

@@ -170,6 +170,7 @@ class Module(Instance):
         self.trainer: Instance | None = None
         self.optimizers: list[Value] | None = None
         self.schedules: list[Value] = []
+        self.configured = False  # that these are all is known
         self.managed_by: Instance | None = None  # the Fabric or Accelerator that set it up
         self.calls = 0
 

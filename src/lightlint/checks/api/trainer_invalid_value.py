@@ -62,6 +62,6 @@ def _known(value: Value) -> tuple[object, str] | None:
         known = [each.value for each in items if each is not None]
         return (known, repr(known)) if len(known) == len(items) and not value.more else None
     constant = written(value)
-    if constant is None or value.traits:
+    if constant is None or value.traits - {"assumed"}:
         return None
     return constant.value, f'"{constant.value}"' if isinstance(constant.value, str) else repr(constant.value)

@@ -39,6 +39,7 @@ from lightlint.engine.events.python import (
     Emptied,
     Left,
     Looped,
+    Misused,
     RangeBegun,
     Written,
 )
@@ -128,6 +129,7 @@ __all__ = [
     "Looped",
     "LossComputed",
     "MetricUsed",
+    "Misused",
     "ModeSet",
     "NoneUsed",
     "Normalised",

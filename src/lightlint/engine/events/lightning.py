@@ -56,7 +56,11 @@ class Scheduled:
 
 @dataclass(eq=False)
 class Configured(Event):
-    """What `configure_optimizers` returned, and what Lightning trains the module with for it."""
+    """What `configure_optimizers` returned, and what Lightning trains the module with for it.
+
+    `whole`: all that it returned is in sight. `guesses`, `assumptions`: how many tests on the way hung on something unknown,
+    and on an option that nobody in sight gives.
+    """
 
     module: Module
     trainer: Instance
@@ -65,6 +69,9 @@ class Configured(Event):
     optimizers: list[Optimizer]
     schedules: list[Scheduled]
     automatic: bool
+    whole: bool = False
+    guesses: int = 0
+    assumptions: int = 0
 
     def mappings(self) -> list[Mapping]:
         """The dicts that are meant to hold an optimizer."""

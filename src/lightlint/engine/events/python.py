@@ -95,6 +95,18 @@ class AttributeRead(Event):
 
 
 @dataclass(eq=False)
+class Misused(Event):
+    """Something was asked of a value that no such value has, where nothing catches what Python raises then.
+
+    `asked`: the name of an attribute, or "[]", "iter", "len" or "unpack", the last into `width` names.
+    """
+
+    value: Value
+    asked: str
+    width: int = 0
+
+
+@dataclass(eq=False)
 class CalledUnknown(Event):
     """A call into code out of sight took values along."""
 

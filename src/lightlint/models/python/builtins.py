@@ -15,6 +15,7 @@ from lightlint.engine.events import NumberTaken, Written
 from lightlint.engine.execution import Raised
 from lightlint.engine.language import operators
 from lightlint.engine.machine import Machine
+from lightlint.engine.misuse import ask
 from lightlint.models import tensors
 from lightlint.models.data import iterables, loaders, sources
 from lightlint.values.core import (
@@ -25,6 +26,7 @@ from lightlint.values.core import (
     Function,
     Library,
     Mapping,
+    NotYet,
     Sequence,
     Unknown,
     Value,
@@ -32,7 +34,7 @@ from lightlint.values.core import (
     text_of,
     traits_of,
 )
-from lightlint.values.training import Instance, Iterator, Loader, Module, Optimizer, Tensor, tensors_in
+from lightlint.values.training import Instance, Iterator, Loader, Module, Optimizer, Schedule, Tensor, tensors_in
 
 Builtin = Callable[[Machine, Arguments, ast.AST], Value]
 
@@ -49,6 +51,8 @@ def call_builtin(machine: Machine, name: str, given: Arguments, node: ast.AST) -
 
 def _len(machine: Machine, given: Arguments, node: ast.AST) -> Value:
     value = given.get(0, "")
+    if isinstance(value, (NotYet, Optimizer, Schedule)):
+        ask(machine, value, "len", node)
     if isinstance(value, (Sequence, Mapping)):
         return Constant(len(value.items)) if not value.more else Unknown(("length", id(value)), plain=True)
     if isinstance(value, Loader):
