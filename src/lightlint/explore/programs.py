@@ -8,7 +8,8 @@ from lightlint.engine.calls import call
 from lightlint.engine.imports import module_of
 from lightlint.engine.machine import Machine
 from lightlint.explore.assumed import assumed_arguments, call_with_assumed, has_run, make_with_assumed
-from lightlint.frameworks.fit import fit, hook, test
+from lightlint.frameworks.fit import CALLBACK_HOOKS, fit, test
+from lightlint.frameworks.supply import Supply, hook
 from lightlint.models.annotations import by_name
 from lightlint.models.data.workers import work
 from lightlint.models.names.kinds import kind_of_class
@@ -17,21 +18,6 @@ from lightlint.values.core import Class, Function, Library, Sequence, Unknown, V
 from lightlint.values.training import Loader, Module
 
 MOST_METHODS = 4
-_CALLBACK_HOOKS = [
-    "setup",
-    "on_fit_start",
-    "on_train_start",
-    "on_train_epoch_start",
-    "on_train_batch_start",
-    "on_train_batch_end",
-    "on_validation_epoch_start",
-    "on_validation_batch_end",
-    "on_validation_epoch_end",
-    "on_train_epoch_end",
-    "on_train_end",
-    "on_fit_end",
-]
-
 Start = Callable[[Machine], None]
 
 
@@ -82,7 +68,7 @@ def fitting(file: str, name: str) -> Start:
             trainer.open_arguments = True
             trainer.arguments["callbacks"] = Sequence(_callbacks(machine, file), more=True)
             if isinstance(module, Module):
-                fit(machine, module, trainer, [], cls.node)
+                fit(machine, module, trainer, Supply("fit"), cls.node)
                 test(machine, module, trainer, cls.node)
 
     return start
@@ -112,7 +98,7 @@ def hooking(file: str, name: str) -> Start:
         callback = make_with_assumed(machine, cls)
         trainer = machine.instance(Library("lightning.Trainer"), "trainer", cls.node)
         module = by_name(machine, "model", cls.node)
-        for each in _CALLBACK_HOOKS:
+        for each in CALLBACK_HOOKS["fit"]:
             hook(machine, callback, each, [trainer, module, Unknown(), Unknown(), Unknown()], cls.node)
 
     return start

@@ -18,7 +18,7 @@ from lightlint.explore.besides import Others
 from lightlint.explore.parsed import Named, drives, functions_of, other_names, training_functions, trains
 from lightlint.explore.programs import MOST_METHODS, Start
 from lightlint.explore.sources import ProjectSources
-from lightlint.frameworks import fabric, huggingface, lightning, trainers  # noqa: F401 - their methods register themselves
+from lightlint.frameworks import fabric, huggingface, lightning, parts, trainers  # noqa: F401 - their methods register themselves
 from lightlint.models.library import LibraryModels
 from lightlint.models.names.kinds import kind_of_class
 from lightlint.values.core import Class, Function
@@ -137,7 +137,7 @@ class Rehearsals:
             self._rehearse("main", programs.main(self.file), whole=True, most=1)
             self.entries.clear()
         for node in tree.body if tree is not None else []:
-            if isinstance(node, ast.ClassDef) and self._is_module(node):
+            if isinstance(node, ast.ClassDef) and self._is_a(node, "module"):
                 self._rehearse(node.name, programs.passing(self.file, node.name), most=_MOST_PATHS_OF_PASSES)
         found, self.entries = self.entries, before
         return found
@@ -170,9 +170,9 @@ class Rehearsals:
         tree = self._sources.tree(self.file)
         return Others(tree) if tree is not None else None
 
-    def _is_module(self, node: ast.ClassDef) -> bool:
+    def _is_a(self, node: ast.ClassDef, kind: str) -> bool:
         cls = self._first.modules[self.file].scope.names.get(node.name) if self._first is not None else None
-        return isinstance(cls, Class) and kind_of_class(cls) == "module"
+        return isinstance(cls, Class) and kind_of_class(cls) == kind
 
     def _explore(self, tree: ast.Module) -> None:
         self._rehearse("main", programs.main(self.file), whole=True)
@@ -316,6 +316,8 @@ class Rehearsals:
         if start is not None and id(start) not in self._called and trains(start, imported):
             names = [each.name for each in own if not each.name.startswith(("__", "on_", "test_"))]
             yield self._begin(f"{node.name}.__init__", programs.making(self.file, node.name, names[:MOST_METHODS]))
+        elif start is not None and id(start) not in self._called and self._is_a(node, "data module"):
+            yield self._begin(f"{node.name}.__init__", programs.making(self.file, node.name, []))
 
     def _unloaded(self, classes: list[ast.ClassDef]) -> Iterator[ast.ClassDef]:
         """The data sets of a file that nothing makes: whoever imports them gives them to a loader."""

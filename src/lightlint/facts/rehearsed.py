@@ -28,13 +28,14 @@ _TRAINS = re.compile(
     r"|\.compute\b|[Dd]istributed|def on_|random_split|train_test_split|load_state_dict\b|torch\.load\b|load_from_checkpoint\b"
     r"|def (?:validation|test)_step|Trainer\b|TrainingArguments|\bFabric\b|\bAccelerator\b|PeftModel|(?:SFT|DPO|GRPO|KTO|ORPO|PPO|RLOO)Config\b|\.generate\b|LightningCLI|def configure_optimizers|ModelCheckpoint|EarlyStopping"
     r"|torchmetrics|autocast\b|GradScaler|\.(?:in|out)_(?:features|channels)\s*=(?!=)|\.(?:num_embeddings|embedding_dim)\s*=(?!=)"
+    r"|LightningModule|LightningDataModule"
 )  # what a file must hold for a rehearsal to show anything
 _TRAINING = re.compile(
     r"backward|(?:training|validation|test)_step|fit|DataLoader|(?:cross_entropy|CrossEntropyLoss|nll_loss|NLLLoss|BCE\w*Loss)\w*"
     r"|binary_cross_entropy\w*|kl_div|KLDivLoss|mse_loss|MSELoss|\w*l1_loss|\w*L1Loss"
     r"|lr_scheduler|\w+LR|param_groups|state_dict|barrier|all_reduce|DistributedSampler|compute"
     r"|(?:torch\.)?distributed|DistributedDataParallel|on_(?:fit|train|val|test|pred)\w+|random_split|train_test_split|load_state_dict|load|load_from_checkpoint"
-    r"|\w*Trainer|\w*TrainingArguments|Fabric|Accelerator|\w*PeftModel\w*|(?:SFT|DPO|GRPO|KTO|ORPO|PPO|RLOO)Config|generate|LightningCLI|configure_optimizers|ModelCheckpoint|EarlyStopping"
+    r"|\w*Trainer|\w*TrainingArguments|Fabric|Accelerator|\w*PeftModel\w*|(?:SFT|DPO|GRPO|KTO|ORPO|PPO|RLOO)Config|generate|Lightning(?:CLI|Module|DataModule)|configure_optimizers|ModelCheckpoint|EarlyStopping"
     r"|autocast|GradScaler|(?:in|out)_(?:features|channels)|num_embeddings|embedding_dim"
 )  # the same as names, for what texts and comments tell of trains nothing
 _MOST_USERS = 3

@@ -13,6 +13,7 @@ from lightlint.engine.events import (
     Cleared,
     ClosureDone,
     Configured,
+    EvaluationGiven,
     FitStarted,
     MetricUsed,
     Scheduled,
@@ -20,10 +21,10 @@ from lightlint.engine.events import (
     StepReturned,
     Where,
 )
-from lightlint.engine.execution import LeaveLoop, NextTurn, Raised
 from lightlint.engine.frames import Loop
 from lightlint.engine.machine import Machine
 from lightlint.frameworks.lightning import batch_of
+from lightlint.frameworks.supply import PHASE, Supply, give_loaders, hook, set_up_data
 from lightlint.models import tensors
 from lightlint.models.objects import Closure
 from lightlint.models.training import modules, optim
@@ -44,22 +45,6 @@ from lightlint.values.core import (
 from lightlint.values.training import Instance, Loader, Module, Optimizer, Schedule, Tensor
 
 _INDEX = frozenset({"index", "count"})
-
-
-def hook(machine: Machine, holder: Instance, name: str, args: list[Value], node: ast.AST) -> Value | None:
-    """Call a hook with as many arguments as it takes; None where no class of the program has it."""
-    found = holder.cls.find(name) if isinstance(holder.cls, Class) else None
-    if not isinstance(found, Function):
-        return None
-    parameters = found.node.args
-    most = len(args) if parameters.vararg else max(0, len(parameters.posonlyargs) + len(parameters.args) - 1)
-    machine.hooks.append(name)
-    try:
-        return call(machine, Bound(holder, found), Arguments(args[:most]), node)
-    except (Raised, LeaveLoop, NextTurn):
-        return Unknown()
-    finally:
-        machine.hooks.pop()
 
 
 class Fit:
@@ -103,21 +88,50 @@ class Fit:
         )
 
 
-def fit(
-    machine: Machine,
-    module: Module,
-    trainer: Instance,
-    sources: list[Value],
-    node: ast.AST,
-    held_out: Value | None = None,
-) -> None:
-    """`trainer.fit(module, ...)`; `held_out`: the loaders that it is given for validation."""
+def accompany(machine: Machine, trainer: Instance, module: Value, supply: Supply, node: ast.AST) -> None:
+    """A run of a module out of sight: what it does with its data, and with the callbacks of the program."""
+    set_up_data(machine, supply, node)
+    if supply.entry == "fit" and supply.data is not None:
+        hook(machine, supply.data, "train_dataloader", [], node)
+    give_loaders(machine, trainer, module, supply, node)
+    callbacks = [each for each in _items(trainer.arguments.get("callbacks")) if isinstance(each, Instance)]
+    for name in CALLBACK_HOOKS[supply.entry]:
+        for callback in callbacks:
+            hook(machine, callback, name, [trainer, module, Unknown(), Unknown(), Unknown()], node)
+
+
+def _around(stage: str) -> list[str]:
+    return [f"on_{stage}_epoch_start", f"on_{stage}_batch_end", f"on_{stage}_epoch_end"]
+
+
+CALLBACK_HOOKS = {
+    "fit": [
+        "setup",
+        "on_fit_start",
+        "on_train_start",
+        "on_train_epoch_start",
+        "on_train_batch_start",
+        "on_train_batch_end",
+        *_around("validation"),
+        "on_train_epoch_end",
+        "on_train_end",
+        "on_fit_end",
+    ],
+    "validate": _around("validation"),
+    "test": _around("test"),
+    "predict": _around("predict"),
+}
+"""The hooks of a callback by the run that calls them, in their order."""
+
+
+def fit(machine: Machine, module: Module, trainer: Instance, supply: Supply, node: ast.AST) -> None:
+    """`trainer.fit(module, ...)`."""
     if not isinstance(module.cls, Class):
         machine.escape(module)
+        accompany(machine, trainer, module, supply, node)
         return
     machine.made.add(id(module.cls.node))
     run = Fit(machine, module, trainer, node)
-    run.held_out = _items(held_out) if isinstance(held_out, Sequence) else [held_out] if held_out is not None else []
     module.trainer = trainer
     trainer.attributes["#module"] = module
     where = machine.where(node)
@@ -126,7 +140,7 @@ def fit(
     modules.move(module, run.device)
     machine.phases.append("setup")
     try:
-        sources = _prepare(run, sources)
+        sources = _prepare(run, supply)
         guesses, assumptions = machine.guesses, machine.assumptions
         returned = run.own("configure_optimizers") or NONE
         guesses, assumptions = machine.guesses - guesses, machine.assumptions - assumptions
@@ -141,6 +155,8 @@ def fit(
         made = Configured(machine.where(node), module, trainer, returned, returned_at, optimizers, schedules, automatic)
         made.whole, made.guesses, made.assumptions = module.configured, guesses, assumptions
         machine.emit(made)
+        if run.has("validation_step"):
+            _supply(run, supply)
         machine.phases[-1] = "train"
         _train(run, sources, optimizers, schedules, automatic)
     finally:
@@ -148,14 +164,12 @@ def fit(
     modules.move(module, "cpu")  # where `fit` leaves it (Strategy.teardown)
 
 
-def _prepare(run: Fit, sources: list[Value]) -> list[Value]:
-    for each in sources:
-        if isinstance(each, Instance) and each.kind == "data module":
-            hook(run.machine, each, "prepare_data", [], run.node)
-            hook(run.machine, each, "setup", [Constant("fit")], run.node)
-            drawn = hook(run.machine, each, "train_dataloader", [], run.node)
-            sources = [drawn] if drawn is not None else []
-            run.held_out = _drawn(run, each, "val_dataloader")
+def _prepare(run: Fit, supply: Supply) -> list[Value]:
+    sources, data = supply.sources, supply.data
+    set_up_data(run.machine, supply, run.node)
+    if data is not None:
+        drawn = hook(run.machine, data, "train_dataloader", [], run.node)
+        sources = [drawn] if drawn is not None else []
     run.own("prepare_data")
     run.all("setup", Constant("fit"))
     run.own("configure_model")
@@ -163,14 +177,7 @@ def _prepare(run: Fit, sources: list[Value]) -> list[Value]:
     if not any(isinstance(each, (Loader, Sequence, Mapping)) for each in sources):
         drawn = run.own("train_dataloader")
         sources = [drawn] if drawn is not None else sources
-    run.held_out = run.held_out or _drawn(run, run.module, "val_dataloader")
     return sources
-
-
-def _drawn(run: Fit, holder: Instance, name: str) -> list[Value]:
-    """The loaders that a hook gives."""
-    drawn = hook(run.machine, holder, name, [], run.node)
-    return drawn.items if isinstance(drawn, Sequence) else [drawn] if drawn is not None else []
 
 
 def configured(value: Value) -> tuple[list[Optimizer], list[Scheduled]]:
@@ -344,6 +351,13 @@ def _step_schedules(run: Fit, schedules: list[Scheduled], interval: str, automat
             run.machine.emit(ScheduleStepped(run.machine.where(run.node), schedule, [], implicit=True))
 
 
+def _supply(run: Fit, supply: Supply) -> None:
+    """Give the Trainer the loaders of an evaluation."""
+    loaders = give_loaders(run.machine, run.trainer, run.module, supply, run.node)
+    run.held_out = loaders.items if isinstance(loaders, Sequence) else [loaders] if loaders is not None else []
+    run.machine.emit(EvaluationGiven(run.machine.where(run.node), run.module, supply.entry, loaders, supply.open))
+
+
 def _validate(run: Fit) -> None:
     if run.has("validation_step"):
         _evaluate(run, "validation", "val")
@@ -374,30 +388,24 @@ def _evaluate(run: Fit, stage: str, phase: str) -> None:
         machine.phases.pop()
 
 
-def evaluate(machine: Machine, module: Module, trainer: Instance, sources: list[Value], node: ast.AST) -> None:
+def evaluate(machine: Machine, module: Module, trainer: Instance, supply: Supply, node: ast.AST) -> None:
     """`trainer.validate`, `test` and `predict`."""
     if not isinstance(module.cls, Class):
+        accompany(machine, trainer, module, supply, node)
         return
     run = Fit(machine, module, trainer, node)
     module.trainer = trainer
+    set_up_data(machine, supply, node)
+    run.own("setup", Constant(supply.entry))
     modules.move(module, run.device)
-    for stage, phase in (("validation", "val"), ("test", "test"), ("predict", "predict")):
-        if run.has(f"{stage}_step"):
-            name = node.func.attr if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else "test"
-            if name.startswith(phase[:3]):
-                run.held_out = _evaluated(run, sources, phase)
-                _evaluate(run, stage, phase)
+    stage = _STAGES[supply.entry]
+    if run.has(f"{stage}_step"):
+        _supply(run, supply)
+        _evaluate(run, stage, PHASE[supply.entry])
     modules.move(module, "cpu")
 
 
-def _evaluated(run: Fit, sources: list[Value], phase: str) -> list[Value]:
-    """The loaders that an evaluation is given, or gets by a hook."""
-    found = [loader for each in sources for loader in (each.items if isinstance(each, Sequence) else [each])]
-    found = [each for each in found if isinstance(each, Loader)]
-    for each in (*sources, run.module):
-        if isinstance(each, Instance) and each.kind in ("data module", "module") and not found:
-            found = _drawn(run, each, f"{phase}_dataloader")
-    return found
+_STAGES = {"validate": "validation", "test": "test", "predict": "predict"}
 
 
 def test(machine: Machine, module: Module, trainer: Instance, node: ast.AST) -> None:

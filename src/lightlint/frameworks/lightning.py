@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 
 from lightlint.engine.arguments import Arguments
-from lightlint.engine.events import Clipped, Collective, Logged, MetricUsed
+from lightlint.engine.events import Clipped, Collective, Logged, MetricUsed, Misused, Unattached
 from lightlint.engine.machine import Machine
+from lightlint.engine.misuse import is_caught
 from lightlint.models import objects, tensors
 from lightlint.models.data import loaders
 from lightlint.models.ranks.groups import RANK_NAMES, rank_value
@@ -14,6 +15,7 @@ from lightlint.models.registry import LIGHTNING, attributes, methods
 from lightlint.models.training import modules, optim
 from lightlint.values.core import (
     NONE,
+    Class,
     Constant,
     Library,
     Mapping,
@@ -62,6 +64,8 @@ def counter(machine: Machine, name: str) -> Unknown:
 def module_attribute(machine: Machine, module: Value, name: str, node: ast.AST) -> Value | None:
     """An attribute that LightningModule gives."""
     assert isinstance(module, Module)
+    if name in ("trainer", "_trainer", "logger") and is_being_made(machine, module) and module.trainer is None:
+        return not_attached(machine, module, name, node)
     if name == "trainer":
         if module.trainer is None:
             module.trainer = machine.instance(Library("lightning.Trainer"), "trainer", node)
@@ -80,6 +84,19 @@ def module_attribute(machine: Machine, module: Value, name: str, node: ast.AST) 
     if name in ("logger", "loggers", "fabric", "dtype", "example_input_array", "strict_loading"):
         return Unknown(("of module", module.number, name), hint=name)
     return None
+
+
+def is_being_made(machine: Machine, holder: Instance) -> bool:
+    """Whether the `__init__` of an object is running."""
+    owners = holder.cls.lineage() if isinstance(holder.cls, Class) and holder.cls.sees_all() else []
+    return any(each.function.name == "__init__" and each.function.owner in owners for each in machine.calls)
+
+
+def not_attached(machine: Machine, holder: Instance, name: str, node: ast.AST) -> Value:
+    """What `__init__` gets that asks for what a Trainer brings."""
+    if not is_caught(machine, "RuntimeError", "AttributeError"):
+        machine.emit(Unattached(machine.where(node), holder, name))
+    return NotYet(name, holder)
 
 
 @methods(LIGHTNING)
@@ -130,6 +147,8 @@ def _own_method(machine: Machine, module: Module, name: str, given: Arguments, n
             if isinstance(value, Optimizer):
                 optim.optimizer_method(machine, value, "zero_grad", Arguments(), node)
         return NONE
+    if name.endswith("_dataloader") and machine.hooks[-1] == "configure_optimizers" and not is_caught(machine):
+        machine.emit(Misused(machine.where(node), module, name))
     if name in ("toggle_optimizer", "untoggle_optimizer", "print") or name in _HOOKS or name.startswith("on_"):
         return NONE
     return None
@@ -138,7 +157,7 @@ def _own_method(machine: Machine, module: Module, name: str, given: Arguments, n
 def _one_or_all(module: Module, held: list[Value], giver: str) -> Value:
     """The one optimizer or schedule, a list of several, None for none."""
     if not held:
-        return NotYet(giver) if module.configured else NONE
+        return NotYet(giver, module) if module.configured else NONE
     found = held[0] if len(held) == 1 else Sequence(held)
     if module.configured:
         found.giver = giver

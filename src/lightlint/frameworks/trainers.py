@@ -8,8 +8,9 @@ import re
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.events import Collective
 from lightlint.engine.machine import Machine
-from lightlint.frameworks.fit import evaluate, fit
+from lightlint.frameworks.fit import accompany, evaluate, fit
 from lightlint.frameworks.lightning import counter
+from lightlint.frameworks.supply import supplied
 from lightlint.models.ranks.groups import FIRST_NAMES, RANK_NAMES, brought, rank_value, world_size
 from lightlint.models.registry import attributes, methods
 from lightlint.values.core import (
@@ -17,6 +18,7 @@ from lightlint.values.core import (
     TRUE,
     Constant,
     Library,
+    NotYet,
     Unknown,
     Value,
     is_constant,
@@ -36,9 +38,12 @@ def trainer_attribute(machine: Machine, trainer: Value, name: str, node: ast.AST
     assert isinstance(trainer, Instance)
     if name in RANK_NAMES or name in FIRST_NAMES:
         return rank_value(machine, name)
+    if name == "train_dataloader" and "#data" not in trainer.attributes and machine.hooks[-1] == "configure_optimizers":
+        return NONE if trainer.escaped else NotYet(name, trainer)
     if name == "max_epochs":
         return trainer.arguments.get("max_epochs") or Unknown(("trainer", "max_epochs"), plain=True)
     if name == "estimated_stepping_batches":
+        trainer.attributes["#data"] = TRUE  # it makes the loaders
         factors = ((("trainer", "batches"), 1), (("trainer", "max_epochs"), 1))
         return Unknown(("product", factors), plain=True, factors=factors)
     if name == "num_training_batches":
@@ -86,15 +91,14 @@ def trainer_method(machine: Machine, trainer: Value, name: str, given: Arguments
     """A method of a Trainer."""
     assert isinstance(trainer, Instance)
     if name in ("fit", "validate", "test", "predict"):
-        module = given.get(0, "model")
-        if not isinstance(module, Module):
-            machine.escape(module)
-            return NONE
-        sources = [value for value in given.behind(1 if given.positional else 0).values() if value is not module]
-        if name == "fit":
-            fit(machine, module, trainer, sources, node, given.get(2, "val_dataloaders"))
+        module, supply = given.get(0, "model"), supplied(name, given)
+        if module is None and name != "fit":
+            module = trainer.attributes.get("#module")
+        if isinstance(module, Module):
+            (fit if name == "fit" else evaluate)(machine, module, trainer, supply, node)
         else:
-            evaluate(machine, module, trainer, sources, node)
+            machine.escape(module)
+            accompany(machine, trainer, module or Unknown(), supply, node)
         trainer.attributes["#ran"] = TRUE
         return NONE
     if name == "save_checkpoint" or name in COLLECTIVE_METHODS:

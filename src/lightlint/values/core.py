@@ -126,11 +126,12 @@ class NotYet(Constant):
 
     Args:
         name: what it was asked for: `trainer`, `logger`, `train_dataloader`, `lr_schedulers`.
+        holder: what was asked.
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, holder: Any) -> None:
         super().__init__(None)
-        self.name = name
+        self.name, self.holder = name, holder
 
 
 NONE, TRUE, FALSE = Constant(None), Constant(True), Constant(False)

@@ -14,7 +14,16 @@ from lightlint.engine.events.data import (
     UsedUp,
     WorkerAsked,
 )
-from lightlint.engine.events.lightning import Configured, FitStarted, LightningAsked, Logged, Scheduled, StepReturned
+from lightlint.engine.events.lightning import (
+    Configured,
+    EvaluationGiven,
+    FitStarted,
+    LightningAsked,
+    Logged,
+    Scheduled,
+    StepReturned,
+    Unattached,
+)
 from lightlint.engine.events.modules import (
     AttributeSet,
     CopySet,
@@ -109,6 +118,7 @@ __all__ = [
     "E",
     "Emptied",
     "EpochSet",
+    "EvaluationGiven",
     "Event",
     "FitStarted",
     "Forward",
@@ -160,6 +170,7 @@ __all__ = [
     "Summed",
     "TensorMoved",
     "Transformed",
+    "Unattached",
     "Unscaled",
     "Unwrapped",
     "UsedUp",

@@ -42,6 +42,24 @@ class FitStarted(Event):
 
 
 @dataclass(eq=False)
+class EvaluationGiven(Event):
+    """What `fit`, `validate`, `test` or `predict` (its `entry`) evaluates a module on; `open`: or on something out of sight."""
+
+    module: Module
+    entry: str
+    loaders: Value | None
+    open: bool
+
+
+@dataclass(eq=False)
+class Unattached(Event):
+    """`__init__` of a Lightning class asked for what only a Trainer brings, where nothing catches what that raises."""
+
+    holder: Instance
+    name: str
+
+
+@dataclass(eq=False)
 class Scheduled:
     """A schedule as `configure_optimizers` gives it.
 

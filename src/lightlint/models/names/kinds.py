@@ -192,6 +192,8 @@ def kind_of(path: str) -> str | None:
         return "data module"
     if path == "lightning.Trainer":
         return "trainer"
+    if path == "lightning.cli.LightningCLI":
+        return "cli"
     if path == "lightning.fabric.Fabric":
         return "fabric"
     if root == "accelerate" and last == "Accelerator":

@@ -246,6 +246,9 @@ def _isinstance(machine: Machine, given: Arguments, _: ast.AST) -> Value:
     return Unknown(key, plain=True)
 
 
+_CONTAINERS = {f"builtins.{each}" for each in ("list", "tuple", "dict", "set", "str", "int", "float")}
+
+
 def _is_instance(value: Value | None, kinds: list[Value]) -> bool | None:
     paths = [each.path for each in kinds if isinstance(each, Library)]
     if isinstance(value, Instance):
@@ -257,6 +260,9 @@ def _is_instance(value: Value | None, kinds: list[Value]) -> bool | None:
             return True
         if isinstance(value, Optimizer) and any(path.endswith("Optimizer") for path in paths):
             return True
+        plain = paths and len(paths) == len(kinds) and set(paths) <= _CONTAINERS
+        if plain and isinstance(value, (Optimizer, Schedule, Loader)) and not value.assumed:
+            return False
         vague = value.kind in ("unknown", "namespace", "path", "iterator", "context") or getattr(value, "opaque", False)
         if (
             vague

@@ -1,0 +1,47 @@
+"""What stands beside module and Trainer: data modules, and the LightningCLI that makes all of them."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from lightlint.engine.events import Misused
+from lightlint.engine.machine import Machine
+from lightlint.engine.misuse import is_caught
+from lightlint.frameworks.lightning import is_being_made, not_attached
+from lightlint.models.registry import attributes
+from lightlint.values.core import Class, Library, Unknown, Value
+from lightlint.values.training import Instance
+
+_OF_DATA_MODULES = re.compile(
+    r"_.*|on_.*|\w+_dataloader|hparams\w*|\w*hyperparameters|has_\w+|\w+_transforms|\w+_batch\w*|from_datasets|load_from_checkpoint"
+    r"|setup|teardown|prepare_data\w*|state_dict|load_state_dict|trainer|name|dims|size|CHECKPOINT_\w+|allow_\w+"
+)
+
+
+@attributes("data module")
+def data_module_attribute(machine: Machine, data: Value, name: str, node: ast.AST) -> Value | None:
+    """An attribute of a LightningDataModule that the program has not set; None for a method."""
+    assert isinstance(data, Instance)
+    if name == "trainer" and is_being_made(machine, data):
+        return not_attached(machine, data, name, node)
+    known = not isinstance(data.cls, Class) or not data.cls.sees_all() or data.escaped or data.cls.find("__getattr__")
+    if not known and not _OF_DATA_MODULES.fullmatch(name) and not is_caught(machine, "AttributeError"):
+        machine.emit(Misused(machine.where(node), data, name))
+        return Unknown(("of", data.key, name), hint=name)
+    return None
+
+
+@attributes("cli")
+def cli_attribute(machine: Machine, cli: Value, name: str, node: ast.AST) -> Value | None:
+    """An attribute of a LightningCLI."""
+    assert isinstance(cli, Instance)
+    if name == "trainer":
+        made = machine.instance(Library("lightning.Trainer"), "trainer", node)
+        made.open_arguments = True
+        made.attributes["#cli"] = cli
+        cli.attributes[name] = made
+        return made
+    found = Unknown(("of", cli.key, name), hint=name)
+    cli.attributes[name] = found
+    return found
