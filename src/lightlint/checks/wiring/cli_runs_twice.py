@@ -1,43 +1,42 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
 import libcst as cst
 
-from lightlint.check import Check, Repair
+from lightlint.check import Check, Fault, Repair
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import insert_argument
+from lightlint.values.core import Class, is_constant
+from lightlint.values.training import Instance
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
 
 _CLI = "lightning.cli.LightningCLI"
+_CHANGING = ("_run_subcommand", "subcommands", "instantiate_classes")
 
 
 class CliRunsTwice(Check):
-    def visit_Call(self, call: cst.Call) -> None:
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Report `cli.trainer.fit(...)` of a CLI that has run a subcommand when it was made."""
-        func = call.func
-        trainer = func.value if isinstance(func, cst.Attribute) and func.attr.value == "fit" else None
-        if not isinstance(trainer, cst.Attribute) or trainer.attr.value != "trainer":
-            return
-        origin = self.values.constructor(trainer.value)
-        made = origin.call if origin is not None else None
-        if origin is None or made is None or not self._is_plain(origin.name) or self.facts.conditions(call):
-            return
-        if self.names.has_star(made) or len([each for each in made.args if each.keyword is None]) > 2:
-            return
-        given = self.names.argument(made, "run")
-        if self.names.argument(made, "subcommand") or self.facts.lightning.may_be_below("1.5"):
-            return
-        if given is None or self.names.constant(given.value) is True:
-            name = self.code.text_of(trainer.value)
-            draft = insert_argument(self.code, made, "run=False") if given is None else None
-            self.report(
-                call,
-                f"`{name}` has run its subcommand when it was made: this fits once more",
-                repair=Repair("make it with `run=False`", draft, Applicability.UNSAFE) if draft else None,
-            )
+        for event in entry.calls.get(".fit", ()) if not self.facts.lightning.may_be_below("1.5") else ():
+            cli = event.receiver.attributes.get("#cli") if event.receiver is not None else None
+            if isinstance(cli, Instance) and _has_run(cli) and all(each.known for each in event.where.conditions):
+                message = "the CLI has run its subcommand when it was made: this fits once more"
+                yield replace(Fault.at(event, message), fixed_at=cli.site)
 
-    def _is_plain(self, name: str) -> bool:
-        """Whether a class is the CLI, or one of this file's that runs subcommands as it does."""
-        node = self.classes.local(name)
-        if node is None:
-            return name == _CLI
-        own = {"__init__", "_run_subcommand", "subcommands", "instantiate_classes"}
-        return self.classes.is_a(node, _CLI) and not own & set(self.classes.methods(node))
+    def repair(self, node: cst.CSTNode, fault: Fault) -> Repair | None:
+        made = self.node_of(fault.fixed_at) if fault.fixed_at is not None else None
+        if not isinstance(made, cst.Call) or self.names.call(made) != _CLI or self.names.argument(made, "run"):
+            return None
+        return Repair("make it with `run=False`", insert_argument(self.code, made, "run=False"), Applicability.UNSAFE)
+
+
+def _has_run(cli: Instance) -> bool:
+    given = cli.arguments
+    changed = isinstance(cli.cls, Class) and any(cli.cls.find(each) is not None for each in _CHANGING)
+    told = "run" not in given or is_constant(given["run"], True)
+    return told and not (changed or cli.open_arguments or "#2" in given or "subcommand" in given)
