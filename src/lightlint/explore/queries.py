@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from lightlint.engine.events import (
     Backward,
+    BatchDrawn,
     CalledUnknown,
     Collective,
     Configured,
@@ -28,6 +29,7 @@ from lightlint.values.core import (
     Mapping,
     Sequence,
     Site,
+    Unknown,
     Value,
     is_constant,
     text_of,
@@ -284,3 +286,16 @@ def acts_by_mode(module: Module) -> bool:
         if norm or (drops and (rate is None or isinstance(rate, Constant))):
             return True
     return False
+
+
+def counts_batches(length: Value | None, lengths: frozenset[Hashable] = frozenset()) -> bool:
+    """Whether a number is one of batches, or a multiple of it; `lengths` are known to be, by their keys."""
+    factors = dict(length.factors or ()) if isinstance(length, Unknown) else {}
+    traits = length.traits if length is not None else ()
+    counted = "batches" in traits or not factors.keys().isdisjoint({("trainer", "batches"), *lengths})
+    return isinstance(length, Unknown) and counted and all(power > 0 for power in factors.values())
+
+
+def loader_lengths(entry: Entry) -> frozenset[Hashable]:
+    """The lengths of the loaders that batches are drawn from, by their keys."""
+    return frozenset(("length", event.loader.number) for event in entry.of(BatchDrawn))

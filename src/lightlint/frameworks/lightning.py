@@ -56,7 +56,8 @@ _HOOKS = frozenset(
 
 def counter(machine: Machine, name: str) -> Unknown:
     """A number of Lightning's that goes up with the turns of its loops."""
-    turns = tuple(loop.turn for loop in machine.loops)
+    counted = [loop for loop in machine.loops if name != "current_epoch" or loop.kind == "epoch"]
+    turns = tuple(loop.turn for loop in counted)
     return Unknown(("counter", name, turns), frozenset({"index", "count"}), plain=True)
 
 

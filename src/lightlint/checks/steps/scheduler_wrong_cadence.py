@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
-from lightlint.engine.events import BatchDrawn, Left, ScheduleStepped, Stepped
+from lightlint.engine.events import Left, ScheduleStepped, Stepped
 from lightlint.engine.language.operators import factors_of
-from lightlint.explore.queries import holds, in_batch, once_in_several, optimizer_of, sure
+from lightlint.explore.queries import holds, in_batch, loader_lengths, once_in_several, optimizer_of, sure
 from lightlint.values.core import Constant, number_of
 from lightlint.values.training import Instance
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class SchedulerWrongCadence(Check):
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Schedules whose length counts batches stepped once an epoch, or the reverse."""
-        lengths = {("length", event.loader.number) for event in entry.of(BatchDrawn)} | {("trainer", "batches")}
+        lengths = loader_lengths(entry) | {("trainer", "batches")}
 
         def counts_batches(event: ScheduleStepped) -> bool:
             factors = (factors_of(event.schedule.length) if event.schedule.length is not None else None) or ()

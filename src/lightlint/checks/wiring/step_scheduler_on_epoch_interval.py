@@ -8,7 +8,7 @@ import libcst as cst
 
 from lightlint.check import Check, Fault, Repair
 from lightlint.engine.events import Configured
-from lightlint.explore.queries import configured_at
+from lightlint.explore.queries import configured_at, counts_batches
 from lightlint.facts.bindings import Kind
 from lightlint.facts.configured import SCHEDULERS, Scheduler
 from lightlint.facts.lambda_schedules import LAMBDA, handed, measures
@@ -162,7 +162,7 @@ class StepSchedulerOnEpochInterval(Check):
             for each in event.schedules if event.automatic and not self._is_stepped_by_hand(event) else ():
                 schedule, beside = each.schedule, each.beside
                 misplaced = beside is not None and (beside.more or "interval" in beside.items)
-                if each.interval == "epoch" and not misplaced and schedule.site and _counts_batches(schedule.length):
+                if each.interval == "epoch" and not misplaced and schedule.site and counts_batches(schedule.length):
                     name, argument = schedule.name, schedule.length_name
                     message = f"`{name}` counts batches (`{argument}`), the Trainer steps it once per epoch"
                     yield Fault(schedule.site, message)
@@ -182,15 +182,3 @@ def _is_understood(length: Value | None) -> bool:
 
 def _is_counted(factor: Hashable) -> bool:
     return isinstance(factor, tuple) and factor[:1] in {("trainer",), ("length",)}
-
-
-def _counts_batches(length: Value | None) -> bool:
-    """Whether a number is one of batches, or a multiple of it."""
-    if not isinstance(length, Unknown) or "batches" not in length.traits | _traits_of_factors(length):
-        return False
-    powers = dict(length.factors or ())
-    return all(power > 0 for power in powers.values())
-
-
-def _traits_of_factors(length: Unknown) -> frozenset[str]:
-    return frozenset({"batches"}) if ("trainer", "batches") in dict(length.factors or ()) else frozenset()
