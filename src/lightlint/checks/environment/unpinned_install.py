@@ -19,11 +19,22 @@ class UnpinnedInstall(Check):
                 continue
             start, end = self._row(offset)
             sure = [each for each in found if not each.specifier or each.redirected or each.upgrade]
-            self.report_span(start, end, _message(sure or found), tier=self._tier(sure))
+            self.report_span(start, end, _message(sure or found), tier=self._tier(sure, offset))
 
-    def _tier(self, sure: list[Requirement]) -> Tier:
+    def _tier(self, sure: list[Requirement], offset: int) -> Tier:
         """An upgrade, or a version that the shell takes away, harms today; a missing version some day, or never."""
-        return Tier.WARNING if any(each.redirected or each.upgrade for each in sure) else Tier.NOTE
+        upgrades = any(each.upgrade for each in sure) and not self._is_too_old(offset)
+        return Tier.WARNING if upgrades or any(each.redirected for each in sure) else Tier.NOTE
+
+    def _is_too_old(self, offset: int) -> bool:
+        """Whether a line runs only where an assertion on a version has failed: what is there does not do."""
+        for each in self.tree.all(cst.Try):
+            asserts = self.tree.within(each.body, cst.Assert)
+            asked = any(name.value == "__version__" for one in asserts for name in self.tree.within(one.test, cst.Name))
+            spans = [self.facts.positions.span(handler) for handler in each.handlers]
+            if asked and any(start <= offset < end for start, end in spans):
+                return True
+        return False
 
     def _open(self, requirements: tuple[Requirement, ...]) -> list[Requirement]:
         """The packages of which the newest version there is gets installed, or the one that is there already stays."""
