@@ -176,18 +176,19 @@ def _waits(event: Stepped) -> bool:
 
 
 def _runs_on(key: object) -> bool:
-    """Whether a multiple is asked of a number that counts through several loops, as `epoch * len(loader) + i` does."""
+    """Whether a multiple is asked of a number that goes by more than the place in one loop, as `epoch * len(loader) + i` does."""
     if not isinstance(key, tuple):
         return False
     divided = len(key) == 3 and key[0] == "%"
-    return (divided and len({*_loops_counted(key[1])}) > 1) or any(map(_runs_on, key))
+    return (divided and len({*_counted(key[1])}) > 1) or any(map(_runs_on, key))
 
 
-def _loops_counted(key: object) -> Iterator[object]:
-    if isinstance(key, tuple) and len(key) > 1 and key[0] == "index":
-        yield key[1]
+def _counted(key: object) -> Iterator[object]:
+    """The loops whose turns a number counts, and the lengths that it adds."""
+    if isinstance(key, tuple) and len(key) > 1 and key[0] in ("index", "length"):
+        yield key[:2]
     elif isinstance(key, tuple):
-        yield from (each for part in key for each in _loops_counted(part))
+        yield from (each for part in key for each in _counted(part))
 
 
 def _adding_up(path: Path) -> Iterator[Stepped]:
