@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 FLAG = "automatic_optimization"
 _STEP = Hook(Owner.MODULE, TRAINING_STEP)
-_LIBRARIES = ("lightning.", "torch.", "builtins.", "abc.", "typing.")
 _OF_TENSORS = {"gradient", "retain_graph", "create_graph", "inputs"}
 _HEIGHT = 8
 
@@ -52,12 +51,6 @@ class Optimization:
         return not any(
             self._is_conditional(site) for each in self._classes.line(node) for site in self._flag_sites(each)
         )
-
-    def family(self, node: cst.ClassDef) -> tuple[cst.ClassDef, ...]:
-        """A class with all classes above it that are no library's; empty unless all of those are in this file."""
-        above = [name for name in self._classes.ancestors(node) if not name.startswith(_LIBRARIES)]
-        local = tuple(each for each in map(self._classes.local, above) if each is not None)
-        return (node, *local) if len(local) == len(above) else ()
 
     def subclasses(self, node: cst.ClassDef) -> list[cst.ClassDef]:
         """The classes of this file that derive from one."""

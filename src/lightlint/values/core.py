@@ -229,6 +229,14 @@ class Function(Value):
         self.keyword_defaults: dict[str, Value] = {}
         self.wrapped: Value | None = None  # what a decorator of the program made of it
 
+    def name_site(self) -> Site:
+        """Where its name stands in its definition; a lambda as it is."""
+        row, start = self.node.lineno, self.node.col_offset
+        if isinstance(self.node, ast.Lambda):
+            return self.file, row, start, self.node.end_lineno or row, self.node.end_col_offset or start
+        start += len("def " if isinstance(self.node, ast.FunctionDef) else "async def ")
+        return self.file, row, start, row, start + len(self.name.encode())
+
     def __repr__(self) -> str:
         return f"<function {self.name}>"
 

@@ -1,39 +1,59 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 import libcst as cst
 
-from lightlint.check import Check
-from lightlint.facts.classes import MODULE
+from lightlint.check import Check, Fault
+from lightlint.engine.events import Called, Configured, Left, StepReturned
+from lightlint.explore.queries import in_sight
+from lightlint.values.training import Module, Optimizer
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry, Path
+
+_ON, _OFF = "toggle_optimizer", "untoggle_optimizer"
 
 
 class ToggleWithoutUntoggle(Check):
-    def visit_Call(self, call: cst.Call) -> None:
-        node = self.tree.enclosing_class(call)
-        if not self._is(call, "toggle_optimizer") or node is None or not self.classes.is_a(node, MODULE):
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Optimizers that are still toggled when a step that optimizes by hand returns."""
+        if f".{_ON}" not in entry.calls or not any(not event.automatic for event in entry.of(Configured)):
             return
-        family, owner = self.facts.optimization.family(node), self.tree.function(call)
-        if not family or owner is None or not self.facts.optimization.is_manual(node) or not call.args:
-            return
-        calls = [each for part in family for each in self.tree.within(part, cst.Call)]
-        frees = [each for each in calls if self._is(each, "untoggle_optimizer")]
-        name = self.code.text_of(call.args[0].value)
-        if not frees:
-            self.report(call, f"nothing in `{node.name.value}` untoggles `{name}`: the other parameters stay frozen")
-            return
-        own = [each for each in frees if self.tree.function(each) is owner]
-        flow = self.facts.flow(owner)
-        returns = self.tree.own(owner.body, cst.Return)
-        tests = set(self.facts.conditions(call))  # others may untoggle under the same tests again
-        sure = [each for each in returns if tests <= set(self.facts.conditions(each))]
-        exits = [each for each in sure if flow.reaches(call, [each], avoiding=own)]
-        if own and exits and flow.reaches(call, own) and self._is_matched(call, own):
-            self.report(call, f"a `return` leaves `{name}` toggled: the other parameters stay frozen")
+        frees = f".{_OFF}" in entry.calls or any(each.attr.value == _OFF for each in self.tree.all(cst.Attribute))
+        for path in entry.paths:
+            for event in _left_on(path, early=frees):
+                name = self._toggled(event)
+                if frees:
+                    message = f"a `return` leaves {name} toggled: the other parameters stay frozen"
+                else:
+                    owner = event.receiver.name if event.receiver is not None else ""
+                    message = f"nothing in `{owner}` untoggles {name}: the other parameters stay frozen"
+                yield Fault.at(event, message)
 
-    def _is_matched(self, call: cst.Call, frees: list[cst.Call]) -> bool:
-        """Whether the optimizer toggled is one that the function untoggles by the same name."""
-        key = self.names.key(call.args[0].value)
-        return bool(key) and any(each.args and self.names.key(each.args[0].value) == key for each in frees)
+    def _toggled(self, event: Called) -> str:
+        call = self.node_of(event.site)
+        plain = isinstance(call, cst.Call) and self.names.method(call) == _ON and call.args
+        return f"`{self.code.text_of(call.args[0].value)}`" if isinstance(call, cst.Call) and plain else "the optimizer"
 
-    def _is(self, call: cst.Call, method: str) -> bool:
-        func = call.func
-        return isinstance(func, cst.Attribute) and func.attr.value == method and self.classes.is_self(func.value)
+
+def _left_on(path: Path, *, early: bool) -> Iterator[Called]:
+    """The toggles that no untoggle follows before the step returns; `early`: only those before which it leaves by a test."""
+    on: dict[int, Called] = {}
+    left = False
+    for event in path.events:
+        if isinstance(event, Called) and event.path in (_ON, _OFF) and isinstance(event.receiver, Module):
+            optimizer = event.argument("optimizer", 0)
+            number = optimizer.number if isinstance(optimizer, Optimizer) else None
+            if number is None or not in_sight([event.receiver]):
+                return
+            if event.path == _ON:
+                on[number], left = event, False
+            else:
+                on.pop(number, None)
+        elif isinstance(event, Left) and event.word == "return" and event.where.hook == "training_step":
+            left = True
+        elif isinstance(event, StepReturned):
+            yield from (each for each in on.values() if left or not early)
+            on, left = {}, False
