@@ -113,7 +113,7 @@ def _rehearse(check: Check, facts: FileFacts, told: Sequence[Finding]) -> None:
     calls = [around[id(fault)] for _, fault in found.values() if fault.of_call and rows]
     elsewhere = {message for row, message in rows if not any(_is_within(row, each) for each in calls)}
     for span, fault in found.values():
-        in_given = fault.of_call and fault.message in elsewhere  # in the dict that the call is given
+        in_given = fault.argument and fault.message in elsewhere  # in the dict that the call is given
         if not in_given and not any(_is_within(row, around[id(fault)]) for row, _ in rows):
             check.report_fault(fault, *span)
 

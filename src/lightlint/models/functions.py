@@ -93,6 +93,7 @@ def _torch(machine: Machine, path: str, last: str, given: Arguments, node: ast.A
     if last in _GRAD_MODES:
         return _grad_mode(machine, path, last, given, node)
     if last in ACTIVATIONS:
+        tensors.note_single(machine, last, given.get(0, "input"), given.get(1, "dim"), node)
         return tensors.activated(machine, last, given.get(0, "input"), node)
     if last in LOSSES and path.startswith("torch.nn.functional."):
         return tensors.loss(machine, last, given, node)

@@ -1,12 +1,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from lightlint.check import Check
+from lightlint.check import Check, Fault
 from lightlint.facts.bindings import dotted_name
 from lightlint.facts.compat import is_for_older
+from lightlint.values.core import text_of
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
 
 _MODULE = "torch.distributed.launch"
 _COMMAND = re.compile(r"(?:^|\s)torch\.distributed\.launch(?:\s|$)")
@@ -15,6 +21,8 @@ _MESSAGE = "`torch.distributed.launch` is deprecated since torch 1.9 in favour o
 
 
 class TorchDistributedLaunch(Check):
+    asks_rest = frozenset(["subprocess", "system", "popen", "create_subprocess_shell"])
+
     def visit_Import(self, statement: cst.Import) -> None:
         for alias in statement.names:
             if dotted_name(alias.name) == _MODULE:
@@ -50,3 +58,12 @@ class TorchDistributedLaunch(Check):
     def _tell(self, node: cst.CSTNode) -> None:
         if self.facts.torch.may_be_at_least("1.9") and not is_for_older(self.facts, node):
             self.report(node, _MESSAGE)
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Commands that are said elsewhere than in the call that runs them."""
+        if self.facts.torch.may_be_at_least("1.9"):
+            started = (event for name, events in entry.calls.items() if name.startswith(_STARTERS) for event in events)
+            for event in started:
+                command = text_of(event.argument("args", 0))
+                if command and _COMMAND.search(command) and not self.is_versioned(event):
+                    yield Fault.of(event, _MESSAGE)

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
-from lightlint.engine.events import Backward, Configured, Stepped
+from lightlint.engine.events import Backward, CalledUnknown, Configured, Stepped
 from lightlint.explore.queries import in_sight
 from lightlint.facts.hooks import TRAINING_STEP
 from lightlint.facts.mentions import occurs
@@ -14,6 +15,7 @@ from lightlint.values.core import Class, Function
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry
 
+_MAY_STEP = re.compile(r"step|update|optim", re.IGNORECASE)  # of something out of sight
 _ASKED = r"(?<!self)\.optimizers\s*\("  # of a module, by a callback of another file
 
 
@@ -24,7 +26,8 @@ class ManualNoOptimizerStep(Check):
         if not by_hand or not entry.turned or not all(path.finished for path in entry.paths):
             return
         trains = any(event.where.hook == TRAINING_STEP for event in entry.of(Backward))
-        if not trains or any(True for _ in entry.of(Stepped)):
+        may_step = any(_MAY_STEP.search(getattr(event.callee, "hint", "")) for event in entry.of(CalledUnknown))
+        if not trains or may_step or any(True for _ in entry.of(Stepped)):
             return
         for event in by_hand:
             cls = event.module.cls

@@ -88,6 +88,13 @@ class Rebound(Event):
 
 
 @dataclass(eq=False)
+class OneNormalised(Event):
+    """A softmax went over the one output of a linear layer."""
+
+    function: str
+
+
+@dataclass(eq=False)
 class DigitsLost(Event):
     """Several functions came one after another where `better` is one that keeps the digits: log1p, expm1, logsumexp."""
 

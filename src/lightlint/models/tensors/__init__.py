@@ -1,7 +1,7 @@
 """Tensors: what operations make of graph, device, role and reduction."""
 
 from lightlint.models.tensors.arithmetic import binary
-from lightlint.models.tensors.computed import activated, computed, of_unknown
+from lightlint.models.tensors.computed import activated, computed, note_single, of_unknown
 from lightlint.models.tensors.derivation import (
     PREDICTED,
     copy,
@@ -38,6 +38,7 @@ __all__ = [
     "names_cuda",
     "note_cuts",
     "note_early",
+    "note_single",
     "number_in",
     "of_unknown",
     "part",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from lightlint.engine.arguments import Arguments
+from lightlint.engine.events import OneNormalised
 from lightlint.engine.machine import Machine
 from lightlint.models.names.tables import (
     ACTIVATIONS,
@@ -23,6 +24,7 @@ from lightlint.values.core import (
     Sequence,
     Unknown,
     Value,
+    is_constant,
 )
 from lightlint.values.training import Tensor, tensors_in
 
@@ -98,6 +100,13 @@ def activated(machine: Machine, name: str, value: Value | None, node: ast.AST) -
     if isinstance(value, Tensor):
         made.form, made.layer, made.rank = value.form, value.layer, value.rank
     return made
+
+
+def note_single(machine: Machine, name: str, value: Value | None, dim: Value | None, node: ast.AST) -> None:
+    """Write down that a softmax goes over the one output of a layer, as that gave it."""
+    column = isinstance(value, Tensor) and value.form == forms.COLUMN and value.layer == "Linear"
+    if column and name in ("softmax", "log_softmax") and is_constant(dim, -1):
+        machine.emit(OneNormalised(machine.where(node), name))
 
 
 def of_unknown(machine: Machine, value: Unknown, name: str, given: Arguments, node: ast.AST) -> Tensor:

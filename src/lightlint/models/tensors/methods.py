@@ -25,7 +25,7 @@ from lightlint.models.names.tables import (
 )
 from lightlint.models.tensors import forms, layouts, precision
 from lightlint.models.tensors.arithmetic import note_sum, turns_to_batch
-from lightlint.models.tensors.computed import activated, computed, plain
+from lightlint.models.tensors.computed import activated, computed, note_single, plain
 from lightlint.models.tensors.derivation import derive, detached, device_of, device_value, mix, names_cuda, number_in
 from lightlint.models.tensors.losses import backward, keeps_graph
 from lightlint.models.tensors.parts import part, part_of_guess
@@ -124,6 +124,7 @@ def call_method(machine: Machine, tensor: Value, name: str, given: Arguments, no
         machine.emit(Cleared(machine.where(node), [of] if of.parameter else [*of.parameters], None))
         return tensor
     if name in ACTIVATIONS and not name.endswith("_"):
+        note_single(machine, name, tensor, given.get(0, "dim"), node)
         return activated(machine, name, tensor, node)
     if name.endswith("_") and not name.startswith("__"):
         tensor.traits = tensor.traits | ON_SOME if machine.split_ranks else tensor.traits - ON_SOME
