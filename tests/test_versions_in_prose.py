@@ -67,6 +67,9 @@ def told(text: str, name: str = "torch") -> Range | None:
         ("#### Install\n* V100 (32G): CUDA 10.1 + PyTorch 1.6.0 + torchvision 0.7.0", "==1.6.0"),
         ("The code was tested with Python 3.7 and PyTorch 1.0.0rc1.", "==1.0.0"),
         ("Requires PyTorch 1.7 + and CUDA", ">=1.7"),
+        ("## Enviroment\n - Python3\n - [Pytorch](http://pytorch.org/) before 0.4 (newer ones: see issue 3)", "<0.4"),
+        ("Works with PyTorch earlier than 1.5.", "<1.5"),
+        ("You need PyTorch version prior to 1.8", "<1.8"),
         ("Requirements:\n* PyTorch 1.7 +\n", ">=1.7"),
     ],
 )
@@ -88,6 +91,8 @@ def test_what_is_needed_or_was_used_is_read(text: str, versions: str):
         "- PyTorch 2.0 support",
         "If you use pytorch 1.1 or higher, install tensorboard.",
         "It does not work with PyTorch 1.8.",
+        "If your PyTorch is older than 1.5, install another branch.",
+        "It works, but PyTorch before 1.4 is not supported.",
         "In the original paper PyTorch 0.4.1 was used.",
         "Faster with `torch.compile()` (only supported from PyTorch 2.0).",
         "We use PyTorch Geometric 2.0 and PyTorch3D 0.6.",

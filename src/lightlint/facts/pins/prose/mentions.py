@@ -13,9 +13,11 @@ _NAME = r"py-?torch[\s_-]*lightning|lightning|py-?torch|torch|torchvision|torcha
 _VERSION = r"[012]\.(?:\d{1,2}(?:\.\d{1,2})?|x)(?!\d|\.\d|(?!rc\d)[A-Zac-z_])"
 _LATER = r"\+(?!\s*[a-z]*\d)|\s+\+(?!\s*[a-z]*\s*v?\d)|[\s(]*(?:or|and|及|或)?\s*(?:later|higher|above|newer|greater|upwards?|onwards?|up\b|以上)"
 _EARLIER = r"[\s(]*(?:or|and)\s*(?:earlier|lower|below|older)"
+_BELOW = r"(?:before|below|prior\s+to|(?:earlier|lower|less)\s+than)\b"
 _ONE = (
-    r"(?P<operator>[<>=~]{1,2}|[≥≤]|at\s+least)?\s*v?(?P<version>" + _VERSION + r")(?:rc\d+)?(?:\+?(?:cu\d+|cpu))?"
-    rf"(?:(?P<later>{_LATER})|(?P<earlier>{_EARLIER}))?"
+    rf"(?:{_BELOW}\s*v?(?P<bound>{_VERSION})"
+    r"|(?P<operator>[<>=~]{1,2}|[≥≤]|at\s+least)?\s*v?(?P<version>" + _VERSION + r")(?:rc\d+)?(?:\+?(?:cu\d+|cpu))?"
+    rf"(?:(?P<later>{_LATER})|(?P<earlier>{_EARLIER}))?)"
 )
 _EACH = re.compile(_ONE, re.IGNORECASE)
 _SEVERAL = re.sub(r"\?P<\w+>", "?:", rf"{_ONE}(?:(?:\s*[,/|&~\u2013-]\s*|\s*,?\s*(?:or|and|to|through)\s+){_ONE})*")
@@ -124,7 +126,7 @@ def specifiers(versions: str) -> list[str]:
     """What a list of versions asks for: `1.4, 1.5+` is two of them, `>=1.4, <1.9` one."""
     found: list[str] = []
     for each in _EACH.finditer(versions):
-        specifier = _specifier(_operator(each), each["version"].lower().replace("x", "*"))
+        specifier = f"<{each['bound']}" if each["bound"] else _of(each)
         if found and specifier.startswith(("<", "!")) and found[-1].startswith(">"):
             found[-1] += f",{specifier}"
         else:
@@ -132,8 +134,9 @@ def specifiers(versions: str) -> list[str]:
     return found
 
 
-def _specifier(operator: str, version: str) -> str:
+def _of(found: re.Match[str]) -> str:
     """People who write 1.7 mean any release of it, with `==` too, and 1.7.1 for that one."""
+    operator, version = _operator(found), found["version"].lower().replace("x", "*")
     if operator in {"", "=="}:
         operator = "==" if version.count(".") > 1 else ""
     return operator + version
@@ -141,6 +144,6 @@ def _specifier(operator: str, version: str) -> str:
 
 def _operator(version: re.Match[str]) -> str:
     written = version["operator"] or ""
-    if written.startswith(("at", "At")) or version["later"]:
+    if written.lower().startswith("at") or version["later"]:
         return ">="
     return "<=" if version["earlier"] else {"≥": ">=", "≤": "<=", "=": "=="}.get(written, written)

@@ -16,7 +16,7 @@ _NEWS = re.compile(
     re.IGNORECASE,
 )
 _SETS_UP = re.compile(
-    r"requirement|prerequisite|dependenc|install|environment|set-?\s?up|getting started|quick\s?-?start|usage|preparation|环境|安装|依赖",
+    r"requirement|prerequisite|dependenc|install|enviro\w*|set-?\s?up|getting started|quick\s?-?start|usage|preparation|环境|安装|依赖",
     re.IGNORECASE,
 )
 _ASIDE = re.compile(  # news, plans, conditions, failures, and the versions of others
