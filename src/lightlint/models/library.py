@@ -25,7 +25,10 @@ from lightlint.models.names.tables import BUILTINS
 from lightlint.models.python import containers, contexts, standard
 from lightlint.models.ranks import groups
 from lightlint.models.registry import ITEMS
-from lightlint.models.training import modules
+from lightlint.models.training import (
+    averaging,  # noqa: F401 - its function registers itself
+    modules,
+)
 from lightlint.values.core import (
     LASTING,
     NO_TRAITS,

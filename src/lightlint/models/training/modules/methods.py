@@ -13,6 +13,7 @@ from lightlint.engine.events import (
     Cleared,
     GradientsSwitched,
     Halved,
+    ParametersChanged,
     ShardsGathered,
     StateLoaded,
     StateTaken,
@@ -253,7 +254,15 @@ def _dict_method(module: Module, name: str, given: Arguments) -> Value:
     return Sequence([*items.values()] if name == "values" else [Constant(key) for key in items])
 
 
+def _average(machine: Machine, module: Module, name: str, _: Arguments, node: ast.AST) -> Value:
+    """`update_parameters` of torch's average."""
+    if module.wrapper == "averaged":
+        machine.emit(ParametersChanged(machine.where(node), module.parameters(), name))
+    return NONE if module.wrapper == "averaged" else Unknown()
+
+
 _METHODS = {
+    "update_parameters": _average,
     "parameters": _parameters,
     "buffers": _parameters,
     "named_parameters": _named_parameters,

@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from lightlint.check import Check, Fault
+from lightlint.engine.events import (
+    Called,
+    Forward,
+    ParametersChanged,
+    StateLoaded,
+    StateTaken,
+    Stepped,
+    WeightSet,
+    Written,
+)
+from lightlint.explore.queries import in_batch, in_sight, is_held
+from lightlint.values.core import Library, is_constant
+from lightlint.values.training import Module
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry, Path
+    from lightlint.values.training import Tensor
+
+_COUNTING = re.compile(r"(?:Sync)?BatchNorm(?:[123]d)?")
+
+
+class AveragedWithoutBuffers(Check):
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Modules whose parameters follow another's by hand, that are evaluated with the statistics they began with."""
+        if not all(path.finished for path in entry.paths):
+            return
+        for path in entry.paths:
+            stepped = {each for event in path.of(Stepped) for each in event.parameters}
+            for module in {event.module.unwrapped(): event for event in path.of(Forward) if not event.training}:
+                mine = {*module.parameters()}
+                changed = [(event, each) for event, each in _changes(path) if each in mine]
+                layer = _counting(module)
+                if not changed or mine & stepped or layer is None or not in_sight(module.modules()):
+                    continue
+                if not any(_touches(each, module) for each in entry.paths):
+                    message = f"the average takes in parameters alone: `{layer.name}` keeps the statistics that it began with, and the module is evaluated with them"
+                    yield Fault.at(changed[0][0], message)
+
+
+def _changes(path: Path) -> Iterator[tuple[ParametersChanged | WeightSet, Tensor]]:
+    """The parameters that are changed by hand for each batch."""
+    for event in path.of(ParametersChanged):
+        if in_batch(event.where) and not event.name.startswith("init."):
+            yield from ((event, each) for each in event.parameters)
+    yield from ((event, event.parameter) for event in path.of(WeightSet) if in_batch(event.where))
+
+
+def _counting(module: Module) -> Module | None:
+    """A layer that keeps running statistics."""
+    for each in module.modules():
+        tracks = not each.open_arguments and not is_constant(each.arguments.get("track_running_stats"), False)
+        if isinstance(each.cls, Library) and _COUNTING.fullmatch(each.name) and tracks:
+            return each
+    return None
+
+
+def _touches(path: Path, module: Module) -> bool:
+    """Whether a rehearsal gives a module other statistics, or may."""
+    parts = {(each.site, each.serial) for each in module.modules()}
+
+    def is_part(value: object) -> bool:
+        return isinstance(value, Module) and any((each.site, each.serial) in parts for each in value.modules())
+
+    kept = [event.value for event in path.of(Written)]
+    return (
+        any(event.training and is_part(event.module) for event in path.of(Forward))
+        or any(in_batch(event.where) and is_part(event.object) for event in path.of(StateLoaded))
+        or any(
+            in_batch(each.where) and is_part(each.object) and not any(is_held(one, each.state) for one in kept)
+            for each in path.of(StateTaken)
+        )
+        or any(event.path in ("buffers", "named_buffers") and is_part(event.receiver) for event in path.of(Called))
+        or any(event.name == "update_bn" or _uses_buffers(event) for event in path.of(Called))
+    )
+
+
+def _uses_buffers(event: Called) -> bool:
+    given = event.argument("use_buffers", 4) if event.name == "AveragedModel" else None
+    return given is not None and not is_constant(given, False)
