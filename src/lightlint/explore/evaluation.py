@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import TYPE_CHECKING
 
-from lightlint.engine.events import Forward, StateLoaded, Stepped
+from lightlint.engine.events import BatchDrawn, Forward, StateLoaded, Stepped
 from lightlint.explore.queries import in_sight
 from lightlint.models.names.kinds import kind_of_class
 from lightlint.values.core import Mapping
 from lightlint.values.training import Loader, Tensor
 
 if TYPE_CHECKING:
-    from lightlint.explore.rehearsals import Entry
+    from lightlint.explore.rehearsals import Entry, Path
 
 
 def evaluated_loaders(entry: Entry) -> dict[Hashable, tuple[Loader, Forward]]:
@@ -31,7 +31,22 @@ def evaluated_loaders(entry: Entry) -> dict[Hashable, tuple[Loader, Forward]]:
                     stepped & set(event.parameters) and _goes_over(event, loader)
                 ):
                     found.setdefault(key(loader), (loader, event))
+        trained |= _drawn_by_hand(path)
     return {each: pair for each, pair in found.items() if each not in trained}
+
+
+def _drawn_by_hand(path: Path) -> set[Hashable]:
+    """The loaders whose batches come out by no loop over them, and of no framework: of such anything may become."""
+    found: set[Hashable] = set()
+    pending: set[Loader] = set()
+    for event in path.events:
+        if pending:
+            pending -= {turn.loop.over for turn in event.where.turns if isinstance(turn.loop.over, Loader)}
+        if isinstance(event, BatchDrawn) and not event.where.phase:
+            if event.loader in pending:
+                found.add(key(event.loader))
+            pending.add(event.loader)
+    return found | {key(each) for each in pending}
 
 
 def key(loader: Loader) -> Hashable:

@@ -41,6 +41,7 @@ _PRETRAINED = re.compile(
 )
 _TRANSFORMER = re.compile(r"Model|Bert|GPT|ViT|T5|Llama|Whisper|Wav2Vec|CLIP|Swin|DistilBert|Roberta")
 _BESIDE_MODELS = re.compile(r"Tokenizer|Processor|FeatureExtractor|Config\b")  # what stands beside a model and is none
+_MOST_OF_RANDINT = 3  # low, high, size
 _GRAD_MODES = frozenset(["no_grad", "inference_mode", "enable_grad", "set_grad_enabled"])
 
 
@@ -191,7 +192,9 @@ def _factory(machine: Machine, last: str, given: Arguments, node: ast.AST) -> Te
         made.scalar = True
     if "out" in given.keywords or not given.exact:
         made.device = None
-    made.sizes = _sizes(given) if last in ("zeros", "ones", "rand", "randn", "empty") else ()
+    if last in ("zeros", "ones", "rand", "randn", "empty", "randint"):
+        sizes = given if last != "randint" else given.behind(1 if len(given.positional) < _MOST_OF_RANDINT else 2)
+        made.sizes, made.rank = _sizes(sizes) if last != "randint" else (), _rank(sizes)
     return made
 
 
@@ -204,6 +207,18 @@ def _ask_gradient(made: Tensor, given: Arguments) -> None:
 def _are_sizes(given: Arguments) -> bool:
     """Whether `torch.Tensor(...)` is given sizes, and no data."""
     return given.exact and (len(given.positional) > 1 or number_of(given.get(0, "data")) is not None)
+
+
+def _rank(given: Arguments) -> int | None:
+    """How many dimensions a new tensor has, None where that is unknown."""
+    first = given.get(0, "size")
+    if isinstance(first, Sequence):
+        return len(first.items) if not first.more else None
+    plain = given.exact and all(
+        each.value is not None if isinstance(each, Constant) else isinstance(each, Unknown) and each.plain
+        for each in given.positional
+    )
+    return len(given.positional) if plain and given.positional and first is given.positional[0] else None
 
 
 def _sizes(given: Arguments) -> tuple[int, ...]:

@@ -97,6 +97,8 @@ class Tensor(Value):
     reordered_by = ""
     sizes: tuple[int, ...] = ()  # of a new tensor, where all are numbers
     batch_of: Loader | None = None  # whose batch it is, or a part of
+    rows_first = False  # its first dimension counts the examples of a batch that a loader gave
+    batch_second: Module | None = None  # the layer that has the second one count them
     rows_of: Loader | None = None  # the loader whose batch has as many rows, in a table of rows and columns
 
     def __init__(self, site: Site | None, made: int) -> None:

@@ -81,6 +81,7 @@ from lightlint.engine.events.steps import (
     WeightSet,
 )
 from lightlint.engine.events.tensors import (
+    BatchMixed,
     CudaUsed,
     DevicesMixed,
     DigitsLost,
@@ -103,6 +104,7 @@ __all__ = [
     "AttributeSet",
     "Backward",
     "BatchDrawn",
+    "BatchMixed",
     "BatchSkipped",
     "Called",
     "CalledUnknown",

@@ -73,6 +73,14 @@ class GarbageRead(Event):
 
 
 @dataclass(eq=False)
+class BatchMixed(Event):
+    """A `layer` takes the batch as its second dimension, as which the sequence `is given` or `is reduced over`."""
+
+    layer: Module
+    how: str
+
+
+@dataclass(eq=False)
 class PaddingRead(Event):
     """The last step was taken of sequences that were padded to one length."""
 

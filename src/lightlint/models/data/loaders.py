@@ -85,6 +85,8 @@ def batch(machine: Machine, loader: Loader, node: ast.AST) -> Value:
             tensor.part = index
             source = held.items[index]
             tensor.form = source.form if isinstance(source, Tensor) else None
+            tensor.rank = source.rank if isinstance(source, Tensor) else None
+            tensor.rows_first = not is_constant(loader.arguments.get("batch_size", Constant(1)), 1, None)
             tensor.rows_of = loader if isinstance(source, Tensor) and len(source.sizes) == 2 else None
             rows.append(tensor)
         return Sequence(rows, "tuple")

@@ -9,7 +9,7 @@ from lightlint.engine.events import (
     Summed,
 )
 from lightlint.engine.machine import Machine
-from lightlint.models.tensors import forms, layouts, precision
+from lightlint.models.tensors import axes, forms, layouts, precision
 from lightlint.models.tensors.derivation import derive, mix, without_given_gradients
 from lightlint.values.core import (
     Sequence,
@@ -36,6 +36,8 @@ def binary(machine: Machine, symbol: str, left: Value, right: Value, node: ast.A
         precision.lessen(machine, made, left, right, node)
     if symbol == "@":
         layouts.product(made, left, right)
+    else:
+        axes.same(made, axes.leading(left, right))
     if isinstance(node, (ast.BinOp, ast.AugAssign)):
         meet(machine, symbol, left, right, node)
     if symbol in ("+", "-"):

@@ -16,7 +16,7 @@ from lightlint.models.names.tables import (
     TUPLES,
     WITHOUT_GRAPH,
 )
-from lightlint.models.tensors import forms, precision
+from lightlint.models.tensors import axes, forms, precision
 from lightlint.models.tensors.arithmetic import meet
 from lightlint.models.tensors.derivation import derive, detached, mix
 from lightlint.models.tensors.losses import reduce
@@ -43,6 +43,7 @@ def computed(machine: Machine, name: str, given: Arguments, node: ast.AST) -> Va
     """What a function of tensors that table says enough of gives."""
     source = given.positional[0] if given.positional else given.keywords.get("input")
     values = given.values()
+    axes.reduced(machine, name, source, given, node)
     if name in NUMBERS and isinstance(source, Tensor):
         return plain(source, name, given.behind(1))
     if name == "detach" and isinstance(source, Tensor):
@@ -98,7 +99,8 @@ def activated(machine: Machine, name: str, value: Value | None, node: ast.AST) -
     made.role = ACTIVATIONS[name]
     made.activation = (name, machine.site(node))
     if isinstance(value, Tensor):
-        made.form, made.layer, made.rank = value.form, value.layer, value.rank
+        made.form, made.layer = value.form, value.layer
+        axes.same(made, value)
     return made
 
 

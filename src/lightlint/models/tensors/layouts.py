@@ -8,6 +8,7 @@ from itertools import pairwise
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.events import ViewRefused
 from lightlint.engine.machine import Machine
+from lightlint.models.tensors import axes
 from lightlint.values.core import Sequence, Value, number_of
 from lightlint.values.training import Tensor
 
@@ -26,7 +27,7 @@ def note(machine: Machine, made: Value, name: str, given: Arguments, node: ast.A
     plain = given.exact and not given.keywords
     made.dense |= name in DENSE
     if name in _SAME_RANK:
-        made.rank = source.rank
+        axes.same(made, source)
     elif name in ("matmul", "bmm"):
         product(made, *given.positional[:2])
     elif name in ("view", "reshape") and plain and len(sizes) > 1:

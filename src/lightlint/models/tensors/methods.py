@@ -23,7 +23,7 @@ from lightlint.models.names.tables import (
     NUMBERS,
     OUTPUTS,
 )
-from lightlint.models.tensors import forms, layouts, precision
+from lightlint.models.tensors import axes, forms, layouts, precision
 from lightlint.models.tensors.arithmetic import note_sum, turns_to_batch
 from lightlint.models.tensors.computed import activated, computed, note_single, plain
 from lightlint.models.tensors.derivation import derive, detached, device_of, device_value, mix, names_cuda, number_in
@@ -171,6 +171,7 @@ def _moved(machine: Machine, tensor: Tensor, name: str, given: Arguments, node: 
     made.sure_device |= name == "cpu" or text_of(target) == "cpu"
     forms.note(made, "to" if name == "to" else "cuda", given.with_first(tensor))
     made.rows_of = tensor.rows_of
+    axes.same(made, tensor)
     if tensor.role == "batch":
         made.parts = {}
     return made

@@ -6,6 +6,7 @@ import ast
 from typing import cast
 
 from lightlint.engine.events import (
+    BatchMixed,
     DevicesMixed,
     PaddingRead,
     ScalarIndexed,
@@ -57,6 +58,8 @@ def item(machine: Machine, tensor: Tensor, index: Value, node: ast.AST) -> Value
     tensor.uninitialised = False  # a part may be filled
     if tensor.steps is not None and _is_last_step(tensor.steps, index):
         machine.emit(PaddingRead(machine.where(node), tensor))
+    if tensor.batch_second is not None and _is_last_step(1, index):
+        machine.emit(BatchMixed(machine.where(node), tensor.batch_second, "is reduced over"))
     if tensor.scalar and tensor.role == "loss" and is_constant(index, 0):
         machine.emit(ScalarIndexed(machine.where(node), tensor))
     if tensor.role == "batch" and isinstance(index, Constant):

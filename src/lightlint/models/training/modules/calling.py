@@ -13,7 +13,7 @@ from lightlint.engine.events import (
 from lightlint.engine.machine import Machine
 from lightlint.models import tensors
 from lightlint.models.names.tables import ACTIVATIONS, BY_ROW, LOSSES
-from lightlint.models.tensors import forms
+from lightlint.models.tensors import axes, forms
 from lightlint.models.training import passes
 from lightlint.models.training.modules.making import by_mode
 from lightlint.values.core import (
@@ -98,7 +98,10 @@ def library_forward(machine: Machine, module: Module, given: Arguments, node: as
     if last in ACTIVATIONS:
         return tensors.activated(machine, last, given.get(0, "input"), node)
     if last in ("Flatten", "Unflatten", "Identity", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d"):
-        return tensors.derive(machine, node, given.get(0, "input"), keep=True)
+        kept = tensors.derive(machine, node, given.get(0, "input"), keep=True)
+        if last.startswith(("Dropout", "Identity")):
+            axes.same(kept, given.get(0, "input"))
+        return kept
     return layer(machine, module, given, node)
 
 
@@ -137,7 +140,8 @@ def layer(machine: Machine, module: Module, given: Arguments, node: ast.AST) -> 
     if module.name == "Linear":
         size = module.arguments.get("out_features") or module.arguments.get("#1")
         made.form = forms.COLUMN if is_constant(size, 1) else None
-        made.dense, made.rank = True, inputs[0].rank if inputs else None
+        made.dense = True
+    axes.of_layer(machine, module, made, given.get(0, "input"), node)
     if module.name in ("LSTM", "GRU", "RNN", "MultiheadAttention", "LSTMCell"):
         state = tensors.derive(machine, node, made)
         pair = Sequence([state, tensors.derive(machine, node, made)], "tuple") if module.name == "LSTM" else state

@@ -1,0 +1,77 @@
+"""Which dimension of a tensor counts the examples of a batch, as far as layers for sequences ask for it."""
+
+from __future__ import annotations
+
+import ast
+
+from lightlint.engine.arguments import Arguments
+from lightlint.engine.events import BatchMixed
+from lightlint.engine.machine import Machine
+from lightlint.values.core import Sequence, Value, is_constant
+from lightlint.values.training import Module, Tensor
+
+_BATCH_FIRST = {
+    "LSTM": 4,
+    "GRU": 4,
+    "RNN": 5,
+    "MultiheadAttention": 8,
+    "TransformerEncoderLayer": 6,
+    "TransformerDecoderLayer": 6,
+    "Transformer": 10,
+}
+"""Layers for sequences that take the batch as their second dimension unless they are told otherwise, and where."""
+_OF_LAYERS = {"TransformerEncoder": "encoder_layer", "TransformerDecoder": "decoder_layer"}
+_BY_ELEMENT = frozenset(["Linear", "LayerNorm", "RMSNorm", *_BATCH_FIRST, *_OF_LAYERS])
+_REDUCING = frozenset(["mean", "sum", "amax", "max", "min", "amin", "median", "logsumexp"])
+
+
+def batch_second(module: Module) -> Module | None:
+    """The layer that makes a module take the batch as its second dimension, None where it does not, or may not."""
+    if module.name in _OF_LAYERS:
+        inner = module.arguments.get(_OF_LAYERS[module.name]) or module.arguments.get("#0")
+        return batch_second(inner) if isinstance(inner, Module) else None
+    place = _BATCH_FIRST.get(module.name)
+    if place is None or module.open_arguments:
+        return None
+    given = module.arguments.get("batch_first") or module.arguments.get(f"#{place}")
+    return module if given is None or is_constant(given, False) else None
+
+
+def same(made: Tensor, source: Value | None) -> None:
+    """The dimensions of a tensor mean what those of another do."""
+    if isinstance(source, Tensor):
+        made.rows_first, made.batch_second = source.rows_first, source.batch_second
+        made.rank = source.rank
+
+
+def leading(*values: Value) -> Tensor | None:
+    """Of what meets in an operation by element the one of whose dimensions most is known."""
+    held = [each for each in values if isinstance(each, Tensor) and not each.scalar]
+    known = [each for each in held if each.rows_first or each.batch_second is not None]
+    return next(iter(known or held), None)
+
+
+def of_layer(machine: Machine, module: Module, made: Tensor, given: Value | None, node: ast.AST) -> None:
+    """What a layer of torch makes of the dimensions of what it is given."""
+    if not isinstance(given, Tensor):
+        return
+    if module.name in _BY_ELEMENT:
+        same(made, given)
+    elif module.name == "Embedding" and given.rank is not None:
+        made.rows_first, made.rank = given.rows_first, given.rank + 1
+    second = batch_second(module)
+    if second is not None:
+        if given.rows_first and given.rank == len("nle"):
+            machine.emit(BatchMixed(machine.where(node), second, "is given"))
+        made.batch_second = second
+
+
+def reduced(machine: Machine, name: str, source: Value | None, given: Arguments, node: ast.AST) -> None:
+    """Write down that the batch of a tensor is reduced as if it was the sequence."""
+    if name not in _REDUCING or not isinstance(source, Tensor) or source.batch_second is None:
+        return
+    dimension = given.get(1, "dim") or given.keywords.get("axis")
+    if isinstance(dimension, Sequence) and len(dimension.items) == 1:
+        dimension = dimension.items[0]
+    if is_constant(dimension, 1, -2):
+        machine.emit(BatchMixed(machine.where(node), source.batch_second, "is reduced over"))
