@@ -14,7 +14,13 @@ from lightlint.engine.frames import Iteration
 from lightlint.engine.imports import kept
 from lightlint.engine.machine import WORKER, Machine
 from lightlint.engine.misuse import ask
-from lightlint.models import functions, hearsay, objects, tensors
+from lightlint.models import (
+    averaging,  # noqa: F401 - its function registers itself
+    functions,
+    hearsay,
+    objects,
+    tensors,
+)
 from lightlint.models.annotations import annotated
 from lightlint.models.data import (
     iterables,
@@ -25,10 +31,7 @@ from lightlint.models.names.tables import BUILTINS
 from lightlint.models.python import containers, contexts, standard
 from lightlint.models.ranks import groups
 from lightlint.models.registry import ITEMS
-from lightlint.models.training import (
-    averaging,  # noqa: F401 - its function registers itself
-    modules,
-)
+from lightlint.models.training import modules
 from lightlint.values.core import (
     LASTING,
     NO_TRAITS,
