@@ -19,6 +19,8 @@ def evaluated_loaders(entry: Entry) -> dict[Hashable, tuple[Loader, Forward]]:
     """The loaders whose batches go through modules that the program trains in evaluation alone, each with one such pass."""
     found: dict[Hashable, tuple[Loader, Forward]] = {}
     trained: set[Hashable] = set()
+    if not entry.turned or not all(path.finished for path in entry.paths):
+        return found  # what trains on them may lie behind
     for path in entry.paths:
         stepped = {each for event in path.of(Stepped) for each in event.parameters}
         for event in path.of(Forward):

@@ -8,11 +8,11 @@ from lightlint.check import Check, Fault
 from lightlint.engine.events import Backward, Forward, ParametersChanged, StateLoaded, Stepped, WeightSet
 from lightlint.explore.evaluation import is_saved_state
 from lightlint.explore.queries import acts_by_mode, in_batch, in_sight, sure
-from lightlint.values.training import Module
+from lightlint.values.training import Module, Optimizer
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry
-    from lightlint.values.training import Tensor
+    from lightlint.values.training import Instance, Tensor
 
 _MEANT = re.compile(
     r"(?:^|_)mc(?:$|_|[A-Z])|monte|bayes|uncertain|ensembl|dropout|calib|bn_|_bn|stat|precise|warm|^G$|[Gg]enerator",
@@ -26,10 +26,12 @@ class TeacherInTrainingMode(Check):
         changed = _changed(entry)
         loaded = {event.object for event in entry.of(StateLoaded) if is_saved_state(event)}
         fixed = {each for each in loaded if isinstance(each, Module) and not changed & set(each.parameters())}
-        trains = any(True for _ in entry.of(Backward))
+        steps = [event.optimizer for event in entry.of(Stepped)]
+        trains = any(True for _ in entry.of(Backward)) and not any(_may_hold_more(each) for each in steps)
 
         def is_fault(event: Forward) -> bool:
-            known = event.module in fixed and in_sight(event.module.modules()) and acts_by_mode(event.module)
+            mine = [*event.module.modules(), *event.module.parameters()] if event.module in fixed else []
+            known = bool(mine) and in_sight(mine) and acts_by_mode(event.module)
             return event.training and known and in_batch(event.where) and not _is_meant(event)
 
         for event in sure(entry, Forward, is_fault) if trains and fixed else ():
@@ -44,6 +46,11 @@ def _changed(entry: Entry) -> set[Tensor]:
         each for event in entry.of(ParametersChanged) if not event.name.startswith("init.") for each in event.parameters
     }
     return found | {event.parameter for event in entry.of(WeightSet)}
+
+
+def _may_hold_more(optimizer: Instance) -> bool:
+    """Whether an optimizer may train other parameters than those in sight."""
+    return isinstance(optimizer, Optimizer) and (optimizer.more or optimizer.assumed)
 
 
 def _is_meant(event: Forward) -> bool:

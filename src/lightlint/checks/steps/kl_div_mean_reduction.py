@@ -17,5 +17,5 @@ class KlDivMeanReduction(Check):
         for event in entry.of(LossComputed):
             named = event.function in ("kl_div", "KLDivLoss") and event.reduction == "mean"
             if named and isinstance(event.input, Tensor) and event.input.role == "log-probabilities":
-                message = 'reduction "mean" divides the divergence by the number of classes, too: "batchmean" is the divergence'
+                message = 'reduction "mean" divides the divergence by the number of classes, too'
                 yield Fault(event.made or event.site, message, None, (event.site,))

@@ -81,6 +81,14 @@ class BatchMixed(Event):
 
 
 @dataclass(eq=False)
+class DimensionsMixed(Event):
+    """`view` or `reshape` was given the sizes of a tensor's own dimensions in another order."""
+
+    tensor: Tensor
+    how: str
+
+
+@dataclass(eq=False)
 class PaddingRead(Event):
     """The last step was taken of sequences that were padded to one length."""
 

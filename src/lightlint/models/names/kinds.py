@@ -202,6 +202,8 @@ def kind_of(path: str) -> str | None:
         return "scaler"
     if last in _WRAPPERS and root == "torch":
         return "module"
+    if root == "torch_geometric" and last in ("NeighborLoader", "NeighborSampler", "LinkNeighborLoader", "HGTLoader"):
+        return "loader"
     if last in ("DataLoader", "StatefulDataLoader") and root in ("torch", "torchdata", "torch_geometric"):
         return "loader"
     if last.endswith("Sampler") and root in ("torch", "lightning"):

@@ -6,7 +6,8 @@ import ast
 from itertools import pairwise
 
 from lightlint.engine.arguments import Arguments
-from lightlint.engine.events import ViewRefused
+from lightlint.engine.events import DimensionsMixed, ViewRefused
+from lightlint.engine.language.operators import factors_of
 from lightlint.engine.machine import Machine
 from lightlint.models.tensors import axes
 from lightlint.values.core import Sequence, Value, number_of
@@ -32,6 +33,8 @@ def note(machine: Machine, made: Value, name: str, given: Arguments, node: ast.A
         product(made, *given.positional[:2])
     elif name in ("view", "reshape") and plain and len(sizes) > 1:
         _view(machine, made, source, len(sizes), name, node)
+        if _are_reordered(source, sizes):
+            machine.emit(DimensionsMixed(machine.where(node), source, name))
     elif name in ("permute", "transpose") and plain:
         _reorder(made, source, [number_of(each) for each in sizes], name)
 
@@ -49,6 +52,30 @@ def _view(machine: Machine, made: Tensor, source: Tensor, rank: int, name: str, 
     apart = bool(order) and not any(after == before + 1 for before, after in pairwise(order))
     if name == "view" and apart and rank < len(order):
         machine.emit(ViewRefused(machine.where(node), source.reordered_by))
+
+
+def _are_reordered(source: Tensor, sizes: list[Value]) -> bool:
+    """Whether sizes are those of a tensor's own dimensions, or products of them, in another order."""
+    written = [number_of(each) for each in sizes]
+    if source.sizes and len(written) == len(source.sizes) and 1 not in source.sizes:
+        wanted = [int(each) for each in written if each is not None and each > 0]
+        left = [each for each in source.sizes if each not in wanted]
+        whole = (
+            [int(each) if each and each > 0 else left[0] for each in written if each or left] if len(left) < 2 else []
+        )
+        return sorted(whole) == sorted(source.sizes) and tuple(whole) != source.sizes
+    order = [place for each in sizes for place in sorted(_places(source, each))]
+    return len(set(order)) == len(order) > 1 and order != sorted(order)
+
+
+def _places(source: Tensor, size: Value) -> list[int]:
+    """Whose sizes of a tensor's dimensions a number is a product of; a place from behind is one only where all are known."""
+    factors = [key for key, power in factors_of(size) or () if power == 1 and isinstance(key, tuple)]
+    found = [key[2] for key in factors if key[:2] == ("size", source.made)]
+    places = [each for each in found if isinstance(each, int)]
+    if any(each < 0 for each in places) and source.rank is None:
+        return []
+    return [each % source.rank if source.rank else each for each in places]
 
 
 def _reorder(made: Tensor, source: Tensor, places: list[float | None], name: str) -> None:

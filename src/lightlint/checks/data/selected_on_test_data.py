@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from typing import TYPE_CHECKING
+
+from lightlint.check import Check, Fault
+from lightlint.engine.events import Forward, Stepped, Written
+from lightlint.explore.evaluation import evaluated_loaders, key
+from lightlint.values.core import Constant, Sequence, text_of
+from lightlint.values.training import Instance, Loader
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry, Path
+    from lightlint.values.core import Value
+
+_WATCHING = {"ModelCheckpoint": 2, "EarlyStopping": 0}  # and the place of what they watch
+_MESSAGE = (
+    "the data that says which epoch is the best is the data of the final test: its result is the best of many tries"
+)
+
+
+class SelectedOnTestData(Check):
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Data that a model is selected on while it trains, and tested on afterwards."""
+        yield from self._of_trainer(entry)
+        loaders = evaluated_loaders(entry)
+        if len(loaders) < 2:
+            return
+        for path in entry.paths:
+            if not any("better" in each.traits for event in path.of(Written) for each in event.where.conditions):
+                continue
+            for first, last in _same_data(path, {each: loader for each, (loader, _) in loaders.items()}):
+                if first.site is not None:
+                    yield Fault(first.site, _MESSAGE, None, (last.site,) if last.site is not None else ())
+
+    def _of_trainer(self, entry: Entry) -> Iterator[Fault]:
+        """A Trainer that validates and tests with one loader, or with two of one data set, and keeps the best."""
+        for fit in entry.calls.get(".fit", ()):
+            validated = _data(fit.argument("val_dataloaders", 2))
+            trainer = fit.receiver
+            if validated is None or trainer is None or trainer.kind != "trainer" or not _watches(trainer):
+                continue
+            for test in entry.calls.get(".test", ()):
+                tested = _data(test.argument("dataloaders", 1))
+                if test.receiver is trainer and test.time > fit.time and validated is tested:
+                    yield Fault.at(fit, _MESSAGE, test.site)
+
+
+def _watches(trainer: Instance) -> bool:
+    """Whether a Trainer surely keeps, or stops at, what its validation says is the best."""
+    held = trainer.arguments.get("callbacks")
+    for each in held.items if isinstance(held, Sequence) else [held]:
+        if isinstance(each, Instance) and each.name in _WATCHING:
+            monitor = each.arguments.get("monitor", each.arguments.get(f"#{_WATCHING[each.name]}"))
+            if text_of(monitor) is not None:
+                return True
+    return False
+
+
+def _data(value: Value | None) -> Value | None:
+    return value.data if isinstance(value, Loader) else None
+
+
+def _same_data(path: Path, loaders: dict[Hashable, Loader]) -> Iterator[tuple[Loader, Loader]]:
+    """Loaders of one data set of which one is evaluated between steps, and only the other after the last step."""
+    steps = path.of(Stepped)
+    turns = {turn.loop for event in steps for turn in event.where.turns}
+    between: dict[Hashable, tuple[Loader, Forward]] = {}
+    after: dict[Hashable, tuple[Loader, Forward]] = {}
+    for event in path.of(Forward):
+        for loader in {each.batch_of for each in event.inputs} - {None}:
+            assert loader is not None
+            if key(loader) in loaders and not event.training:
+                inside = any(turn.loop in turns for turn in event.where.turns)
+                (between if inside else after).setdefault(key(loader), (loader, event))
+    for mine, (first, _) in between.items():
+        for other, (last, event) in after.items():
+            alike = first.data is last.data and not isinstance(first.data, (Constant, type(None)))
+            if alike and mine != other and other not in between and steps and event.time > steps[-1].time:
+                yield first, last

@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from lightlint.check import Check, Fault
+from lightlint.engine.events import Called
+from lightlint.values.core import Unknown, is_constant
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
+    from lightlint.values.core import Value
+
+_LOAD = re.compile(r"(?:stable_baselines3|sb3_contrib)\.(?:\w+\.)*[A-Z]\w*\.load")
+_AGENT = re.compile(r"(?:stable_baselines3|sb3_contrib)\.(?:\w+\.)*[A-Z0-9]+")
+_EVALUATION = "stable_baselines3.common.evaluation.evaluate_policy"
+_NORMALISER = "VecNormalize"
+
+
+class NormalisationNotRestored(Check):
+    asks_rest = frozenset(
+        {"evaluate_policy", "VecNormalize", "PPO", "A2C", "SAC", "TD3", "DQN", "DDPG", "RecurrentPPO", "TQC"}
+    )
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Policies that are loaded to act in an environment whose normalisation has just been made, and knows nothing."""
+        text = self.facts.source.text
+        if "obs_rms" in text or "sync_envs_normalization" in text:
+            return  # statistics that are handed over by hand
+        for path in entry.paths:
+            trained: list[Value | None] = []
+            last: Called | None = None
+            for event in path.of(Called):
+                if event.receiver is None and event.name == _NORMALISER:
+                    last = event
+                elif _AGENT.fullmatch(event.path):
+                    trained.append(event.argument("env", 1))
+                elif (
+                    last is not None
+                    and _acts_in(event, trained)
+                    and not is_constant(last.argument("norm_obs", 2), False)
+                ):
+                    message = "the policy acts in a `VecNormalize` that is new: the statistics that it was trained with are not loaded"
+                    yield Fault.at(event, message, last.site)
+                    last = None
+
+
+def _acts_in(event: Called, trained: list[Value | None]) -> bool:
+    """Whether a loaded policy is given an environment with a normalisation that no training has been through."""
+    loaded = event.argument("model", 0)
+    if (_LOAD.fullmatch(event.path) and _NORMALISER not in event.path) or (
+        event.path == _EVALUATION and isinstance(loaded, Unknown) and loaded.hint == "load"
+    ):
+        env = event.argument("env", 1)
+    else:
+        return False
+    return isinstance(env, Unknown) and env.hint == _NORMALISER and not any(env is each for each in trained)
