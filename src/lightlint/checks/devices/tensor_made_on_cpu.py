@@ -8,7 +8,6 @@ import libcst as cst
 from lightlint.check import Check, Fault, Repair
 from lightlint.engine.events import Called, TensorMoved
 from lightlint.explore.queries import in_batch
-from lightlint.facts.hooks import Hook
 from lightlint.finding import Applicability, Tier
 from lightlint.fixes.draft import Draft
 from lightlint.fixes.edits import replace
@@ -24,29 +23,12 @@ _OTHERWISE = {"device", "out", "requires_grad", "pin_memory"}
 
 
 class TensorMadeOnCpu(Check):
-    def visit_Call(self, call: cst.Call) -> None:
-        func = call.func
-        made = func.value if isinstance(func, cst.Attribute) else None
-        if not isinstance(made, cst.Call) or self.names.call(made) not in _MADE:
-            return
-        device = None if self._is_traced(call) else self._device(call)
-        if device is None or any(self.names.argument(made, name) for name in _OTHERWISE) or self.names.has_star(made):
-            return
-        place = self.loops.per_batch(call)
-        if place is None:
-            return  # one copy costs nothing
-        name = (self.names.call(made) or "").rpartition(".")[2]
-        where = f" in each `{place.name}`" if isinstance(place, Hook) else " in each batch"
-        tier = Tier.NOTE if self.names.call(made) in _RANDOM else None
-        message = f"`{name}` is made on the CPU and copied to the device{where}"
-        self.report(call, message, tier=tier, repair=self._repair(call, made, device))
-
-    def _is_traced(self, call: cst.Call) -> bool:
-        """Whether a trace records the copy itself, in which others read the device."""
-        return any(
-            isinstance(each, cst.Call) and self.names.call(each) == "torch.jit.trace"
-            for each in self.tree.ancestors(call)
-        )
+    def repair(self, node: cst.CSTNode, _fault: Fault) -> Repair | None:
+        made = node.func.value if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) else None
+        if not isinstance(node, cst.Call) or not isinstance(made, cst.Call) or self.names.call(made) not in _MADE:
+            return None
+        device = self._device(node)
+        return self._repair(node, made, device) if device is not None else None
 
     def _device(self, call: cst.Call) -> str | None:
         """The text of the device a `.to(...)` or `.cuda()` surely moves to; None for the CPU, a type or the unknown."""
@@ -87,10 +69,12 @@ class TensorMadeOnCpu(Check):
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Tensors that are made on the CPU and copied to the device in the same turn of a loop over batches."""
         for path in entry.paths:
+            uses_gpu = any(event.device == "cuda" for event in path.of(TensorMoved))
             made = {(event.site, event.where.turns): event for event in path.of(Called) if event.path in _MADE}
             for event in path.of(TensorMoved):
                 call = made.get((event.tensor.site, event.where.turns)) if event.tensor.site is not None else None
-                if call is None or not in_batch(event.where) or event.device != "cuda" or not call.given.exact:
+                there = event.device == "cuda" or (event.as_other and uses_gpu)
+                if call is None or not in_batch(event.where) or not there or not call.given.exact:
                     continue
                 if event.tensor.origin == event.tensor.site and not _OTHERWISE & call.given.keywords.keys():
                     message = f"`{call.name}` is made on the CPU and copied to the device in each batch"

@@ -33,6 +33,7 @@ class TensorMoved(Event):
     tensor: Tensor
     device: str | None
     named: str  # how the program names the device, "" where it asks for it
+    as_other: bool = False  # to where another tensor or a module lies, wherever that is
 
 
 @dataclass(eq=False)

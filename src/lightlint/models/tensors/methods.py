@@ -165,7 +165,8 @@ def _moved(machine: Machine, tensor: Tensor, name: str, given: Arguments, node: 
         named = text_of(target) or ("cuda" if name == "cuda" and target is None else "")
         if number_of(target) is not None:
             named = f"cuda:{number_of(target)}"
-        machine.emit(TensorMoved(machine.where(node), tensor, device, named))
+        as_other = isinstance(target, Unknown) and target.key == device_value(None).key
+        machine.emit(TensorMoved(machine.where(node), tensor, device, named, as_other))
     made = derive(machine, node, tensor, keep=True, saves=False)
     made.device, made.scalar, made.moved_from, made.part = device, tensor.scalar, tensor, tensor.part
     made.sure_device |= name == "cpu" or text_of(target) == "cpu"
