@@ -64,7 +64,8 @@ class Check:
     """Base of every check. Subclasses define `visit_<NodeType>` methods and keep no state of their own.
 
     `asks_passes`: its `rehearse` asks the forward passes of the file's modules, too, of whatever file (else `wants_passes`).
-    `asks_rest`: it asks functions with one of these words besides those that train, too: for faults that lie in one call.
+    `asks_rest`: it asks functions with one of these words besides those that train, too: for faults that lie in one call
+    (else `wants_rest`).
 
     The facts are attributes: `tree`, `names`, `classes`, `hooks`, `values`, `loops`, `guards`, and `facts` for the rest,
     and `code` is what the edit helpers take.
@@ -110,6 +111,10 @@ class Check:
         """Whether a module of the file may have the fault in a forward pass, as far as a look at the text tells: passes
         cost more than all that a file else does."""
         return self.asks_passes
+
+    def wants_rest(self) -> frozenset[str]:
+        """The words whose functions are to be rehearsed besides those that train, as far as the text may have the fault."""
+        return self.asks_rest
 
     def asks_users(self, _entry: Entry) -> bool:
         """Whether what an entry was given decides, so that the files that may give it are to be rehearsed, too."""

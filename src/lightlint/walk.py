@@ -102,7 +102,7 @@ def _rehearse(check: Check, facts: FileFacts, told: Sequence[Finding]) -> None:
     found: dict[Hashable, tuple[tuple[int, int], Fault]] = {}
     users = rehearsed.of_users if any(map(check.asks_users, rehearsed.entries)) else []
     passes = rehearsed.passes if check.wants_passes() else []
-    rest = rehearsed.rest(check.asks_rest)
+    rest = rehearsed.rest(check.wants_rest())
     for entry in [*rehearsed.entries, *passes, *rest, *users]:
         for fault in check.rehearse(entry):
             span = rehearsed.span(fault.site)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry
 
 _MOVING = {"to", "cuda", "cpu", "float", "half", "double", "long", "type"}
+_MOVING_WORDS = frozenset(_MOVING)
 _TENSOR_ONLY = {
     "unsqueeze", "squeeze", "permute", "view", "reshape", "clamp", "detach", "contiguous", "flatten", "transpose", "flip",
     "fliplr", "flipud", "roll", "rot90", "swapaxes", "movedim", "moveaxis",
@@ -148,6 +149,16 @@ class DiscardedTensorResult(Check):
         plain = all(each.kind is Kind.LOOP or isinstance(each.value, cst.Call) for each in found)
         known = self.values.origins(name)
         return bool(found) and plain and not any(self.classes.local(each.name) for each in known)
+
+    def wants_rest(self) -> frozenset[str]:
+        """Those of moves, where a statement is nothing but a call of what may be taken from a tensor."""
+        calls = [each.value for each in self.tree.all(cst.Expr)]
+        moves = (isinstance(each, cst.Call) and self._may_move(each) for each in calls)
+        return _MOVING_WORDS if any(moves) else frozenset()
+
+    def _may_move(self, call: cst.Call) -> bool:
+        named = self.names.method(call) in _MOVING or not isinstance(call.func, cst.Attribute)
+        return named and self.tree.function(call) is not None and not self.names.of(call.func)
 
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Moves of tensors whose results a statement drops."""
