@@ -13,16 +13,16 @@ from lightlint.frameworks.supply import Supply, hook
 from lightlint.models.annotations import by_name
 from lightlint.models.data.workers import work
 from lightlint.models.names.kinds import kind_of_class
-from lightlint.models.training.modules import set_mode
+from lightlint.models.training.modules import move, set_mode
 from lightlint.values.core import Class, Function, Library, Sequence, Unknown, Value
-from lightlint.values.training import Loader, Module
+from lightlint.values.training import Loader, Module, tensors_in
 
 MOST_METHODS = 4
 Start = Callable[[Machine], None]
 
 
 def passing(file: str, name: str) -> Start:
-    """A module, made and called in training, then in evaluation mode."""
+    """A module, made and called in training, then in evaluation mode, on a GPU with what it is given."""
 
     def start(machine: Machine) -> None:
         cls = _named(machine, file, name)
@@ -32,6 +32,10 @@ def passing(file: str, name: str) -> Start:
             for training in (True, False):
                 set_mode(machine, module, training, cls.node)
                 given = assumed_arguments(machine, forward, skip=1)
+                if not training:
+                    move(module, "cuda")
+                    for each in (tensor for value in given.values() for tensor in tensors_in(value)):
+                        each.device = "cuda"
                 call(machine, module, given, cls.node)
 
     return start

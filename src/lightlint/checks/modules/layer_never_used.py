@@ -153,6 +153,6 @@ def _is_shared(event: AttributeSet) -> bool:
     if not isinstance(event.object, Module):
         return True
     others = [value for name, value in event.object.attributes.items() if name != event.name]
-    own = set(event.value.modules()) if isinstance(event.value, Module) else set()
+    own = event.value.modules() if isinstance(event.value, Module) else [event.value]
     held = {each for other in others if isinstance(other, Module) for each in other.modules()}
-    return any(is_held(other, event.value) for other in others) or bool(own & held)
+    return any(part in held or any(is_held(other, part) for other in others) for part in own)

@@ -13,19 +13,34 @@ from lightlint.facts.tensor_uses import TensorUses
 from lightlint.finding import Applicability
 from lightlint.fixes.buffers import as_buffer
 from lightlint.values.core import Class, Function
-from lightlint.values.training import Instance
+from lightlint.values.training import Instance, Tensor
 
+_MAKING = {
+    "tensor", "zeros", "ones", "full", "empty", "arange", "linspace", "logspace", "eye", "rand", "randn", "randint", "randperm",
+    "from_numpy", "as_tensor", "Tensor", "FloatTensor", "LongTensor", "hann_window", "hamming_window",
+}  # fmt: skip
+_KEEPING = {"Parameter", "register_buffer", "register_parameter"}
 Source = tuple[cst.BaseExpression | None, tuple[int, ...]]
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry
     from lightlint.values.core import Value
-    from lightlint.values.training import Tensor
 
 
 class TensorAttributeNotBuffer(Check):
     def stands(self) -> bool:
         return not moves_default_device(self.facts.project, self.facts.source)  # else it is made there at once
+
+    def wants_passes(self) -> bool:
+        """Whether tensors are made where a module may keep them."""
+        made = (each for each in self.tree.all(cst.Call) if self.names.method(each) in _MAKING)
+        return any(map(self._may_be_kept, made))
+
+    def _may_be_kept(self, made: cst.Call) -> bool:
+        above = self.tree.ancestors(made)
+        kept = not any(self.names.method(each) in _KEEPING for each in above if isinstance(each, cst.Call))
+        function = self.tree.function(made)
+        return kept and (function is None or function.name.value != "forward")
 
     def visit_Assign(self, assign: cst.Assign) -> None:
         if len(assign.targets) != 1 or not isinstance(assign.targets[0].target, cst.Attribute):
@@ -92,13 +107,27 @@ class TensorAttributeNotBuffer(Check):
 
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Tensors that a module keeps as plain attributes and that meet the GPU's."""
+        sets = [event for event in entry.of(AttributeSet) if isinstance(event.value, Tensor)]
+        moved = {event.site for event in sets if isinstance(event.value, Tensor) and event.value.device != "cpu"}
         for event in entry.of(DevicesMixed):
             tensor = event.on_cpu
             plain = not (tensor.parameter or tensor.buffer or tensor.escaped or tensor.role == "batch")
-            if plain and tensor.sure_device and tensor.stored_at is not None and not self._is_replaced(entry, tensor):
-                yield Fault(
-                    tensor.stored_at, "this tensor stays on the CPU when the module is moved: register it as a buffer"
-                )
+            if not plain or not tensor.sure_device or tensor.stored_at is None or tensor.stored_at in moved:
+                continue
+            if self._is_made_once(tensor) and not self._is_replaced(entry, tensor):
+                name = next((each.name for each in entry.of(AttributeSet) if each.site == tensor.stored_at), "")
+                message = f"`self.{name}` stays on the CPU when the module is moved: register it as a buffer"
+                yield Fault(tensor.stored_at, message)
+
+    def _is_made_once(self, tensor: Tensor) -> bool:
+        """Whether a tensor is stored where a module is made, and no method that may run later does so again."""
+        node = self.node_of(tensor.stored_at) if tensor.stored_at is not None else None
+        function = self.tree.function(node) if node is not None else None
+        if function is None or function.name.value == "__init__":
+            return function is not None
+        calls = (each for each in self.tree.all(cst.Call) if self.names.method(each) == function.name.value)
+        callers = [self.tree.function(each) for each in calls]
+        return bool(callers) and all(each is not None and each.name.value == "__init__" for each in callers)
 
     def _is_replaced(self, entry: Entry, tensor: Tensor) -> bool:
         """Whether the attribute that holds a tensor is given another one elsewhere, as by a pass that finds it on the wrong device."""

@@ -76,7 +76,7 @@ def loss(
     log_target = given.keywords.get("log_target", log_target)
     where = machine.where(node)
     machine.emit(LossComputed(where, name, LOSSES[name], source, target, reduction, made_at, log_target))
-    mix(machine, node, name, source, target)
+    mix(machine, node, name, source, target, *(given.keywords.get(each) for each in ("weight", "pos_weight")))
     made = derive(machine, node, *given.values())
     if any(each.requires_grad for each in (source, target) if isinstance(each, Tensor)):
         made.cuts = without_given_gradients(made.cuts)  # what the other side is to come near to

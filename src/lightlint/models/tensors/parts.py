@@ -53,6 +53,13 @@ def part_of_guess(machine: Machine, whole: Tensor, made: Tensor, node: ast.AST) 
     return made
 
 
+def _indices(index: Value) -> list[Tensor]:
+    """The tensors that index: the bounds of a slice are taken as numbers, wherever they lie."""
+    if isinstance(index, Sequence) and index.kind == "tuple":
+        return [each for part in index.items for each in _indices(part)]
+    return [] if isinstance(index, Sequence) and index.kind == "slice" else tensors_in(index)
+
+
 def item(machine: Machine, tensor: Tensor, index: Value, node: ast.AST) -> Value:
     """`tensor[index]`."""
     tensor.uninitialised = False  # a part may be filled
@@ -64,7 +71,7 @@ def item(machine: Machine, tensor: Tensor, index: Value, node: ast.AST) -> Value
         machine.emit(ScalarIndexed(machine.where(node), tensor))
     if tensor.role == "batch" and isinstance(index, Constant):
         return part(machine, tensor, index.value, node)
-    indices = tensors_in(index)
+    indices = _indices(index)
     if tensor.device == "cpu" and not tensor.escaped:
         on_gpu = [each for each in indices if each.device == "cuda" and not each.scalar]
         if on_gpu:

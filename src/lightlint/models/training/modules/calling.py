@@ -92,6 +92,9 @@ def library_forward(machine: Machine, module: Module, given: Arguments, node: as
         return call(machine, module.wraps, given, node)
     if isinstance(module.items, list) and (last == "Sequential" or "torch.nn.Sequential" in module.libraries()):
         value: Value = given.positional[0] if given.positional else Unknown()
+        if module.more_items and isinstance(value, Tensor):
+            value = tensors.derive(machine, node, value, keep=True, saves=False)
+            value.device = None  # a layer out of sight may move it
         for part in module.items:
             value = call(machine, part, Arguments([value]), node)
         return tensors.derive(machine, node, value) if module.more_items else value
