@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from lightlint.engine.containers import assign_target, listed
-from lightlint.engine.events import Emptied, LeafChanged, Left, Rebound, ResultDropped
+from lightlint.engine.events import Emptied, LeafChanged, Left, LoadedUsed, Rebound, ResultDropped
 from lightlint.engine.execution import SIMPLE, LeaveLoop, NextTurn, Raised, Returned, annotation_of, evaluate
 from lightlint.engine.imports import import_from, import_module
 from lightlint.engine.language import operators
@@ -114,6 +114,8 @@ def _delete(machine: Machine, node: ast.Delete, scope: Scope) -> None:
                 else:
                     holder.more = True
             elif isinstance(holder, Mapping):
+                if holder.loaded is not None:
+                    machine.emit(LoadedUsed(machine.where(target), holder.loaded, None, "del"))
                 index = evaluate(machine, target.slice, scope)
                 if isinstance(index, Constant):
                     holder.items.pop(index.value, None)
