@@ -6,13 +6,25 @@ import ast
 
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.calls import call
-from lightlint.engine.events import Clipped, Collective, GroupStarted
+from lightlint.engine.events import Clipped, Collective, GroupStarted, Restored
 from lightlint.engine.machine import Machine
 from lightlint.models import tensors
 from lightlint.models.ranks.groups import FIRST_NAMES, RANK_NAMES, rank_value, world_size
 from lightlint.models.registry import attributes, methods
 from lightlint.models.training import modules
-from lightlint.values.core import NONE, TRUE, Bound, Constant, Function, Library, Sequence, Unknown, Value, is_constant
+from lightlint.values.core import (
+    NONE,
+    TRUE,
+    Bound,
+    Constant,
+    Function,
+    Library,
+    Mapping,
+    Sequence,
+    Unknown,
+    Value,
+    is_constant,
+)
 from lightlint.values.training import Instance, Loader, Module, Optimizer, Tensor, tensors_in
 
 _COLLECTIVES = frozenset(
@@ -111,6 +123,10 @@ def call_method(machine: Machine, value: Value, name: str, given: Arguments, nod
         ):
             made.attributes["of"] = given.positional[0]
         return made
+    state = given.get(1, "state") if name == "load" else None
+    if isinstance(state, Mapping):
+        _restore(machine, state, node)
+        return Unknown()
     if name == "launch":
         machine.distributed = True
         machine.emit(GroupStarted(machine.where(node), "launch"))
@@ -123,6 +139,14 @@ def call_method(machine: Machine, value: Value, name: str, given: Arguments, nod
         if name in ("print", "seed_everything", "log", "log_dict", "init_trackers", "end_training", "save", "call")
         else Unknown()
     )
+
+
+def _restore(machine: Machine, state: Mapping, node: ast.AST) -> None:
+    """What was saved comes in the place of numbers and texts, and into the objects that have a state."""
+    machine.emit(Restored(machine.where(node), state, dict(state.items)))
+    for key, value in state.items.items():
+        if isinstance(value, Constant):
+            state.items[key] = Unknown(("restored", machine.clock, key), plain=True)
 
 
 def _set_up(machine: Machine, by: Instance, value: Value, node: ast.AST) -> Value:

@@ -1,12 +1,40 @@
 from __future__ import annotations
 
+from collections.abc import Hashable, Iterator
+from typing import TYPE_CHECKING
+
 import libcst as cst
 
-from lightlint.check import Check
+from lightlint.check import Check, Fault
+from lightlint.engine.events import RangeBegun, Restored
 from lightlint.facts.bindings import Kind
+from lightlint.values.core import number_of
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
+    from lightlint.values.core import Value
 
 
 class RestoredNumberNotRead(Check):
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Numbers that a load was to replace by others, and from which a range behind it starts all the same."""
+        for path in entry.paths:
+            begun = path.of(RangeBegun)
+            for load in path.of(Restored):
+                for key, value in load.before.items():
+                    starts = any(each.first is value and each.time > load.time for each in begun)
+                    if starts and number_of(value) is not None and not load.state.escaped:
+                        yield from self._faults(load, key, value)
+
+    def _faults(self, load: Restored, key: Hashable, value: Value) -> Iterator[Fault]:
+        site = load.state.site or load.site
+        named = self.entry_of(node, str(key)) if (node := self.node_of(site)) is not None else None
+        name = (
+            named.value.value if named is not None and isinstance(named.value, cst.Name) else f"this {number_of(value)}"
+        )
+        what = f'`load` puts what was saved into the dict, under "{key}"'
+        yield Fault(site, f"`{name}` keeps the number it has here: {what}, which nobody reads", argument=str(key))
+
     def visit_Call(self, call: cst.Call) -> None:
         func = call.func
         if not isinstance(func, cst.Attribute) or func.attr.value != "load":

@@ -3,8 +3,8 @@ from __future__ import annotations
 import libcst as cst
 
 from lightlint.check import Check
-from lightlint.facts.bindings import dotted_name
 from lightlint.facts.hooks import Owner
+from lightlint.facts.names import UNKNOWN
 
 _HOOK = "on_save_checkpoint"
 
@@ -34,6 +34,6 @@ class StateReturnedFromOnSave(Check):
         return any(self.names.method(call) == _HOOK for call in self.tree.all(cst.Call))
 
     def _is_state(self, value: cst.BaseExpression) -> bool:
-        if isinstance(value, (cst.Dict, cst.DictComp)):
-            return not isinstance(value, cst.Dict) or bool(value.elements)
-        return isinstance(value, (cst.Name, cst.Attribute, cst.Call)) and dotted_name(value) != "None"
+        if isinstance(value, cst.Dict):
+            return bool(value.elements)
+        return self.names.constant(value) is UNKNOWN

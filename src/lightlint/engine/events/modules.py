@@ -120,6 +120,14 @@ class LoadedUsed(Event):
 
 
 @dataclass(eq=False)
+class Restored(Event):
+    """Fabric put what was saved into a `state`, in the place of what it held `before`."""
+
+    state: Mapping
+    before: dict[Hashable, Value]
+
+
+@dataclass(eq=False)
 class StateRead(Event):
     """An entry of a `state` that `torch.load` gave was asked for by a `key`; without one, all were."""
 
