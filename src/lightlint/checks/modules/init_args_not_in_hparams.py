@@ -2,12 +2,17 @@ from __future__ import annotations
 
 import ast
 import re
-import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-import libcst as cst
-
-from lightlint.check import Check
+from lightlint.check import Check, Fault
+from lightlint.engine.events import MadeFromCheckpoint
 from lightlint.facts.classes import MODULE
+from lightlint.values.core import Class, Library
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
 
 _KEPT = re.compile(
     r"save_hyperparameters|hparams|hyper_parameters|on_(?:save|load)_checkpoint|load_from_checkpoint\s*\(\s*cls"
@@ -17,54 +22,30 @@ _OWN = {"checkpoint_path", "map_location", "hparams_file", "strict", "weights_on
 
 
 class InitArgsNotInHparams(Check):
-    def visit_Call(self, call: cst.Call) -> None:
-        func = call.func
-        if (
-            not isinstance(func, cst.Attribute)
-            or func.attr.value != "load_from_checkpoint"
-            or self.names.has_star(call)
-        ):
-            return
-        name = self.names.of(func.value)
-        given = {arg.keyword.value for arg in call.args if arg.keyword is not None}
-        if not name or "hparams_file" in given or len([arg for arg in call.args if arg.keyword is None]) > 1:
-            return
-        definition = self._definition(name)
-        if definition is None or self.facts.project.mentioning("LightningCLI"):
-            return
-        missing = [each for each in _required(definition) if each not in given | _OWN]
-        if missing:
-            shown = ", ".join(f"`{each}`" for each in missing)
-            self.report(
-                call, f"`{definition.name}` needs {shown}, which no checkpoint holds: it saves no hyperparameters"
-            )
+    asks_rest = frozenset(["load_from_checkpoint"])
 
-    def _definition(self, name: str) -> ast.ClassDef | None:
-        """The class, if it derives from LightningModule itself and its file keeps no hyperparameters in any way."""
-        node = self.classes.local(name)
-        text = self.facts.source.text
-        if node is not None:
-            if self.classes.base_names(node) != (MODULE,):
-                return None
-        else:
-            found = self.facts.project.find_class(name, self.facts.path.parent)
-            if found is None or tuple(found[0].bases) != (MODULE,):
-                return None
-            text = self.facts.project.text_defining(name, self.facts.path.parent)
-        found_class = _class(text, name.rpartition(".")[2])
-        own = ast.get_source_segment(text, found_class) if found_class is not None else None
-        return None if not own or _KEPT.search(own) or _FROM_OUTSIDE.search(text) else found_class
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Checkpoints from which a module is made that wants more than they hold."""
+        for event in entry.of(MadeFromCheckpoint):
+            given = event.given.keywords.keys()
+            known = event.given.exact and "hparams_file" not in given and len(event.given.positional) < 2
+            if not known or not self._keeps_none(event.cls) or self.facts.project.mentioning("LightningCLI"):
+                continue
+            missing = [each for each in _required(event.cls.node) if each not in given | _OWN]
+            if missing:
+                shown = ", ".join(f"`{each}`" for each in missing)
+                message = f"`{event.cls.name}` needs {shown}, which no checkpoint holds: it saves no hyperparameters"
+                yield Fault.of(event, message)
 
-
-def _class(text: str, name: str) -> ast.ClassDef | None:
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
-    found = [each for each in ast.walk(tree) if isinstance(each, ast.ClassDef) and each.name == name]
-    return found[0] if len(found) == 1 and not found[0].decorator_list else None
+    def _keeps_none(self, cls: Class) -> bool:
+        """Whether a class derives from LightningModule itself, and its file keeps no hyperparameters in any way."""
+        direct = [each.path for each in cls.bases if isinstance(each, Library)] == [MODULE] and len(cls.bases) == 1
+        if not direct or cls.node.decorator_list:
+            return False
+        here = cls.file == str(self.facts.path)
+        text = self.facts.source.text if here else self.facts.project.text(Path(cls.file))
+        own = ast.get_source_segment(text, cls.node)
+        return own is not None and not _KEPT.search(own) and not _FROM_OUTSIDE.search(text)
 
 
 def _required(node: ast.ClassDef) -> list[str]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from lightlint.engine.arguments import Arguments
 from lightlint.engine.events.base import Event
-from lightlint.values.core import Mapping, Sequence, Site, Value
+from lightlint.values.core import Class, Mapping, Sequence, Site, Value
 from lightlint.values.training import Instance, Module, Optimizer, Schedule
 
 
@@ -117,3 +118,11 @@ class StepReturned(Event):
     result: Value
     automatic: bool
     written: bool
+
+
+@dataclass(eq=False)
+class MadeFromCheckpoint(Event):
+    """`load_from_checkpoint` of a class of the program."""
+
+    cls: Class
+    given: Arguments

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.containers import key_of, listed, made
-from lightlint.engine.events import StateLoaded, Written
+from lightlint.engine.events import MadeFromCheckpoint, StateLoaded, Written
 from lightlint.engine.execution import Raised
 from lightlint.engine.frames import Iteration
 from lightlint.engine.machine import Machine
@@ -413,6 +413,8 @@ def iterator_method(machine: Machine, value: Value, name: str, _: Arguments, __:
 def class_method(machine: Machine, cls: Class, name: str, given: Arguments, node: ast.AST) -> Value:
     """A class method that a library gives a class of the program."""
     if name in ("load_from_checkpoint", "from_pretrained"):
+        if name == "load_from_checkpoint":
+            machine.emit(MadeFromCheckpoint(machine.where(node), cls, given))
         found = objects.make(machine, cls, Arguments(star=Unknown(), double_star=Unknown()), node)
         if isinstance(found, Module) and name == "from_pretrained":
             for each in found.modules():
