@@ -2,13 +2,20 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterator
+from itertools import combinations
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from lightlint.check import Check
+from lightlint.check import Check, Fault
+from lightlint.engine.events import Called, CalledUnknown, Event, Passed, Written
 from lightlint.facts.bindings import Kind, dotted_name
 from lightlint.facts.mentions import is_changed_elsewhere
 from lightlint.facts.names import UNKNOWN
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry, Path
 
 _BEST = re.compile(r"best|(?:^|_)(?:max|min|lowest|highest|top)(?:_|$)")
 _INFINITE = {"math.inf", "numpy.inf", "numpy.Inf", "numpy.infty", "torch.inf"}
@@ -19,6 +26,8 @@ _HUGE = 999  # no value that is known to be good
 
 
 class BestValueNeverUpdated(Check):
+    asks_rest = frozenset(["save", "save_checkpoint", "deepcopy"])
+
     def visit_If(self, node: cst.If) -> None:
         for test in self._parts(node.test):
             best, is_higher = self._compared(test)
@@ -26,9 +35,7 @@ class BestValueNeverUpdated(Check):
                 continue
             start = self._start(best)
             if start is not None and (start <= 0 if is_higher else start >= _HUGE):
-                name = self.code.text_of(best)
-                said = f"`{name}` keeps its first value: this is true each time, and what is saved is the last, not the best"
-                self.report(test, said)
+                self.report(test, _told(self.code.text_of(best)))
 
     def _parts(self, test: cst.BaseExpression) -> list[cst.BaseExpression]:
         if isinstance(test, cst.BooleanOperation) and isinstance(test.operator, cst.And):
@@ -111,3 +118,44 @@ class BestValueNeverUpdated(Check):
             return math.copysign(math.inf, -text.count("-") or 1) if isinstance(text, str) and "inf" in text else None
         known = self.names.constant(value)
         return float(known) if isinstance(known, (int, float)) and not isinstance(known, bool) else None
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Tests that let something be saved in each turn of a loop, of a number that stays what it was before."""
+        for path in entry.paths:
+            kept = [each for each in _kept(path) if any("passed by any" in one.traits for one in each.where.conditions)]
+            for first, second in combinations(path.of(Passed), 2):
+                again = first.site == second.site and first.bar is second.bar and _in_turns(first, second)
+                if again and all(any(_follows(each, test) for each in kept) for test in (first, second)):
+                    name = self._best(first)
+                    if name:
+                        yield Fault.at(first, _told(name))
+
+    def _best(self, test: Passed) -> str:
+        """The name of the best value, by which it is more than a bar."""
+        node = self.node_of(test.site)
+        words = self.tree.within(node, cst.Name, cst.Attribute) if node is not None else []
+        named = (each for each in words if isinstance(each, (cst.Name, cst.Attribute)))
+        return next(
+            (self.code.text_of(each) for each in named if _BEST.search(dotted_name(each).rpartition(".")[2])), ""
+        )
+
+
+def _told(name: str) -> str:
+    return f"`{name}` keeps its first value: this is true each time, and what is saved is the last, not the best"
+
+
+def _kept(path: Path) -> list[Event]:
+    """Where something is saved or copied."""
+    copied = [each for each in path.of(Called) if _KEEPS.search(each.name)]
+    unknown = [each for each in path.of(CalledUnknown) if _KEEPS.search(getattr(each.callee, "hint", ""))]
+    return [*path.of(Written), *copied, *unknown]
+
+
+def _in_turns(first: Event, second: Event) -> bool:
+    """Whether one loop has turned on between two events."""
+    turns = {each.loop: each.number for each in first.where.turns}
+    return any(turns.get(each.loop, each.number) != each.number for each in second.where.turns)
+
+
+def _follows(event: Event, test: Passed) -> bool:
+    return event.time > test.time and event.where.turns[: len(test.where.turns)] == test.where.turns

@@ -5,6 +5,7 @@ import libcst as cst
 from lightlint.check import Check
 from lightlint.facts.classes import NN_MODULE
 from lightlint.facts.updates import body_of
+from lightlint.values.core import Class, Function
 
 _MODES = {"train", "eval", "setattr", "__setattr__"}
 
@@ -17,10 +18,10 @@ class TrainMethodOverridden(Check):
         if self._sets_mode(function) or self._is_abstract(function) or self.classes.has_method(node, "eval"):
             return
         call = next((each for each in self.tree.all(cst.Call) if self._switches(each, node)), None)
-        if call is None:
+        row = self.facts.source.locate(self.facts.span(call)[0]).row if call is not None else self._switched(function)
+        if row is None:
             return
-        row = self.facts.source.locate(self.facts.span(call)[0]).row
-        method = self.names.method(call)
+        method = self.names.method(call) or "eval"
         effect = (
             "runs it, and the mode stays as it is"
             if self._takes_one(function)
@@ -30,6 +31,19 @@ class TrainMethodOverridden(Check):
             function.name,
             f"`train` of `{node.name.value}` takes the place of the one that sets the mode: `{method}()` in line {row} {effect}",
         )
+
+    def _switched(self, function: cst.FunctionDef) -> int | None:
+        """The row where a rehearsal asks an object whose method it is for eval mode."""
+        start, end = self.facts.positions.span(function)
+        for event in (each for entry in self.facts.rehearsed.entries for each in entry.calls.get(".eval", ())):
+            cls = event.receiver.cls if event.receiver is not None else None
+            train = cls.find("train") if isinstance(cls, Class) else None
+            if isinstance(train, Function) and (site := self.facts.rehearsed.nearest(event.where)) is not None:
+                row, column = train.node.lineno, train.node.col_offset
+                span = self.facts.rehearsed.span((train.file, row, column, row, column))
+                if span is not None and start <= span[0] < end:
+                    return site[1]
+        return None
 
     def _sets_mode(self, function: cst.FunctionDef) -> bool:
         """Whether a method sets the mode in the end, of its own object or of parts of it."""
@@ -45,7 +59,9 @@ class TrainMethodOverridden(Check):
     def _is_abstract(self, function: cst.FunctionDef) -> bool:
         """Whether a method leaves it to subclasses what it does."""
         body = body_of(function)
-        return not self.tree.within(body, cst.Call) or bool(self.tree.own(body, cst.Raise))
+        return not self.tree.within(body, cst.Call) or any(
+            each.exc is not None for each in self.tree.own(body, cst.Raise)
+        )
 
     def _hands_on(self, call: cst.Call, function: cst.FunctionDef) -> bool:
         """Whether a call sets a mode: `child.train(mode)`, `nn.Module.train(self, mode)`, `self.apply(...)`."""

@@ -51,6 +51,7 @@ from lightlint.engine.events.python import (
     Left,
     Looped,
     Misused,
+    Passed,
     RangeBegun,
     Written,
 )
@@ -157,6 +158,7 @@ __all__ = [
     "PaddingRead",
     "ParametersChanged",
     "PartReplaced",
+    "Passed",
     "RandomDrawn",
     "RangeBegun",
     "ReadEarly",

@@ -112,3 +112,10 @@ class CalledUnknown(Event):
 
     callee: Value
     values: list[Value]
+
+
+@dataclass(eq=False)
+class Passed(Event):
+    """Something unknown was compared with a number that about any passes: above what is 0 at most, below what is huge."""
+
+    bar: Value

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable
 from typing import Any
 
+from lightlint.engine.events import Passed
 from lightlint.engine.machine import UNNAMED_RANK, Machine
 from lightlint.values.core import (
     NO_TRAITS,
@@ -25,6 +26,7 @@ from lightlint.values.core import (
     Unknown,
     Value,
     is_constant,
+    number_of,
     traits_of,
 )
 from lightlint.values.training import Instance, Tensor
@@ -252,8 +254,24 @@ def compare(machine: Machine, symbol: str, left: Value, right: Value, node: ast.
     if symbol in ("<", "<=", ">", ">=") and not traits & _COUNTED:
         written = any(isinstance(each, Constant) or _is_named(each.key) for each in (left, right))
         traits = traits | ({"better", "better than written"} if written else {"better"})
+        higher, lower = (left, right) if symbol[0] == ">" else (right, left)
+        if (bar := _bar(higher, lower)) is not None:
+            machine.emit(Passed(machine.where(node), bar))
+            traits = traits | {"passed by any"}
     key = (symbol, left.key, right.key) if left.key is not None and right.key is not None else None
     return Unknown(key, traits, plain=True)
+
+
+_HUGE = 999  # no value that is known to be good
+
+
+def _bar(higher: Value, lower: Value) -> Value | None:
+    """Of a test for the higher number the one that it passes if it is any at all."""
+    least, most = number_of(lower), number_of(higher)
+    if least is not None and least <= 0 and not isinstance(higher, Constant):
+        return lower
+    huge = _is_named(higher.key) if most is None else most >= _HUGE
+    return higher if huge and not isinstance(lower, Constant) else None
 
 
 def _is_named(key: Hashable | None) -> bool:
