@@ -1,15 +1,23 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, TypeGuard
 
 import libcst as cst
 
-from lightlint.check import Check, Repair
+from lightlint.check import Check, Fault, Repair
 from lightlint.facts.bindings import Kind
 from lightlint.facts.classes import NN_MODULE
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import replace
+from lightlint.values.core import Sequence
+from lightlint.values.training import Module
 
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
+
+_MESSAGE = "one layer in every place: all of them share its weights"
 _HOLDERS = {"torch.nn.ModuleList", "torch.nn.Sequential"}
 _WEIGHTED = re.compile(
     r"torch\.nn\.(?:Linear|Bilinear|Lazy\w+|Conv\w+|BatchNorm\w+|SyncBatchNorm|LayerNorm|GroupNorm|RMSNorm|Embedding\w*"
@@ -22,6 +30,24 @@ _ON_PURPOSE = re.compile(
 
 
 class SharedLayerByMultiplication(Check):
+    asks_passes = True
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Containers that are given one layer times a number."""
+        for event in (each for name in _HOLDERS for each in entry.calls.get(name, ())):
+            for given in (each for each in event.given.values() if isinstance(each, Sequence)):
+                layer = given.items[0] if given.items else None
+                node = self.node_of(given.repeated) if given.repeated is not None else None
+                weighs = isinstance(layer, Module) and bool(layer.parameters()) and layer.sees_all()
+                around = [self.node_of(each.site) for each in event.where.conditions]
+                around += [self.node_of(each) for each in event.where.places]
+                meant = any(self._speaks(each) or self._is_meant(each) for each in around if _is_small(each))
+                if weighs and isinstance(node, cst.BaseExpression) and not self._is_meant(node) and not meant:
+                    yield Fault(given.repeated or event.site, _MESSAGE)
+
+    def _speaks(self, node: cst.CSTNode) -> bool:
+        return any(_ON_PURPOSE.search(name.value) for name in self.tree.within(node, cst.Name))
+
     def visit_Call(self, call: cst.Call) -> None:
         if self.names.call(call) not in _HOLDERS:
             return
@@ -30,7 +56,7 @@ class SharedLayerByMultiplication(Check):
             for layer in self._repeated(repeated):
                 if self._has_weights(layer) and not self._is_meant(repeated):
                     repair = self._repair(repeated, layer)
-                    self.report(repeated, "one layer in every place: all of them share its weights", repair=repair)
+                    self.report(repeated, _MESSAGE, repair=repair)
                     break
 
     def _list(self, value: cst.BaseExpression) -> cst.BaseExpression:
@@ -81,7 +107,7 @@ class SharedLayerByMultiplication(Check):
             each is not call and self._has_weights(each, depth + 1) for each in self.tree.within(inside, cst.Call)
         )
 
-    def _is_meant(self, repeated: cst.BaseExpression) -> bool:
+    def _is_meant(self, repeated: cst.CSTNode) -> bool:
         """Whether a name in the expression, its target or a test around it speaks of sharing."""
         statement = self.tree.statement(repeated)
         nodes: list[cst.CSTNode] = [test for test, _ in self.facts.conditions(repeated)]
@@ -101,3 +127,7 @@ class SharedLayerByMultiplication(Check):
             return None
         text = f"[{self.code.text_of(layer)} for _ in range({self.code.text_of(count)})]"
         return Repair("make a layer for each place", replace(self.code, repeated, text), Applicability.UNSAFE)
+
+
+def _is_small(node: cst.CSTNode | None) -> TypeGuard[cst.BaseExpression]:
+    return isinstance(node, cst.BaseExpression)
