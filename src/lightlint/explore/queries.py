@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from lightlint.engine.events import (
     Backward,
     BatchDrawn,
+    Called,
     CalledUnknown,
     Collective,
     Configured,
@@ -17,6 +18,7 @@ from lightlint.engine.events import (
     Event,
     GroupStarted,
     Summed,
+    TensorMoved,
     Where,
 )
 from lightlint.engine.machine import plain_key
@@ -106,18 +108,29 @@ def in_batch(where: Where) -> bool:
     return where.within("batch")
 
 
-def with_each_batch(events: Iterable[E]) -> list[E]:
-    """The events that come with each batch: in each turn of a loop over them that is rehearsed, behind the same tests.
-
-    A test on what the batch or a counter tells is another one in each turn.
+def with_each_batch(path: Path, events: Iterable[E]) -> list[E]:
+    """The events that come with each batch: behind the same tests in each turn of a loop over them that is rehearsed, or behind
+    none where no second turn is. A test on what the batch or a counter tells is another one in each turn.
     """
-    turns: dict[Hashable, dict[int, E]] = {}
+    turns: dict[tuple[Hashable, ...], dict[int, E]] = {}
     for event in events:
         turn = next((each for each in reversed(event.where.turns) if each.loop.kind == "batch"), None)
         tests = tuple((each.key, each.outcome) for each in event.where.conditions if not each.known)
-        if turn is not None and not any(key is None for key, _ in tests):
+        if turn is not None and not any(key is None for key, _ in tests) and not event.where.depends_on("periodic"):
             turns.setdefault((event.site, turn.loop, tests), {}).setdefault(turn.number, event)
-    return [next(iter(found.values())) for found in turns.values() if len(found) > 1]
+    return [
+        next(iter(found.values()))
+        for (*_, tests), found in turns.items()
+        if len(found) > 1 or not (tests or path.finished)
+    ]
+
+
+def uses_gpu(path: Path) -> bool:
+    """Whether a path puts anything on a GPU."""
+    modules = (each.receiver for each in path.of(Called) if each.path in ("to", "cuda"))
+    return any(isinstance(each, Module) and each.device == "cuda" for each in modules) or any(
+        event.device == "cuda" for event in path.of(TensorMoved)
+    )
 
 
 def sure(entry: Entry, kind: type[E], is_fault: Callable[[E], bool]) -> Iterator[E]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from lightlint.check import Check, Fault, Repair
+from lightlint.engine.events import Called
 from lightlint.explore.queries import with_each_batch
 from lightlint.fixes.edits import drop_statement
 
@@ -16,9 +17,11 @@ if TYPE_CHECKING:
 class EmptyCacheInLoop(Check):
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Calls that come with each batch."""
-        for event in with_each_batch(entry.calls.get("torch.cuda.empty_cache", ())):
-            where = f"each `{event.where.hook}`" if event.where.hook else "each batch"
-            yield Fault.of(event, f"`empty_cache()` in {where} hands the allocator's blocks back to the driver")
+        for path in entry.paths:
+            calls = (each for each in path.of(Called) if each.path == "torch.cuda.empty_cache")
+            for event in with_each_batch(path, calls):
+                where = f"each `{event.where.hook}`" if event.where.hook else "each batch"
+                yield Fault.of(event, f"`empty_cache()` in {where} hands the allocator's blocks back to the driver")
 
     def repair(self, node: cst.CSTNode, _fault: Fault) -> Repair | None:
         statement = self.tree.statement(node)

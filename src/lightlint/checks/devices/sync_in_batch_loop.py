@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Backward, CalledUnknown, Event, NumberTaken, StepReturned
-from lightlint.explore.queries import with_each_batch
+from lightlint.explore.queries import uses_gpu, with_each_batch
 from lightlint.facts.hooks import TRAINING_STEP
 from lightlint.values.core import Unknown, text_of
 
@@ -22,7 +22,7 @@ class SyncInBatchLoop(Check):
         for path in entry.paths:
             trained = {turn.loop for event in path.of(Backward) for turn in event.where.turns}
             first: dict[Loop, Event] = {}
-            for event in with_each_batch([*_of_losses(path), *_of_steps(path)]):
+            for event in with_each_batch(path, [*_of_losses(path), *_of_steps(path)]):
                 loop = next(each.loop for each in reversed(event.where.turns) if each.loop.kind == "batch")
                 hook = event.where.hook
                 if loop in trained if not hook else hook == TRAINING_STEP and not self._is_on_cpu():
@@ -42,10 +42,11 @@ class SyncInBatchLoop(Check):
 
 def _of_losses(path: Path) -> Iterator[NumberTaken]:
     """Where the value of something is asked for that a backward pass starts from, on a GPU."""
+    there = "cuda" if uses_gpu(path) else None
     started = {graph for event in path.of(Backward) for graph in event.graph}
     for event in path.of(NumberTaken):
         wanted = event.tensor.role == "loss" or event.tensor.graph & started
-        if wanted and event.tensor.device == "cuda" and event.where.grad:
+        if wanted and event.where.grad and (event.tensor.device or there) == "cuda":
             yield event
 
 

@@ -7,7 +7,7 @@ import libcst as cst
 
 from lightlint.check import Check, Fault, Repair
 from lightlint.engine.events import Called, TensorMoved
-from lightlint.explore.queries import in_batch
+from lightlint.explore.queries import in_batch, uses_gpu
 from lightlint.finding import Applicability, Tier
 from lightlint.fixes.draft import Draft
 from lightlint.fixes.edits import replace
@@ -69,11 +69,10 @@ class TensorMadeOnCpu(Check):
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Tensors that are made on the CPU and copied to the device in the same turn of a loop over batches."""
         for path in entry.paths:
-            uses_gpu = any(event.device == "cuda" for event in path.of(TensorMoved))
             made = {(event.site, event.where.turns): event for event in path.of(Called) if event.path in _MADE}
             for event in path.of(TensorMoved):
                 call = made.get((event.tensor.site, event.where.turns)) if event.tensor.site is not None else None
-                there = event.device == "cuda" or (event.as_other and uses_gpu)
+                there = event.device == "cuda" or (event.as_other and uses_gpu(path))
                 if call is None or not in_batch(event.where) or not there or not call.given.exact:
                     continue
                 if event.tensor.origin == event.tensor.site and not _OTHERWISE & call.given.keywords.keys():
