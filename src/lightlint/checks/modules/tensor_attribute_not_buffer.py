@@ -138,6 +138,10 @@ class TensorAttributeNotBuffer(Check):
             return True
         if any(is_changed_elsewhere(self.facts.project, self.facts.source, name) for name in names):
             return True
+        targets = (each.target for each in self.tree.all(cst.AssignTarget))
+        whole = (each.value for each in targets if isinstance(each, cst.Attribute) and each.attr.value == "data")
+        if any(isinstance(each, cst.Attribute) and each.attr.value in names for each in whole):
+            return True
         nodes = self.tree.all(cst.ClassDef)
         sources = ([*self.classes.attribute_sources(node, name)] for node in nodes for name in names)
         return any(len(each) > 1 and not self._is_made_anew(each) for each in sources)
