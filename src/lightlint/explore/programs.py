@@ -72,7 +72,7 @@ def fitting(file: str, name: str) -> Start:
             trainer.open_arguments = True
             trainer.arguments["callbacks"] = Sequence(_callbacks(machine, file), more=True)
             if isinstance(module, Module):
-                fit(machine, module, trainer, Supply("fit"), cls.node)
+                fit(machine, module, trainer, Supply("fit", assumed=True), cls.node)
                 test(machine, module, trainer, cls.node)
 
     return start

@@ -24,7 +24,7 @@ from lightlint.engine.events import (
 from lightlint.engine.frames import Loop
 from lightlint.engine.machine import Machine
 from lightlint.frameworks.lightning import batch_of
-from lightlint.frameworks.supply import PHASE, Supply, give_loaders, hook, set_up_data
+from lightlint.frameworks.supply import PHASE, Supply, callbacks_of, give_loaders, hook, set_up_data
 from lightlint.models import tensors
 from lightlint.models.objects import Closure
 from lightlint.models.training import modules, optim
@@ -136,7 +136,8 @@ def fit(machine: Machine, module: Module, trainer: Instance, supply: Supply, nod
     trainer.attributes["#module"] = module
     where = machine.where(node)
     in_eval = [each for each in module.modules() if not each.training]
-    machine.emit(FitStarted(where, module, trainer, module.training, modules.by_mode(module), in_eval))
+    callbacks = callbacks_of(trainer)
+    machine.emit(FitStarted(where, module, trainer, module.training, modules.by_mode(module), in_eval, callbacks))
     modules.move(module, run.device)
     machine.phases.append("setup")
     try:
@@ -355,7 +356,9 @@ def _supply(run: Fit, supply: Supply) -> None:
     """Give the Trainer the loaders of an evaluation."""
     loaders = give_loaders(run.machine, run.trainer, run.module, supply, run.node)
     run.held_out = loaders.items if isinstance(loaders, Sequence) else [loaders] if loaders is not None else []
-    run.machine.emit(EvaluationGiven(run.machine.where(run.node), run.module, supply.entry, loaders, supply.open))
+    run.machine.emit(
+        EvaluationGiven(run.machine.where(run.node), run.module, supply.entry, loaders, supply.open, supply.assumed)
+    )
 
 
 def _validate(run: Fit) -> None:
@@ -416,10 +419,12 @@ def test(machine: Machine, module: Module, trainer: Instance, node: ast.AST) -> 
             if each.kind == "metric":  # validation has left nothing in it
                 machine.emit(MetricUsed(machine.where(node), each, "reset"))
         modules.move(module, run.device)
+        _supply(run, Supply("test", assumed=True))
         _evaluate(run, "test", "test")
         modules.move(module, "cpu")
     if run.has("predict_step"):
         modules.move(module, run.device)
+        _supply(run, Supply("predict", assumed=True))
         _evaluate(run, "predict", "predict")
         modules.move(module, "cpu")
 

@@ -5,13 +5,17 @@ from __future__ import annotations
 import ast
 import re
 
+from lightlint.engine.arguments import Arguments
 from lightlint.engine.events import Misused
 from lightlint.engine.machine import Machine
 from lightlint.engine.misuse import is_caught
+from lightlint.frameworks.fit import fit
 from lightlint.frameworks.lightning import is_being_made, not_attached
-from lightlint.models.registry import attributes
-from lightlint.values.core import Class, Library, Unknown, Value
-from lightlint.values.training import Instance
+from lightlint.frameworks.supply import Supply
+from lightlint.models import objects
+from lightlint.models.registry import attributes, function
+from lightlint.values.core import Class, Library, Mapping, Unknown, Value, is_constant
+from lightlint.values.training import Instance, Module
 
 _OF_DATA_MODULES = re.compile(
     r"_.*|on_.*|\w+_dataloader|hparams\w*|\w*hyperparameters|has_\w+|\w+_transforms|\w+_batch\w*|from_datasets|load_from_checkpoint"
@@ -30,6 +34,21 @@ def data_module_attribute(machine: Machine, data: Value, name: str, node: ast.AS
         machine.emit(Misused(machine.where(node), data, name))
         return Unknown(("of", data.key, name), hint=name)
     return None
+
+
+@function("lightning.cli.LightningCLI")
+def _cli(machine: Machine, given: Arguments, node: ast.AST) -> Value:
+    """A LightningCLI runs its subcommand as soon as it is made; with which callbacks is told where its defaults say so."""
+    made = objects.make_library(machine, Library("lightning.cli.LightningCLI"), given, node)
+    cls, defaults = given.get(0, "model_class"), given.keywords.get("trainer_defaults")
+    runs = given.get(-1, "run") is None or is_constant(given.keywords.get("run"), True)
+    if isinstance(cls, Class) and isinstance(defaults, Mapping) and "callbacks" in defaults.items and runs:
+        trainer = machine.models.attribute(machine, made, "trainer", node)
+        module = machine.models.make(machine, cls, Arguments(assumed=True), node)
+        if isinstance(trainer, Instance) and isinstance(module, Module) and "subclass_mode_model" not in given.keywords:
+            trainer.arguments["callbacks"] = defaults.items["callbacks"]
+            fit(machine, module, trainer, Supply("fit", assumed=True), node)
+    return made
 
 
 @attributes("cli")

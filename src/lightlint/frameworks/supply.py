@@ -9,7 +9,7 @@ from lightlint.engine.arguments import Arguments
 from lightlint.engine.calls import call
 from lightlint.engine.execution import LeaveLoop, NextTurn, Raised
 from lightlint.engine.machine import Machine
-from lightlint.values.core import Bound, Class, Constant, Function, Unknown, Value
+from lightlint.values.core import Bound, Class, Constant, Function, Sequence, Unknown, Value, is_constant
 from lightlint.values.training import Instance, Loader
 
 _LOADERS = {
@@ -25,7 +25,8 @@ PHASE = {"fit": "val", "validate": "val", "test": "test", "predict": "predict"}
 class Supply:
     """What is handed to `fit`, `validate`, `test` or `predict` besides the module.
 
-    `sources`: all that training may go over. `evaluated`: the loaders of the evaluation. `open`: it may get others.
+    `sources`: all that training may go over. `evaluated`: the loaders of the evaluation. `open`: it may get others. `assumed`: nobody in sight
+    calls it.
     """
 
     entry: str
@@ -33,6 +34,7 @@ class Supply:
     evaluated: Value | None = None
     data: Instance | None = None
     open: bool = True
+    assumed: bool = False
 
 
 def supplied(entry: str, given: Arguments) -> Supply:
@@ -69,6 +71,17 @@ def set_up_data(machine: Machine, supply: Supply, node: ast.AST) -> None:
     if supply.data is not None:
         hook(machine, supply.data, "prepare_data", [], node)
         hook(machine, supply.data, "setup", [Constant(supply.entry)], node)
+
+
+def callbacks_of(trainer: Instance) -> list[Instance] | None:
+    """The callbacks that a Trainer has, None where some may be out of sight."""
+    given = trainer.arguments.get("callbacks")
+    settled = not trainer.open_arguments or "#cli" in trainer.attributes
+    if given is None or is_constant(given, None):
+        return [] if settled else None
+    items = given.items if isinstance(given, Sequence) and not given.more else [given]
+    found = [each for each in items if isinstance(each, Instance) and each.kind == "callback"]
+    return found if settled and not given.escaped and len(found) == len(items) else None
 
 
 def give_loaders(

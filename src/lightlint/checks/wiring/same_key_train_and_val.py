@@ -1,31 +1,28 @@
 from __future__ import annotations
 
-from collections import defaultdict
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-import libcst as cst
+from lightlint.check import Check, Fault
+from lightlint.engine.events import Logged
+from lightlint.values.core import text_of
 
-from lightlint.check import Check
-
-_STEPS = ("training_step", "validation_step")
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
 
 
 class SameKeyTrainAndVal(Check):
-    def visit_ClassDef(self, node: cst.ClassDef) -> None:
-        calls: dict[str, dict[str, cst.Call]] = defaultdict(dict)
-        for call in self.tree.within(node, cst.Call):
-            if self.tree.enclosing_class(call) is not node or not self.facts.logs.is_log(call):
-                continue
-            keys = self.facts.logs.keys(call)
-            for hook in self.facts.logs.sure_hooks(call):
-                for key in keys if keys and (len(keys) == 1 or self.names.method(call) == "log_dict") else ():
-                    calls[key].setdefault(hook.name, call)
-        for key, places in calls.items():
-            if all(step in places for step in _STEPS) and not self._is_by_stage(places):
-                message = (
-                    f"`{key}` is logged in `training_step` too: what callbacks see under it is the value that came last"
-                )
-                self.report(places["validation_step"], message)
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        for path in entry.paths:
+            events = path.of(Logged)
+            trained = {(event.module, text_of(event.name)) for event in events if _is_plain(event, "training_step")}
+            for event in events:
+                key = text_of(event.name)
+                if key is not None and _is_plain(event, "validation_step") and (event.module, key) in trained:
+                    start = f"`{key}` is logged in `training_step` too"
+                    yield Fault.of(event, f"{start}: what callbacks see under it is the value that came last")
 
-    def _is_by_stage(self, places: dict[str, cst.Call]) -> bool:
-        """Whether a key of a dict is put together from the stage."""
-        return any(self.tree.within(call, cst.FormattedString) for call in places.values())
+
+def _is_plain(event: Logged, hook: str) -> bool:
+    """Whether a hook logs a key whatever tests of something unknown say."""
+    return event.where.hook == hook and all(each.known for each in event.where.conditions)

@@ -33,23 +33,27 @@ class LightningAsked(Event):
 
 @dataclass(eq=False)
 class FitStarted(Event):
-    """`Trainer.fit`; `in_eval`: the modules of the one that are in eval mode then."""
+    """`Trainer.fit`; `in_eval`: the modules of the one that are in eval mode then; `callbacks`: all that the Trainer has, None
+    where some may be out of sight."""
 
     module: Module
     trainer: Instance
     training: bool
     by_mode: bool
     in_eval: list[Module]
+    callbacks: list[Instance] | None = None
 
 
 @dataclass(eq=False)
 class EvaluationGiven(Event):
-    """What `fit`, `validate`, `test` or `predict` (its `entry`) evaluates a module on; `open`: or on something out of sight."""
+    """What `fit`, `validate`, `test` or `predict` (its `entry`) evaluates a module on; `open`: or on something out of sight;
+    `assumed`: nobody in sight calls it."""
 
     module: Module
     entry: str
     loaders: Value | None
     open: bool
+    assumed: bool = False
 
 
 @dataclass(eq=False)
