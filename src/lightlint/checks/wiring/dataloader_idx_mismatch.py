@@ -67,7 +67,8 @@ class DataloaderIdxMismatch(Check):
     def repair(self, node: cst.CSTNode, fault: Fault) -> Repair | None:
         above = self.tree.parent(node)
         if isinstance(above, cst.Param):
-            function = self.tree.function(above)
+            around = (each for each in self.tree.ancestors(above) if isinstance(each, cst.FunctionDef))
+            function = next(around, None)
             takes = taken(self.facts, function) if function is not None else None
             last = takes is not None and takes.positional and takes.positional[-1] is above
             return Repair("give it the default 0", insert_default(self.code, above, "0")) if last else None
