@@ -1,12 +1,21 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 import libcst as cst
 
-from lightlint.check import Check
+from lightlint.check import Check, Fault
+from lightlint.engine.events import StepReturned
+from lightlint.explore.queries import in_sight
 from lightlint.facts.bindings import dotted_name
 from lightlint.facts.hooks import TRAINING_STEP, Hook, Owner
 from lightlint.facts.world import Ranks
 from lightlint.finding import Tier
+from lightlint.values.core import Class, Function, is_constant
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
 
 _EXHAUSTIVE = (cst.Equal, cst.Is, cst.In)
 
@@ -51,7 +60,23 @@ class TrainingStepReturnsNone(Check):
             for test in tests
         )
 
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """A None that a step gives back from somewhere else, where it gives a loss on another path."""
+        given = [event for event in entry.of(StepReturned) if event.automatic and event.written]
+        losses = {event.module.cls for event in given if not is_constant(event.result, None)}
+        for event in given:
+            none = is_constant(event.result, None) and event.module.cls in losses and in_sight([event.module])
+            node = self.node_of(event.site) if none and not _is_called_otherwise(event) else None
+            handlers = [*self.tree.ancestors(node)] if node is not None else []
+            if node is not None and not any(isinstance(each, cst.ExceptHandler) for each in handlers):
+                message, tier = self._judged("`training_step` returns None here")
+                yield Fault.at(event, message, tier=tier)
+
     def _report(self, node: cst.CSTNode, what: str) -> None:
+        message, tier = self._judged(what)
+        self.report(node, message, tier=tier)
+
+    def _judged(self, what: str) -> tuple[str, Tier]:
         several = self.facts.world.lightning is Ranks.MANY
         if self.facts.lightning.surely_at_least("2.3"):
             effect = "Lightning raises on this rank, the others hang or die"
@@ -60,4 +85,12 @@ class TrainingStepReturnsNone(Check):
         else:
             effect = "this rank raises or leaves the others waiting"
         short = effect if several else f"the batch is skipped; with several ranks {effect}"
-        self.report(node, f"{what}: {short}", tier=Tier.WARNING if several else Tier.NOTE)
+        return f"{what}: {short}", Tier.WARNING if several else Tier.NOTE
+
+
+def _is_called_otherwise(event: StepReturned) -> bool:
+    """Whether a step is called once for each optimizer (Lightning 1), or draws its batches itself."""
+    cls = event.module.cls
+    step = cls.find("training_step") if isinstance(cls, Class) else None
+    names = {each.arg for each in step.node.args.args} if isinstance(step, Function) else set()
+    return bool(names & {"optimizer_idx", "dataloader_iter"})
