@@ -27,7 +27,7 @@ _MOST_PATHS = 8
 _STEPS_PER_PATH = 3_500
 _STEPS_PER_FILE = 5_000  # some 15 microseconds each (Python 3.11, AMD EPYC)
 _STEPS_OF_PASSES, _MOST_PATHS_OF_PASSES = 1_600, 3
-_STEPS_OF_REST, _MOST_PATHS_OF_REST = 2_000, 3
+_STEPS_OF_REST, _STEPS_PER_PATH_OF_REST, _MOST_PATHS_OF_REST = 2_000, 1_000, 3
 _MOST_FUNCTIONS = 10
 _MOST_BEGINNINGS = 3  # paths of an entry that are tried at once until one does not end by an exception
 _NOT_CALLED = ("__", "on_", "test_")  # what functions are called that others call: Python, Lightning, pytest
@@ -118,7 +118,7 @@ class Rehearsals:
         self.failures: list[str] = []
         self._first: Machine | None = None  # of the default path of the file as the main program
         self._second: Machine | None = None  # the same as another rank, where that differs
-        self._left_for_rest = _STEPS_OF_REST
+        self._left_for_rest, self._steps_per_path = _STEPS_OF_REST, _STEPS_PER_PATH
         self._of_rest: dict[int, Entry] = {}  # by the id of the function's node
         self._of_top: list[Entry] = []  # of a file that does not train
         tree = sources.tree(file)
@@ -149,6 +149,7 @@ class Rehearsals:
             return []
         others, before, steps = [*self._others.with_words(words)], self.entries, self._steps
         self.entries, self._steps = [], _STEPS_PER_FILE - self._left_for_rest
+        self._steps_per_path = _STEPS_PER_PATH_OF_REST
         if self._first is None and (others or self._others.stand_outside(words)):
             self._rehearse("main", programs.main(self.file), whole=True, most=_MOST_PATHS_OF_REST)
             self._of_top = [*self.entries]
@@ -162,6 +163,7 @@ class Rehearsals:
         for one in begun:
             self._go_on(one, _MOST_PATHS_OF_REST)
         self._left_for_rest, self._steps, self.entries = _STEPS_PER_FILE - self._steps, steps, before
+        self._steps_per_path = _STEPS_PER_PATH
         found = (self._of_rest.get(id(each.node)) for each in others)
         return [*self._of_top, *(each for each in found if each is not None)]
 
@@ -252,7 +254,7 @@ class Rehearsals:
         begun.entry.turned = all(len(flips) > 1 or frozenset(flips.items()) in begun.seen for flips in begun.left)
 
     def _machine(self, flips: Mapping[Test, bool], rank: int, *, whole: bool) -> Machine:
-        machine = Machine(self._sources, LibraryModels(), flips=flips, rank=rank, budget=_STEPS_PER_PATH)
+        machine = Machine(self._sources, LibraryModels(), flips=flips, rank=rank, budget=self._steps_per_path)
         machine.file = self.file
         first = self._second if rank and self._second is not None else self._first
         if first is not None:
