@@ -26,7 +26,8 @@ def call_with_assumed(machine: Machine, function: Function, receiver: Instance |
     """Call a function that nobody calls."""
     bound = receiver is not None and "staticmethod" not in function.flags
     given = assumed_arguments(machine, function, skip=1 if bound else 0)
-    called = Bound(receiver, function) if bound and receiver is not None else function
+    of_class = "classmethod" in function.flags
+    called = Bound(receiver.cls if of_class else receiver, function) if bound and receiver is not None else function
     result = call(machine, called, given, function.node)
     if isinstance(result, Generated):
         listed(machine, result, function.node)  # a generator runs as far as somebody asks for more
