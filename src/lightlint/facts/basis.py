@@ -53,7 +53,7 @@ class Basis:
         self.instances = Instances(self.tree, self.names, self.classes, self.hooks, self.values)
         self.dicts = Dicts(self.tree, self.names, self.classes, self.hooks)
         self.strings = Strings(self.names, self.hooks, self.values, self.dicts)
-        self.logs = Logs(self.tree, self.names, self.classes, self.hooks, self.strings, self.dicts, self.conditions)
+        self.logs = Logs(self.tree, self.names, self.classes, self.hooks, self.dicts)
         self.training = Training(self.tree, self.names, self.classes, self.hooks, self.values)
         self.loops = Loops(self.tree, self.names, self.hooks, self.values, self.conditions)
         self.guards = Guards(self.tree, self.names, self.hooks, self.instances, self.conditions)

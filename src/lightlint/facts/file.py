@@ -19,7 +19,6 @@ from lightlint.facts.graphless import Graphless
 from lightlint.facts.keepers import Keepers
 from lightlint.facts.linked import Linked
 from lightlint.facts.loading import Loading
-from lightlint.facts.logged_keys import LoggedKeys
 from lightlint.facts.loss_dicts import LossDicts
 from lightlint.facts.monitors import Monitors
 from lightlint.facts.numbers import Numbers
@@ -165,11 +164,6 @@ class FileFacts(Linked):
     def configured(self) -> Configured:
         """What `configure_optimizers` returns."""
         return Configured(self)
-
-    @cached_property
-    def logged_keys(self) -> LoggedKeys:
-        """Which keys modules and the classes beside them log."""
-        return LoggedKeys(self)
 
     @cached_property
     def monitors(self) -> Monitors:

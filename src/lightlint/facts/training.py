@@ -7,9 +7,7 @@ from functools import cached_property
 
 import libcst as cst
 
-from lightlint.facts.bindings import Kind
 from lightlint.facts.classes import MODULE, Classes
-from lightlint.facts.contents import Contents, spelled
 from lightlint.facts.hooks import Hooks
 from lightlint.facts.names import Names
 from lightlint.facts.tree import Tree
@@ -39,7 +37,6 @@ class Training:
         self._classes = classes
         self._hooks = hooks
         self._values = values
-        self._contents = Contents(tree, names)
 
     def automatic(self, node: cst.ClassDef) -> bool | None:
         """Whether a LightningModule optimizes automatically, None where the text does not tell."""
@@ -97,49 +94,3 @@ class Training:
     def _name(self, expression: cst.BaseExpression) -> str | None:
         origin = self._values.constructor(expression)
         return origin.name if origin else None
-
-    def callbacks(self, trainer: cst.Call) -> tuple[cst.Call, ...] | None:
-        """The callback constructors that a Trainer gets, None if one of them is out of sight."""
-        given = self._names.argument(trainer, "callbacks")
-        if given is None:
-            return None if self._names.has_star(trainer) else ()
-        items = self._listed(given.value, trainer)
-        if items is None:
-            return None
-        calls = [origin.call if (origin := self._values.constructor(item)) else None for item in items]
-        known = tuple(call for call in calls if call is not None)
-        return known if len(known) == len(calls) else None
-
-    def _listed(self, value: cst.BaseExpression, trainer: cst.Call) -> list[cst.BaseExpression] | None:
-        """The items of a list that a Trainer gets, or the one value; of a name with those added before; None if some are out of sight."""
-        if isinstance(value, (cst.List, cst.Tuple)):
-            return [each.value for each in value.elements]
-        if isinstance(value, cst.Call):
-            return self._given_by(value) or [value]
-        found = self._names.bindings.lookup(value) if isinstance(value, cst.Name) else []
-        made = [each for each in found if each.kind is not Kind.AUGMENT]
-        display = made[0].value if len(made) == 1 and not made[0].path else None
-        held = self._given_by(display) if isinstance(display, cst.Call) else spelled(display)
-        if display is None or held is None:
-            return [value]
-        takers = (self._names.argument(each, "callbacks") for each in self.trainers)
-        several = sum(1 for each in takers if each is not None and self._names.key(each.value) == made[0].name) > 1
-        if several and not self._contents.is_counted(display):
-            return None  # what a condition adds may be meant for one of them
-        later = self._contents.later(display, until=trainer)
-        return None if later is None else [*held, *later]
-
-    def _given_by(self, call: cst.Call) -> list[cst.BaseExpression] | None:
-        """The items of the one list that a function of this file makes, the same for each of its calls; else None."""
-        callees = self._hooks.callees(call)
-        returns = self._values.returns(callees[0]) if len(callees) == 1 and not callees[0].decorators else []
-        made = returns[0] if len(returns) == 1 else None
-        if isinstance(made, cst.Name):
-            found = [each for each in self._names.bindings.lookup(made) if each.kind is not Kind.AUGMENT]
-            is_own = len(found) == 1 and found[0].scope is callees[0] and not found[0].path
-            made = found[0].value if is_own and found[0].kind is Kind.ASSIGN else None
-        if not isinstance(made, (cst.List, cst.Tuple)):
-            return None
-        # what a condition adds may be meant for the Trainer that another call is for
-        several = len(self._hooks.calls_of.get(callees[0], ())) > 1
-        return None if several and not self._contents.is_counted(made) else self._contents.items(made)
