@@ -20,7 +20,7 @@ class SameKeyTrainAndVal(Check):
                 key = text_of(event.name)
                 if key is not None and _is_plain(event, "validation_step") and (event.module, key) in trained:
                     start = f"`{key}` is logged in `training_step` too"
-                    yield Fault.of(event, f"{start}: what callbacks see under it is the value that came last")
+                    yield Fault.at(event, f"{start}: what callbacks see under it is the value that came last")
 
 
 def _is_plain(event: Logged, hook: str) -> bool:
