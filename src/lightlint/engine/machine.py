@@ -100,7 +100,7 @@ I_ = TypeVar("I_", bound=Instance)
 
 
 _FRESH: dict[str, Callable[[], object]] = {
-    **dict.fromkeys(("loops", "conditions", "calls", "held_back", "forwards", "autocasts"), list),
+    **dict.fromkeys(("loops", "conditions", "calls", "held_back", "summoned", "forwards", "autocasts"), list),
     **dict.fromkeys(("asked", "answers", "equals"), dict),
     "grad": lambda: [True],
     "phases": lambda: [""],
@@ -156,6 +156,7 @@ class Machine:
         self.worker_data: Value | None = None  # the data set of the worker that runs
         self.pending: dict[int, tuple[Tensor, Collective, Instance]] = {}  # tensors that a collective is to fill
         self.held_back: list[Instance] = []  # the `no_sync` contexts that are open
+        self.summoned: list[Instance] = []  # the `summon_full_params` contexts that are open
         self.stacks: dict[Value, list[tuple[Value, object]]] = {}  # what was entered through an `ExitStack`
         self.forwards: list[Module] = []
         self.autocasts: list[Instance] = []

@@ -15,8 +15,6 @@ from lightlint.facts.workers import LOADER
 if TYPE_CHECKING:
     from lightlint.facts.file import FileFacts
 
-READS = ("__getitem__", "__getitems__", "__iter__")
-
 _SPLIT = "torch.utils.data.random_split"
 _HOLDS = {f"torch.utils.data.{name}" for name in ("Subset", "ConcatDataset", "ChainDataset", "StackDataset")} | {_SPLIT}
 _DEPTH = 5
@@ -47,10 +45,6 @@ class Datasets:
         """Canonical names of the classes that a loader's data set is made of, those of other files, too."""
         given = self._names.argument(loader, "dataset", 0)
         return frozenset(self._inside(given.value, 0)) if given is not None else frozenset()
-
-    def loaders_of(self, node: cst.ClassDef) -> list[cst.Call]:
-        """The loaders of this file that draw from instances of a class."""
-        return [loader for loader in self.loaders if node in self._drawn[loader]]
 
     def never_ends(self, loader: cst.Call) -> bool:
         """Whether a loader draws from streams alone that go on for ever, so that its one epoch has no end."""
@@ -109,14 +103,6 @@ class Datasets:
         found = self._names.bindings.lookup(value) if isinstance(value, cst.Name) else []
         scope = found[0].scope if len(found) == 1 and found[0].kind is Kind.PARAMETER else None
         return scope if isinstance(scope, cst.FunctionDef) else None
-
-    def read_in(self, node: cst.ClassDef) -> frozenset[cst.FunctionDef]:
-        """The functions of this file that make a data set's samples, in the workers where there are any."""
-        return self._reached(node, READS)
-
-    def _reached(self, node: cst.ClassDef, names: tuple[str, ...]) -> frozenset[cst.FunctionDef]:
-        starts = [method for name in names if (method := self._classes.method(node, name)) is not None]
-        return frozenset(function for start in starts for function in self._facts.hooks.reachable(start))
 
     def _inside(self, expression: cst.CSTNode | None, depth: int) -> set[str]:
         if depth > _DEPTH or expression is None:

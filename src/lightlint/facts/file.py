@@ -30,7 +30,6 @@ from lightlint.facts.rescues import Rescues
 from lightlint.facts.results import Results
 from lightlint.facts.rewrapped import Rewrapped
 from lightlint.facts.shapes import Shapes
-from lightlint.facts.sharded import Sharded
 from lightlint.facts.steps import Steps
 from lightlint.facts.summary import summarise
 from lightlint.facts.tensors import Tensors
@@ -78,11 +77,6 @@ class FileFacts(Linked):
     def data_parallel(self) -> DataParallel:
         """Which models DDP wraps, and which are inside of those."""
         return DataParallel(self)
-
-    @cached_property
-    def sharded(self) -> Sharded:
-        """Which models FSDP shards."""
-        return Sharded(self)
 
     @cached_property
     def forwards(self) -> Forwards:

@@ -1,119 +1,145 @@
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-import libcst as cst
-
 from lightlint.check import Check, Fault
-from lightlint.engine.events import LoaderMade, LoaderWorked, WorkerAsked
-from lightlint.facts.classes import ITERABLE_DATASET
-from lightlint.facts.loading import Driver
-from lightlint.facts.wholes import Wholes
-from lightlint.facts.world import Ranks
-from lightlint.values.core import Class, Function, number_of
-from lightlint.values.training import Instance
+from lightlint.engine.events import Called, GroupStarted, LoaderMade, LoaderWorked, Looped, WorkerAsked
+from lightlint.engine.frames import Iteration, Loop
+from lightlint.engine.generators import Frame
+from lightlint.values.core import (
+    NONE,
+    Class,
+    Constant,
+    Function,
+    Mapping,
+    Sequence,
+    Value,
+    is_constant,
+    number_of,
+    traits_of,
+    written,
+)
+from lightlint.values.training import Instance, Loader
+from lightlint.values.training import Iterator as Generated
 
 if TYPE_CHECKING:
-    from lightlint.explore.rehearsals import Entry
+    from lightlint.explore.rehearsals import Entry, Path
 
 _SHARES = re.compile(
     r"worker|shard|split_by|stride|num_proc|partition|get_rank|rank$|world_size|replica", re.IGNORECASE
 )
 _SHARES_RANKS = re.compile(r"rank|world|replica|shard|split_by|node|process|num_proc|partition", re.IGNORECASE)
-_DRAWS = re.compile(r"rand(?!om_?split|perm)|sample|choice|normal|uniform", re.IGNORECASE)
+_DRAWS = re.compile(r"rand(?!om_?split|perm)(?!om$)|sample|choice|normal|uniform", re.IGNORECASE)
 _REORDERS = re.compile(r"shuffle|perm", re.IGNORECASE)
+_PICKS = (ast.Mod, ast.Slice)
 
 
 class IterableDatasetUnsharded(Check):
-    def visit_ClassDef(self, node: cst.ClassDef) -> None:
-        if not self.classes.is_a(node, ITERABLE_DATASET):
-            return
-        start = self.classes.method(node, "__iter__")
-        loaders = [each for each in self.facts.datasets.loaders_of(node) if not self._is_told(each)]
-        if start is None or not loaders or not self._is_first(node, start):
-            return
-        self._judge(node, start, loaders)
-
-    def _is_first(self, node: cst.ClassDef, start: cst.FunctionDef) -> bool:
-        """Whether a class is the one to be judged of those that share a way to iterate: each is drawn from."""
-        sharing = [each for each in self.tree.all(cst.ClassDef) if self.classes.method(each, "__iter__") is start]
-        return next(each for each in sharing if self.facts.datasets.loaders_of(each)) is node
-
-    def _judge(self, node: cst.ClassDef, start: cst.FunctionDef, loaders: list[cst.Call]) -> None:
-        words = self._words(node)
-        if self._calls(node, _DRAWS) or not Wholes(self.facts).reads(start):
-            return
-        counts = [self.facts.datasets.workers(each) for each in loaders]
-        several = [count for count in counts if isinstance(count, int) and count > 1]
-        if several and not any(_SHARES.search(word) for word in words):
-            self.report(
-                start.name,
-                f"each of the {max(several)} workers yields every sample of `{node.name.value}`: none takes a share",
-            )
-        elif (
-            not any(_SHARES_RANKS.search(word) for word in words)
-            and not self._calls(node, _REORDERS)
-            and any(map(self._is_on_ranks, loaders))
-        ):
-            self.report(
-                start.name,
-                f"each rank draws every sample of `{node.name.value}`: an IterableDataset gets no DistributedSampler",
-            )
-
-    def _is_told(self, loader: cst.Call) -> bool:
-        """Whether a function of the loader's may give each worker its share."""
-        given = self.facts.workers.given(loader, "worker_init_fn", 10)
-        return not given.whole or any(self.names.constant(each) is not None for each in given.values)
-
-    def _words(self, node: cst.ClassDef) -> set[str]:
-        """The names in a class, in those of this file above it and in the functions that make its samples."""
-        above = [each for name in self.classes.ancestors(node) if (each := self.classes.local(name)) is not None]
-        rooms = [node, *above, *self.facts.datasets.read_in(node)]
-        return {name.value for room in rooms for name in self.tree.within(room, cst.Name)}
-
-    def _calls(self, node: cst.ClassDef, pattern: re.Pattern[str]) -> bool:
-        """Whether what makes the samples calls something of that kind: drawn at random, no two workers yield the same."""
-        calls = [
-            call for function in self.facts.datasets.read_in(node) for call in self.tree.within(function, cst.Call)
-        ]
-        return any(pattern.search(self.names.method(call)) for call in calls)
-
-    def _is_on_ranks(self, loader: cst.Call) -> bool:
-        given = self.facts.loading.dataset(loader)
-        if given is None or self.facts.processes.may_be_share(given):
-            return False
-        if self.facts.loading.training.get(loader) is Driver.LIGHTNING:
-            return self.facts.world.lightning is Ranks.MANY and not self.facts.world.is_untold
-        return self.facts.world.raw is Ranks.MANY and self.facts.processes.per_rank(loader)
-
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
-        """IterableDatasets that several workers go through, none of which asks which worker it is."""
+        """IterableDatasets of which each worker, or each rank, goes through all there is."""
+        told: dict[Function, tuple[int, str]] = {}
+        begun = {each.site for each in entry.of(LoaderMade) if _has_begin(each.loader)}
         for path in entry.paths:
-            worked = [inner for event in path.of(LoaderWorked) for inner in event.events]
-            asked = any(isinstance(event, WorkerAsked) for event in (*path.events, *worked))
-            for event in path.of(LoaderMade):
-                data, workers = event.loader.data, number_of(event.loader.arguments.get("num_workers"))
-                if (
-                    not isinstance(data, Instance)
-                    or not isinstance(data.cls, Class)
-                    or not workers
-                    or workers < 2
-                    or asked
-                ):
+            for event in path.of(LoaderWorked):
+                data = event.loader.data
+                start = _start(data)
+                if start is None or not isinstance(data, Instance) or event.site in begun or not _is_free(event, data):
                     continue
-                own = data.cls.find("__iter__")
-                streams = any(name.endswith("IterableDataset") for name in data.libraries()) and isinstance(
-                    own, Function
-                )
-                free = (
-                    "worker_init_fn" not in event.loader.arguments
-                    and not event.loader.open_arguments
-                    and not data.escaped
-                )
-                if streams and free and isinstance(own, Function) and id(own.node) in path.machine.called:
-                    message = (
-                        f"each of the {int(workers)} workers yields every sample of `{data.name}`: none takes a share"
-                    )
-                    yield Fault.at(event, message)
+                code = [node for function in _functions(event, data) for node in ast.walk(function)]
+                names = {word for node in code for word in _words(node)}
+                called = {word for node in code if isinstance(node, ast.Call) for word in _words(node.func)}
+                called |= {each.name for each in event.events if isinstance(each, Called)}
+                if not _is_whole_stream(event) or any(map(_DRAWS.search, called)):
+                    continue
+                workers = int(number_of(written(event.loader.arguments.get("num_workers"))) or 0)
+                asked = any(isinstance(each, WorkerAsked) for each in event.events)
+                if workers > 1 and not asked and not _picks(code) and not any(map(_SHARES.search, names)):
+                    most, name = told.get(start, (0, data.name))
+                    told[start] = max(most, workers), name
+                elif _is_on_ranks(path, event, data) and not _shares_ranks(names, called):
+                    told.setdefault(start, (0, data.name))
+        for start, (workers, name) in told.items():
+            yield Fault(start.name_site(), _message(workers, name))
+
+
+def _message(workers: int, name: str) -> str:
+    if workers:
+        return f"each of the {workers} workers yields every sample of `{name}`: none takes a share"
+    return f"each rank draws every sample of `{name}`: an IterableDataset gets no DistributedSampler"
+
+
+def _start(data: Value | None) -> Function | None:
+    """`__iter__` of an IterableDataset of the program."""
+    cls = data.cls if isinstance(data, Instance) else None
+    found = cls.find("__iter__") if isinstance(cls, Class) else None
+    streams = isinstance(cls, Class) and any(name.endswith("IterableDataset") for name in cls.libraries())
+    return found if streams and isinstance(found, Function) else None
+
+
+def _is_free(event: LoaderWorked, data: Instance) -> bool:
+    """Whether nothing but the data set itself may give each worker its share."""
+    loader = event.loader
+    return not (_has_begin(loader) or loader.open_arguments or loader.assumed or data.escaped)
+
+
+def _has_begin(loader: Loader) -> bool:
+    """Whether a function of the program's may give each worker its share."""
+    return not is_constant(loader.arguments.get("worker_init_fn", NONE), None)
+
+
+def _functions(event: LoaderWorked, data: Instance) -> list[ast.AST]:
+    """The functions of the program that made a sample, and that made the data set."""
+    cls = data.cls
+    lineage = [each for each in cls.lineage() if isinstance(each, Class)] if isinstance(cls, Class) else []
+    own = [value for each in lineage for value in each.names.values() if isinstance(value, Function)]
+    around = [value for each in own for value in each.scope.top.names.values() if isinstance(value, Function)]
+    ran = {id(each.node): each.node for each in (*own, *around) if id(each.node) in event.called}
+    made = [each.node for each in own if each.name == "__init__"]
+    return [*ran.values(), *made]
+
+
+def _shares_ranks(names: set[str], called: set[str]) -> bool:
+    return any(map(_SHARES_RANKS.search, names)) or any(map(_REORDERS.search, called))
+
+
+def _words(node: ast.AST) -> list[str]:
+    if isinstance(node, ast.Attribute):
+        return [node.attr]
+    return [node.id] if isinstance(node, ast.Name) else [node.arg] if isinstance(node, ast.arg) else []
+
+
+def _picks(code: list[ast.AST]) -> bool:
+    """Whether some code may leave something out of what it goes through."""
+    return any(isinstance(node, _PICKS) or "islice" in _words(node) for node in code)
+
+
+def _is_whole_stream(event: LoaderWorked) -> bool:
+    """Whether all that a worker goes over is in sight, and all there is: files, ranges, lists."""
+    loops = [each for each in event.events if isinstance(each, Looped)]
+    least = min((len(each.where.turns) for each in loops), default=0)
+    over = [each.loop for each in loops if len(each.where.turns) == least]
+    frame = event.stream.source if isinstance(event.stream, Generated) else None
+    if isinstance(frame, Frame) and not loops:
+        over = [frame.loop] if frame.loop is not None else []
+    if over:
+        return all(map(_is_whole, over))
+    return not isinstance(frame, Frame) and _is_whole(event.stream)
+
+
+def _is_whole(value: object) -> bool:
+    if isinstance(value, (Loop, Iteration)):
+        return value.kind in ("count", "known") or _is_whole(value.over)
+    if isinstance(value, Generated):
+        return isinstance(value.source, Frame) or _is_whole(value.source)
+    if isinstance(value, Instance):
+        return value.kind in ("handle", "file")
+    return isinstance(value, (Sequence, Mapping)) or (isinstance(value, Constant) and isinstance(value.value, str))
+
+
+def _is_on_ranks(path: Path, event: LoaderWorked, data: Instance) -> bool:
+    """Whether each of several ranks makes the loader, with the same data."""
+    given = traits_of(*data.attributes.values(), *data.arguments.values())
+    return bool(path.of(GroupStarted)) and "rank" not in given and not event.where.depends_on("rank")

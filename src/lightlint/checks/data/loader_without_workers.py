@@ -1,11 +1,22 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from lightlint.check import Check
+from lightlint.check import Check, Fault
+from lightlint.engine.events import Backward, BatchDrawn, LoaderMade
 from lightlint.facts.workers import Starter
+from lightlint.values.core import Constant, is_constant
+from lightlint.values.training import Instance, Loader, tensors_in
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry, Path
+    from lightlint.values.core import Site
+
+_MESSAGE = "this loader makes each batch in the training process, while the step waits for it"
 
 _MOVES = {"cuda", "to"}
 _TRAIN = re.compile(r"(?:^|_)(?:train|training)(?:_|$|(?:data)?loader|dl$)", re.IGNORECASE)
@@ -18,7 +29,7 @@ class LoaderWithoutWorkers(Check):
         if workers.starter(call) is not Starter.LOADER or workers.count(call) != 0 or self._is_on_device(call):
             return
         if self._is_training(call):
-            self.report(call, "this loader makes each batch in the training process, while the step waits for it")
+            self.report(call, _MESSAGE)
 
     def _is_training(self, call: cst.Call) -> bool:
         """Whether a loader shuffles, is named for training, is what `train_dataloader` makes, is given to `fit`, or feeds
@@ -67,3 +78,43 @@ class LoaderWithoutWorkers(Check):
             return False
         parts = [each for arg in made.args for each in (arg.value, self.facts.workers.made(arg.value)) if each]
         return any(self.names.method(each) in _MOVES for part in parts for each in self.tree.within(part, cst.Call))
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Loaders without workers that shuffle, or that a backward pass waits for."""
+        for path in entry.paths:
+            for event in path.of(LoaderMade):
+                loader = event.loader
+                if _works_alone(loader) and not _is_resident(loader) and (_shuffles(loader) or _feeds(path, loader)):
+                    yield Fault.of(event, _MESSAGE)
+
+    def clears(self, entry: Entry) -> Iterator[Site]:
+        """Loaders of data that lies on a device."""
+        yield from (event.site for event in entry.of(LoaderMade) if _is_resident(event.loader))
+
+
+def _works_alone(loader: Loader) -> bool:
+    """Whether a loader of torch's surely has no workers."""
+    given = loader.arguments.get("num_workers")
+    of_torch = any(path.startswith("torch.utils.data.") for path in loader.libraries())
+    return of_torch and not loader.open_arguments and (given is None or is_constant(given, 0))
+
+
+def _is_resident(loader: Loader) -> bool:
+    """Whether the data lies, or may lie, on a device, which workers must not touch."""
+    held = loader.data.arguments.get("tensors") if isinstance(loader.data, Instance) else None
+    return any(each.device != "cpu" for each in tensors_in(held))
+
+
+def _shuffles(loader: Loader) -> bool:
+    sampler = loader.sampler
+    if not isinstance(sampler, Instance):
+        return is_constant(loader.arguments.get("shuffle"), True)
+    in_order = is_constant(sampler.arguments.get("shuffle", Constant(True)), False)
+    return sampler.name in _SHUFFLES and not in_order
+
+
+def _feeds(path: Path, loader: Loader) -> bool:
+    """Whether a backward pass comes in turns that draw a batch."""
+    turns = {event.where.turns for event in path.of(BatchDrawn) if event.loader is loader}
+    passes = [each for each in path.of(Backward) if each.parameters or each.loss is None]
+    return any(each.where.turns[: len(drawn)] == drawn for each in passes for drawn in turns if drawn)

@@ -1,15 +1,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from lightlint.check import Check, Repair
+from lightlint.check import Check, Fault, Repair
+from lightlint.engine.events import Called, LoaderWorked
 from lightlint.facts.bindings import Kind
 from lightlint.facts.seeds import Seeds
 from lightlint.facts.workers import LOADER
 from lightlint.finding import Applicability, Tier
 from lightlint.fixes.edits import remove_argument
+from lightlint.values.core import Bound, Constant, Function, Partial, Unknown, Value, number_of
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
 
 _SEEDS = {
     "numpy.random.seed": "numpy", "random.seed": "random", "torch.manual_seed": "torch", "torch.random.manual_seed": "torch",
@@ -45,6 +51,19 @@ class WorkerInitConstantSeed(Check):
                 f"a worker seeds {_list(repeated)} with the same number in each epoch: every epoch draws the same",
                 tier=None if any(Seeds(self.facts).first_words(function.body)) else Tier.NOTE,
             )
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Functions of loaders that seed a generator with one number in every worker."""
+        for path in entry.paths:
+            made = {event.site: event for event in path.of(Called) if event.name == "DataLoader"}
+            for worked in path.of(LoaderWorked):
+                same, call = list(dict.fromkeys(_seeded_alike(worked))), made.get(worked.site)
+                several = (
+                    number_of(worked.loader.arguments.get("num_workers")) != 1 and not worked.loader.open_arguments
+                )
+                if same and several and call is not None:
+                    message = f"every worker seeds {_list(same)} with the same number: all draw the same"
+                    yield Fault.of(call, message, argument="worker_init_fn")
 
     def _function(self, value: cst.BaseExpression) -> tuple[cst.FunctionDef | cst.Lambda | None, set[str]]:
         """The function that a worker runs first, and the parameters that `partial` gives it."""
@@ -137,6 +156,26 @@ class WorkerInitConstantSeed(Check):
         given = self.names.argument(call, "worker_init_fn", 10)
         draft = remove_argument(self.code, call, given) if only and given is not None else None
         return Repair("let torch seed the workers", draft, Applicability.UNSAFE) if draft is not None else None
+
+
+def _is_same(seed: Value | None) -> bool:
+    """Whether a seed is one number in all workers: written down, or of the program's options."""
+    if isinstance(seed, Unknown):
+        drawn = isinstance(seed.key, tuple) and "called" in seed.key[:1]
+        return seed.key is not None and not drawn and not seed.traits
+    return isinstance(seed, Constant) and not seed.traits and seed.value is not None
+
+
+def _seeded_alike(worked: LoaderWorked) -> list[str]:
+    """What `worker_init_fn` seeds with the same number in all workers."""
+    begin = worked.loader.arguments.get("worker_init_fn")
+    while isinstance(begin, (Partial, Bound)):
+        begin = begin.function
+    node = begin.node if isinstance(begin, Function) else None
+    depth = len(worked.where.calls)
+    calls = [event for event in worked.events if isinstance(event, Called) and event.path in _SEEDS]
+    own = [event for event in calls if [call.function.node for call in event.where.calls[depth : depth + 1]] == [node]]
+    return [_SEEDS[event.path] for event in own if _is_same(event.argument("seed", 0))]
 
 
 def _list(names: list[str]) -> str:

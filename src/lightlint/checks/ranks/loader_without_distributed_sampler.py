@@ -1,14 +1,24 @@
 from __future__ import annotations
 
+import ast
 import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from lightlint.check import Check
+from lightlint.check import Check, Fault
+from lightlint.engine.events import Event, FitStarted, GroupStarted, LoaderMade
+from lightlint.explore.queries import exchanging, in_sight, may_be_alone
 from lightlint.facts.loading import Driver
 from lightlint.facts.names import UNKNOWN
 from lightlint.facts.world import FABRIC, Ranks
 from lightlint.finding import Tier
+from lightlint.values.core import NONE, Class, is_constant, traits_of
+from lightlint.values.training import Instance
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry, Path
 
 _SHARDING = ("accelerate.", "deepspeed.", "transformers.", "horovod.", "ray.", "colossalai.", "webdataset.", "litdata.")
 _SHARING_BATCHES = ("tensor", "_tensor", "pipelin", "rpc", "device_mesh")  # ranks that need the same batch
@@ -17,6 +27,11 @@ _ALONE = re.compile(
     r"distributed|ddp|world|rank|gpu|is_initialized|multi|parallel|num_(?:devices|nodes)", re.IGNORECASE
 )
 _BATCH_SAMPLER = "torch.utils.data.BatchSampler"
+
+
+_RAW = "no `DistributedSampler` in this loader: every rank trains on all of its data"
+_LEFT_ALONE = "no sampler here and none from the Trainer: every rank trains on all of this loader's data"
+_SHARES = re.compile(r"rank|world|replica|shard|split", re.IGNORECASE)
 
 
 class LoaderWithoutDistributedSampler(Check):
@@ -36,15 +51,13 @@ class LoaderWithoutDistributedSampler(Check):
                 call, "no `setup_dataloaders` gives this loader a sampler: every rank trains on all of its data"
             )
         elif self._is_data_parallel(call):
-            self.report(call, "no `DistributedSampler` in this loader: every rank trains on all of its data")
+            self.report(call, _RAW)
 
     def _judge_lightning(self, call: cst.Call) -> None:
         if self.facts.world.lightning is not Ranks.MANY:
             return
         if self._left_alone():
-            self.report(
-                call, "no sampler here and none from the Trainer: every rank trains on all of this loader's data"
-            )
+            self.report(call, _LEFT_ALONE)
         else:
             self.report(call, "Lightning puts a `DistributedSampler` into this loader on each rank", tier=Tier.NOTE)
 
@@ -105,3 +118,50 @@ class LoaderWithoutDistributedSampler(Check):
         function = self.tree.function(node)
         calls = self.hooks.calls_of.get(function, ()) if function is not None else ()
         return bool(calls) and depth < 4 and all(self._is_alone(each, depth + 1) for each in calls)
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Loaders that every rank goes through whole, for passes that exchange gradients with the others."""
+        for path in entry.paths:
+            plain = [event for event in path.of(LoaderMade) if _is_whole(event)]
+            feeding = {turn.loop.over for event in exchanging(path) for turn in event.where.turns} if plain else set()
+            alone = {turn.loop.over for event in _left_alone(path) for turn in event.where.turns} if plain else set()
+            for event in plain:
+                if event.loader in feeding and not may_be_alone(event.where):
+                    yield Fault.of(event, _RAW)
+                elif event.loader in alone:
+                    yield Fault.of(event, _LEFT_ALONE)
+
+
+def _left_alone(path: Path) -> list[Event]:
+    """What happens in the batches of a Trainer on several ranks that is told to leave samplers alone."""
+    told = [
+        event.trainer
+        for event in path.of(FitStarted)
+        if event.training and is_constant(event.trainer.arguments.get("use_distributed_sampler"), False)
+    ]
+    several = any(event.by == "Trainer" for event in path.of(GroupStarted))
+    return [event for event in path.events if event.where.phase == "train"] if len(told) == 1 and several else []
+
+
+def _is_whole(event: LoaderMade) -> bool:
+    """Whether a loader goes through all of a data set, which lies in sight and is the same on all ranks."""
+    loader, data = event.loader, event.loader.data
+    given = loader.arguments
+    if not isinstance(data, Instance) or data.kind != "data set" or loader.open_arguments:
+        return False
+    sampled = any(not is_constant(given.get(name, NONE), None) for name in ("sampler", "batch_sampler"))
+    held = traits_of(*data.arguments.values(), *data.attributes.values())
+    apart = "rank" in held or "indices" in data.arguments or event.where.depends_on("rank")
+    return not sampled and not apart and in_sight([loader, data]) and not _may_share(data) and _is_by_index(data)
+
+
+def _is_by_index(data: Instance) -> bool:
+    return not any(name.rpartition(".")[2] == "IterableDataset" for name in data.libraries())
+
+
+def _may_share(data: Instance) -> bool:
+    """Whether a class of data sets of the program speaks of ranks."""
+    lineage = data.cls.lineage() if isinstance(data.cls, Class) else []
+    code = (node for each in lineage if isinstance(each, Class) for node in ast.walk(each.node))
+    names = (getattr(node, "id", getattr(node, "attr", getattr(node, "arg", None))) for node in code)
+    return any(_SHARES.search(name) for name in names if isinstance(name, str))

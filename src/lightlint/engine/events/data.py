@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from lightlint.engine.events.base import Event
 from lightlint.values.core import Sequence, Site, Value
-from lightlint.values.training import Instance, Loader
+from lightlint.values.training import Instance, Iterator, Loader
 
 
 @dataclass(eq=False)
@@ -43,6 +43,14 @@ class Transformed(Event):
 
 
 @dataclass(eq=False)
+class NextTaken(Event):
+    """`next` of an iterator over a loader."""
+
+    iterator: Iterator
+    loader: Loader
+
+
+@dataclass(eq=False)
 class EpochSet(Event):
     """`sampler.set_epoch`."""
 
@@ -64,10 +72,15 @@ class WorkerAsked(Event):
 
 @dataclass(eq=False)
 class LoaderWorked(Event):
-    """What a worker of a loader does for one sample, in events of its own."""
+    """What a worker of a loader does for one sample, in events of its own.
+
+    `called`: the functions of the program that ran, by the id of their node; `stream`: what `__iter__` of the data set gave.
+    """
 
     loader: Loader
     events: list[Event]
+    called: set[int] = field(default_factory=set)
+    stream: Value | None = None
 
 
 @dataclass(eq=False)

@@ -56,11 +56,13 @@ class Stepped(Event):
 
 @dataclass(eq=False)
 class Clipped(Event):
-    """Gradients were clipped."""
+    """Gradients were clipped; `by`: the function of torch; `summoned`: where FSDP has the whole of them together."""
 
     parameters: list[Tensor]
     more: bool
     limit: Value | None = None
+    by: str = ""
+    summoned: bool = False
 
 
 @dataclass(eq=False)

@@ -8,7 +8,7 @@ from collections.abc import Sequence as Items
 
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.calls import call
-from lightlint.engine.events import RangeBegun, UsedUp
+from lightlint.engine.events import NextTaken, RangeBegun, UsedUp
 from lightlint.engine.execution import Raised
 from lightlint.engine.frames import Iteration
 from lightlint.engine.generators import Frame, iteration_of
@@ -309,6 +309,8 @@ def following(machine: Machine, value: Value, default: Value | None, node: ast.A
             item = source.pull(turn if source.known else min(turn, source.turns - 1))
             value.attributes["position"] = Constant(turn + 1)
             _note_batches(machine, source)
+            if isinstance(source.over, Loader):
+                machine.emit(NextTaken(machine.where(node), value, source.over))
         if item is None:
             if default is not None:
                 return default

@@ -108,6 +108,9 @@ def set_up_data(data: Instance, last: str, given: Arguments) -> None:
         base = given.get(0, "dataset")
         if base is not None:
             data.arguments["dataset"] = base
+        chosen = given.get(1, "indices") if last == "Subset" else None
+        if chosen is not None:
+            data.arguments["indices"] = chosen
         if isinstance(base, Instance) and "tensors" in base.arguments:
             data.arguments["tensors"] = base.arguments["tensors"]
 
@@ -145,6 +148,8 @@ def worker_info(machine: Machine, _: Arguments, node: ast.AST) -> Value:
     if machine.phases[-1] != WORKER:
         return Unknown(("worker",), hint="worker_info")
     info = machine.instance(Library("torch.utils.data.WorkerInfo"), "namespace", node)
+    for word in ("id", "seed"):
+        info.attributes[word] = Unknown((f"worker {word}",), frozenset({"worker"}), plain=True)
     if machine.worker_data is not None:
         info.attributes["dataset"] = machine.worker_data
     return info
@@ -160,7 +165,7 @@ def data_method(machine: Machine, value: Value, name: str, given: Arguments, nod
     if name == "__len__":
         return length(value) if value.kind == "loader" else sample_count(value)
     if name == "__iter__":
-        return value
+        return machine.models.call_library(machine, Library("builtins.iter"), Arguments([value]), node)
     if name == "__getitem__":
         return sample(machine, value, node)
     return NONE if value.kind == "data module" else Unknown()

@@ -33,10 +33,12 @@ def work(machine: Machine, loader: Loader, node: ast.AST) -> None:
     machine.worked.append((alone, *seen))
     where, outside = machine.where(node), machine.events
     machine.events = []
+    called: set[int] = set()
+    stream: list[Value] = []
 
     def make_sample(turned: Condition | None = None) -> None:
-        with _copied(machine, [data, *seen[1:]]), _apart(machine, turned), suppress(Exception):
-            _run(machine, loader, data, node)  # it may raise what the program does, or spend the budget
+        with _copied(machine, [data, *seen[1:]]), _apart(machine, called, turned), suppress(Exception):
+            _run(machine, loader, data, stream, node)  # it may raise what the program does, or spend the budget
 
     make_sample()
     for turned in _to_turn(machine):
@@ -44,7 +46,7 @@ def work(machine: Machine, loader: Loader, node: ast.AST) -> None:
     inside, machine.events = machine.events, outside
     machine.emit(SampleMade(where, loader, inside))
     if not alone:
-        machine.emit(LoaderWorked(where, loader, inside))
+        machine.emit(LoaderWorked(where, loader, inside, called, stream[0] if stream else None))
 
 
 def _to_turn(machine: Machine) -> list[Condition]:
@@ -73,7 +75,7 @@ def data_of(loader: Loader) -> Value | None:
     return value
 
 
-def _run(machine: Machine, loader: Loader, data: Value | None, node: ast.AST) -> None:
+def _run(machine: Machine, loader: Loader, data: Value | None, stream: list[Value], node: ast.AST) -> None:
     begin, collate = loader.arguments.get("worker_init_fn"), loader.arguments.get("collate_fn")
     machine.worker_data = data
     if begin is not None and not is_constant(begin, None):
@@ -89,6 +91,7 @@ def _run(machine: Machine, loader: Loader, data: Value | None, node: ast.AST) ->
         given = [Unknown(("index",), plain=True)] if read.name != "__iter__" else []
         sample = call(machine, Bound(data, read), Arguments([*given]), node)
         if read.name == "__iter__":
+            stream.append(sample)
             sample = machine.models.iterate(machine, sample, node).pull(0) or sample
     if collate is not None and not is_constant(collate, None):
         call(machine, collate, Arguments([Sequence([sample], more=True)]), node)
@@ -118,10 +121,11 @@ def _copied(machine: Machine, values: list[Value | None]) -> Iterator[None]:
 
 
 @contextmanager
-def _apart(machine: Machine, turned: Condition | None) -> Iterator[None]:
-    """What is decided and counted in a worker is the worker's alone; one test may be `turned` there."""
+def _apart(machine: Machine, inside: set[int], turned: Condition | None) -> Iterator[None]:
+    """What is decided and counted in a worker is the worker's alone, as is what it calls; one test may be `turned` there."""
     steps, budget, answers, asked = machine.steps, machine.budget, dict(machine.answers), dict(machine.asked)
-    called, flips = set(machine.called), machine.flips
+    called, flips = machine.called, machine.flips
+    machine.called = inside
     if turned is not None:
         machine.flips = {**flips, turned.site[:3]: not turned.outcome}
         machine.answers.pop(plain_key(turned.key)[0], None)

@@ -65,6 +65,9 @@ def enter(machine: Machine, value: Value, node: ast.AST) -> tuple[Value, object]
     if value.kind == "context" and value.name in ("no_sync", "no_backward_sync"):
         machine.held_back.append(value)
         return value, ("synced", value)
+    if value.kind == "context" and value.name == "gathered":
+        machine.summoned.append(value)
+        return value, ("gathered", value)
     own = value.cls.find("__enter__") if isinstance(value.cls, Class) else None
     if isinstance(own, Function):
         return call(machine, Bound(value, own), Arguments(), node), None
@@ -89,6 +92,8 @@ def leave(machine: Machine, value: Value, token: object, node: ast.AST) -> None:
             machine.grad.pop()
         elif token[0] == "synced":
             machine.held_back.remove(token[1])
+        elif token[0] == "gathered":
+            machine.summoned.remove(token[1])
         elif token[0] == "autocast":
             machine.autocasts.pop()
         return

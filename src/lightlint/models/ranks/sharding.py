@@ -70,11 +70,15 @@ def _get_state(machine: Machine, given: Arguments, node: ast.AST) -> Value:
 
 def is_whole(wrapper: Module) -> bool:
     """Whether FSDP surely holds shards, and gives the whole of them as its state."""
-    strategy, kind = wrapper.arguments.get("sharding_strategy"), wrapper.arguments.get("#state")
-    shards = strategy is None or (isinstance(strategy, Library) and strategy.last != "NO_SHARD")
-    return (
-        wrapper.wrapper == "fsdp" and shards and (kind is None or (isinstance(kind, Library) and kind.last[0] == "F"))
-    )
+    kind = wrapper.arguments.get("#state")
+    whole = kind is None or (isinstance(kind, Library) and kind.last[0] == "F")
+    return wrapper.wrapper == "fsdp" and whole and shards(wrapper)
+
+
+def shards(wrapper: Module) -> bool:
+    """Whether FSDP surely holds shards."""
+    strategy = wrapper.arguments.get("sharding_strategy")
+    return strategy is None or (isinstance(strategy, Library) and strategy.last != "NO_SHARD")
 
 
 def _called(node: ast.AST) -> str:

@@ -247,14 +247,28 @@ def scaler_method(machine: Machine, scaler: Value, name: str, given: Arguments, 
     return Unknown(("scale", scaler.number), plain=True) if name == "get_scale" else Unknown()
 
 
-@function("torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad_value_")
-def clip(machine: Machine, given: Arguments, node: ast.AST) -> Value:
-    """Gradient clipping."""
+@function("torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad_norm")
+def clip_norm(machine: Machine, given: Arguments, node: ast.AST) -> Value:
+    """Gradient clipping by the norm of all."""
+    return _clip(machine, given, "clip_grad_norm_", node)
+
+
+@function("torch.nn.utils.clip_grad_value_")
+def clip_value(machine: Machine, given: Arguments, node: ast.AST) -> Value:
+    """Gradient clipping of each number by itself."""
+    return _clip(machine, given, "clip_grad_value_", node)
+
+
+def _clip(machine: Machine, given: Arguments, by: str, node: ast.AST) -> Value:
     first = given.get(0, "parameters")
     iterables.use_up(machine, first, node)
+    if isinstance(first, Iterator):
+        items, known = listed(machine, first, node)
+        first = Sequence(items, more=not known)
     held = tensors_in(first) if not isinstance(first, Module) else first.parameters()
     more = not held or bool(getattr(first, "more", False))
-    machine.emit(Clipped(machine.where(node), held, more, given.get(1, "max_norm") or given.get(1, "clip_value")))
+    limit, summoned = given.get(1, "max_norm") or given.get(1, "clip_value"), bool(machine.summoned)
+    machine.emit(Clipped(machine.where(node), held, more, limit, by, summoned))
     norm = machine.tensor(node)
     norm.scalar, norm.leaf = True, False
     return norm
