@@ -1,17 +1,40 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 import libcst as cst
 
-from lightlint.check import Check
+from lightlint.check import Check, Fault
 from lightlint.facts.classes import CALLBACK, DATA_MODULE, MODULE
 from lightlint.facts.names import UNKNOWN
 from lightlint.facts.options import project_default
 from lightlint.facts.pickling import Obstacle
-from lightlint.facts.workers import Method, Starter
+from lightlint.facts.workers import LOADER, Method, Starter
 from lightlint.finding import Tier
+from lightlint.values.core import (
+    Bound,
+    Class,
+    Function,
+    Mapping,
+    Partial,
+    Sequence,
+    Value,
+    is_constant,
+    number_of,
+    text_of,
+    written,
+)
+from lightlint.values.training import Instance
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
 
 _TASKS = {"map", "map_async", "imap", "imap_unordered", "starmap", "starmap_async", "apply", "apply_async", "submit"}
 _PICKLERS = ("dill", "cloudpickle")
+_SAYING = ("multiprocessing.set_start_method", "torch.multiprocessing.set_start_method")
+_OWN_PICKLING = ("__getstate__", "__reduce__", "__reduce_ex__")
+_DEPTH = 4
 # arguments that reach a process as it starts, with their positions
 _SENT: dict[Starter, tuple[tuple[str, int], ...]] = {
     Starter.LOADER: (("dataset", 0), ("collate_fn", 6), ("worker_init_fn", 10)),
@@ -20,6 +43,8 @@ _SENT: dict[Starter, tuple[tuple[str, int], ...]] = {
     Starter.EXECUTOR: (("initializer", 2), ("initargs", 3)),
     Starter.SPAWN: (("fn", 0), ("args", 1)),
 }
+
+_ANY_METHOD = "workers start by spawn or forkserver (macOS, Windows, Python 3.14)"
 
 
 class UnpicklableWorkerCallable(Check):
@@ -37,6 +62,24 @@ class UnpicklableWorkerCallable(Check):
         met = self.facts.pickling.state(node)
         if met is not None and self._ranks_are_spawned():
             self.report(met.node, f"`ddp_spawn` pickles `{node.name.value}`, and it holds {met.what}")
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Loaders that hand their workers what cannot be pickled."""
+        context = _start_method(entry)
+        for event in entry.calls.get(LOADER, ()):
+            workers = event.argument("num_workers", 5)
+            given = event.argument("multiprocessing_context", 11)
+            method = context if given is None or is_constant(given, None) else text_of(given)
+            default = number_of(written(workers))
+            if not event.given.exact or workers is None or number_of(workers) == 0 or method in ("fork", None):
+                continue
+            how = f"workers start by `{method}`" if method else _ANY_METHOD
+            tier = Tier.ERROR if method else Tier.WARNING
+            for keyword, position in _SENT[Starter.LOADER]:
+                met = held_back(event.argument(keyword, position))
+                if met is not None:
+                    message = f"`{keyword}` {met}, which cannot be pickled where {how}"
+                    yield Fault.of(event, message, tier=tier if default else Tier.NOTE, argument=keyword)
 
     def _task(self, call: cst.Call, func: cst.Attribute) -> None:
         """A function that goes to the workers of a pool through a queue: pickled whatever the start method."""
@@ -61,7 +104,7 @@ class UnpicklableWorkerCallable(Check):
             if method.pickles:
                 how, tier = f"workers start by `{method}`", Tier.ERROR
             else:
-                how, tier = "workers start by spawn or forkserver (macOS, Windows, Python 3.14)", Tier.WARNING
+                how, tier = _ANY_METHOD, Tier.WARNING
             place = met.node if isinstance(met.node, cst.Lambda) and self.tree.contains(sent, met.node) else sent.value
             self.report(
                 place,
@@ -95,3 +138,31 @@ class UnpicklableWorkerCallable(Check):
 
 def _is(met: Obstacle) -> str:
     return f"{'holds' if met.held else 'is'} {met.what}"
+
+
+def _start_method(entry: Entry) -> str | None:
+    """How the program says that processes start: "" where it does not say, None where that is out of sight."""
+    calls = [event for name in _SAYING for event in entry.calls.get(name, ())]
+    said = {text_of(event.argument("method", 0)) for event in calls}
+    return "" if not said else said.pop() if len(said) == 1 else None
+
+
+def held_back(value: Value | None, depth: int = 0) -> str | None:
+    """What keeps a value from being pickled, as "is a lambda" or "holds a lambda"; None where nothing in sight does."""
+    if isinstance(value, Function):
+        nested = value.scope.function is not None and value.owner is None
+        return (
+            "is a lambda" if value.name == "<lambda>" else f"is the nested function `{value.name}`" if nested else None
+        )
+    held: list[Value] = []
+    if isinstance(value, Bound):
+        held = [value.receiver]
+    elif isinstance(value, Partial):
+        held = [value.function, *value.args, *value.keywords.values()]
+    elif isinstance(value, (Sequence, Mapping)):
+        held = [*value.items.values()] if isinstance(value, Mapping) else value.items
+    elif isinstance(value, Instance) and not value.escaped:
+        own = isinstance(value.cls, Class) and any(value.cls.find(name) is not None for name in _OWN_PICKLING)
+        held = [] if own else [*value.attributes.values(), *value.arguments.values()]
+    found = (held_back(each, depth + 1) for each in held if depth < _DEPTH)
+    return next((f"holds {met.partition(' ')[2]}" for met in found if met is not None), None)
