@@ -118,7 +118,7 @@ class Instance(Value):
     """
 
     called_at: tuple[Site, ...] = ()  # of an open file: the calls that led to its opening
-    opened_under: tuple[Any, ...] = ()  # and the tests that let it be opened
+    opened_under: tuple[Any, ...] = ()  # the tests that let it be opened, or an iterator be made
 
     def __init__(self, cls: Class | Library, kind: str, site: Site | None, number: int) -> None:
         self.cls, self.kind, self.site, self.number = cls, kind, site, number

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -9,7 +9,7 @@ import libcst as cst
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Backward, BatchDrawn, LoaderMade
 from lightlint.facts.workers import Starter
-from lightlint.values.core import Constant, is_constant
+from lightlint.values.core import is_constant
 from lightlint.values.training import Instance, Loader, tensors_in
 
 if TYPE_CHECKING:
@@ -81,36 +81,38 @@ class LoaderWithoutWorkers(Check):
 
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Loaders without workers that shuffle, or that a backward pass waits for."""
+        in_order = {event.site for event in entry.of(LoaderMade) if not _shuffles(event.loader)}
         for path in entry.paths:
             for event in path.of(LoaderMade):
                 loader = event.loader
-                if _works_alone(loader) and not _is_resident(loader) and (_shuffles(loader) or _feeds(path, loader)):
+                trains = event.site not in in_order or _feeds(path, loader)
+                if trains and _works_alone(loader, given=entry.name == "main") and not _is_resident(loader):
                     yield Fault.of(event, _MESSAGE)
 
     def clears(self, entry: Entry) -> Iterator[Site]:
         """Loaders of data that lies on a device."""
-        yield from (event.site for event in entry.of(LoaderMade) if _is_resident(event.loader))
+        yield from (event.site for event in entry.of(LoaderMade) if _is_resident(event.loader, {"cuda"}))
 
 
-def _works_alone(loader: Loader) -> bool:
-    """Whether a loader of torch's surely has no workers."""
-    given = loader.arguments.get("num_workers")
+def _works_alone(loader: Loader, *, given: bool) -> bool:
+    """Whether a loader of torch's surely has no workers: what nobody in sight has `given` may be another number."""
+    workers = loader.arguments.get("num_workers")
     of_torch = any(path.startswith("torch.utils.data.") for path in loader.libraries())
-    return of_torch and not loader.open_arguments and (given is None or is_constant(given, 0))
+    return of_torch and not loader.open_arguments and (workers is None or (given and is_constant(workers, 0)))
 
 
-def _is_resident(loader: Loader) -> bool:
+def _is_resident(loader: Loader, devices: Collection[str | None] = ("cuda", None)) -> bool:
     """Whether the data lies, or may lie, on a device, which workers must not touch."""
     held = loader.data.arguments.get("tensors") if isinstance(loader.data, Instance) else None
-    return any(each.device != "cpu" for each in tensors_in(held))
+    return any(each.device in devices for each in tensors_in(held))
 
 
 def _shuffles(loader: Loader) -> bool:
     sampler = loader.sampler
     if not isinstance(sampler, Instance):
         return is_constant(loader.arguments.get("shuffle"), True)
-    in_order = is_constant(sampler.arguments.get("shuffle", Constant(True)), False)
-    return sampler.name in _SHUFFLES and not in_order
+    told = is_constant(sampler.arguments.get("shuffle"), True)  # evaluation shares its data by one that shuffles, too
+    return sampler.name in _SHUFFLES and (told or sampler.name != "DistributedSampler")
 
 
 def _feeds(path: Path, loader: Loader) -> bool:

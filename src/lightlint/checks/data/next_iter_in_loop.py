@@ -47,10 +47,11 @@ def _is_next_turn(first: NextTaken, second: NextTaken) -> bool:
 def _tests_apart(path: Path, taken: NextTaken) -> list[Condition] | None:
     """The tests that decide about a batch, and not about the step of the same turn; None where turns are no steps."""
     steps = [step for step in path.of(Stepped) if step.where.same_turn(taken.where)]
-    apart = [[each for each in taken.where.conditions if each not in step.where.conditions] for step in steps]
+    tests = [*taken.where.conditions, *taken.iterator.opened_under]
+    apart = [[each for each in tests if each not in step.where.conditions] for step in steps]
     if apart:
         return min(apart, key=len)
-    return list(taken.where.conditions) if _goes_through(taken) else None
+    return tests if _goes_through(taken) else None
 
 
 def _goes_through(taken: NextTaken) -> bool:

@@ -121,8 +121,9 @@ class LoaderWithoutDistributedSampler(Check):
 
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Loaders that every rank goes through whole, for passes that exchange gradients with the others."""
+        shared = {event.site for event in entry.of(LoaderMade) if not _is_whole(event)}
         for path in entry.paths:
-            plain = [event for event in path.of(LoaderMade) if _is_whole(event)]
+            plain = [event for event in path.of(LoaderMade) if event.site not in shared]
             feeding = {turn.loop.over for event in exchanging(path) for turn in event.where.turns} if plain else set()
             alone = {turn.loop.over for event in _left_alone(path) for turn in event.where.turns} if plain else set()
             for event in plain:

@@ -193,7 +193,7 @@ def iterator(machine: Machine, iteration: Iteration, node: ast.AST, name: str) -
     made = Iterator(Library(f"builtins.{name}"), machine.site(node), machine.number(), iteration)
     made.made = machine.clock
     machine.objects.append(made)
-    made.over = iteration.over
+    made.over, made.opened_under = iteration.over, tuple(machine.conditions)
     return made
 
 
