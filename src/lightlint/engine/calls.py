@@ -63,6 +63,10 @@ def call(machine: Machine, function: Value, given: Arguments, node: ast.AST, sco
     return call_unknown(machine, function, given, node)
 
 
+_OF_ITSELF = frozenset(["to", "cuda", "cpu", "eval", "train", "state_dict", "load_state_dict"])
+"""Methods that hand their object to nobody, whatever it is."""
+
+
 def call_unknown(machine: Machine, function: Value, given: Arguments, node: ast.AST) -> Value:
     """A call of something out of sight: whatever it is given escapes."""
     hint = function.last if isinstance(function, Library) else getattr(function, "hint", "")
@@ -73,7 +77,7 @@ def call_unknown(machine: Machine, function: Value, given: Arguments, node: ast.
     for value in values:
         machine.escape(value)
     holder = getattr(function, "holder", None)
-    if isinstance(holder, Value):
+    if isinstance(holder, Value) and hint not in _OF_ITSELF:
         machine.escape(holder)
     if machine.pending and getattr(function, "hint", "").startswith(("wait", "synchronize", "barrier")):
         machine.pending.clear()

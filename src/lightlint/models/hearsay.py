@@ -20,7 +20,7 @@ def told(machine: Machine, holder: Value | None, method: str, node: ast.AST) -> 
     """What something unknown turns out to be when a method of it is called; None where that tells nothing."""
     if not isinstance(holder, Unknown) or holder.plain or holder.loaded is not None:
         return None
-    if method in _OF_MODULES:
+    if method in _OF_MODULES or (method == "eval" and _is_given_nothing(node)):
         holder.told = of_library(machine, "torch.nn.Module", node)
     elif method in _OF_OPTIMIZERS and _OPTIMIZER.search(holder.hint):
         holder.told = optimizer = of_library(machine, "torch.optim.Optimizer", node)
@@ -31,6 +31,11 @@ def told(machine: Machine, holder: Value | None, method: str, node: ast.AST) -> 
     if holder.told is not None:
         holder.told.escaped = holder.escaped
     return holder.told
+
+
+def _is_given_nothing(node: ast.AST) -> bool:
+    """Whether a call has no arguments: `eval` of a table or a session has some."""
+    return isinstance(node, ast.Call) and not node.args and not node.keywords
 
 
 def result_of(machine: Machine, hint: str, values: list[Value], node: ast.AST) -> Value | None:
