@@ -83,6 +83,13 @@ class LibraryModels:
             return _of_unknown(machine, value, name, node)
         if isinstance(value, (Function, Bound)):
             return _of_function(value, name)
+        if (
+            isinstance(value, Sequence)
+            and value.kind == "tuple"
+            and len(value.items) == len(_OF_PAIRS)
+            and name in _OF_PAIRS
+        ):
+            return value.items[_OF_PAIRS[name]]
         if isinstance(value, Mapping) and value.loaded is not None:
             machine.emit(LoadedUsed(machine.where(node), value.loaded, None, name))
         if isinstance(value, Constant) and name == "type" and isinstance(value.value, str):
@@ -155,6 +162,7 @@ class LibraryModels:
             _set_part(machine, value, index, new, node)
         elif isinstance(value, Tensor):
             value.traits |= ON_SOME if machine.split_ranks else NO_TRAITS
+            value.answer = False
             for each in tensors_in(new):
                 value.graph |= each.graph
                 value.parameters |= each.parameters
@@ -262,6 +270,7 @@ class LibraryModels:
         return annotated(machine, value, annotation, name, node)
 
 
+_OF_PAIRS = {"values": 0, "indices": 1}  # what `max`, `sort` and `topk` along a dimension name their two tensors
 _OPERATOR_METHODS = {
     "+": "__add__",
     "-": "__sub__",

@@ -80,6 +80,7 @@ class Tensor(Value):
     moved_from: Tensor | None = None
     activation: tuple[str, Site] | None = None  # the last activation it went through, and where
     guessed = False  # a module out of sight gave it: it may be a tuple, and its parts anything
+    answer = False  # a module gave it, and nothing but a choice among its numbers was made since
     criterion = False  # a loss function gave it, as it is or with other terms
     serial = 0  # tells parameters made at one place apart, in the order they were made
     stored_at: Site | None = None

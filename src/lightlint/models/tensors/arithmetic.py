@@ -30,7 +30,7 @@ def binary(machine: Machine, symbol: str, left: Value, right: Value, node: ast.A
     mix(machine, node, symbol, left, right)
     made = derive(machine, node, left, right, saves=symbol not in ("+", "-", "%"))
     _weigh(symbol, made, left, right)
-    if symbol in ("+", "-"):
+    if symbol in ("+", "-", "*"):
         made.terms = (symbol, (left, right))
     if symbol == "-":
         precision.lessen(machine, made, left, right, node)

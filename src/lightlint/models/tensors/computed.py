@@ -35,6 +35,7 @@ def plain(tensor: Tensor, name: str, given: Arguments) -> Unknown:
     return Unknown((name, tensor.made) if alone else None, plain=True)
 
 
+_CHOOSING = frozenset({"max", "min", "amax", "amin", "gather", "take_along_dim", "squeeze", "minimum"})
 _PAIRS = frozenset({"topk", "sort", "kthvalue", "mode", "cummax", "cummin"})
 _DTYPES = frozenset({"float", "double", "half", "bfloat16", "type"})
 
@@ -74,6 +75,7 @@ def computed(machine: Machine, name: str, given: Arguments, node: ast.AST) -> Va
     if name not in ("where", "index_put_", "gather"):
         mix(machine, node, name, *given.positional)
     made = derive(machine, node, *values, saves=name not in SAVES_NOTHING)
+    made.answer = name in _CHOOSING and isinstance(source, Tensor) and source.answer
     forms.note(made, name, given)
     if name in ("clamp", "clip") and isinstance(source, Tensor):
         made.clipped = source.gradient_of

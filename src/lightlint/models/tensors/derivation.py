@@ -85,6 +85,7 @@ def derive(
         )
         made.metric, made.unscaled_loss, made.criterion = first.metric, first.unscaled_loss, first.criterion
         made.scaler, made.batch_of = first.scaler, first.batch_of
+        made.terms, made.answer = first.terms, first.answer
         made.form, made.dtype, made.layer = first.form, first.dtype, first.layer
     return made
 

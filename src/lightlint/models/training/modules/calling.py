@@ -52,6 +52,8 @@ def call_module(machine: Machine, module: Module, given: Arguments, node: ast.AS
         result.guessed = True
     if last in BY_ROW and isinstance(result, Tensor):
         _go_by_row(machine, module, result, given.get(0, "input"), node)
+    if isinstance(result, Tensor):
+        result.answer = outermost
     if outermost:
         graph = frozenset(each for tensor in tensors_in(result) for each in tensor.graph)
         trained = [each for each in module.parameters() if each.requires_grad]
