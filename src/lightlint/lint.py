@@ -100,7 +100,7 @@ def _run(
         from lightlint.walk import walk
 
     def facts_of(kind: Callable[..., FileFacts], module: Any) -> FileFacts:
-        target = {"torch": settings.target.torch, "lightning": settings.target.lightning}
+        target = vars(settings.target)
         project = projects.of(Path(source.filename).absolute())
         known = {package: version for package, version in target.items() if version}
         return kind(source, module, project, distributed=settings.distributed, target=known)

@@ -48,7 +48,7 @@ DEFAULT_EXCLUDE = (
 _FILES = (".lightlint.toml", "lightlint.toml", "pyproject.toml")  # the first that is there wins, as in ruff
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Target:
     """Versions the code is written for, as the settings state them; None where they do not."""
 

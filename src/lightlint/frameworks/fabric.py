@@ -13,6 +13,7 @@ from lightlint.models.ranks.groups import FIRST_NAMES, RANK_NAMES, rank_value, w
 from lightlint.models.registry import attributes, methods
 from lightlint.models.training import modules
 from lightlint.values.core import (
+    GATHERED,
     NONE,
     TRUE,
     Bound,
@@ -39,6 +40,8 @@ _COLLECTIVES = frozenset(
         "reduce",
         "save_state",
         "save_model",
+        "load_state",
+        "get_state_dict",
         "pad_across_processes",
     ]
 )
@@ -99,8 +102,11 @@ def call_method(machine: Machine, value: Value, name: str, given: Arguments, nod
         )
         return NONE
     if name in _COLLECTIVES:
-        machine.emit(Collective(machine.where(node), f"{value.kind}.{name}", given.values()))
+        alone = value.kind == "accelerator" and name in _OF_ENGINES and not _has_engine(value)
+        machine.emit(Collective(machine.where(node), f"{value.kind}.{name}", given.values(), alone))
         first = given.positional[0] if given.positional else NONE
+        if name == "gather":
+            return _gathered(machine, first, node)
         return tensors.derive(machine, node, first) if isinstance(first, Tensor) else first
     if name in ("clip_grad_norm_", "clip_grad_value_", "clip_gradients"):
         clipped = given.positional[0] if given.positional else None
@@ -149,6 +155,27 @@ def _restore(machine: Machine, state: Mapping, node: ast.AST) -> None:
             state.items[key] = Unknown(("restored", machine.clock, key), plain=True)
 
 
+_OF_ENGINES = ("save_state", "save_model", "load_state", "get_state_dict")
+"""What all processes do together where an engine shards what is saved, and each for itself elsewhere."""
+
+
+def _has_engine(accelerator: Instance) -> bool:
+    names = ("deepspeed_plugin", "fsdp_plugin", "deepspeed_plugins", "megatron_lm_plugin")
+    given = [accelerator.arguments[name] for name in names if name in accelerator.arguments]
+    return any(not is_constant(each, None) for each in given)
+
+
+def _gathered(machine: Machine, value: Value, node: ast.AST) -> Value:
+    """What all processes have, with what fills their last batches."""
+    if isinstance(value, Sequence):
+        return Sequence([_gathered(machine, each, node) for each in value.items], value.kind, more=value.more)
+    if not isinstance(value, Tensor):
+        return value
+    made = tensors.derive(machine, node, value)
+    made.traits |= GATHERED
+    return made
+
+
 def _set_up(machine: Machine, by: Instance, value: Value, node: ast.AST) -> Value:
     """What is set up: modules are moved and wrapped, loaders bring their batches to the device."""
     if isinstance(value, Module):
@@ -165,6 +192,7 @@ def _set_up(machine: Machine, by: Instance, value: Value, node: ast.AST) -> Valu
         return wrapper
     if isinstance(value, Loader):
         value.device = "cuda"
+        value.attributes["#managed"] = by
     elif isinstance(value, Optimizer):
         value.arguments["#managed"] = by
     return value

@@ -10,6 +10,7 @@ from lightlint.engine.arguments import Arguments
 from lightlint.engine.calls import call, call_unknown
 from lightlint.engine.containers import key_of
 from lightlint.engine.events import CopySet, Emptied, LightningAsked, LoadedUsed, NoneUsed, PartReplaced, StateRead
+from lightlint.engine.events.huggingface import Trimmed
 from lightlint.engine.frames import Iteration
 from lightlint.engine.imports import kept
 from lightlint.engine.machine import WORKER, Machine
@@ -33,6 +34,7 @@ from lightlint.models.ranks import groups
 from lightlint.models.registry import ITEMS
 from lightlint.models.training import modules
 from lightlint.values.core import (
+    GATHERED,
     LASTING,
     NO_TRAITS,
     ON_SOME,
@@ -113,6 +115,8 @@ class LibraryModels:
             machine.escape(new)
 
     def item(self, machine: Machine, value: Value, index: Value, node: ast.AST) -> Value:
+        if isinstance(index, Sequence) and index.kind == "slice" and _is_gathered(value):
+            machine.emit(Trimmed(machine.where(node), value))
         if isinstance(value, Sequence):
             return _of_sequence(value, index)
         if isinstance(value, Mapping):
@@ -279,6 +283,12 @@ _OPERATOR_METHODS = {
     "@": "__matmul__",
     "//": "__floordiv__",
 }
+
+
+def _is_gathered(value: Value) -> bool:
+    """Whether a value holds what all processes gathered."""
+    held = value.items if isinstance(value, Sequence) else [value]
+    return any(each.traits & GATHERED for each in held)
 
 
 def _of_class(cls: Class, name: str) -> Value:

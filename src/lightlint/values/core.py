@@ -10,8 +10,10 @@ Traits = frozenset[str]
 NO_TRAITS: Traits = frozenset()
 OWN_DATA: Traits = frozenset({"own data"})  # of this rank's batch, of which the others have another
 ON_SOME: Traits = frozenset({"on some ranks"})  # changed behind a test of the rank
-ARRAYS: Traits = frozenset({"ids"})
-"""The traits that arrays keep whatever numpy does to them: `ids` are token ids of which no text has been made."""
+IDS: Traits = frozenset({"ids"})  # token ids of which no text has been made
+GATHERED: Traits = frozenset({"gathered"})  # of all processes, with what fills their last batches
+ARRAYS: Traits = IDS | GATHERED
+"""The traits that arrays keep whatever numpy does to them."""
 LASTING: Traits = frozenset({"rank", "version", "fitted"})
 """The traits that stay with whatever code out of sight makes of a value."""
 Site = tuple[str, int, int, int, int]

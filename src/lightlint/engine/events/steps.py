@@ -83,6 +83,7 @@ class LossComputed(Event):
     reduction: str | None
     made: Site | None = None
     log_target: Value | None = None  # of a divergence: whether the target is in logarithms
+    ignores: bool = False  # it is told a class that it leaves out
 
 
 @dataclass(eq=False)

@@ -141,7 +141,9 @@ def _mapped(machine: Machine, held: Instance, given: Arguments, node: ast.AST) -
         result = Unknown()
     machine.emit(RowsMapped(machine.where(node), held, result, is_constant(batched, True)))
     if isinstance(result, Mapping):
-        found.attributes["#row"] = Mapping({**row.items, **result.items}, more=True)
+        made = Mapping({**row.items, **result.items}, more=True)
+        made.said = row.places() | result.places()
+        found.attributes["#row"] = made
     else:
         found.attributes["#row"] = row if is_constant(result, None) else Unknown()
     return found

@@ -20,7 +20,7 @@ from lightlint.models.ranks.groups import FIRST_NAMES, RANK_NAMES, rank_value, w
 from lightlint.models.registry import attributes, making, methods
 from lightlint.models.training.modules import set_mode
 from lightlint.values.core import (
-    ARRAYS,
+    IDS,
     NONE,
     Bound,
     Class,
@@ -254,8 +254,8 @@ def _compute_metrics(machine: Machine, trainer: Instance, settings: Instance | N
     if not isinstance(function, (Function, Bound, Partial, Instance)):
         return
     given = machine.instance(Library("transformers.EvalPrediction"), "namespace", node)
-    predictions = Unknown(("predictions", trainer.key), ARRAYS, hint="predictions")
-    labels = Unknown(("label ids", trainer.key), ARRAYS, hint="label_ids")
+    predictions = Unknown(("predictions", trainer.key), IDS, hint="predictions")
+    labels = Unknown(("label ids", trainer.key), IDS, hint="label_ids")
     given.attributes.update({"predictions": predictions, "label_ids": labels})
     given.attributes["#parts"] = Sequence([predictions, labels], "tuple")
     result = _try(machine, function, [given], node)

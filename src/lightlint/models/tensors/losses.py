@@ -65,6 +65,8 @@ def loss(
     reduction: str | None = None,
     made_at: Site | None = None,
     log_target: Value | None = None,
+    *,
+    ignores: bool = False,
 ) -> Tensor:
     """A loss function, or a criterion that was made somewhere."""
     source, target = given.get(0, "input"), given.get(1, "target")
@@ -74,8 +76,9 @@ def loss(
     if reduction is None:
         reduction = text_of(written) or ("mean" if written is None and given.double_star is None else None)
     log_target = given.keywords.get("log_target", log_target)
+    ignores = ignores or "ignore_index" in given.keywords or not given.exact
     where = machine.where(node)
-    machine.emit(LossComputed(where, name, LOSSES[name], source, target, reduction, made_at, log_target))
+    machine.emit(LossComputed(where, name, LOSSES[name], source, target, reduction, made_at, log_target, ignores))
     mix(machine, node, name, source, target, *(given.keywords.get(each) for each in ("weight", "pos_weight")))
     made = derive(machine, node, *given.values())
     if any(each.requires_grad for each in (source, target) if isinstance(each, Tensor)):

@@ -36,7 +36,8 @@ def call_module(machine: Machine, module: Module, given: Arguments, node: ast.AS
         tensors.mix(machine, node, last, *module.buffers.values(), given.get(0, "input"))
         log_target = module.arguments.get("log_target")
         reduction = module.reduction or "unknown"
-        found = tensors.loss(machine, last, given, node, reduction, module.site, log_target)
+        ignores = "ignore_index" in module.arguments or module.open_arguments
+        found = tensors.loss(machine, last, given, node, reduction, module.site, log_target, ignores=ignores)
         found.guessed = module.assumed
         return found
     outermost = not machine.forwards

@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from lightlint.check import Check, Fault
+from lightlint.engine.events import Backward, Called, Clipped
+from lightlint.explore.accelerators import accumulates, is_synchronised, manager_of, scales
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry, Path
+    from lightlint.values.core import Site
+    from lightlint.values.training import Instance
+
+_TORCH = "torch.nn.utils.clip_grad_"
+
+
+class AcceleratorRawClip(Check):
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Gradients of an Accelerator that torch clips while they are scaled, or before all of them are there."""
+        by_torch = {event.site for path, events in entry.calls.items() if path.startswith(_TORCH) for event in events}
+        for path in entry.paths:
+            for event in path.of(Clipped):
+                fault = _fault(path, event, by_torch)
+                if fault is not None:
+                    yield Fault.at(event, fault)
+
+
+def _fault(path: Path, event: Clipped, by_torch: set[Site]) -> str | None:
+    managers = [manager_of(each) for each in event.parameters]
+    accelerator = managers[0] if managers and all(each is managers[0] for each in managers) else None
+    if accelerator is None or accelerator.escaped or accelerator.open_arguments or not _is_through(path):
+        return None
+    raw = event.site in by_torch
+    if raw and scales(accelerator):
+        return "torch clips gradients that the Accelerator has scaled: a limit for others than these"
+    if not is_synchronised(event) and accumulates(accelerator) and _in_accumulate(path, event, accelerator):
+        return "gradients are clipped before all batches of a step have added theirs"
+    return None
+
+
+def _is_through(path: Path) -> bool:
+    return any(each.via == "accelerator" for each in path.of(Backward))
+
+
+def _in_accumulate(path: Path, event: Clipped, accelerator: Instance) -> bool:
+    """Whether the backward pass before it was one of several of a step, as `accelerator.accumulate` counts them."""
+    before = [each for each in path.of(Backward) if each.time < event.time and each.where.same_turn(event.where)]
+    opened = [each for each in path.of(Called) if each.receiver is accelerator and each.name == "accumulate"]
+    return bool(before) and any(each.where.same_turn(event.where) for each in opened)

@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from lightlint.check import Check, Fault
+from lightlint.engine.events import Collective
+from lightlint.engine.events.huggingface import Trimmed
+from lightlint.explore.queries import in_batch
+from lightlint.values.training import Loader, Tensor, tensors_in
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
+
+
+class GatheredSamplesRepeated(Check):
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Answers for the batches of a prepared loader, gathered with those that only fill the last batch."""
+        if any(True for _ in entry.of(Trimmed)):
+            return
+        for event in entry.of(Collective):
+            if event.name == "accelerator.gather" and in_batch(event.where) and not event.where.grad:
+                loaders = [turn.loop.over for turn in event.where.turns if turn.loop.kind == "batch"]
+                prepared = bool(loaders) and isinstance(loaders[-1], Loader) and "#managed" in loaders[-1].attributes
+                given = [tensor for value in event.args for tensor in tensors_in(value)]
+                if prepared and given and all(map(_is_answer, given)):
+                    message = (
+                        "this gathers the samples, too, that fill the last batch of each process: they count twice"
+                    )
+                    yield Fault.at(event, message)
+
+
+def _is_answer(tensor: Tensor) -> bool:
+    """Whether a tensor has a row for each sample, and is no loss or sum."""
+    return not tensor.scalar and tensor.role != "loss" and tensor.reduction is None and "loss" not in tensor.traits

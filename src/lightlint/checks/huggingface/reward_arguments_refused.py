@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from lightlint.check import Check, Fault
+from lightlint.engine.events.huggingface import TrainerMade
+from lightlint.values.core import Bound, Function, Sequence
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
+    from lightlint.values.core import Value
+
+_REWARDED = ("GRPOTrainer", "RLOOTrainer")
+_ALWAYS = ("prompts", "completions", "completion_ids")
+
+
+class RewardArgumentsRefused(Check):
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Reward functions that take less than TRL gives them."""
+        for event in entry.of(TrainerMade):
+            if not any(path.startswith("trl.") and path.endswith(_REWARDED) for path in event.trainer.libraries()):
+                continue
+            given = event.trainer.arguments.get("reward_funcs") or event.trainer.arguments.get("#1")
+            for function in given.items if isinstance(given, Sequence) else [given]:
+                missing = _missing(function)
+                held = function.function if isinstance(function, Bound) else function
+                if missing and isinstance(held, Function) and held.name != "<lambda>":
+                    said = ", ".join(f"`{each}`" for each in missing)
+                    row, start = held.node.lineno, held.node.col_offset + len("def ")
+                    site = (held.file, row, start, row, start + len(held.name.encode()))
+                    yield Fault(site, f"the reward function takes no {said}, which the trainer gives it by name")
+
+
+def _missing(function: Value | None) -> list[str]:
+    held = function.function if isinstance(function, Bound) else function
+    if not isinstance(held, Function) or held.node.args.kwarg is not None or held.wrapped is not None:
+        return []
+    parameters = held.node.args
+    names = {each.arg for each in (*parameters.args, *parameters.kwonlyargs)}
+    return [each for each in _ALWAYS if each not in names]

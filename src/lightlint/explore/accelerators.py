@@ -1,0 +1,50 @@
+"""What an Accelerator is known to do."""
+
+from __future__ import annotations
+
+from lightlint.engine.events import Event
+from lightlint.values.core import Constant, Value, number_of, text_of, written
+from lightlint.values.training import Instance, Optimizer, Tensor
+
+_PLUGINS = ("deepspeed_plugin", "fsdp_plugin", "megatron_lm_plugin", "deepspeed_plugins")
+
+
+def manager_of(value: Instance | Tensor | None) -> Instance | None:
+    """The Accelerator that prepared an optimizer, or the model that a parameter belongs to."""
+    found: Value | None = None
+    if isinstance(value, Optimizer):
+        found = value.arguments.get("#managed")
+    elif isinstance(value, Tensor) and value.owner is not None:
+        found = value.owner.managed_by
+    return found if isinstance(found, Instance) and found.kind == "accelerator" else None
+
+
+def scales(accelerator: Instance) -> bool:
+    """Whether it surely scales the loss."""
+    return text_of(accelerator.arguments.get("mixed_precision")) == "fp16"
+
+
+def has_plugin(accelerator: Instance) -> bool:
+    """Whether it has an engine that does the backward pass, or may have one."""
+    given = [accelerator.arguments.get(name) for name in _PLUGINS]
+    return any(each is not None and not (isinstance(each, Constant) and each.value is None) for each in given)
+
+
+def accumulates(accelerator: Instance) -> bool:
+    """Whether it accumulates gradients over several batches, or is told how many by the run."""
+    steps = accelerator.arguments.get("gradient_accumulation_steps")
+    number = number_of(written(steps))
+    return (
+        steps is not None
+        and (number is None or number > 1)
+        and not (isinstance(steps, Constant) and steps.value is None)
+    )
+
+
+def is_synchronised(event: Event) -> bool:
+    """Whether something happens only where gradients are synchronised."""
+    return any(_names_sync(each.key) and each.outcome for each in event.where.conditions)
+
+
+def _names_sync(key: object) -> bool:
+    return isinstance(key, tuple) and (key[:1] == ("sync gradients",) or any(map(_names_sync, key)))
