@@ -101,7 +101,7 @@ def test_an_error_in_a_process_ends_the_run(files: list[Path]) -> None:
 
 
 def test_order_does_not_hang_on_how_python_hashes(tmp_path: Path) -> None:
-    """Findings of one rule at one place come in one order, whatever the order of a set is in a process."""
+    """What a rule tells of one place is the same, whatever the order of a set is in a process."""
     (tmp_path / "train.py").write_text(
         "import lightning as L\n\n\nclass Model(L.LightningModule):\n"
         "    def training_step(self, batch, batch_idx):\n        return self.step(batch)\n\n"
@@ -124,6 +124,6 @@ def test_order_does_not_hang_on_how_python_hashes(tmp_path: Path) -> None:
     for seed in range(4):
         environment = {**os.environ, "PYTHONHASHSEED": str(seed)}
         result = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
-        assert result.stdout.count("LL651") == 4
+        assert result.stdout.count("LL651") == 1
         said.add(result.stdout)
     assert len(said) == 1

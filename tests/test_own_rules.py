@@ -11,7 +11,7 @@ import pytest
 from rulebook import Example, examples
 
 from lightlint import run
-from lightlint.check import Check, Repair
+from lightlint.check import Check, Fault, Repair
 from lightlint.checks.devices.empty_cache_in_loop import EmptyCacheInLoop
 from lightlint.cli import run_command
 from lightlint.finding import Finding
@@ -97,7 +97,7 @@ def test_failed_check_stops_no_other_and_fails_the_run(
     def fail(self: Check, node: object) -> None:
         raise ZeroDivisionError("odd construct")
 
-    monkeypatch.setattr(EmptyCacheInLoop, "visit_Call", fail)
+    monkeypatch.setattr(EmptyCacheInLoop, "rehearse", fail)
     example.write(tmp_path)
     (tmp_path / "other.py").write_text("import os  # noqa: LL501\n")
     result = run.check([str(tmp_path)], settings_for(example))
@@ -113,11 +113,11 @@ def test_failed_check_stops_no_other_and_fails_the_run(
 
 @pytest.mark.parametrize("example", cases("LL003", kind="bad"))
 def test_failed_fix_is_taken_back_and_told(example: Example, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def spoil(self: EmptyCacheInLoop, call: object) -> Repair:
+    def spoil(self: EmptyCacheInLoop, call: object, fault: Fault) -> Repair:
         end = len(self.code.source.text)
         return Repair("spoil the file", Draft((RawEdit(end, end, "(\n"),)))
 
-    monkeypatch.setattr(EmptyCacheInLoop, "_repair", spoil)
+    monkeypatch.setattr(EmptyCacheInLoop, "repair", spoil)
     example.write(tmp_path)
     result = run.fix([str(tmp_path)], settings_for(example), unsafe=False, write_files=True)
     own = [finding for finding in result.findings if finding.code == "LL003"]

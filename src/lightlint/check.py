@@ -13,6 +13,7 @@ from lightlint.finding import Applicability, Finding, Fix, Tier
 from lightlint.fixes.code import Code
 from lightlint.fixes.draft import Draft, as_fix
 from lightlint.pages import Page
+from lightlint.sketch.places import UnplacedError
 
 _PLACES = (cst.BaseExpression, cst.BaseSmallStatement, cst.BaseCompoundStatement)
 
@@ -204,12 +205,19 @@ class Check:
         expression before the statement that it is alone in."""
         found: cst.CSTNode = self.tree.module
         smallest = (len(self.facts.source.text) + 1, True)
+        unplaced: UnplacedError | None = None
         for node in self.tree.nodes:
             if isinstance(node, _PLACES):
-                first, last = self.facts.positions.span(node)
+                try:
+                    first, last = self.facts.positions.span(node)
+                except UnplacedError as error:
+                    unplaced = error
+                    continue
                 size = (last - first, not isinstance(node, cst.BaseExpression))
                 if first <= start and end <= last and size < smallest:
                     found, smallest = node, size
+        if unplaced is not None and smallest[0] > end - start:  # a smaller one may be among those
+            raise unplaced
         return found
 
     def _runs_everywhere(self, repair: Repair) -> bool:
