@@ -14,6 +14,7 @@ from weakref import WeakKeyDictionary
 from lightlint.facts.project import Project, Question
 from lightlint.sources.source import Source
 from lightlint.syntax import syntax_of
+from lightlint.text import WORD
 
 if TYPE_CHECKING:
     from lightlint.engine.events import E, Where
@@ -71,7 +72,11 @@ class Rehearsed:
     def rest(self, words: frozenset[str]) -> list[Entry]:
         """What the file holds besides training, as far as one of some words is in it."""
         with self._asking():
-            return self._besides_training.rest(words) if words else []
+            return [] if words.isdisjoint(self._words) else self._besides_training.rest(words)
+
+    @cached_property
+    def _words(self) -> frozenset[str]:
+        return frozenset(WORD.findall(self._source.text))
 
     @cached_property
     def _besides_training(self) -> Rehearsals:

@@ -230,7 +230,8 @@ class ModuleListNotRegistered(Check):
             trained, given = _trained(path) | _used(path), _given(path)
             for event in path.of(AttributeSet):
                 hidden = {p for each in _modules_in(event.value) for p in each.parameters() if p.requires_grad}
-                if _hides(event) and not event.object.escaped and trained & hidden and not given & hidden:
+                told = _hides(event) and not event.object.escaped and trained & hidden and not given & hidden
+                if told and not hidden & _seen_by_others(path, _modules_in(event.value)):
                     kind = "dict" if isinstance(event.value, Mapping) else "list"
                     message = f"`self.{event.name}` is a plain {kind}: the modules in it are not trained, not moved and not saved"
                     yield Fault.of(event, message)
@@ -241,6 +242,14 @@ def _modules_in(value: Value) -> list[Module]:
     held = [*value.items.values()] if isinstance(value, Mapping) else value.items if isinstance(value, Sequence) else []
     modules = [each for each in held if isinstance(each, Module)]
     return modules if len(modules) == len(held) else []
+
+
+def _seen_by_others(path: Path, held: list[Module]) -> set[Tensor]:
+    """The parameters that modules have that are no part of some others."""
+    inner = {part for each in held for part in each.modules()}
+    outer = {event.object for event in path.of(AttributeSet)} | {event.module for event in path.of(Forward)}
+    modules = [each for each in outer if isinstance(each, Module) and each not in inner]
+    return {parameter for each in modules for parameter in each.parameters()}
 
 
 def _hides(event: AttributeSet) -> bool | None:

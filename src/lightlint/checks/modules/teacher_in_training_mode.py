@@ -5,7 +5,15 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
-from lightlint.engine.events import Backward, Forward, ParametersChanged, StateLoaded, Stepped, WeightSet
+from lightlint.engine.events import (
+    Backward,
+    Forward,
+    OptimizerMade,
+    ParametersChanged,
+    StateLoaded,
+    Stepped,
+    WeightSet,
+)
 from lightlint.explore.evaluation import is_saved_state
 from lightlint.explore.queries import acts_by_mode, in_batch, in_sight, sure
 from lightlint.values.training import Module, Optimizer
@@ -34,14 +42,16 @@ class TeacherInTrainingMode(Check):
             known = bool(mine) and in_sight(mine) and acts_by_mode(event.module)
             return event.training and known and in_batch(event.where) and not _is_meant(event)
 
-        for event in sure(entry, Forward, is_fault) if trains and fixed else ():
+        seen = all(path.finished for path in entry.paths)  # else it may be trained behind the end of one
+        for event in sure(entry, Forward, is_fault) if trains and fixed and seen else ():
             message = "a module with loaded weights that is not trained here gives its answers in training mode: dropout drops, batch norm goes by this batch alone"
             yield Fault.at(event, message)
 
 
 def _changed(entry: Entry) -> set[Tensor]:
-    """The parameters that some rehearsal changes."""
+    """The parameters that some rehearsal changes, or gives to an optimizer."""
     found = {each for event in entry.of(Stepped) for each in event.parameters}
+    found |= {each for event in entry.of(OptimizerMade) for each in event.optimizer.parameters}
     found |= {
         each for event in entry.of(ParametersChanged) if not event.name.startswith("init.") for each in event.parameters
     }

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from lightlint.check import Check, Fault
-from lightlint.engine.events import Forward, Stepped
+from lightlint.engine.events import Backward, Forward, Stepped
 from lightlint.explore.certain import anyhow
 from lightlint.explore.queries import acts_by_mode, goes_nowhere, in_batch, in_sight
 
 if TYPE_CHECKING:
+    from lightlint.engine.events import Where
+    from lightlint.engine.frames import Turn
     from lightlint.explore.rehearsals import Entry
 
 # a loop of such a function over such batches evaluates, whatever it records
@@ -24,6 +26,11 @@ _MEANT = re.compile(
 # names of functions that evaluate: to look into another file for any other is too much to ask
 
 
+def _batch_of(where: Where) -> Turn | None:
+    """The turn of the innermost loop over batches."""
+    return next((turn for turn in reversed(where.turns) if turn.loop.kind == "batch"), None)
+
+
 _MESSAGE = "the module is evaluated in training mode: dropout drops, batch norm learns from this data"
 
 
@@ -33,9 +40,12 @@ class ValidationWithoutEvalMode(Check):
         found: list[Forward] = []
         for path in entry.paths:
             stepped = {each for event in path.of(Stepped) for each in event.parameters}
+            training = {_batch_of(event.where) for event in path.of(Backward)}
             for event in path.of(Forward):
                 trained = stepped & set(event.parameters) and in_sight([event.module])
                 if not event.training or event.where.phase or not trained or not in_batch(event.where):
+                    continue
+                if _batch_of(event.where) in training:  # a part of a step, as where two models train in turns
                     continue
                 functions = [call.function.name for call in event.where.calls]
                 named = any(map(_EVALUATION.fullmatch, functions)) and goes_nowhere(event.graph)

@@ -113,7 +113,7 @@ def unary(machine: Machine, operator: ast.unaryop, value: Value, node: ast.AST) 
 
 def binary(machine: Machine, symbol: str, left: Value, right: Value, node: ast.AST) -> Value:
     """An arithmetic operator."""
-    if symbol in ("%", "//") and "rank of all" in left.traits and isinstance(left, Constant):
+    if symbol in ("%", "//", "-") and "rank of all" in left.traits and isinstance(left, Constant):
         left = Constant(left.value, left.traits - {"rank of all"})  # the place on a node, or the node's
     found = machine.models.binary(machine, symbol, left, right, node)
     if found is not None:

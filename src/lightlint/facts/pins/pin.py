@@ -14,7 +14,10 @@ from lightlint.facts.requirements import Requirement, normalise
 _CONDA = {"pytorch": "torch", "pytorch-cpu": "torch", "pytorch-gpu": "torch"}
 _TAG = re.compile(r"\.git@v?(\d+\.\d+(?:\.\d+)?)(?=[#_-]|$)")  # a release of a repository
 PINNED = frozenset(
-    ("torch", "lightning", "pytorch-lightning", "lightning-fabric", "torchvision", "torchaudio", "torchtext")
+    (
+        *("torch", "lightning", "pytorch-lightning", "lightning-fabric", "torchvision", "torchaudio", "torchtext"),
+        *("transformers", "trl", "peft", "accelerate"),
+    )
 )
 
 
