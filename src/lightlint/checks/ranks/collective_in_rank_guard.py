@@ -24,6 +24,8 @@ class CollectiveInRankGuard(Check):
             yield Fault(place, f"{message}, and only some of them get here", None, (event.site,))
 
     def _waits_for_all(self, event: Collective) -> bool:
+        if event.name == "dist.irecv":  # from one rank to another
+            return False
         if event.alone or event.group is not None or may_be_alone(event.where) or event.name.startswith(_ELSEWHERE):
             return False
         return event.name != "trainer.save_checkpoint" or self.facts.lightning.may_be_at_least(_SAVING_WAITS)
