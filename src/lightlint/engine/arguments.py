@@ -33,6 +33,10 @@ class Arguments:
             return self.keywords[name]
         return self.positional[position] if 0 <= position < len(self.positional) else None
 
+    def by_name(self) -> dict[str, Value]:
+        """All that is given in sight: the positional ones as `#0`, `#1` and so on."""
+        return {**{f"#{place}": each for place, each in enumerate(self.positional)}, **self.keywords}
+
     def sure(self) -> dict[str, Value]:
         """The keywords but those of a dict that code out of sight may have given other values."""
         open_dict = self.double_star is not None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lightlint.engine.events import Event
-from lightlint.values.core import Constant, Value, number_of, text_of, written
+from lightlint.values.core import Value, is_constant, number_of, text_of, written
 from lightlint.values.training import Instance, Optimizer, Tensor
 
 _PLUGINS = ("deepspeed_plugin", "fsdp_plugin", "megatron_lm_plugin", "deepspeed_plugins")
@@ -27,18 +27,14 @@ def scales(accelerator: Instance) -> bool:
 def has_plugin(accelerator: Instance) -> bool:
     """Whether it has an engine that does the backward pass, or may have one."""
     given = [accelerator.arguments.get(name) for name in _PLUGINS]
-    return any(each is not None and not (isinstance(each, Constant) and each.value is None) for each in given)
+    return any(each is not None and not is_constant(each, None) for each in given)
 
 
 def accumulates(accelerator: Instance) -> bool:
     """Whether it accumulates gradients over several batches, or is told how many by the run."""
     steps = accelerator.arguments.get("gradient_accumulation_steps")
     number = number_of(written(steps))
-    return (
-        steps is not None
-        and (number is None or number > 1)
-        and not (isinstance(steps, Constant) and steps.value is None)
-    )
+    return steps is not None and not is_constant(steps, None) and (number is None or number > 1)
 
 
 def is_synchronised(event: Event) -> bool:

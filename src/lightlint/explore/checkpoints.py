@@ -6,8 +6,9 @@ from collections.abc import Hashable, Iterator
 from typing import TYPE_CHECKING
 
 from lightlint.engine.events import Event, RangeBegun, StateRead, Written
+from lightlint.explore.queries import identity_of
 from lightlint.values.core import Constant, Mapping
-from lightlint.values.training import Instance, Optimizer
+from lightlint.values.training import Optimizer
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Path
@@ -35,7 +36,7 @@ def saves_of(paths: list[Path], optimizer: Optimizer) -> Iterator[Written]:
             content = event.value
             if event.name == "torch.save" and isinstance(content, Mapping) and not content.more:
                 sources = [each.source for each in content.items.values() if isinstance(each, Mapping)]
-                if any(identity(each) == identity(optimizer) for each in sources if isinstance(each, Optimizer)):
+                if any(identity_of(each) == identity_of(optimizer) for each in sources if isinstance(each, Optimizer)):
                     yield event
 
 
@@ -59,8 +60,3 @@ def _lines(key: object) -> Iterator[object]:
             yield key[1]
         else:
             yield from (line for each in key for line in _lines(each))
-
-
-def identity(value: Value | None) -> Hashable:
-    """What an object is in every rehearsal: where and as which it was made."""
-    return (value.site, value.serial) if isinstance(value, Instance) else None

@@ -6,10 +6,10 @@ from collections.abc import Hashable
 from typing import TYPE_CHECKING
 
 from lightlint.engine.events import BatchDrawn, Forward, StateLoaded, Stepped
-from lightlint.explore.queries import in_sight
+from lightlint.explore.queries import identity_of, in_sight
 from lightlint.models.names.kinds import kind_of_class
 from lightlint.values.core import Mapping
-from lightlint.values.training import Loader, Tensor
+from lightlint.values.training import Loader
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry, Path
@@ -25,14 +25,14 @@ def evaluated_loaders(entry: Entry) -> dict[Hashable, tuple[Loader, Forward]]:
         stepped = {each for event in path.of(Stepped) for each in event.parameters}
         for event in path.of(Forward):
             evaluates = not event.training and not any(graph.used for graph in event.graph)
-            for loader in {_of(each) for each in event.inputs} - {None}:
+            for loader in {each.batch_of for each in event.inputs} - {None}:
                 assert loader is not None
                 if not evaluates or not in_sight([loader]) or loader.open_arguments:
-                    trained.add(key(loader))
+                    trained.add(identity_of(loader))
                 elif event.where.phase in ("val", "test") or (
                     stepped & set(event.parameters) and _goes_over(event, loader)
                 ):
-                    found.setdefault(key(loader), (loader, event))
+                    found.setdefault(identity_of(loader), (loader, event))
         trained |= _drawn_by_hand(path)
     return {each: pair for each, pair in found.items() if each not in trained}
 
@@ -46,23 +46,14 @@ def _drawn_by_hand(path: Path) -> set[Hashable]:
             pending -= {turn.loop.over for turn in event.where.turns if isinstance(turn.loop.over, Loader)}
         if isinstance(event, BatchDrawn) and not event.where.phase:
             if event.loader in pending:
-                found.add(key(event.loader))
+                found.add(identity_of(event.loader))
             pending.add(event.loader)
-    return found | {key(each) for each in pending}
-
-
-def key(loader: Loader) -> Hashable:
-    """What a loader is in every rehearsal of an entry."""
-    return loader.site, loader.serial
+    return found | {identity_of(each) for each in pending}
 
 
 def _goes_over(event: Forward, loader: Loader) -> bool:
     """Whether a pass is one of a loop over a loader, and none over a batch for show."""
     return any(turn.loop.kind == "batch" and turn.loop.over is loader for turn in event.where.turns)
-
-
-def _of(tensor: Tensor) -> Loader | None:
-    return tensor.batch_of
 
 
 def is_saved_state(event: StateLoaded) -> bool:

@@ -156,9 +156,8 @@ def evaluated_on(entry: Entry, fit: FitStarted) -> int | None:
 def monitors(entry: Entry, fit: FitStarted) -> Iterator[Monitor]:
     """What the callbacks and schedules of a fit watch."""
     for made in fit.callbacks or ():
-        name = made.cls.path if isinstance(made.cls, Library) else ""
-        key = text_of(_given(made, "monitor", _MONITOR_PLACES[name])) if name in _MONITOR_PLACES else None
-        tracked = name == CHECKPOINT and key in ("epoch", "step")
+        key = monitor_of(made)
+        tracked = _is_checkpoint(made) and key in ("epoch", "step")
         if key is not None and made.site is not None and not made.open_arguments and not tracked:
             yield Monitor(made.name, key, made.site)
     for event in entry.of(Configured):
@@ -169,13 +168,19 @@ def monitors(entry: Entry, fit: FitStarted) -> Iterator[Monitor]:
                 yield Monitor(each.schedule.name, key, holder.site)
 
 
-def _given(made: Instance, name: str, place: int) -> Value | None:
-    return made.arguments.get(name, made.arguments.get(f"#{place}"))
+def monitor_of(callback: Instance) -> str | None:
+    """What one of Lightning's callbacks watches; None for nothing, and for what is out of sight."""
+    place = _MONITOR_PLACES.get(callback.cls.path) if isinstance(callback.cls, Library) else None
+    return text_of(callback.argument("monitor", place)) if place is not None else None
+
+
+def _is_checkpoint(callback: Instance) -> bool:
+    return isinstance(callback.cls, Library) and callback.cls.path == CHECKPOINT
 
 
 def file_names(entry: Entry, fit: FitStarted) -> Iterator[tuple[str, Site]]:
     """How the checkpoints of a fit are named."""
     for made in fit.callbacks or ():
-        text = text_of(_given(made, "filename", 1))
-        if isinstance(made.cls, Library) and made.cls.path == CHECKPOINT and text and made.site is not None:
+        text = text_of(made.argument("filename", 1))
+        if _is_checkpoint(made) and text and made.site is not None:
             yield text, made.site

@@ -48,6 +48,11 @@ def identity(parameter: Tensor) -> Hashable:
     return (parameter.site, parameter.serial, (owner.site, owner.serial) if owner is not None else None)
 
 
+def identity_of(value: Value | None) -> Hashable:
+    """What an object is in every rehearsal of an entry: where and as which it was made; None for what is no object."""
+    return (value.site, value.serial) if isinstance(value, Instance) else None
+
+
 def in_sight(values: Iterable[Value]) -> bool:
     """Whether some values were made in the program, and no code out of sight has had any of them."""
     return not any(value.escaped or getattr(value, "assumed", False) or _is_managed(value) for value in values)
@@ -294,7 +299,7 @@ def acts_by_mode(module: Module) -> bool:
         return False
     for each in module.modules():
         norm = isinstance(each.cls, Library) and "Norm" in each.name and BY_MODE.search(each.name)
-        rate = each.arguments.get("p", each.arguments.get("#0"))
+        rate = each.argument("p", 0)
         drops = isinstance(each.cls, Library) and "Dropout" in each.name and not is_constant(rate, 0, 0.0)
         if norm or (drops and (rate is None or isinstance(rate, Constant))):
             return True

@@ -43,7 +43,7 @@ class ProjectSources:
     def alone(self, file: str) -> ProjectSources:
         """A file without the project around it: only the bases of its classes are imported, and of each file only what
         its classes may hang on is there."""
-        return _Alone(self._find, self._read, {}, self._text)
+        return _Alone(self)
 
     def find(self, dotted: str, importer: str) -> str | None:
         """The file of a module as `importer` imports it, None for a library's."""
@@ -109,14 +109,8 @@ class ProjectSources:
 class _Alone(ProjectSources):
     """Files as far as their classes hang on them: a class has what its bases in other files give it."""
 
-    def __init__(
-        self,
-        find: Callable[[str, Path], Path | None],
-        read: Callable[[str], Parsed | None],
-        given: Mapping[str, Parsed],
-        text: Callable[[str], str],
-    ) -> None:
-        super().__init__(find, read, given, text)
+    def __init__(self, project: ProjectSources) -> None:
+        super().__init__(project._find, project._read, {}, project._text)
         self._wanted: dict[str, set[str]] = {}
         """The names that others want of a file: it may have them from yet another."""
 

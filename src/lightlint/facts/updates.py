@@ -12,7 +12,6 @@ import libcst as cst
 
 from lightlint.facts.bindings import dotted_name
 from lightlint.facts.scaling import Scaling
-from lightlint.facts.schedules import Schedules
 
 if TYPE_CHECKING:
     from lightlint.facts.file import FileFacts
@@ -80,11 +79,6 @@ class Updates:
     def scaling(self) -> Scaling:
         """In which order the scalers of the file are told things."""
         return Scaling(self._facts)
-
-    @cached_property
-    def schedules(self) -> Schedules:
-        """Which schedulers of the file count updates."""
-        return Schedules(self._facts)
 
     def scaler_of(self, backward: cst.Call) -> cst.BaseExpression | None:
         """The scaler of `scaler.scale(loss).backward()`."""

@@ -70,7 +70,7 @@ def initialise(machine: Machine, made: Instance, last: str, given: Arguments, no
     """What the `__init__` of a library's class does to an object."""
     made.initialised = True
     if not isinstance(made, Loader):
-        made.arguments = {**{f"#{n}": value for n, value in enumerate(given.positional)}, **given.keywords}
+        made.arguments = given.by_name()
     made.open_arguments = not given.exact
     if isinstance(made, Module):
         modules.set_up(machine, made, last, given, node)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from typing import TypeVar
 
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.machine import Machine
@@ -35,94 +36,57 @@ OF_PRETRAINED: dict[str, PretrainedModel] = {}
 PACKAGES: dict[str, PackageModel] = {}
 """By package: its functions and class methods that no model of its own is for; None for what it does not know."""
 LIGHTNING = "LightningModule"
+T = TypeVar("T")
+
+
+def _into(table: dict[str, T], names: Iterable[str]) -> Callable[[T], T]:
+    """A decorator that puts what it is given into a table, under each of some names."""
+
+    def register(model: T) -> T:
+        table.update(dict.fromkeys(names, model))
+        return model
+
+    return register
 
 
 def function(*paths: str) -> Callable[[FunctionModel], FunctionModel]:
     """Make a model that of library functions."""
-
-    def register(model: FunctionModel) -> FunctionModel:
-        for path in paths:
-            FUNCTIONS[path] = model
-        return model
-
-    return register
+    return _into(FUNCTIONS, paths)
 
 
 def attributes(*kinds: str) -> Callable[[AttributeModel], AttributeModel]:
     """Make a model that of the attributes of kinds of objects."""
-
-    def register(model: AttributeModel) -> AttributeModel:
-        for kind in kinds:
-            ATTRIBUTES[kind] = model
-        return model
-
-    return register
+    return _into(ATTRIBUTES, kinds)
 
 
 def making(*kinds: str) -> Callable[[MakerModel], MakerModel]:
     """Make a model that of making kinds of objects."""
-
-    def register(model: MakerModel) -> MakerModel:
-        for kind in kinds:
-            MAKERS[kind] = model
-        return model
-
-    return register
+    return _into(MAKERS, kinds)
 
 
 def calling(*kinds: str) -> Callable[[FunctionOf], FunctionOf]:
     """Make a model that of calling kinds of objects."""
-
-    def register(model: FunctionOf) -> FunctionOf:
-        for kind in kinds:
-            CALLS[kind] = model
-        return model
-
-    return register
+    return _into(CALLS, kinds)
 
 
 def of_pretrained(*names: str) -> Callable[[PretrainedModel], PretrainedModel]:
     """Make a model that of methods of modules whose layers are out of sight."""
-
-    def register(model: PretrainedModel) -> PretrainedModel:
-        for name in names:
-            OF_PRETRAINED[name] = model
-        return model
-
-    return register
+    return _into(OF_PRETRAINED, names)
 
 
 def item_of(*kinds: str) -> Callable[[ItemModel], ItemModel]:
     """Make a model that of `object[index]` for kinds of objects."""
-
-    def register(model: ItemModel) -> ItemModel:
-        for kind in kinds:
-            ITEMS[kind] = model
-        return model
-
-    return register
+    return _into(ITEMS, kinds)
 
 
 def package(*names: str) -> Callable[[PackageModel], PackageModel]:
     """Make a model that of a package."""
-
-    def register(model: PackageModel) -> PackageModel:
-        for name in names:
-            PACKAGES[name] = model
-        return model
-
-    return register
+    return _into(PACKAGES, names)
 
 
 def methods(*kinds: str) -> Callable[[MethodModel], MethodModel]:
     """Make a model that of all methods of kinds of objects."""
-
-    def register(model: MethodModel) -> MethodModel:
-        for kind in kinds:
-            METHODS[kind] = model
-        return model
-
-    return register
+    return _into(METHODS, kinds)
 
 
 def is_lightning(value: Instance) -> bool:

@@ -136,6 +136,10 @@ class Instance(Value):
         """The name of its class."""
         return self.cls.name if isinstance(self.cls, Class) else self.cls.last
 
+    def argument(self, name: str, place: int) -> Value | None:
+        """What it was made with under a name, or at a place; None where neither is in sight."""
+        return self.arguments.get(name, self.arguments.get(f"#{place}"))
+
     def libraries(self) -> list[str]:
         """The canonical names of the library classes it is an instance of."""
         return self.cls.libraries() if isinstance(self.cls, Class) else [self.cls.path]

@@ -5,15 +5,16 @@ from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Forward, Stepped, Written
-from lightlint.explore.evaluation import evaluated_loaders, key
-from lightlint.values.core import Constant, Sequence, text_of
+from lightlint.explore.evaluation import evaluated_loaders
+from lightlint.explore.logged import monitor_of
+from lightlint.explore.queries import identity_of
+from lightlint.values.core import Constant, Sequence
 from lightlint.values.training import Instance, Loader
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry, Path
     from lightlint.values.core import Value
 
-_WATCHING = {"ModelCheckpoint": 2, "EarlyStopping": 0}  # and the place of what they watch
 _MESSAGE = (
     "the data that says which epoch is the best is the data of the final test: its result is the best of many tries"
 )
@@ -49,12 +50,8 @@ class SelectedOnTestData(Check):
 def _watches(trainer: Instance) -> bool:
     """Whether a Trainer surely keeps, or stops at, what its validation says is the best."""
     held = trainer.arguments.get("callbacks")
-    for each in held.items if isinstance(held, Sequence) else [held]:
-        if isinstance(each, Instance) and each.name in _WATCHING:
-            monitor = each.arguments.get("monitor", each.arguments.get(f"#{_WATCHING[each.name]}"))
-            if text_of(monitor) is not None:
-                return True
-    return False
+    given = held.items if isinstance(held, Sequence) else [held]
+    return any(isinstance(each, Instance) and monitor_of(each) is not None for each in given)
 
 
 def _data(value: Value | None) -> Value | None:
@@ -70,9 +67,9 @@ def _same_data(path: Path, loaders: dict[Hashable, Loader]) -> Iterator[tuple[Lo
     for event in path.of(Forward):
         for loader in {each.batch_of for each in event.inputs} - {None}:
             assert loader is not None
-            if key(loader) in loaders and not event.training:
+            if identity_of(loader) in loaders and not event.training:
                 inside = any(turn.loop in turns for turn in event.where.turns)
-                (between if inside else after).setdefault(key(loader), (loader, event))
+                (between if inside else after).setdefault(identity_of(loader), (loader, event))
     for mine, (first, _) in between.items():
         for other, (last, event) in after.items():
             alike = first.data is last.data and not isinstance(first.data, (Constant, type(None)))

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Halved, Stepped
 from lightlint.engine.events.huggingface import TrainerRan
+from lightlint.explore.accelerators import manager_of, scales
 from lightlint.frameworks.huggingface.values import dtype_of, has_adapter, is_off, is_on, is_quantized, setting
-from lightlint.values.core import text_of
-from lightlint.values.training import Instance, Module
+from lightlint.values.training import Module
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry, Path
@@ -38,15 +38,15 @@ def _trained(path: Path) -> Iterator[Module]:
     for event in path.of(TrainerRan):
         model = event.model
         if isinstance(model, Module) and event.method == "train" and not has_adapter(model):
-            scales = is_on(setting(event.settings, "fp16"))
+            fp16 = is_on(setting(event.settings, "fp16"))
             others = [setting(event.settings, name) for name in _ENGINES]
-            if scales and all(is_off(each) for each in others) and _is_half(model):
+            if fp16 and all(is_off(each) for each in others) and _is_half(model):
                 yield model
     for step in path.of(Stepped):
-        manager = step.optimizer.arguments.get("#managed")
-        if isinstance(manager, Instance) and manager.kind == "accelerator" and not step.optimizer.escaped:
+        manager = manager_of(step.optimizer)
+        if manager is not None and not step.optimizer.escaped:
             known = not manager.open_arguments and not {"deepspeed_plugin", "fsdp_plugin"} & manager.arguments.keys()
-            if known and text_of(manager.arguments.get("mixed_precision")) == "fp16":
+            if known and scales(manager):
                 owners = {each.owner for each in step.parameters if each.owner is not None}
                 yield from (each for each in owners if _is_half(each))
 

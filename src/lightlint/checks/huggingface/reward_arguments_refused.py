@@ -21,7 +21,7 @@ class RewardArgumentsRefused(Check):
         for event in entry.of(TrainerMade):
             if not any(path.startswith("trl.") and path.endswith(_REWARDED) for path in event.trainer.libraries()):
                 continue
-            given = event.trainer.arguments.get("reward_funcs") or event.trainer.arguments.get("#1")
+            given = event.trainer.argument("reward_funcs", 1)
             for function in given.items if isinstance(given, Sequence) else [given]:
                 missing = _missing(function)
                 held = function.function if isinstance(function, Bound) else function

@@ -38,7 +38,7 @@ def _is_told_apart(metric: Value) -> bool:
     if not isinstance(metric, Instance) or not metric.libraries()[0].startswith(_LIBRARY):
         return False
     if metric.name == _COLLECTION:
-        held = metric.arguments.get("metrics", metric.arguments.get("#0"))
+        held = metric.argument("metrics", 0)
         values = (
             [*held.items.values()] if isinstance(held, Mapping) else held.items if isinstance(held, Sequence) else []
         )
@@ -50,4 +50,4 @@ def _is_told_apart(metric: Value) -> bool:
     average = metric.arguments.get("average")
     if average is not None or plain not in _AVERAGED:
         return average is None or text_of(average) in {"macro", "weighted", "none"}
-    return bool(kind) or text_of(metric.arguments.get("task", metric.arguments.get("#0"))) == "binary"
+    return bool(kind) or text_of(metric.argument("task", 0)) == "binary"

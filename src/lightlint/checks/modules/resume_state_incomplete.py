@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Called, ScheduleMade, ScheduleStepped, StateLoaded, Stepped
-from lightlint.explore.checkpoints import counted_behind, identity, read_keys, saves_of
-from lightlint.explore.queries import holds, in_sight, scales
+from lightlint.explore.checkpoints import counted_behind, read_keys, saves_of
+from lightlint.explore.queries import holds, identity_of, in_sight, scales
 from lightlint.finding import Tier
 from lightlint.values.core import Mapping, is_constant
 from lightlint.values.training import Instance, Module, Optimizer, Schedule
@@ -25,13 +25,13 @@ class ResumeStateIncomplete(Check):
                 if not isinstance(content, Mapping) or content.more:
                     continue
                 sources = [each.source for each in content.items.values() if isinstance(each, Mapping)]
-                loaded = {identity(event.object) for each in paths for event in each.of(StateLoaded)}
-                resumed = {identity(each) for each in sources if isinstance(each, Optimizer)} & loaded
-                saved = set(map(identity, sources))
+                loaded = {identity_of(event.object) for each in paths for event in each.of(StateLoaded)}
+                resumed = {identity_of(each) for each in sources if isinstance(each, Optimizer)} & loaded
+                saved = set(map(identity_of, sources))
                 for each in _counting(paths) if resumed else ():
-                    mine = not isinstance(each, Schedule) or identity(each.optimizer) in resumed
-                    if mine and _is_of(path, each) and identity(each) not in loaded:
-                        yield _fault(save, each, is_saved=identity(each) in saved)
+                    mine = not isinstance(each, Schedule) or identity_of(each.optimizer) in resumed
+                    if mine and _is_of(path, each) and identity_of(each) not in loaded:
+                        yield _fault(save, each, is_saved=identity_of(each) in saved)
         yield from _without_optimizer(entry, paths)
 
 
@@ -44,12 +44,12 @@ def _fault(save: Called, each: Instance, *, is_saved: bool) -> Fault:
 
 def _counting(paths: list[Path]) -> Iterator[Instance]:
     """The schedules and scalers of a program that are stepped, and go by what they have counted."""
-    caught_up = {identity(each) for path in paths for each in _caught_up(path)}
+    caught_up = {identity_of(each) for path in paths for each in _caught_up(path)}
     for path in paths:
         told = {event.schedule for event in path.of(ScheduleStepped) if event.args and not _watches(event.schedule)}
         stepped = {event.schedule for event in path.of(ScheduleStepped)} - told
         made = [event.schedule for event in path.of(ScheduleMade)]
-        gone = [each for each in made if each in stepped and identity(each) not in caught_up]
+        gone = [each for each in made if each in stepped and identity_of(each) not in caught_up]
         yield from (each for each in gone if not each.escaped and not _is_set(each))
         scalers = {event.scaler for event in path.of(Stepped) if scales(event.scaler)}
         yield from (each for each in scalers if each is not None)
@@ -75,13 +75,13 @@ def _is_set(schedule: Schedule) -> bool:
 
 def _is_of(path: Path, each: Instance) -> bool:
     """Whether an object lives in a path, too: made at the same place, before."""
-    return any(identity(other) == identity(each) for other in path.machine.objects)
+    return any(identity_of(other) == identity_of(each) for other in path.machine.objects)
 
 
 def _without_optimizer(entry: Entry, paths: list[Path]) -> Iterator[Fault]:
     """Runs that go on at the epoch of a checkpoint, and leave the state of their optimizer in it."""
     read = read_keys(paths)
-    loaded = {identity(event.object) for path in paths for event in path.of(StateLoaded)}
+    loaded = {identity_of(event.object) for path in paths for event in path.of(StateLoaded)}
     unknown = any(not isinstance(event.object, Instance) for path in paths for event in path.of(StateLoaded))
     for path in entry.paths:
         for load in path.of(StateLoaded):
@@ -90,7 +90,9 @@ def _without_optimizer(entry: Entry, paths: list[Path]) -> Iterator[Fault]:
             if not isinstance(load.object, Module) or keys is None or unknown:
                 continue
             for optimizer in {event.optimizer for event in path.of(Stepped)}:
-                lost = isinstance(optimizer, Optimizer) and identity(optimizer) not in loaded and _has_state(optimizer)
+                lost = (
+                    isinstance(optimizer, Optimizer) and identity_of(optimizer) not in loaded and _has_state(optimizer)
+                )
                 if lost and isinstance(optimizer, Optimizer) and _goes_on(path, paths, load, optimizer, keys):
                     message = "the run goes on at the epoch of the checkpoint, and the state of its optimizer, which is saved there, is never loaded"
                     yield Fault.at(load, message)
@@ -109,6 +111,6 @@ def _goes_on(path: Path, paths: list[Path], load: StateLoaded, optimizer: Optimi
 
 def _has_state(optimizer: Optimizer) -> bool:
     """Whether an optimizer keeps more than its options, and nobody out of sight has it."""
-    momentum = optimizer.arguments.get("momentum", optimizer.arguments.get("#2"))
+    momentum = optimizer.argument("momentum", 2)
     plain = optimizer.name == "SGD" and (momentum is None or is_constant(momentum, 0, 0.0))
     return in_sight([optimizer]) and not optimizer.open_arguments and not plain

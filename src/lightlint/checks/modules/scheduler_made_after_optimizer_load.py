@@ -80,7 +80,7 @@ def _starting_anew(path: Path, schedule: Schedule) -> str:
 
 def _is_unset(schedule: Schedule) -> bool:
     """Whether a schedule is not told where to go on."""
-    last = schedule.arguments.get("last_epoch", schedule.arguments.get("#4"))
+    last = schedule.argument("last_epoch", 4)
     return last is None or is_constant(last, -1)
 
 

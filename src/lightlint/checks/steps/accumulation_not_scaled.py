@@ -164,7 +164,7 @@ class AccumulationNotScaled(Check):
 
 def _rate_is_plain(optimizer: Instance) -> bool:
     """Whether an optimizer is in sight, and its learning rate not worked out, perhaps to make up for the sum."""
-    rate = optimizer.arguments.get("lr", optimizer.arguments.get("#1"))
+    rate = optimizer.argument("lr", 1)
     return in_sight([optimizer]) and (rate is None or (isinstance(rate, Constant) and "scaled" not in rate.traits))
 
 

@@ -20,7 +20,7 @@ class LambdaReturnsLearningRate(Check):
             schedule, optimizer = event.schedule, optimizer_of(event.schedule)
             if optimizer is None or schedule.factor is None or schedule.factor_site is None or optimizer.own_rates:
                 continue
-            rate = optimizer.arguments.get("lr", optimizer.arguments.get("#1"))
+            rate = optimizer.argument("lr", 1)
             powers = dict(factors_of(schedule.factor) or ())
             if isinstance(rate, Unknown) and "one" not in rate.traits and powers.get(rate.key, 0) > 0:
                 message = "`LambdaLR` multiplies the learning rate of the optimizer by this, which has that rate in it: it comes in squared"

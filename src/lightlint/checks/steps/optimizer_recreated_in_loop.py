@@ -54,7 +54,7 @@ def _takes_epochs(step: Stepped, depth: int) -> bool:
 
 def _averages(optimizer: Optimizer) -> bool:
     """Whether an optimizer keeps something from step to step."""
-    momentum = optimizer.arguments.get("momentum", optimizer.arguments.get("#2"))
+    momentum = optimizer.argument("momentum", 2)
     return optimizer.name != "SGD" or (momentum is not None and not is_constant(momentum, 0, 0.0))
 
 

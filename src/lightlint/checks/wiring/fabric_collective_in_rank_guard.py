@@ -25,5 +25,5 @@ class FabricCollectiveInRankGuard(Check):
         fabric = event.receiver
         if fabric is None or fabric.kind != "fabric" or event.path not in _COLLECTIVE:
             return False
-        devices = fabric.arguments.get("devices", fabric.arguments.get("#2"))
+        devices = fabric.argument("devices", 2)
         return not is_constant(devices, 1, "1") and self.facts.world.lightning is not Ranks.ONE

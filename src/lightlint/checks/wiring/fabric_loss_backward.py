@@ -30,14 +30,14 @@ class FabricLossBackward(Check):
                 yield self._fault(event, fabric)
 
     def _fault(self, event: Backward, fabric: Instance) -> Fault:
-        given = fabric.arguments.get("precision", fabric.arguments.get("#3"))
+        given = fabric.argument("precision", 3)
         constant = written(given)
         precision = constant.value if constant is not None else None
         old = not self.facts.lightning.may_be_at_least("2.3")
         why = ""
         if precision in (_SCALED if old else _SCALED | _LOSSY):
             why = f'precision="{precision}"' if isinstance(precision, str) else f"precision={precision}"
-        elif (text_of(fabric.arguments.get("strategy", fabric.arguments.get("#1"))) or "").startswith("deepspeed"):
+        elif (text_of(fabric.argument("strategy", 1)) or "").startswith("deepspeed"):
             why = 'strategy="deepspeed"'
         known = (given is None and not fabric.open_arguments) or (constant is not None and precision in _FULL)
         effect = f", which with `{why}` {'trains with an unscaled loss' if old else 'raises'}" if why else ""

@@ -29,11 +29,11 @@ class FabricRawClip(Check):
 
 def _why(fabric: Instance) -> str:
     """What is wrong with clipping by hand under a Fabric, empty where nothing is."""
-    precision = written(fabric.arguments.get("precision", fabric.arguments.get("#3")))
+    precision = written(fabric.argument("precision", 3))
     if precision is not None and precision.value in _SCALED:
         value = f'"{precision.value}"' if isinstance(precision.value, str) else precision.value
         return f"gradients that are still scaled, as `precision={value}` asks for"
-    strategy = text_of(fabric.arguments.get("strategy", fabric.arguments.get("#1")))
+    strategy = text_of(fabric.argument("strategy", 1))
     if strategy is not None and strategy.startswith(_SHARDED):
         return f'each rank\'s share of the gradients by its own norm, with `strategy="{strategy}"`'
     return ""

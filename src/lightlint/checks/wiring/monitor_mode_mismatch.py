@@ -46,7 +46,7 @@ class MonitorModeMismatch(Check):
                 schedule, holder = each.schedule, each.config or each.beside
                 plateau = schedule.name == "ReduceLROnPlateau" and not schedule.open_arguments
                 if plateau and schedule.site and holder is not None:
-                    mode = schedule.arguments.get("mode", schedule.arguments.get("#1"))
+                    mode = schedule.argument("mode", 1)
                     message = _message(holder.items.get("monitor"), mode)
                     if message:
                         yield Fault(schedule.site, message)

@@ -66,29 +66,12 @@ class AdapterAdded(Event):
 
 
 @dataclass(eq=False)
-class Merged(Event):
-    """An adapter was merged into its model, which is given back."""
-
-    model: Module
-    result: Value
-
-
-@dataclass(eq=False)
 class TextsScored(Event):
     """A metric of texts was given predictions and references."""
 
     metric: Instance
     given: Arguments
     values: list[Value]
-
-
-@dataclass(eq=False)
-class RowsMapped(Event):
-    """A data set was mapped; `result`: what the function gave for a row, or for the columns of a batch of rows."""
-
-    rows: Instance
-    result: Value
-    batched: bool
 
 
 @dataclass(eq=False)

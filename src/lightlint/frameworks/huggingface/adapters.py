@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from lightlint.engine.arguments import Arguments
-from lightlint.engine.events.huggingface import AdapterAdded, Merged
+from lightlint.engine.events.huggingface import AdapterAdded
 from lightlint.engine.machine import Machine
 from lightlint.models.registry import package
 from lightlint.models.training import modules
@@ -53,11 +53,3 @@ def peft(machine: Machine, path: str, given: Arguments, node: ast.AST) -> Value 
         first.attributes["#dtype"] = Unknown()
         return first
     return None
-
-
-def merged(machine: Machine, model: Module, name: str, node: ast.AST) -> Value:
-    """`merge_and_unload` and `unload`: the model inside, with or without what the adapter learnt."""
-    base = model.wraps or Unknown()
-    if name == "merge_and_unload":
-        machine.emit(Merged(machine.where(node), model, base))
-    return base

@@ -9,10 +9,9 @@ from lightlint.engine.arguments import Arguments
 from lightlint.engine.events import Halved
 from lightlint.engine.events.huggingface import EmbeddingsResized, Generated, TokensAdded
 from lightlint.engine.machine import Machine
-from lightlint.frameworks.huggingface.adapters import merged
 from lightlint.frameworks.huggingface.values import dtype_of, is_quantized
 from lightlint.models.names.huggingface import COLLATOR, QUANTIZATION, TOKENIZER
-from lightlint.models.registry import attributes, calling, making, methods, of_pretrained, package
+from lightlint.models.registry import attributes, calling, methods, of_pretrained, package
 from lightlint.models.training import modules
 from lightlint.values.core import NONE, Constant, Library, Mapping, Sequence, Unknown, Value, text_of
 from lightlint.values.training import Instance, Module
@@ -38,7 +37,7 @@ def transformers(machine: Machine, path: str, given: Arguments, node: ast.AST) -
 def tokenizer(machine: Machine, owner: str, given: Arguments, node: ast.AST) -> Instance:
     """A tokenizer, or a processor that has one."""
     made = machine.instance(Library(f"transformers.{owner}"), TOKENIZER, node)
-    made.arguments = {**{f"#{n}": each for n, each in enumerate(given.positional)}, **given.keywords}
+    made.arguments = given.by_name()
     made.open_arguments = not given.exact
     return made
 
@@ -46,7 +45,7 @@ def tokenizer(machine: Machine, owner: str, given: Arguments, node: ast.AST) -> 
 def model(machine: Machine, path: str, how: str, given: Arguments, node: ast.AST) -> Module:
     """A model whose layers are out of sight: loaded, it is in eval mode."""
     made = modules.opaque(machine, node, path)
-    made.arguments = {**{f"#{n}": each for n, each in enumerate(given.positional)}, **given.keywords}
+    made.arguments = given.by_name()
     made.open_arguments = not given.exact
     if how == "from_pretrained":
         made.training = False
@@ -74,7 +73,7 @@ def model_method(machine: Machine, held: Module, name: str, given: Arguments, no
         found.leaf, found.device, found.guessed = False, held.device, True
         return found
     if name in ("merge_and_unload", "unload") and held.wrapper == "adapter":
-        return merged(machine, held, name, node)
+        return held.wraps or Unknown()  # with or without what the adapter has learnt
     if name in ("set_adapter", "load_adapter", "add_adapter", "enable_adapters") and held.wrapper == "adapter":
         for each in held.own:
             each.requires_grad = True
@@ -136,11 +135,6 @@ def encode(_: Machine, held: Instance, given: Arguments, node: ast.AST) -> Value
     ids = Sequence([Unknown(("token", held.key), plain=True)], more=True)
     mask = Sequence([Unknown(plain=True)], more=True)
     return Mapping({"input_ids": ids, "attention_mask": mask}, more=True)
-
-
-@making(COLLATOR, QUANTIZATION)
-def made(_: Machine, __: Instance, ___: Arguments, ____: ast.AST) -> None:
-    """It keeps what it is given."""
 
 
 @methods(COLLATOR, QUANTIZATION)

@@ -6,11 +6,11 @@ import ast
 
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.calls import call
-from lightlint.engine.events.huggingface import RowsMapped, TextsScored
+from lightlint.engine.events.huggingface import TextsScored
 from lightlint.engine.execution import LeaveLoop, NextTurn, Raised
 from lightlint.engine.machine import Machine
 from lightlint.models.names.huggingface import ROWS, TEXT_METRIC
-from lightlint.models.registry import attributes, item_of, making, methods, package
+from lightlint.models.registry import attributes, item_of, methods, package
 from lightlint.values.core import (
     NONE,
     Bound,
@@ -73,11 +73,6 @@ def rows(machine: Machine, node: ast.AST, given: Value | None = None) -> Instanc
     return made
 
 
-@making(ROWS)
-def made(_: Machine, __: Instance, ___: Arguments, ____: ast.AST) -> None:
-    """`DatasetDict({...})`: its parts are asked for by name."""
-
-
 @attributes(ROWS)
 def attribute(_: Machine, held: Value, name: str, __: ast.AST) -> Value | None:
     """An attribute of a table; None for a method."""
@@ -126,7 +121,6 @@ def _mapped(machine: Machine, held: Instance, given: Arguments, node: ast.AST) -
         machine.escape(function)
         found.attributes["#row"] = Unknown()
         return found
-    batched = given.keywords.get("batched")
     before = held.attributes.get("#row")
     row = Mapping(before.items, more=True) if isinstance(before, Mapping) else Mapping(more=True)
     named = given.keywords.get("fn_kwargs")
@@ -139,7 +133,6 @@ def _mapped(machine: Machine, held: Instance, given: Arguments, node: ast.AST) -
         result = call(machine, function, Arguments(first, extra, double_star=open_extra), node)
     except (Raised, LeaveLoop, NextTurn):
         result = Unknown()
-    machine.emit(RowsMapped(machine.where(node), held, result, is_constant(batched, True)))
     if isinstance(result, Mapping):
         made = Mapping({**row.items, **result.items}, more=True)
         made.said = row.places() | result.places()

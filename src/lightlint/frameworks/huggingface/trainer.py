@@ -24,7 +24,6 @@ from lightlint.values.core import (
     NONE,
     Bound,
     Class,
-    Constant,
     Function,
     Library,
     Mapping,
@@ -32,8 +31,9 @@ from lightlint.values.core import (
     Sequence,
     Unknown,
     Value,
+    is_constant,
 )
-from lightlint.values.training import Instance, Module, Tensor
+from lightlint.values.training import Instance, Module
 
 TOKENS = "token ids"
 """The role of token ids as a collator puts them into a batch, whatever shape they are given."""
@@ -43,14 +43,14 @@ TOKENS = "token ids"
 def made(machine: Machine, trainer: Instance, given: Arguments, node: ast.AST) -> None:
     """A Trainer keeps what it is given; an adapter's configuration is put around its model at once."""
     model, config = model_of(trainer), trainer.arguments.get("peft_config")
-    if isinstance(model, Module) and config is not None and not (isinstance(config, Constant) and config.value is None):
+    if isinstance(model, Module) and config is not None and not is_constant(config, None):
         trainer.arguments["model"] = wrap(machine, model, config, node)
     machine.emit(TrainerMade(machine.where(node), trainer, settings_of(trainer)))
 
 
 def model_of(trainer: Instance) -> Value | None:
     """The model that a Trainer was given."""
-    return trainer.attributes.get("model") or trainer.arguments.get("model") or trainer.arguments.get("#0")
+    return trainer.attributes.get("model") or trainer.argument("model", 0)
 
 
 def settings_of(trainer: Instance) -> Instance | None:
@@ -95,18 +95,13 @@ def settings_method(machine: Machine, settings: Value, name: str, _: Arguments, 
     return Unknown()
 
 
-@making(PARSER)
-def made_parser(_: Machine, __: Instance, ___: Arguments, ____: ast.AST) -> None:
-    """A parser keeps the classes that it is given."""
-
-
 @methods(PARSER)
 def parse(machine: Machine, parser: Value, name: str, _: Arguments, node: ast.AST) -> Value:
     """What `HfArgumentParser` makes of a command line: an object of each class, of which only the class is known."""
     assert isinstance(parser, Instance)
     if not name.startswith("parse_"):
         return Unknown()
-    given = parser.arguments.get("dataclass_types") or parser.arguments.get("#0")
+    given = parser.argument("dataclass_types", 0)
     classes = given.items if isinstance(given, Sequence) else [given]
     found: list[Value] = [_filled(machine, each, node) for each in classes if each is not None]
     return Sequence(found, "tuple", more=name != "parse_args_into_dataclasses")
@@ -262,11 +257,6 @@ def _compute_metrics(machine: Machine, trainer: Instance, settings: Instance | N
     machine.emit(MetricsComputed(machine.where(node), trainer, settings, result, machine.returned_at))
 
 
-@making(WATCHER)
-def made_callback(_: Machine, __: Instance, ___: Arguments, ____: ast.AST) -> None:
-    """A callback keeps what it is given."""
-
-
 @methods(WATCHER)
 def callback_method(_: Machine, __: Value, ___: str, ____: Arguments, _____: ast.AST) -> Value:
     """What a callback inherits does nothing."""
@@ -276,6 +266,3 @@ def callback_method(_: Machine, __: Value, ___: str, ____: Arguments, _____: ast
 def is_sequence_trainer(trainer: Instance) -> bool:
     """Whether what it predicts are token ids: TRL's trainers and the one for sequences."""
     return any(path.startswith("trl.") or path.endswith("Seq2SeqTrainer") for path in trainer.libraries())
-
-
-__all__ = ["TOKENS", "Tensor", "batch", "callbacks_of", "is_sequence_trainer", "model_of", "settings_of"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lightlint.values.core import Constant, Unknown, Value, is_constant, text_of, written
+from lightlint.values.core import Unknown, Value, is_constant, text_of, written
 from lightlint.values.training import Instance, Module
 
 FALSY = (False, None, "no", "")
@@ -31,11 +31,6 @@ def is_off(value: Value | None) -> bool:
     return value is None or (found is not None and (not found.value or found.value in FALSY))
 
 
-def plain_text(value: Value | None) -> str | None:
-    """A text, as Transformers takes one: an enum's member counts by its value."""
-    return text_of(value)
-
-
 def dtype_of(model: Module) -> str | None:
     """The dtype that a pretrained model was loaded with: "float16", "float32" by default, None where it is unknown."""
     asked = [model.arguments[name] for name in ("dtype", "torch_dtype") if name in model.arguments]
@@ -62,8 +57,3 @@ def base_of(model: Value | None) -> Module | None:
 def has_adapter(model: Module) -> bool:
     """Whether an adapter was put around a model."""
     return model.wrapper == "adapter"
-
-
-def is_text(value: Value | None) -> bool:
-    """Whether a value is a text that is known."""
-    return isinstance(value, Constant) and isinstance(value.value, str)

@@ -144,7 +144,7 @@ def layer(machine: Machine, module: Module, given: Arguments, node: ast.AST) -> 
     made.layer = module.name
     made.cuts = tensors.without_given_gradients(made.cuts)  # a step along them: meant to be constants
     if module.name == "Linear":
-        size = module.arguments.get("out_features") or module.arguments.get("#1")
+        size = module.argument("out_features", 1)
         made.form = forms.COLUMN if is_constant(size, 1) else None
         made.dense = True
     axes.of_layer(machine, module, made, given.get(0, "input"), node)

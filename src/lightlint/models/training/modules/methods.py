@@ -73,7 +73,7 @@ def attribute(machine: Machine, module: Module, name: str, node: ast.AST) -> Val
     if name == "config":
         return Unknown(("config", module.number), hint="config")
     if name == "p" and "Dropout" in module.name and not module.open_arguments:
-        return module.arguments.get("p") or module.arguments.get("#0") or Constant(0.5)
+        return module.argument("p", 0) or Constant(0.5)
     return None
 
 
