@@ -24,7 +24,7 @@ def repaired(tmp_path: Path, monkeypatch, capsys):
     def run(text: str, name: str = "train.py", beside: str = "") -> str:
         (tmp_path / name).write_text(text)
         (tmp_path / "other.py").write_text(beside)
-        run_command([name, "--fix", "--unsafe-fixes", "--no-cache"])
+        run_command([name, "--fix", "--unsafe-fixes", "--notes", "--no-cache"])
         capsys.readouterr()
         return (tmp_path / name).read_text()
 
@@ -104,7 +104,7 @@ def test_in_a_notebook_other_cells_count(tmp_path: Path, monkeypatch, capsys, la
     monkeypatch.chdir(tmp_path)
     cells = ("import torch\nfrom torch.cuda.amp import GradScaler\n", "scaler = GradScaler()\n", f"{last}\n")
     (tmp_path / "a.ipynb").write_text(notebook(*cells))
-    run_command(["a.ipynb", "--fix", "--no-cache"])
+    run_command(["a.ipynb", "--fix", "--notes", "--no-cache"])
     capsys.readouterr()
     texts = ["".join(cell["source"]) for cell in json.loads((tmp_path / "a.ipynb").read_text())["cells"]]
     assert 'torch.amp.GradScaler("cuda")' in texts[1]
@@ -123,7 +123,7 @@ def test_however_the_import_is_written_only_the_name_goes(tmp_path_factory, rest
     folder = tmp_path_factory.mktemp("names")
     (folder / "pyproject.toml").write_text(NEW)
     (folder / "train.py").write_bytes(text.encode())
-    run_command([str(folder / "train.py"), "--fix", "--no-cache", "--output-format", "concise"])
+    run_command([str(folder / "train.py"), "--fix", "--notes", "--no-cache", "--output-format", "concise"])
     after = (folder / "train.py").read_bytes().decode()
     compile(after, "train.py", "exec")
     kept = after.split("scaler =")[0]

@@ -308,7 +308,7 @@ def test_a_program_with_its_dockerfile_is_clean_until_the_dockerfile_changes(tmp
     image.write_text("FROM pytorch/pytorch:1.10.2-cuda11.3-cudnn8-runtime\nRUN pip install pytorch-lightning==1.5.10\n")
     assert said(tmp_path, monkeypatch, capsys, "train.py") == (0, "No findings in 1 file.\n")
     image.write_text("FROM pytorch/pytorch:2.5.1-cuda12.4-cudnn9-runtime\nRUN pip install pytorch-lightning==2.5.0\n")
-    status, text = said(tmp_path, monkeypatch, capsys, "train.py")
+    status, text = said(tmp_path, monkeypatch, capsys, "train.py", "--notes")
     assert status == 1
     assert {"LL506", "LL701", "LL702"} <= set(text.split())
     image.unlink()
@@ -321,9 +321,9 @@ def test_a_fix_waits_for_the_oldest_version_that_is_allowed(tmp_path: Path, monk
     (tmp_path / "train.py").write_text("import torch\nfrom torch.cuda.amp import GradScaler\n\nscaler = GradScaler()\n")
     (tmp_path / "Dockerfile").write_text("FROM pytorch/pytorch:2.5.1-cuda12.4-cudnn9-runtime\n")
     (tmp_path / "requirements.txt").write_text("torch>=2.0")
-    assert "repaired" not in said(tmp_path, monkeypatch, capsys, "train.py", "--no-cache")[1]
+    assert "repaired" not in said(tmp_path, monkeypatch, capsys, "train.py", "--notes", "--no-cache")[1]
     (tmp_path / "requirements.txt").write_text("torch>=2.3")
-    assert "1 can be repaired" in said(tmp_path, monkeypatch, capsys, "train.py", "--no-cache")[1]
+    assert "1 can be repaired" in said(tmp_path, monkeypatch, capsys, "train.py", "--notes", "--no-cache")[1]
 
 
 NEWER = re.compile(

@@ -22,7 +22,7 @@ class OldName:
 
     `deprecated` and `removed` are releases of `package`; `torch_deprecated` and `torch_removed` are the releases of torch
     these were made for. `replacement` is a name that does the same, empty where there is none; `note` says in prose how
-    code changes; `warns` whether a use warns at run time; `fix` is "safe", "unsafe" or empty: how exact it is to write
+    code changes; `fix` is "safe", "unsafe" or empty: how exact it is to write
     the replacement for the name, the arguments left as they are; `partners` are words of code that works with the old name
     and not with the replacement. `is_module` names take all below them along;
     `is_called_name` names live on as something that cannot be called.
@@ -36,7 +36,6 @@ class OldName:
     torch_removed: Version | None
     replacement: str = ""
     note: str = ""
-    warns: bool = False
     fix: str = ""
     partners: tuple[str, ...] = ()
     is_module: bool = False
@@ -111,7 +110,6 @@ def _old_name(name: str, entry: Mapping[str, Any]) -> OldName:
         torch_removed=torch_release(package, removed) if removed else None,
         replacement=entry.get("replacement", ""),
         note=entry.get("note", ""),
-        warns=entry.get("warns", False),
         fix=entry.get("fix", ""),
         partners=tuple(entry.get("partners", ())),
         is_module=entry.get("kind") == "module",

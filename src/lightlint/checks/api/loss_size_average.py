@@ -7,8 +7,11 @@ import libcst as cst
 
 from lightlint.check import Check, Fault, Repair
 from lightlint.facts.compat import is_for_older
+from lightlint.facts.unknown import UNKNOWN
+from lightlint.finding import Tier
 from lightlint.fixes.draft import Draft
 from lightlint.fixes.edits import join, remove_argument, replace, replace_argument_name
+from lightlint.values.core import Constant, Value
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry
@@ -26,6 +29,7 @@ _CLASSES = {
 }  # fmt: skip
 _NAMES = {f"torch.nn.functional.{name}" for name in _FUNCTIONAL} | {f"torch.nn.{name}" for name in _CLASSES}
 _OLD = ("size_average", "reduce")
+_SAID = {"mean", "sum", "none"}
 
 
 class LossSizeAverage(Check):
@@ -38,10 +42,9 @@ class LossSizeAverage(Check):
         given = [arg for arg in call.args if arg.keyword and arg.keyword.value in _OLD]
         if not given or is_for_older(self.facts, call):
             return
-        spelled = " and ".join(f"`{arg.keyword.value}`" for arg in given if arg.keyword)
-        state = "are" if len(given) > 1 else "is"
-        message = f"{spelled} of `{name.rpartition('.')[2]}` {state} deprecated since torch 0.4.1"
-        self.report(given[0], message, repair=self._repair(call, given))
+        values = {arg.keyword.value: self.names.constant(arg.value) for arg in call.args if arg.keyword}
+        message, tier = _told(name.rpartition(".")[2], values)
+        self.report(given[0], message, repair=self._repair(call, given), tier=tier)
 
     def _repair(self, call: cst.Call, given: list[cst.Arg]) -> Repair | None:
         """`reduce=False` means "none" whatever else is said, then `size_average=False` means "sum"."""
@@ -64,8 +67,26 @@ class LossSizeAverage(Check):
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         for name in _NAMES & entry.calls.keys():
             for event in entry.calls[name]:
-                given = [old for old in _OLD if old in event.given.keywords]
-                if given and not self.is_versioned(event):
-                    spelled = " and ".join(f"`{each}`" for each in given)
-                    state = "are" if len(given) > 1 else "is"
-                    yield Fault.of(event, f"{spelled} of `{event.name}` {state} deprecated since torch 0.4.1")
+                if any(old in event.given.keywords for old in _OLD) and not self.is_versioned(event):
+                    values = {key: _constant(value) for key, value in event.given.keywords.items()}
+                    message, tier = _told(event.name, values)
+                    yield Fault.of(event, message, tier=tier)
+
+
+def _constant(value: Value) -> object:
+    return value.value if isinstance(value, Constant) else UNKNOWN
+
+
+def _told(name: str, given: dict[str, object]) -> tuple[str, Tier | None]:
+    """What to say of a call that is given the old arguments: they may overrule what it says of its reduction."""
+    old = [each for each in given if each in _OLD]
+    spelled = " and ".join(f"`{each}`" for each in old)
+    values = [given[each] for each in old]
+    if not any(value is UNKNOWN for value in values):
+        size_average, reduce = (given.get(each) is None or bool(given[each]) for each in _OLD)
+        done = "none" if not reduce else "mean" if size_average else "sum"
+        texts = [given.get("reduction"), *values]
+        said = next((text for text in texts if isinstance(text, str) and text in _SAID), done)
+        if said != done and any(value is not None for value in values):
+            return f'{spelled} of `{name}` makes the reduction "{done}", though the call says "{said}"', Tier.WARNING
+    return f"{spelled} of `{name}` {'are' if len(old) > 1 else 'is'} deprecated since torch 0.4.1", None

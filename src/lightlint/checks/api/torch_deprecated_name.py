@@ -9,7 +9,7 @@ from lightlint.facts.compat import removal_tier
 from lightlint.facts.mentions import is_mentioned
 from lightlint.facts.old_uses import Used, old_uses
 from lightlint.facts.torch_api import OldName
-from lightlint.finding import Applicability, Tier
+from lightlint.finding import Applicability
 from lightlint.fixes.draft import Draft
 from lightlint.fixes.edits import replace
 from lightlint.fixes.renames import rename_to
@@ -37,7 +37,7 @@ class TorchDeprecatedName(Check):
             repair = self._repair(place, entry)
             if repair is not None:
                 repair = replace_fields(repair, writes=f"torch>={since}")  # what is told to use was there by then
-            self.report(place, message, tier=Tier.WARNING if entry.warns else Tier.NOTE, repair=repair)
+            self.report(place, message, repair=repair)
 
     def _repair(self, place: Used, entry: OldName) -> Repair | None:
         if any(is_mentioned(self.facts.project, self.facts.source, word) for word in entry.partners):

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry
 
 _FUNCTIONS = {f"torch.nn.functional.{name}" for name in ("softmax", "log_softmax", "softmin")}
-_RIGHT = {1, 2}  # of so many dimensions it picks the last, which is meant
+_BATCH_FIRST = 3  # of so many dimensions it picks the first; of others the last, or that of the classes in an image
 _MODULES = {f"torch.nn.{name}" for name in ("Softmax", "LogSoftmax", "Softmin")}
 
 
@@ -40,7 +40,7 @@ class SoftmaxWithoutDim(Check):
             call,
             _message(name),
             repair=self._repair(call, known) if given is None and known is not None else None,
-            tier=Tier.NOTE if known in _RIGHT else Tier.WARNING,
+            tier=Tier.WARNING if known == _BATCH_FIRST else None,
         )
 
     def _dimensions(self, call: cst.Call, *, is_module: bool) -> int | None:
@@ -65,7 +65,7 @@ class SoftmaxWithoutDim(Check):
                 expected = node is not None and is_expected(self.facts, node)
                 if event.given.exact and (dim is None or is_constant(dim, None)) and not expected:
                     known = values.rank if isinstance(values, Tensor) else None
-                    yield Fault.of(event, _message(name), tier=Tier.NOTE if known in _RIGHT else Tier.WARNING)
+                    yield Fault.of(event, _message(name), tier=Tier.WARNING if known == _BATCH_FIRST else None)
 
 
 def _message(name: str) -> str:
