@@ -243,13 +243,6 @@ def test_raises_outside_of_try_are_those_in_plain_sight():
     assert program.conditions("b") == [("x", False)]
 
 
-def test_toggle_is_always_undone():
-    program = Program("toggle()\nif x:\n    return\nuntoggle()")
-    assert not program.flow.always_after(program.call("toggle"), program.calls("untoggle"))
-    program = Program("toggle()\ntry:\n    if x: return\nfinally:\n    untoggle()")
-    assert program.flow.always_after(program.call("toggle"), program.calls("untoggle"))
-
-
 def test_always_before():
     program = Program("if x:\n    seed()\nelse:\n    seed()\ninit()\nfor a in b:\n    used()")
     assert program.flow.always_before(program.call("used"), program.calls("seed"))

@@ -193,15 +193,3 @@ def _parts(test: cst.BaseExpression, outcome: bool) -> Iterator[tuple[cst.BaseEx
             yield from _parts(test.right, outcome)
         case _:
             yield test, outcome
-
-
-def _alternatives(test: cst.BaseExpression, outcome: bool) -> Iterator[_Outcome]:
-    """The tests that, one or all together, can have made a whole test come out one way."""
-    match test:
-        case cst.UnaryOperation(operator=cst.Not()):
-            yield from _alternatives(test.expression, not outcome)
-        case cst.BooleanOperation():
-            yield from _alternatives(test.left, outcome)
-            yield from _alternatives(test.right, outcome)
-        case _:
-            yield test, outcome

@@ -8,10 +8,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from lightlint.facts.classes import NN_MODULE
-
 if TYPE_CHECKING:
-    import re
     from pathlib import Path
 
     from lightlint.facts.file import FileFacts
@@ -60,21 +57,6 @@ def elsewhere(facts: FileFacts, name: str, near: Path, *words: str) -> Place | N
     wanted = f"{other.module_name}.{name.rpartition('.')[2]}"
     nodes = [each for each in other.tree.all(cst.FunctionDef) if other.names.defined(each) == wanted]
     return Place(other, nodes[0]) if len(nodes) == 1 else None
-
-
-def module_elsewhere(facts: FileFacts, name: str, words: re.Pattern[str]) -> tuple[FileFacts, cst.ClassDef] | None:
-    """The class of modules in another file of the project that a canonical name stands for, with the facts of that file.
-
-    Its text is searched for some words before its tree is made: None where it has none of them.
-    """
-    if name.startswith(OUTSIDE) or "." not in name:
-        return None
-    if not words.search(facts.project.text_defining(name, facts.path.parent)):
-        return None
-    found = facts.of_class(name)
-    if found is None or found[0] is facts or not found[0].classes.is_a(found[1], NN_MODULE):
-        return None
-    return found
 
 
 def _called(facts: FileFacts, place: Place, call: cst.Call, word: str) -> Iterator[Place]:

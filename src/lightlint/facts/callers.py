@@ -28,7 +28,6 @@ class Hand:
     call: cst.Call | None = None
 
 
-Way = tuple[Hand, ...]
 """From where a value is used to where its origins are in sight."""
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from lightlint.facts.activations import Activations
 from lightlint.facts.averages import Averages
 from lightlint.facts.checkpoints import Checkpoints
 from lightlint.facts.configured import Configured
@@ -29,7 +28,6 @@ from lightlint.facts.processes import Processes
 from lightlint.facts.rescues import Rescues
 from lightlint.facts.results import Results
 from lightlint.facts.rewrapped import Rewrapped
-from lightlint.facts.shapes import Shapes
 from lightlint.facts.steps import Steps
 from lightlint.facts.summary import summarise
 from lightlint.facts.tensors import Tensors
@@ -180,11 +178,6 @@ class FileFacts(Linked):
         return Updates(self)
 
     @cached_property
-    def activations(self) -> Activations:
-        """Which activation a value went through last."""
-        return Activations(self)
-
-    @cached_property
     def results(self) -> Results:
         """What calls of this file's functions and modules give back."""
         return Results(self)
@@ -193,11 +186,6 @@ class FileFacts(Linked):
     def rewrapped(self) -> Rewrapped:
         """Which tensors are made of computed values, without their graph."""
         return Rewrapped(self)
-
-    @cached_property
-    def shapes(self) -> Shapes:
-        """What is sure of dtypes and shapes."""
-        return Shapes(self)
 
     @cached_property
     def criteria(self) -> Criteria:

@@ -106,10 +106,6 @@ class Flow:
             return False
         return self._search([(head, -2) for head in heads], goals, avoiding, inside, closed=frozenset())
 
-    def always_after(self, node: cst.CSTNode, events: Iterable[cst.CSTNode]) -> bool:
-        """Whether every way from `node` to the body's end passes an event; ways out by an exception do not count."""
-        return id(node) in self._places and not self.reaches(node, [self.end], avoiding=events)
-
     def always_before(self, node: cst.CSTNode, events: Iterable[cst.CSTNode]) -> bool:
         """Whether every way from the body's start to `node` passes an event."""
         if id(node) not in self._places:

@@ -60,29 +60,6 @@ class Forwards:
         defined = self._by_name.get(method, ())
         return bool(defined) and all(self._facts.gradients.may_be_off(each.body) for each in defined)
 
-    def leads_to_forward(
-        self, call: cst.Call, given: Mapping[str, bool] | None = None, depth: int = 0, models: Made = None
-    ) -> bool:
-        """Whether a call is, or in helpers of this file leads to, a forward pass through a DDP model, or what may be one
-        of some of them.
-
-        `given` says which parameters of the function around it hold one.
-        """
-        func = call.func
-        if isinstance(func, cst.Attribute) and func.attr.value == "forward":
-            func = func.value
-        if self._is_wrapped_in(func, given or {}, models):
-            return True
-        callee = self._facts.steps.callee(call) if depth < _DEPTH else None
-        if callee is None:
-            return False
-        held = self._held(callee, call, given or {}, models)
-        inside = id(callee), depth, _those(held), models
-        if inside not in self._led:
-            calls = self._tree.own(callee.body, cst.Call)
-            self._led[inside] = any(self.leads_to_forward(each, held, depth + 1, models) for each in calls)
-        return self._led[inside]
-
     def _held(
         self, callee: cst.FunctionDef, call: cst.Call, given: Mapping[str, bool], models: Made
     ) -> dict[str, bool]:
@@ -119,63 +96,6 @@ class Forwards:
             calls = self._tree.own(callee.body, cst.Call)
             self._handed[inside] = any(self._hands_on(each, held, models, depth + 1) for each in calls)
         return self._handed[inside]
-
-    def trains_after(self, node: cst.CSTNode, depth: int = 0) -> bool:
-        """Whether a backward pass may follow a node: in its function, or behind a call of that."""
-        owner = self._tree.owner(node)
-        backwards = self._runs_backward(owner)
-        if backwards and self._facts.flow(owner).reaches(node, backwards):
-            return True
-        if not isinstance(owner, cst.FunctionDef):
-            return False
-        key = id(owner), depth
-        if key not in self._trained_behind:
-            self._trained_behind[key] = self._trains_behind(owner, depth)
-        return self._trained_behind[key]
-
-    def _runs_backward(self, owner: Owner) -> list[cst.Call]:
-        """The calls of a function, or of the module's body, that run a backward pass or lead to one."""
-        if id(owner) not in self._backwards:
-            body = owner.body if isinstance(owner, cst.FunctionDef) else owner
-            self._backwards[id(owner)] = self._facts.steps.runs(body, self._facts.loops.is_backward)
-        return self._backwards[id(owner)]
-
-    def _trains_behind(self, function: cst.FunctionDef, depth: int) -> bool:
-        """Whether a backward pass may follow a call of a function, or stands in the methods of the object it makes."""
-        above = self._tree.class_of(function)
-        if above is not None and function.name.value == "__init__":
-            methods = self._facts.classes.methods(above).values()
-            if any(self._runs_backward(each) for each in methods):
-                return True
-        calls = (*self._facts.steps.calls_of.get(function, ()), *self._facts.hooks.constructions.get(function, ()))
-        return depth < _DEPTH and any(self.trains_after(each, depth + 1) for each in calls)
-
-    def runs_given(self, function: cst.FunctionDef, call: cst.Call, module: cst.BaseExpression, depth: int = 0) -> bool:
-        """Whether a function runs a forward pass, with autograd on, of the module that a call gives it."""
-        parameters = [*function.params.posonly_params, *function.params.params, *function.params.kwonly_params]
-        names = [each.name.value for each in parameters]
-        taken = frozenset(name for name in names if self._facts.values.given(function, call, name) is module)
-        key = id(function), depth, taken
-        if key not in self._given_run:
-            self._given_run[key] = self._runs_one(function, taken, depth)
-        return self._given_run[key]
-
-    def _runs_one(self, function: cst.FunctionDef, taken: frozenset[str], depth: int) -> bool:
-        """Whether a function runs a forward pass, with autograd on, of one of its parameters."""
-        for inner in self._tree.own(function.body, cst.Call):
-            if any(self._tree.contains(d, inner) for d in function.decorators) or self._facts.gradients.may_be_off(
-                inner
-            ):
-                continue
-            if isinstance(inner.func, cst.Name) and inner.func.value in taken:
-                return True
-            callee = self._facts.steps.callee(inner) if depth < _DEPTH else None
-            handed = [
-                each.value for each in inner.args if isinstance(each.value, cst.Name) and each.value.value in taken
-            ]
-            if callee is not None and any(self.runs_given(callee, inner, each, depth + 1) for each in handed):
-                return True
-        return False
 
     def _uses(self, owner: Owner, call: cst.Call) -> list[cst.Name]:
         """The uses of what a call gives, and of what is made from it, behind its own statement."""

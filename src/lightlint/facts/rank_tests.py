@@ -146,10 +146,3 @@ def _differs(operator: cst.BaseCompOp, value: object, names: Names, side: cst.Ba
     if value is UNKNOWN or isinstance(value, (str, float, bool)) or value is None:
         return False
     return len(outcomes(operator, value)) == 2
-
-
-def conjuncts(test: cst.BaseExpression) -> list[cst.BaseExpression]:
-    """The parts of a condition each of which ends the loop when it is false: `a` and `b` of `a and b`."""
-    if isinstance(test, cst.BooleanOperation) and isinstance(test.operator, cst.And):
-        return [*conjuncts(test.left), *conjuncts(test.right)]
-    return [test]

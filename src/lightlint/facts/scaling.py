@@ -26,15 +26,6 @@ class Scaling:
         self._tree = facts.tree
         self._names = facts.names
 
-    def is_scaled(self, expression: cst.BaseExpression, depth: int = 0) -> bool:
-        """Whether a value may be computed with the scale that a scaler has, as far as its makers are in sight."""
-        if depth > _DEPTH or "_scale" not in self._facts.source.text:
-            return False
-        read = self._tree.within(expression, cst.Attribute)
-        if any(each.attr.value in {"get_scale", "_scale"} for each in read):
-            return True
-        return any(self.is_scaled(each, depth + 1) for each in self._makers(expression))
-
     def _makers(self, expression: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
         """The expressions that the names, attributes of `self` and functions of this file in an expression stand for."""
         for name in self._tree.within(expression, cst.Name):

@@ -22,14 +22,12 @@ Overrides = Mapping[cst.FunctionDef, cst.FunctionDef]
 _DEPTH = 4
 # out of sight, but by their names nothing that clears gradients although it is given the optimizer
 _HARMLESS = re.compile(r"sched|warmup|save|load|checkpoint|resume|print|log|unscale|^lr|_lr", re.IGNORECASE)
-_CLEARING = re.compile(r"zero_?grad|(?:clear|reset|clean)\w*grad|optimi[sz]e(?!rs?$)", re.IGNORECASE)
 _UPDATING = re.compile(r"step|update|optimi[sz]e(?!rs?$)|train(?!ing$|able$)|fit(?!ness)", re.IGNORECASE)
 _OF_MODULES = {
     "clip_gradients",
     "toggle_optimizer",
     "untoggle_optimizer",
 }  # Lightning's, which leave gradients in place
-_HOOKED = {"register_step_post_hook", "register_step_pre_hook", "register_post_accumulate_grad_hook"}
 
 
 class Steps:

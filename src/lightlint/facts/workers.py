@@ -139,16 +139,6 @@ class Workers:
         counts = [self._constant(each) for each in given.values] + ([] if given.always else [0])
         return counts[0] if all(each == counts[0] for each in counts) else UNKNOWN
 
-    def persist(self, loader: cst.Call) -> bool:
-        """Whether a DataLoader's workers persist, always or wherever there are any (`persistent_workers=workers > 0`)."""
-        given = self.given(loader, "persistent_workers")
-        count = self._names.argument(loader, "num_workers", 5)
-        match given.values[0] if len(given.values) == 1 and given.always else None:
-            case cst.Comparison(left=left, comparisons=[cst.ComparisonTarget(operator=cst.GreaterThan())]):
-                return count is not None and self._names.key(left) == self._names.key(count.value) != ""
-            case value:
-                return value is not None and self._names.constant(value) is True
-
     def given(self, call: cst.Call, name: str, position: int | None = None) -> Passed:
         """What a DataLoader, or another starter of processes, may be given for a parameter, also by `**options`."""
         if call not in self._taken:
