@@ -10,7 +10,7 @@ from pathlib import Path
 import libcst as cst
 
 from lightlint.facts.file import FileFacts
-from lightlint.facts.project import Projects
+from lightlint.facts.project.project import Projects
 from lightlint.sources.source import Source
 
 # files of every installation that between them use most of the language

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import lightlint
-from lightlint.facts.api import FIRST, ClassApi, Parameter, lightning_api
-from lightlint.facts.versions import Version, releases
+from lightlint.facts.releases.api import FIRST, ClassApi, Parameter, lightning_api
+from lightlint.facts.versions.versions import Version, releases
 from lightlint.pages import find
 
 API = lightning_api()

@@ -19,9 +19,9 @@ from lightlint.cache import store
 from lightlint.cache.doubt import doubtful
 from lightlint.cache.folder import clean, prepare
 from lightlint.cache.store import Cache
-from lightlint.facts.pins import entries_of, pins_in
-from lightlint.facts.roots import nearest_with, root_of
-from lightlint.facts.targets import installed, target_in
+from lightlint.facts.project.roots import nearest_with, root_of
+from lightlint.facts.versions.pins import entries_of, pins_in
+from lightlint.facts.versions.targets import installed, target_in
 from lightlint.looked import LOOKED
 from lightlint.results import Result
 from lightlint.settings import Settings, load

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from rulebook import Example, examples
 
-from lightlint.facts.project import Projects
+from lightlint.facts.project.project import Projects
 from lightlint.finding import Applicability
 from lightlint.fixes.apply import fix_source
 from lightlint.fixes.leftovers import leftovers

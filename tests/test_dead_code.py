@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rulebook import notebook
 
-from lightlint.facts.project import Projects
+from lightlint.facts.project.project import Projects
 from lightlint.lint import lint
 from lightlint.settings import load as load_settings
 from lightlint.sources.load import load

@@ -10,8 +10,8 @@ from file_facts import class_def, facts_in, facts_of, function, spelled
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lightlint.facts.classes import CALLBACK, DATA_MODULE, DATASET, MODULE, NN_MODULE, OPTIMIZER
-from lightlint.facts.unknown import UNKNOWN
+from lightlint.facts.code.unknown import UNKNOWN
+from lightlint.facts.objects.classes import CALLBACK, DATA_MODULE, DATASET, MODULE, NN_MODULE, OPTIMIZER
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,9 @@ from file_facts import facts_in
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lightlint.facts.unknown import UNKNOWN
-from lightlint.facts.world import Ranks, World
-from lightlint.facts.yaml_text import read_yaml
+from lightlint.facts.code.unknown import UNKNOWN
+from lightlint.facts.project.yaml_text import read_yaml
+from lightlint.facts.ranks.world import Ranks, World
 
 MODEL = """
     import lightning as L

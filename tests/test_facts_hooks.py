@@ -8,7 +8,7 @@ from file_facts import facts_of, function, spelled
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lightlint.facts.hooks import Hook, Owner
+from lightlint.facts.lightning.hooks import Hook, Owner
 
 _METHODS = ("training_step", "on_train_start", "a", "b", "c", "d", "e")
 

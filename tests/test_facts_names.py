@@ -14,9 +14,9 @@ from hypothesis import assume, given
 from libcst.metadata import MetadataWrapper, PositionProvider
 from programs import programs
 
-from lightlint.facts.bindings import Bindings
-from lightlint.facts.tree import Scope, Tree
-from lightlint.facts.unknown import UNKNOWN
+from lightlint.facts.code.bindings import Bindings
+from lightlint.facts.code.tree import Scope, Tree
+from lightlint.facts.code.unknown import UNKNOWN
 from lightlint.values.canonical import absolute, canonical
 
 _KINDS = {

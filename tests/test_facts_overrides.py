@@ -10,14 +10,14 @@ from file_facts import facts_in, facts_of
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lightlint.facts.api import lightning_api
-from lightlint.facts.compat import is_versioned, removal_tier
-from lightlint.facts.hook_calls import passed
-from lightlint.facts.hooks import Owner
-from lightlint.facts.mentions import is_called, is_called_with_arguments, is_mentioned, is_set
-from lightlint.facts.overrides import class_api, is_stub, taken
-from lightlint.facts.spelling import close_hook, distance
-from lightlint.facts.versions import Target, Version
+from lightlint.facts.lightning.hook_calls import passed
+from lightlint.facts.lightning.hooks import Owner
+from lightlint.facts.lightning.overrides import class_api, is_stub, taken
+from lightlint.facts.lightning.spelling import close_hook, distance
+from lightlint.facts.project.mentions import is_called, is_called_with_arguments, is_mentioned, is_set
+from lightlint.facts.releases.api import lightning_api
+from lightlint.facts.releases.compat import is_versioned, removal_tier
+from lightlint.facts.versions.versions import Target, Version
 from lightlint.finding import Tier
 
 WORD = st.text(alphabet="abc_", max_size=6)

@@ -9,9 +9,9 @@ import pytest
 from file_facts import facts_in, facts_of, real_programs
 
 from lightlint.facts.file import FileFacts
-from lightlint.facts.project import Project, Projects
-from lightlint.facts.roots import root_of
-from lightlint.facts.summary import NOTED, ModuleSummary, summarise
+from lightlint.facts.project.project import Project, Projects
+from lightlint.facts.project.roots import root_of
+from lightlint.facts.project.summary import NOTED, ModuleSummary, summarise
 
 
 def project_of(folder: Path, *files: str) -> Project:

@@ -9,8 +9,8 @@ import libcst as cst
 import pytest
 
 from lightlint.facts.file import FileFacts
-from lightlint.facts.project import Projects
-from lightlint.facts.world import Ranks
+from lightlint.facts.project.project import Projects
+from lightlint.facts.ranks.world import Ranks
 from lightlint.parsing import parse
 from lightlint.sources.load import load
 

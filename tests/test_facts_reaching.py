@@ -6,7 +6,7 @@ import libcst as cst
 import pytest
 from file_facts import facts_of, real_programs
 
-from lightlint.facts.bindings import Binding, Kind
+from lightlint.facts.code.bindings import Binding, Kind
 from lightlint.facts.file import FileFacts
 
 HARD = """

@@ -9,7 +9,7 @@ import libcst as cst
 import pytest
 
 from lightlint.facts.file import FileFacts
-from lightlint.facts.project import Projects
+from lightlint.facts.project.project import Projects
 from lightlint.sources.source import Source
 
 HEADER = "import copy\nimport lightning as L\nimport torch\nfrom torch import nn, optim\n"

@@ -13,7 +13,7 @@ from hypothesis import assume, given
 from libcst.metadata import ByteSpanPositionProvider, MetadataWrapper, ParentNodeProvider
 from programs import programs
 
-from lightlint.facts.tree import Tree
+from lightlint.facts.code.tree import Tree
 
 _NESTED = (cst.FunctionDef, cst.Lambda, cst.ClassDef)
 _ASKED = (cst.Name, cst.Call, cst.Attribute, cst.FunctionDef, cst.Lambda, cst.ClassDef, cst.Arg, cst.For)

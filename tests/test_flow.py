@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from lightlint.facts.flow import Flow
+from lightlint.facts.code.flow import Flow
 
 
 def walk(node: cst.CSTNode):

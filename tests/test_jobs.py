@@ -11,7 +11,7 @@ import pytest
 from faulty import FAULT
 
 from lightlint import batch, jobs, run
-from lightlint.facts.project import Projects
+from lightlint.facts.project.project import Projects
 from lightlint.results import Result
 from lightlint.settings import Settings, load
 from lightlint.sources.load import load as read_file

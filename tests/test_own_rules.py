@@ -12,7 +12,7 @@ from rulebook import Example, examples
 
 from lightlint import run
 from lightlint.check import Check, Fault, Repair
-from lightlint.checks.devices.empty_cache_in_loop import EmptyCacheInLoop
+from lightlint.checks.devices.placement.empty_cache_in_loop import EmptyCacheInLoop
 from lightlint.cli import run_command
 from lightlint.finding import Finding
 from lightlint.fixes.edits import Draft, RawEdit

@@ -14,7 +14,7 @@ from rulebook import Example, examples
 
 from lightlint import run
 from lightlint.check import Check
-from lightlint.facts.project import Projects
+from lightlint.facts.project.project import Projects
 from lightlint.finding import Applicability, Finding
 from lightlint.fixes.apply import Fixed, fix_source
 from lightlint.fixes.leftovers import leftovers

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lightlint.explore import rehearsals
-from lightlint.facts.project import Projects
+from lightlint.facts.project.project import Projects
 from lightlint.lint import lint
 from lightlint.settings import load
 from lightlint.sources.load import load as load_source

@@ -8,6 +8,7 @@ import keyword
 import re
 from functools import cached_property
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 
 import libcst as cst
@@ -44,12 +45,20 @@ def check_of(page: Page) -> type[Check]:
 
 def test_pages_and_checks_are_one_to_one() -> None:
     modules = {
-        f"lightlint.checks.{path.parent.name}.{path.stem}"
-        for path in CHECKS.glob("*/*.py")
-        if not path.stem.startswith("_")
+        ".".join(("lightlint.checks", *path.relative_to(CHECKS).with_suffix("").parts)).removesuffix(".__init__")
+        for path in CHECKS.rglob("*.py")
+        if "(Check)" in path.read_text("utf-8")
     }
     assert modules == {page.check_module for page in RULES}
-    assert not list(CHECKS.glob("*/*/*.py"))
+
+
+def test_a_person_can_take_in_a_folder_of_checks_at_once() -> None:
+    folders = (CHECKS, *(path for path in CHECKS.rglob("*") if path.is_dir() and path.name != "__pycache__"))
+    sizes = {
+        str(each.relative_to(CHECKS)): sum(not path.name.startswith("__") for path in each.iterdir())
+        for each in folders
+    }
+    assert {name: size for name, size in sizes.items() if size > 12} == {}
 
 
 def test_no_page_hides_another() -> None:
@@ -153,11 +162,12 @@ def test_check_keeps_no_state(page: Page) -> None:
 
 @each_rule
 def test_check_imports_no_other_check(page: Page) -> None:
-    path = CHECKS / page.family / f"{page.name.replace('-', '_')}.py"
-    text = path.read_text("utf-8")
-    for node in ast.walk(ast.parse(text)):
+    spec = find_spec(page.check_module)
+    assert spec is not None
+    assert spec.origin is not None
+    for node in ast.walk(ast.parse(Path(spec.origin).read_text("utf-8"))):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("lightlint.checks"):
-            assert node.module.rpartition(".")[2].startswith("_"), f"{path.name} imports {node.module}"
+            assert f"{node.module}.".startswith(f"{page.check_module}."), f"{page.name} imports {node.module}"
 
 
 @pytest.mark.parametrize(

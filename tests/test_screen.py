@@ -9,7 +9,7 @@ from checkout import ROOT
 from faulty import FAULT
 
 from lightlint import lint as linting
-from lightlint.facts.project import Projects
+from lightlint.facts.project.project import Projects
 from lightlint.finding import Finding
 from lightlint.lint import lint
 from lightlint.settings import load

@@ -14,9 +14,9 @@ from file_facts import Utf8, parses_here, real_programs
 from hypothesis import assume, given
 from programs import programs
 
-from lightlint.facts.fields import children, semantic_fields
-from lightlint.facts.positions import Positions
-from lightlint.facts.tree import Tree
+from lightlint.facts.code.fields import children, semantic_fields
+from lightlint.facts.code.positions import Positions
+from lightlint.facts.code.tree import Tree
 from lightlint.sketch import UnsketchableError
 from lightlint.sketch.places import SketchPlaces, UnplacedError
 from lightlint.sketch.statements import Sketch, sketch

@@ -16,8 +16,8 @@ from timeline.merge import Merged, merge
 from timeline.release import read
 from timeline.wheel import Wheel
 
-from lightlint.facts.api import FIRST
-from lightlint.facts.versions import Version
+from lightlint.facts.releases.api import FIRST
+from lightlint.facts.versions.versions import Version
 
 pytestmark = pytest.mark.slow
 RELEASED = ("1.5.0", "1.9.5", "2.6.0")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from lightlint.facts.torch_api import old_name_in, old_names, vision_weights
-from lightlint.facts.versions import Version
+from lightlint.facts.releases.torch_api import old_name_in, old_names, vision_weights
+from lightlint.facts.versions.versions import Version
 from lightlint.pages import find
 
 

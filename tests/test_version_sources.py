@@ -12,16 +12,16 @@ from hypothesis import strategies as st
 from rulebook import examples
 
 from lightlint.cli import run_command
-from lightlint.facts.pins import Kind, entries_of, pins_in
-from lightlint.facts.pins.commands import lines_of
-from lightlint.facts.pins.containers import dockerfile_pins, text_pins
-from lightlint.facts.pins.images import image_pins
-from lightlint.facts.pins.prose import readme_pins
-from lightlint.facts.pins.requirement_files import requirement_pins
-from lightlint.facts.project import Projects
-from lightlint.facts.roots import nearest_with, root_of
-from lightlint.facts.targets import target_in, target_of
-from lightlint.facts.versions import Target, Version
+from lightlint.facts.project.project import Projects
+from lightlint.facts.project.roots import nearest_with, root_of
+from lightlint.facts.versions.pins import Kind, entries_of, pins_in
+from lightlint.facts.versions.pins.commands import lines_of
+from lightlint.facts.versions.pins.containers import dockerfile_pins, text_pins
+from lightlint.facts.versions.pins.images import image_pins
+from lightlint.facts.versions.pins.prose import readme_pins
+from lightlint.facts.versions.pins.requirement_files import requirement_pins
+from lightlint.facts.versions.targets import target_in, target_of
+from lightlint.facts.versions.versions import Target, Version
 from lightlint.lint import lint
 from lightlint.pages import all_pages
 from lightlint.settings import load

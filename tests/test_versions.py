@@ -11,10 +11,15 @@ from hypothesis import strategies as st
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version as Reference
 
-from lightlint.facts.pins import entries_of, pins_in
-from lightlint.facts.requirements import parse_pip_command, parse_requirement, requirement_files, script_install
-from lightlint.facts.targets import installed, target_in, target_of
-from lightlint.facts.versions import Range, Target, Version, parse_range, releases
+from lightlint.facts.versions.pins import entries_of, pins_in
+from lightlint.facts.versions.requirements import (
+    parse_pip_command,
+    parse_requirement,
+    requirement_files,
+    script_install,
+)
+from lightlint.facts.versions.targets import installed, target_in, target_of
+from lightlint.facts.versions.versions import Range, Target, Version, parse_range, releases
 
 numbers = st.lists(st.integers(0, 12), min_size=1, max_size=3).map(lambda parts: ".".join(map(str, parts)))
 suffixes = st.sampled_from(["", "", "", "rc1", "a2", "b1", ".dev3", ".post1"])

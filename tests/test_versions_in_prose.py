@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lightlint.cli import run_command
-from lightlint.facts.pins import entries_of, pins_in
-from lightlint.facts.pins.pin import Kind
-from lightlint.facts.pins.prose import readme_pins
-from lightlint.facts.pins.prose.paragraphs import paragraphs
-from lightlint.facts.roots import nearest_with, root_of
-from lightlint.facts.targets import target_in, target_of
-from lightlint.facts.versions import Range, Version, parse_range
+from lightlint.facts.project.roots import nearest_with, root_of
+from lightlint.facts.versions.pins import entries_of, pins_in
+from lightlint.facts.versions.pins.pin import Kind
+from lightlint.facts.versions.pins.prose import readme_pins
+from lightlint.facts.versions.pins.prose.paragraphs import paragraphs
+from lightlint.facts.versions.targets import target_in, target_of
+from lightlint.facts.versions.versions import Range, Version, parse_range
 
 
 def forget_versions() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from lightlint.clock import Clock
 from lightlint.digest import digest
-from lightlint.facts.project import Projects, Question
+from lightlint.facts.project.project import Projects, Question
 from lightlint.finding import Edit, Finding
 from lightlint.fixes.apply import fix_source
 from lightlint.lint import Crash, Linted, lint, unreadable

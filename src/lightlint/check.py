@@ -127,7 +127,7 @@ class Check:
 
     def is_versioned(self, event: Event) -> bool:
         """Whether an event happens for some versions of the libraries only, as far as this file tells."""
-        from lightlint.facts.compat import is_versioned
+        from lightlint.facts.releases.compat import is_versioned
 
         if event.where.depends_on("version"):
             return True

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from lightlint import __version__
 from lightlint.batch import One, outcomes, shares
-from lightlint.facts.project import Projects
+from lightlint.facts.project.project import Projects
 from lightlint.options import SettingsError
 from lightlint.results import Result
 from lightlint.settings import Settings

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, cast
 from lightlint.batch import One, Outcome, checked, outcomes, shares
 from lightlint.cache.store import Kept
 from lightlint.digest import digest
-from lightlint.facts.project import Projects, Question
-from lightlint.facts.questions import Answers
+from lightlint.facts.project.project import Projects, Question
+from lightlint.facts.project.questions import Answers
 from lightlint.looked import LOOKED
 from lightlint.results import Problem, Progress, Result
 from lightlint.settings import Settings

@@ -22,7 +22,7 @@ from lightlint.text import NOTEBOOK, Text
 
 if TYPE_CHECKING:
     from lightlint.facts.file import FileFacts
-    from lightlint.facts.project import Projects
+    from lightlint.facts.project.project import Projects
 
 SYNTAX, CRASH, UNUSED, UNFIXED = "LL000", "LL001", "LL002", "LL003"
 

@@ -59,7 +59,7 @@ class Page:
 
     @property
     def check_module(self) -> str:
-        return f"lightlint.checks.{self.family}.{self.name.replace('-', '_')}"
+        return _check_modules().get((self.family, self.name), "")
 
 
 def parse_page(path: Path, text: str) -> Page:
@@ -120,6 +120,20 @@ def folder() -> Path:
     """Where the rule book lies: packed beside the code, or at the top of a checkout."""
     packed = Path(__file__).parent / "rules"
     return packed if packed.is_dir() else Path(__file__).parents[2] / "rules"
+
+
+@cache
+def _check_modules() -> dict[tuple[str, str], str]:
+    """The module of each rule's check by family and name: it stands in the family's folder, or in one of its groups."""
+    checks = Path(__file__).parent / "checks"
+    found = {}
+    for folder_ in (*checks.glob("*/"), *checks.glob("*/*/")):
+        where = folder_.relative_to(checks).parts
+        dotted = ".".join(("lightlint.checks", *where))
+        for each in folder_.iterdir():
+            if not each.stem.startswith("_"):
+                found.setdefault((where[0], each.stem.replace("_", "-")), f"{dotted}.{each.stem}")
+    return found
 
 
 @cache

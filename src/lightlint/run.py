@@ -16,7 +16,7 @@ from lightlint.sources.discover import discover
 
 if TYPE_CHECKING:
     from lightlint.cache.store import Cache
-    from lightlint.facts.project import Projects
+    from lightlint.facts.project.project import Projects
 
 __all__ = ["Changed", "Problem", "Progress", "Result", "Shard", "check", "check_text", "fix", "fix_text"]
 
@@ -196,6 +196,6 @@ def _discover(paths: Sequence[str], settings: Settings, shard: Shard) -> tuple[l
 
 
 def _projects() -> Projects:
-    from lightlint.facts.project import Projects
+    from lightlint.facts.project.project import Projects
 
     return Projects()

@@ -89,7 +89,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         root = _checkout()
         if options.command == "rule":
-            return _rule(root, options.name, options.family, Tier(options.tier))
+            return _rule(root, options.name, Path(options.family, options.group), Tier(options.tier))
         return _index(root, check=options.check)
     except (ScaffoldError, PageError, UnwritableError, OSError) as error:
         sys.stderr.write(f"lightlint.scaffold: {error}\n")
@@ -102,6 +102,7 @@ def _parser() -> argparse.ArgumentParser:
     rule = commands.add_parser("rule", help="make the page and the check of a new rule")
     rule.add_argument("name", help="the fault in kebab-case; reads as `allow NAME`")
     rule.add_argument("--family", required=True, choices=[family for family in FAMILIES if family != WITHOUT_CHECKS])
+    rule.add_argument("--group", default="", help="the folder of the family's checks that the new one belongs to")
     rule.add_argument("--tier", default=Tier.WARNING.value, choices=[tier.value for tier in Tier])
     index = commands.add_parser("index", help="write the rule table of README.md and rules/README.md anew")
     index.add_argument("--check", action="store_true", help="write nothing; exit with 1 if one of them is stale")
@@ -117,15 +118,18 @@ def _checkout() -> Path:
     return root
 
 
-def _rule(root: Path, name: str, family: str, tier: Tier) -> int:
+def _rule(root: Path, name: str, group: Path, tier: Tier) -> int:
     if not NAME.fullmatch(name) or name.startswith(ADVICE):
         raise ScaffoldError(f"`{name}` does not name a fault in kebab-case, as `model-moved-before-fit` does")
     taken = find(name)
     if taken is not None:
         raise ScaffoldError(f"`{name}` is {taken.code} already, see {taken.path.relative_to(root)}")
     snake = name.replace("-", "_")
+    family = group.parts[0]
     page = root / "rules" / family / f"{name}.md"
-    check = root / "src" / "lightlint" / "checks" / family / f"{snake}.py"
+    check = root / "src" / "lightlint" / "checks" / group / f"{snake}.py"
+    if not check.parent.is_dir():
+        raise ScaffoldError(f"there is no folder {check.parent.relative_to(root)}")
     there = next((path for path in (page, check) if path.exists()), None)
     if there is not None:
         raise ScaffoldError(f"{there.relative_to(root)} is there already")

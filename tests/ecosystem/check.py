@@ -26,7 +26,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from lightlint import run
-from lightlint.facts.project import Projects
+from lightlint.facts.project.project import Projects
 from lightlint.finding import Edit, Finding
 from lightlint.fixes.apply import Fixed, fix_source
 from lightlint.lint import lint

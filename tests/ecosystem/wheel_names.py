@@ -21,7 +21,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import lightlint
-from lightlint.facts.versions import Version
+from lightlint.facts.versions.versions import Version
 
 _HEAD = """\
 # Written by tests/ecosystem/wheel_names.py from the wheels named below: classes, functions and modules that a version of a

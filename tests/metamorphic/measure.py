@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
-from lightlint.facts.project import Projects
+from lightlint.facts.project.project import Projects
 from lightlint.finding import Finding
 from lightlint.lint import lint
 from lightlint.settings import Settings, load

@@ -14,7 +14,7 @@ from pathlib import Path
 from pyflakes.checker import Checker
 from rulebook import Example, examples
 
-from lightlint.facts.project import Projects
+from lightlint.facts.project.project import Projects
 from lightlint.finding import Finding
 from lightlint.fixes.apply import Fixed, fix_source
 from lightlint.fixes.leftovers import leftovers

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from lightlint.facts.api import FIRST
-from lightlint.facts.versions import Version
+from lightlint.facts.releases.api import FIRST
+from lightlint.facts.versions.versions import Version
 
 Parameters = tuple[str, ...]
 History = list[tuple[Version, Parameters]]

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
-from lightlint.facts.api import FIRST
-from lightlint.facts.versions import Version
+from lightlint.facts.releases.api import FIRST
+from lightlint.facts.versions.versions import Version
 from timeline.document import Document
 from timeline.history import ContradictionError, History, Lifetime, lifetime, signatures
 from timeline.release import CLASSES, ENTRY_POINTS, Release

@@ -13,7 +13,7 @@ from lightlint.cache.stamps import NEVER, OF_FILE, OF_FOLDER, Stamp, is_settled,
 from lightlint.digest import digest
 
 if TYPE_CHECKING:
-    from lightlint.facts.project import Question
+    from lightlint.facts.project.project import Question
 
 _SOURCES = (".py", ".ipynb")
 _OF_ONE_FILE = {"summary", "text"}
@@ -74,7 +74,7 @@ def listings_of(stamps: Mapping[str, Stamp], start: int) -> dict[str, str]:
 
 def glimpses_of(files: Iterable[str]) -> dict[str, str]:
     """What an index of a project knows of some files."""
-    from lightlint.facts.glimpse import bytes_at, glimpse_of
+    from lightlint.facts.project.glimpse import bytes_at, glimpse_of
 
     return {path: glimpse_of(bytes_at(Path(path))) for path in files}
 
@@ -93,7 +93,7 @@ def doubtful(
         known: what an index of the project knew of those files that it knows anything of, as `glimpse` says it.
         ask: what the projects that may be asked answer now.
     """
-    from lightlint.facts.glimpse import bytes_at, glimpse_of
+    from lightlint.facts.project.glimpse import bytes_at, glimpse_of
 
     texts = {path: bytes_at(Path(path)) for path in changed}
     indexed = all(glimpse_of(text) == known.get(path, "") for path, text in texts.items())
@@ -112,7 +112,7 @@ def doubtful(
 
 def _may_differ(asked: list[Any], answer: str, texts: Iterable[bytes]) -> bool:
     """Whether a pattern may be found in the project now and was not before, or the other way round."""
-    from lightlint.facts.mentions import occurs_in
+    from lightlint.facts.project.mentions import occurs_in
 
     name, pattern = asked[:2]  # the file left aside may be among these texts: then it is asked again for nothing
     occurs = any(occurs_in(text, name.encode(), re.compile(pattern.encode())) for text in texts)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from lightlint.facts.project import Question
+    from lightlint.facts.project.project import Question
 
 Answered = tuple["Question", str]
 

@@ -28,8 +28,8 @@ from lightlint.results import Problem, Result
 from lightlint.settings import Settings
 
 if TYPE_CHECKING:
-    from lightlint.facts.project import Projects, Question
-    from lightlint.facts.questions import Answers
+    from lightlint.facts.project.project import Projects, Question
+    from lightlint.facts.project.questions import Answers
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ class Cache:
     @cached_property
     def projects(self) -> Projects:
         """The projects whose answers are compared with the kept ones."""
-        from lightlint.facts.project import Projects
+        from lightlint.facts.project.project import Projects
 
         return Projects()
 
@@ -139,7 +139,7 @@ class Cache:
     def answer(self, projects: Projects, root: str, question: Question) -> str:
         """What a project answers now."""
         if root not in self._answers:
-            from lightlint.facts.questions import Answers
+            from lightlint.facts.project.questions import Answers
 
             self._answers[root] = Answers(projects.at(Path(root)), self.summaries())
         return self._answers[root](question)

@@ -10,8 +10,8 @@ from lightlint import run
 from lightlint.confirm.plan import Target
 from lightlint.confirm.probes import all_probes
 from lightlint.confirm.verdict import Claim
-from lightlint.facts.project import Project
-from lightlint.facts.roots import root_of
+from lightlint.facts.project.project import Project
+from lightlint.facts.project.roots import root_of
 from lightlint.finding import Finding
 from lightlint.pages import all_pages
 from lightlint.settings import Settings

@@ -24,7 +24,7 @@ from lightlint.confirm.plan import Limits, Plan
 from lightlint.confirm.probes import all_probes
 from lightlint.confirm.records import Run
 from lightlint.confirm.reports.report import Judged, Report
-from lightlint.facts.roots import root_of
+from lightlint.facts.project.roots import root_of
 from lightlint.settings import Settings
 
 _TIMED_BATCHES = 12  # of each pass of the run that measures time: the first few warm up

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from lightlint import __version__
 
 if TYPE_CHECKING:
-    from lightlint.facts.project import Projects
+    from lightlint.facts.project.project import Projects
     from lightlint.finding import Finding
     from lightlint.settings import Settings
 
@@ -80,6 +80,6 @@ def _excluded(filename: str) -> bool:
 @cache
 def _projects() -> Projects:
     """What is known of other files, kept for all files of this process."""
-    from lightlint.facts.project import Projects
+    from lightlint.facts.project.project import Projects
 
     return Projects()

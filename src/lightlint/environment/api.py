@@ -15,7 +15,7 @@ from typing import Any
 from lightlint.environment.side import Side
 from lightlint.environment.usage import Usage
 from lightlint.environment.uses import Use
-from lightlint.facts.versions import Version
+from lightlint.facts.versions.versions import Version
 
 
 @dataclass(frozen=True, slots=True)

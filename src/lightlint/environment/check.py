@@ -12,9 +12,9 @@ from lightlint.environment.packages import concerns, distributions, ill_matched,
 from lightlint.environment.rows import BREAKS, CHANGES, FAILS, SLOWS, Row, ordered
 from lightlint.environment.side import Side
 from lightlint.environment.usage import Usage
-from lightlint.facts.pins import Kind, pins_in
-from lightlint.facts.roots import root_of
-from lightlint.facts.versions import Version, parse_range
+from lightlint.facts.project.roots import root_of
+from lightlint.facts.versions.pins import Kind, pins_in
+from lightlint.facts.versions.versions import Version, parse_range
 from lightlint.finding import Tier
 from lightlint.reports.place import place
 from lightlint.settings import Settings

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 
 from lightlint.environment.side import Side
-from lightlint.facts.requirements import normalise
+from lightlint.facts.versions.requirements import normalise
 
 # Imported name: distributions that bring it, the usual one first.
 _DISTRIBUTIONS: Mapping[str, tuple[str, ...]] = {

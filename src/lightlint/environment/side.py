@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from lightlint.environment.probe import SCHEMA
-from lightlint.facts.requirements import normalise, parse_pip_command, parse_requirement
+from lightlint.facts.versions.requirements import normalise, parse_pip_command, parse_requirement
 from lightlint.sources.load import load
 from lightlint.sources.source import UnreadableError
 

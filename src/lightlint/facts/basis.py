@@ -6,25 +6,25 @@ from pathlib import Path
 
 import libcst as cst
 
-from lightlint.facts.accumulation import Accumulation
-from lightlint.facts.bindings import Bindings
-from lightlint.facts.classes import Classes
-from lightlint.facts.dicts import Dicts
-from lightlint.facts.flow import Flow
-from lightlint.facts.guards import Guards
-from lightlint.facts.hooks import Hooks
-from lightlint.facts.instances import Instances
-from lightlint.facts.logs import Logs
-from lightlint.facts.loops import Loops
-from lightlint.facts.names import Names
-from lightlint.facts.positions import Places, Positions
-from lightlint.facts.project import Project
-from lightlint.facts.reaching import Reaching
-from lightlint.facts.roots import exists
-from lightlint.facts.strings import Strings
-from lightlint.facts.training import Training
-from lightlint.facts.tree import Tree
-from lightlint.facts.values import Values
+from lightlint.facts.code.bindings import Bindings
+from lightlint.facts.code.flow import Flow
+from lightlint.facts.code.names import Names
+from lightlint.facts.code.positions import Places, Positions
+from lightlint.facts.code.reaching import Reaching
+from lightlint.facts.code.tree import Tree
+from lightlint.facts.data.loops import Loops
+from lightlint.facts.lightning.hooks import Hooks
+from lightlint.facts.lightning.logs import Logs
+from lightlint.facts.lightning.training import Training
+from lightlint.facts.objects.classes import Classes
+from lightlint.facts.objects.instances import Instances
+from lightlint.facts.project.project import Project
+from lightlint.facts.project.roots import exists
+from lightlint.facts.ranks.guards import Guards
+from lightlint.facts.steps.accumulation import Accumulation
+from lightlint.facts.values.dicts import Dicts
+from lightlint.facts.values.strings import Strings
+from lightlint.facts.values.values import Values
 from lightlint.sources.source import Source
 from lightlint.values.canonical import LIBRARIES
 

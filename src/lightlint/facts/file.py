@@ -5,40 +5,40 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from lightlint.facts.averages import Averages
-from lightlint.facts.checkpoints import Checkpoints
-from lightlint.facts.configured import Configured
-from lightlint.facts.criteria import Criteria
-from lightlint.facts.data_parallel import DataParallel
-from lightlint.facts.datasets import Datasets
-from lightlint.facts.fabric import Fabrics
-from lightlint.facts.forwards import Forwards
-from lightlint.facts.gradients import Gradients
-from lightlint.facts.graphless import Graphless
-from lightlint.facts.keepers import Keepers
+from lightlint.facts.data.datasets import Datasets
+from lightlint.facts.data.loading import Loading
+from lightlint.facts.data.workers import Workers
+from lightlint.facts.graphs.averages import Averages
+from lightlint.facts.graphs.gradients import Gradients
+from lightlint.facts.graphs.graphless import Graphless
+from lightlint.facts.graphs.loss_dicts import LossDicts
+from lightlint.facts.graphs.rewrapped import Rewrapped
+from lightlint.facts.lightning.configured import Configured
+from lightlint.facts.lightning.fabric import Fabrics
+from lightlint.facts.lightning.monitors import Monitors
+from lightlint.facts.lightning.optimization import Optimization
 from lightlint.facts.linked import Linked
-from lightlint.facts.loading import Loading
-from lightlint.facts.loss_dicts import LossDicts
-from lightlint.facts.monitors import Monitors
-from lightlint.facts.numbers import Numbers
-from lightlint.facts.optimization import Optimization
-from lightlint.facts.pickling import Pickling
-from lightlint.facts.prefixes import Prefixes
-from lightlint.facts.processes import Processes
-from lightlint.facts.rescues import Rescues
-from lightlint.facts.results import Results
-from lightlint.facts.rewrapped import Rewrapped
-from lightlint.facts.steps import Steps
-from lightlint.facts.summary import summarise
-from lightlint.facts.tensors import Tensors
-from lightlint.facts.updates import Updates
-from lightlint.facts.workers import Workers
-from lightlint.facts.world import World
-from lightlint.facts.writes import Writes
+from lightlint.facts.objects.checkpoints import Checkpoints
+from lightlint.facts.objects.pickling import Pickling
+from lightlint.facts.objects.prefixes import Prefixes
+from lightlint.facts.project.summary import summarise
+from lightlint.facts.ranks.data_parallel import DataParallel
+from lightlint.facts.ranks.forwards import Forwards
+from lightlint.facts.ranks.processes import Processes
+from lightlint.facts.ranks.world import World
+from lightlint.facts.ranks.writes import Writes
+from lightlint.facts.steps.keepers import Keepers
+from lightlint.facts.steps.rescues import Rescues
+from lightlint.facts.steps.steps import Steps
+from lightlint.facts.steps.updates import Updates
+from lightlint.facts.tensors.criteria import Criteria
+from lightlint.facts.tensors.numbers import Numbers
+from lightlint.facts.tensors.results import Results
+from lightlint.facts.tensors.tensors import Tensors
 
 if TYPE_CHECKING:
     from lightlint.facts.rehearsed import Rehearsed
-    from lightlint.facts.versions import Target
+    from lightlint.facts.versions.versions import Target
 
 
 class FileFacts(Linked):
@@ -105,7 +105,7 @@ class FileFacts(Linked):
     def world(self) -> World:
         """How many ranks run this file's code."""
         package = self.project.package_name(self.path)
-        from lightlint.facts.versions import Version
+        from lightlint.facts.versions.versions import Version
 
         own = summarise(self.source.text, self.module_name, package)
         return World(
@@ -224,8 +224,8 @@ class FileFacts(Linked):
 
     def target(self, package: str) -> Target:
         """The version of a package the file is written for."""
-        from lightlint.facts.requirements import script_install
-        from lightlint.facts.targets import target_of
+        from lightlint.facts.versions.requirements import script_install
+        from lightlint.facts.versions.targets import target_of
 
         pip_lines = (*(command for _, command in self.source.pip_lines), *script_install(self.source.text))
         if package not in self._target:

@@ -9,7 +9,7 @@ from typing import Any, Self
 import libcst as cst
 
 from lightlint.facts.basis import Basis
-from lightlint.facts.project import Project
+from lightlint.facts.project.project import Project
 from lightlint.latest import Latest
 from lightlint.sources.depth import too_deep
 from lightlint.sources.load import load

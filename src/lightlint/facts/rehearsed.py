@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from lightlint.facts.project import Project, Question
+from lightlint.facts.project.project import Project, Question
 from lightlint.sources.source import Source
 from lightlint.syntax import syntax_of
 from lightlint.text import WORD

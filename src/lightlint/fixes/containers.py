@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import libcst as cst
 
-from lightlint.facts.displays import Display
 from lightlint.facts.file import FileFacts
+from lightlint.facts.values.displays import Display
 from lightlint.fixes.code import Code
 from lightlint.fixes.draft import Draft
 from lightlint.fixes.expressions import replace, wrap

@@ -6,7 +6,7 @@ from itertools import takewhile
 
 import libcst as cst
 
-from lightlint.facts.bindings import Kind
+from lightlint.facts.code.bindings import Kind
 from lightlint.facts.file import FileFacts
 
 _DEPTH = 12

@@ -5,8 +5,8 @@ from __future__ import annotations
 import libcst as cst
 
 from lightlint.facts.file import FileFacts
-from lightlint.facts.hook_calls import Passed
-from lightlint.facts.overrides import Taken
+from lightlint.facts.lightning.hook_calls import Passed
+from lightlint.facts.lightning.overrides import Taken
 from lightlint.fixes.code import Code
 from lightlint.fixes.draft import Draft, join
 from lightlint.fixes.parameters import remove_parameter

@@ -10,8 +10,8 @@ from pathlib import Path
 import libcst as cst
 
 from lightlint.facts.file import FileFacts
-from lightlint.facts.mentions import occurs
-from lightlint.facts.project import Project, Projects
+from lightlint.facts.project.mentions import occurs
+from lightlint.facts.project.project import Project, Projects
 from lightlint.finding import Edit
 from lightlint.fixes.code import Code
 from lightlint.fixes.draft import RawEdit

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from lightlint.facts.names import Names
+from lightlint.facts.code.names import Names
 from lightlint.fixes.code import Code
 from lightlint.fixes.draft import Draft
 from lightlint.fixes.expressions import replace

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import libcst as cst
 
 from lightlint.facts.file import FileFacts
-from lightlint.facts.hooks import Owner
-from lightlint.facts.writes import Write
+from lightlint.facts.lightning.hooks import Owner
+from lightlint.facts.ranks.writes import Write
 from lightlint.fixes.code import Code
 from lightlint.fixes.draft import Draft
 from lightlint.fixes.statements import wrap_statements

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from lightlint.facts.bindings import dotted_name
+from lightlint.facts.code.bindings import dotted_name
 from lightlint.facts.file import FileFacts
 from lightlint.fixes.code import Code
 from lightlint.fixes.draft import Draft, join

@@ -9,9 +9,9 @@ import libcst as cst
 from lightlint.check import Check, Fault, Repair
 from lightlint.engine.events import Called
 from lightlint.explore.queries import sure
-from lightlint.facts.keywords import keywords
-from lightlint.facts.loops import LoopKind
-from lightlint.facts.world import TRAINER
+from lightlint.facts.data.loops import LoopKind
+from lightlint.facts.ranks.world import TRAINER
+from lightlint.facts.values.keywords import keywords
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import drop_statement, remove_argument
 from lightlint.values.core import is_constant

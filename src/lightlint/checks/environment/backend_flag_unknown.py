@@ -3,7 +3,7 @@ from __future__ import annotations
 import libcst as cst
 
 from lightlint.check import Check, Repair
-from lightlint.facts.spelling import distance
+from lightlint.facts.lightning.spelling import distance
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import rename
 

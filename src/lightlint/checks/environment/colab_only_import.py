@@ -3,7 +3,7 @@ from __future__ import annotations
 import libcst as cst
 
 from lightlint.check import Check
-from lightlint.facts.bindings import dotted_name
+from lightlint.facts.code.bindings import dotted_name
 
 
 class ColabOnlyImport(Check):

@@ -3,9 +3,9 @@ from __future__ import annotations
 import libcst as cst
 
 from lightlint.check import Check
-from lightlint.facts.requirements import Requirement, parse_pip_command
-from lightlint.facts.torch_api import torch_release
-from lightlint.facts.versions import Version
+from lightlint.facts.releases.torch_api import torch_release
+from lightlint.facts.versions.requirements import Requirement, parse_pip_command
+from lightlint.facts.versions.versions import Version
 
 _COMPANIONS = ("torchvision", "torchaudio", "torchtext")
 # the first that require no one release of torch

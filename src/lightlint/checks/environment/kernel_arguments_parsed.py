@@ -3,7 +3,7 @@ from __future__ import annotations
 import libcst as cst
 
 from lightlint.check import Check
-from lightlint.facts.bindings import Kind
+from lightlint.facts.code.bindings import Kind
 
 _KERNELS = {"-f", "--f"}  # options that a notebook declares to swallow what its kernel is started with
 _DEPTH = 3

@@ -5,9 +5,9 @@ import re
 import libcst as cst
 
 from lightlint.check import Check, Repair
-from lightlint.facts.bindings import Kind
-from lightlint.facts.keywords import keywords
-from lightlint.facts.world import FABRIC, TRAINER
+from lightlint.facts.code.bindings import Kind
+from lightlint.facts.ranks.world import FABRIC, TRAINER
+from lightlint.facts.values.keywords import keywords
 from lightlint.finding import Applicability, Tier
 from lightlint.fixes.edits import replace
 

@@ -7,10 +7,10 @@ import libcst as cst
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Backward, Called, OptimizerMade, Stepped
-from lightlint.facts.classes import OPTIMIZER
-from lightlint.facts.loops import LoopKind
-from lightlint.facts.names import UNKNOWN
-from lightlint.facts.tree import Loop
+from lightlint.facts.code.names import UNKNOWN
+from lightlint.facts.code.tree import Loop
+from lightlint.facts.data.loops import LoopKind
+from lightlint.facts.objects.classes import OPTIMIZER
 from lightlint.values.core import Constant
 
 if TYPE_CHECKING:

@@ -3,8 +3,8 @@ from __future__ import annotations
 import libcst as cst
 
 from lightlint.check import Check
-from lightlint.facts.bindings import Kind
-from lightlint.facts.workers import Method, Starter
+from lightlint.facts.code.bindings import Kind
+from lightlint.facts.data.workers import Method, Starter
 
 _RUN = {Starter.SPAWN: ("fn", 0), Starter.PROCESS: ("target", 1)}
 _TASKS = {"map", "map_async", "imap", "imap_unordered", "starmap", "starmap_async", "apply", "apply_async"}

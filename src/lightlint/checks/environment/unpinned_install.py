@@ -3,7 +3,7 @@ from __future__ import annotations
 import libcst as cst
 
 from lightlint.check import Check
-from lightlint.facts.requirements import Requirement, parse_pip_command, requirement_files
+from lightlint.facts.versions.requirements import Requirement, parse_pip_command, requirement_files
 from lightlint.finding import Tier
 
 # What decides whether training code runs at all; the page says why these.

@@ -3,8 +3,8 @@ from __future__ import annotations
 import libcst as cst
 
 from lightlint.check import Check
-from lightlint.facts.cuda_uses import at_import, fixes_devices, is_late, module_using_cuda
-from lightlint.facts.keywords import entries, keywords
+from lightlint.facts.tensors.cuda_uses import at_import, fixes_devices, is_late, module_using_cuda
+from lightlint.facts.values.keywords import entries, keywords
 
 _STARTING = ("subprocess.", "multiprocessing.", "torch.multiprocessing.", "os.system", "os.exec", "os.spawn")
 _VARIABLE = "CUDA_VISIBLE_DEVICES"

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lightlint.confirm.launch.target import Command, CommandError
-from lightlint.facts.project import Project
-from lightlint.facts.roots import root_of
+from lightlint.facts.project.project import Project
+from lightlint.facts.project.roots import root_of
 
 _AGENT = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node")
 _STARTERS = ("torch.multiprocessing.spawn", "torch.multiprocessing.start_processes")

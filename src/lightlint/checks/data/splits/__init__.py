@@ -1,0 +1,1 @@
+"""What is learnt from which part of the data."""

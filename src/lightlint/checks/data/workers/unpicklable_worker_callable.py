@@ -1,0 +1,168 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from lightlint.check import Check, Fault
+from lightlint.facts.code.names import UNKNOWN
+from lightlint.facts.data.workers import LOADER, Method, Starter
+from lightlint.facts.objects.classes import CALLBACK, DATA_MODULE, MODULE
+from lightlint.facts.objects.pickling import Obstacle
+from lightlint.facts.project.options import project_default
+from lightlint.finding import Tier
+from lightlint.values.core import (
+    Bound,
+    Class,
+    Function,
+    Mapping,
+    Partial,
+    Sequence,
+    Value,
+    is_constant,
+    number_of,
+    text_of,
+    written,
+)
+from lightlint.values.training import Instance
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
+
+_TASKS = {"map", "map_async", "imap", "imap_unordered", "starmap", "starmap_async", "apply", "apply_async", "submit"}
+_PICKLERS = ("dill", "cloudpickle")
+_SAYING = ("multiprocessing.set_start_method", "torch.multiprocessing.set_start_method")
+_OWN_PICKLING = ("__getstate__", "__reduce__", "__reduce_ex__")
+_DEPTH = 4
+# arguments that reach a process as it starts, with their positions
+_SENT: dict[Starter, tuple[tuple[str, int], ...]] = {
+    Starter.LOADER: (("dataset", 0), ("collate_fn", 6), ("worker_init_fn", 10)),
+    Starter.PROCESS: (("target", 1), ("args", 3)),
+    Starter.POOL: (("initializer", 1), ("initargs", 2)),
+    Starter.EXECUTOR: (("initializer", 2), ("initargs", 3)),
+    Starter.SPAWN: (("fn", 0), ("args", 1)),
+}
+
+_ANY_METHOD = "workers start by spawn or forkserver (macOS, Windows, Python 3.14)"
+
+
+class UnpicklableWorkerCallable(Check):
+    def visit_Call(self, call: cst.Call) -> None:
+        starter = self.facts.workers.starter(call)
+        if starter is not None:
+            self._start(call, starter)
+        elif self.names.method(call) in _TASKS and isinstance(call.func, cst.Attribute):
+            self._task(call, call.func)
+
+    def visit_ClassDef(self, node: cst.ClassDef) -> None:
+        """What a launcher that spawns ranks has to pickle: the module, the data module, the callbacks."""
+        if not self.classes.is_a(node, MODULE, DATA_MODULE, CALLBACK):
+            return
+        met = self.facts.pickling.state(node)
+        if met is not None and self._ranks_are_spawned():
+            self.report(met.node, f"`ddp_spawn` pickles `{node.name.value}`, and it holds {met.what}")
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Loaders that hand their workers what cannot be pickled."""
+        context = _start_method(entry)
+        for event in entry.calls.get(LOADER, ()):
+            workers = event.argument("num_workers", 5)
+            given = event.argument("multiprocessing_context", 11)
+            method = context if given is None or is_constant(given, None) else text_of(given)
+            default = number_of(written(workers))
+            if not event.given.exact or workers is None or number_of(workers) == 0 or method in ("fork", None):
+                continue
+            how = f"workers start by `{method}`" if method else _ANY_METHOD
+            tier = Tier.ERROR if method else Tier.WARNING
+            for keyword, position in _SENT[Starter.LOADER]:
+                met = held_back(event.argument(keyword, position))
+                if met is not None:
+                    message = f"`{keyword}` {met}, which cannot be pickled where {how}"
+                    yield Fault.of(event, message, tier=tier if default else Tier.NOTE, argument=keyword)
+
+    def _task(self, call: cst.Call, func: cst.Attribute) -> None:
+        """A function that goes to the workers of a pool through a queue: pickled whatever the start method."""
+        pool = self.facts.workers.made(func.value)
+        if self.facts.workers.starter(pool) not in {Starter.POOL, Starter.EXECUTOR} or self._pickles_more():
+            return
+        sent = self.names.argument(call, "func", 0) or self.names.argument(call, "fn", 0)
+        met = self.facts.pickling.obstacle(sent.value) if sent else None
+        if met is not None and sent is not None:
+            self.report(sent.value, f"`{func.attr.value}` pickles its function, which {_is(met)}")
+
+    def _start(self, call: cst.Call, starter: Starter) -> None:
+        method = self.facts.workers.method(call)
+        count = self.facts.workers.count(call) if starter is Starter.LOADER else 1
+        if method in {Method.FORK, Method.UNKNOWN} or count == 0:
+            return
+        for keyword, position in _SENT[starter]:
+            sent = self.names.argument(call, keyword, position)
+            met = self.facts.pickling.obstacle(sent.value) if sent else None
+            if met is None or sent is None:
+                continue
+            if method.pickles:
+                how, tier = f"workers start by `{method}`", Tier.ERROR
+            else:
+                how, tier = _ANY_METHOD, Tier.WARNING
+            place = met.node if isinstance(met.node, cst.Lambda) and self.tree.contains(sent, met.node) else sent.value
+            self.report(
+                place,
+                f"`{keyword}` {_is(met)}, which cannot be pickled where {how}",
+                tier=tier if count is not UNKNOWN or self._works_untold(call) else Tier.NOTE,
+            )
+
+    def _works_untold(self, loader: cst.Call) -> bool:
+        """Whether a loader has workers in a program that is started without arguments."""
+        count = self.facts.datasets.workers(loader)
+        given = self.facts.workers.given(loader, "num_workers", 5)
+        if count is UNKNOWN and len(given.values) == 1 and given.always:
+            count = project_default(self.facts, given.values[0])
+        return isinstance(count, int) and count > 0
+
+    def _ranks_are_spawned(self) -> bool:
+        """Whether every Trainer that may run this file's classes starts its ranks with `ddp_spawn`."""
+        trainers = self.facts.world.trainers
+        given = [
+            [each.arguments.get(name) for name in ("strategy", "accelerator", "distributed_backend")]
+            for each in trainers
+        ]
+        spawns = [any(isinstance(each, str) and each.startswith("ddp_spawn") for each in values) for values in given]
+        return bool(spawns) and all(spawns)
+
+    def _pickles_more(self) -> bool:
+        """Whether the file brings a pickler that may take functions by value."""
+        imports = self.tree.all(cst.Import, cst.ImportFrom)
+        return any(name.value in _PICKLERS for each in imports for name in self.tree.within(each, cst.Name))
+
+
+def _is(met: Obstacle) -> str:
+    return f"{'holds' if met.held else 'is'} {met.what}"
+
+
+def _start_method(entry: Entry) -> str | None:
+    """How the program says that processes start: "" where it does not say, None where that is out of sight."""
+    calls = [event for name in _SAYING for event in entry.calls.get(name, ())]
+    said = {text_of(event.argument("method", 0)) for event in calls}
+    return "" if not said else said.pop() if len(said) == 1 else None
+
+
+def held_back(value: Value | None, depth: int = 0) -> str | None:
+    """What keeps a value from being pickled, as "is a lambda" or "holds a lambda"; None where nothing in sight does."""
+    if isinstance(value, Function):
+        nested = value.scope.function is not None and value.owner is None
+        return (
+            "is a lambda" if value.name == "<lambda>" else f"is the nested function `{value.name}`" if nested else None
+        )
+    held: list[Value] = []
+    if isinstance(value, Bound):
+        held = [value.receiver]
+    elif isinstance(value, Partial):
+        held = [value.function, *value.args, *value.keywords.values()]
+    elif isinstance(value, (Sequence, Mapping)):
+        held = [*value.items.values()] if isinstance(value, Mapping) else value.items
+    elif isinstance(value, Instance) and not value.escaped:
+        own = isinstance(value.cls, Class) and any(value.cls.find(name) is not None for name in _OWN_PICKLING)
+        held = [] if own else [*value.attributes.values(), *value.arguments.values()]
+    found = (held_back(each, depth + 1) for each in held if depth < _DEPTH)
+    return next((f"holds {met.partition(' ')[2]}" for met in found if met is not None), None)

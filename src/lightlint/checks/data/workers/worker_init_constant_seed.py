@@ -1,0 +1,183 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from lightlint.check import Check, Fault, Repair
+from lightlint.engine.events import Called, LoaderWorked
+from lightlint.facts.code.bindings import Kind
+from lightlint.facts.data.workers import LOADER
+from lightlint.facts.ranks.seeds import Seeds
+from lightlint.finding import Applicability, Tier
+from lightlint.fixes.edits import remove_argument
+from lightlint.values.core import Bound, Constant, Function, Partial, Unknown, Value, number_of
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
+
+_SEEDS = {
+    "numpy.random.seed": "numpy", "random.seed": "random", "torch.manual_seed": "torch", "torch.random.manual_seed": "torch",
+    "lightning.seed_everything": "all generators", "lightning.fabric.seed_everything": "all generators",
+}  # fmt: skip
+_PLAIN = {"builtins.int", "builtins.abs", "builtins.min", "builtins.max"}
+_DEPTH = 4
+
+
+class WorkerInitConstantSeed(Check):
+    def visit_Call(self, call: cst.Call) -> None:
+        found = self.facts.workers.given(call, "worker_init_fn", 10).values if self.names.call(call) == LOADER else ()
+        if len(found) != 1 or self.facts.datasets.workers(call) in {0, 1}:
+            return
+        (given,) = found
+        function, bound = self._function(given)
+        if function is None:
+            return
+        seeds = list(self._seeds(function))
+        worker = self._worker(function, bound)
+        kinds = {name: self._depends(value, worker, function, 0) for name, value in seeds}
+        same = [name for name, kind in kinds.items() if kind == "nothing"]
+        repeated = [name for name, kind in kinds.items() if kind == "worker"]
+        if same:
+            self.report(
+                given,
+                f"every worker seeds {_list(same)} with the same number: all draw the same",
+                repair=self._repair(call, function, len(seeds)),
+            )
+        elif repeated and not self._is_persistent(call) and not self.facts.datasets.never_ends(call):
+            self.report(
+                given,
+                f"a worker seeds {_list(repeated)} with the same number in each epoch: every epoch draws the same",
+                tier=None if any(Seeds(self.facts).first_words(function.body)) else Tier.NOTE,
+            )
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Functions of loaders that seed a generator with one number in every worker."""
+        for path in entry.paths:
+            made = {event.site: event for event in path.of(Called) if event.name == "DataLoader"}
+            for worked in path.of(LoaderWorked):
+                same, call = list(dict.fromkeys(_seeded_alike(worked))), made.get(worked.site)
+                several = (
+                    number_of(worked.loader.arguments.get("num_workers")) != 1 and not worked.loader.open_arguments
+                )
+                if same and several and call is not None:
+                    message = f"every worker seeds {_list(same)} with the same number: all draw the same"
+                    yield Fault.of(call, message, argument="worker_init_fn")
+
+    def _function(self, value: cst.BaseExpression) -> tuple[cst.FunctionDef | cst.Lambda | None, set[str]]:
+        """The function that a worker runs first, and the parameters that `partial` gives it."""
+        if isinstance(value, cst.Lambda):
+            return value, set()
+        if isinstance(value, cst.Call) and self.names.call(value) == "functools.partial" and value.args:
+            keywords = {arg.keyword.value for arg in value.args if arg.keyword is not None}
+            plain = all(arg.keyword is not None for arg in value.args[1:])
+            return (self._function(value.args[0].value)[0], keywords) if plain else (None, set())
+        if isinstance(value, (cst.Name, cst.Attribute)):
+            found = self.names.bindings.lookup(value) if isinstance(value, cst.Name) else []
+            if len(found) == 1 and isinstance(found[0].site, cst.FunctionDef):
+                return found[0].site, set()
+            if len(found) == 1 and found[0].kind is Kind.ASSIGN and found[0].value is not None and not found[0].path:
+                return self._function(found[0].value)
+            node = self._class(value.value) if isinstance(value, cst.Attribute) else None
+            if node is not None and isinstance(value, cst.Attribute):
+                return self.classes.method(node, value.attr.value), set()
+        return None, set()
+
+    def _class(self, holder: cst.BaseExpression) -> cst.ClassDef | None:
+        """The class of this file that an object surely is of."""
+        origin = self.values.constructor(holder)
+        return self.classes.self_class(holder) or (self.classes.local(origin.name) if origin is not None else None)
+
+    def _worker(self, function: cst.FunctionDef | cst.Lambda, bound: set[str]) -> str:
+        """The parameter that is the worker's number."""
+        names = [each.name.value for each in function.params.params if each.name.value not in bound]
+        is_method = isinstance(function, cst.FunctionDef) and self.classes.class_of(function) is not None
+        if is_method and isinstance(function, cst.FunctionDef) and not self.classes.is_static(function):
+            names = names[1:]
+        return names[0] if names else ""
+
+    def _seeds(self, function: cst.FunctionDef | cst.Lambda) -> Iterator[tuple[str, cst.BaseExpression]]:
+        for call in self.tree.within(function.body, cst.Call):
+            name, helper = _SEEDS.get(self.names.call(call) or ""), self.hooks.callee(call)
+            if name and call.args:
+                yield name, call.args[0].value
+            for inner in self.tree.within(helper.body, cst.Call) if helper is not None else []:
+                name = _SEEDS.get(self.names.call(inner) or "")
+                seed = inner.args[0].value if name and inner.args else None
+                given = self.values.given(helper, call, seed.value) if helper and isinstance(seed, cst.Name) else None
+                if name and given is not None:
+                    yield name, given
+
+    def _depends(self, value: cst.BaseExpression, worker: str, function: cst.CSTNode, depth: int) -> str:
+        """What a seed differs by: "nothing", the "worker" alone, or "more" than is in sight."""
+        words = Seeds(self.facts).first_words(value)
+        parts = [
+            each
+            for each in self.tree.within(value, cst.Call, cst.Subscript)
+            if not any(self.tree.contains(word, each) for word in words)
+        ]
+        if depth > _DEPTH or any(
+            isinstance(each, cst.Subscript) or self.names.call(each) not in _PLAIN for each in parts
+        ):
+            return "more"
+        found = {"nothing"}
+        for name in self.tree.within(value, cst.Name):
+            bindings = self.names.bindings.lookup(name)
+            own = [each for each in bindings if each.scope is function]
+            if name.value == worker and own:
+                found.add("worker")
+            elif own and any(each.kind is not Kind.PARAMETER for each in own):
+                inner = [each.value for each in own]
+                found |= {self._depends(each, worker, function, depth + 1) if each else "more" for each in inner}
+            elif any(each.kind in {Kind.AUGMENT, Kind.LOOP, Kind.WITH} for each in bindings):
+                found.add("more")
+            elif any(each.kind is Kind.ASSIGN and isinstance(each.value, cst.Call) for each in bindings):
+                found |= {"more" for each in bindings if self._is_drawn(each.value)}
+        return next(kind for kind in ("more", "worker", "nothing") if kind in found)
+
+    def _is_drawn(self, value: cst.CSTNode | None) -> bool:
+        """Whether a number was asked of something other than the command line: a clock, a generator, another process."""
+        return isinstance(value, cst.Call) and self.names.method(value) not in {"parse_args", "int", "add_argument"}
+
+    def _is_persistent(self, call: cst.Call) -> bool:
+        given = self.facts.workers.given(call, "persistent_workers")
+        return not given.whole or any(self.names.constant(each) is not False for each in given.values)
+
+    def _repair(self, call: cst.Call, function: cst.FunctionDef | cst.Lambda, seeds: int) -> Repair | None:
+        """Drop the function where it does nothing else: torch seeds every worker's generators."""
+        if isinstance(function, cst.FunctionDef):
+            body = function.body.body
+            lines = [small for line in body if isinstance(line, cst.SimpleStatementLine) for small in line.body]
+            calls = [line.value for line in lines if isinstance(line, cst.Expr) and isinstance(line.value, cst.Call)]
+            only = len(calls) == len(body) <= seeds
+        else:
+            only = self.names.call(function.body) in _SEEDS
+        given = self.names.argument(call, "worker_init_fn", 10)
+        draft = remove_argument(self.code, call, given) if only and given is not None else None
+        return Repair("let torch seed the workers", draft, Applicability.UNSAFE) if draft is not None else None
+
+
+def _is_same(seed: Value | None) -> bool:
+    """Whether a seed is one number in all workers: written down, or of the program's options."""
+    if isinstance(seed, Unknown):
+        drawn = isinstance(seed.key, tuple) and "called" in seed.key[:1]
+        return seed.key is not None and not drawn and not seed.traits
+    return isinstance(seed, Constant) and not seed.traits and seed.value is not None
+
+
+def _seeded_alike(worked: LoaderWorked) -> list[str]:
+    """What `worker_init_fn` seeds with the same number in all workers."""
+    begin = worked.loader.arguments.get("worker_init_fn")
+    while isinstance(begin, (Partial, Bound)):
+        begin = begin.function
+    node = begin.node if isinstance(begin, Function) else None
+    depth = len(worked.where.calls)
+    calls = [event for event in worked.events if isinstance(event, Called) and event.path in _SEEDS]
+    own = [event for event in calls if [call.function.node for call in event.where.calls[depth : depth + 1]] == [node]]
+    return [_SEEDS[event.path] for event in own if _is_same(event.argument("seed", 0))]
+
+
+def _list(names: list[str]) -> str:
+    spelled = [name if name == "all generators" else f"`{name}`" for name in names]
+    return " and ".join(filter(None, [", ".join(spelled[:-1]), spelled[-1]]))

@@ -1,0 +1,1 @@
+"""Where tensors lie, and what makes the GPU wait."""

@@ -1,0 +1,1 @@
+"""Loops written by hand, with Accelerate and PEFT."""

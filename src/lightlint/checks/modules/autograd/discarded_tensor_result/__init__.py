@@ -1,0 +1,173 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from lightlint.check import Check, Fault, Repair
+from lightlint.checks.modules.autograd.discarded_tensor_result.drawn import Drawn
+from lightlint.engine.events import ResultDropped
+from lightlint.facts.code.bindings import Binding, Kind
+from lightlint.facts.objects.type_tests import is_told
+from lightlint.facts.releases.failures import is_expected
+from lightlint.finding import Applicability
+from lightlint.fixes.edits import Draft, RawEdit, replace
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
+
+_MOVING = {"to", "cuda", "cpu", "float", "half", "double", "long", "type"}
+_MOVING_WORDS = frozenset(_MOVING)
+_TENSOR_ONLY = {
+    "unsqueeze", "squeeze", "permute", "view", "reshape", "clamp", "detach", "contiguous", "flatten", "transpose", "flip",
+    "fliplr", "flipud", "roll", "rot90", "swapaxes", "movedim", "moveaxis",
+}  # fmt: skip
+
+# methods of tensors and arrays that no library has in place
+_NEVER_IN_PLACE = {"unsqueeze", "squeeze", "permute"}
+_REORDERING = (
+    "flip", "fliplr", "flipud", "roll", "rot90", "transpose", "swapaxes", "moveaxis", "squeeze", "reshape", "ravel", "clip",
+)  # fmt: skip
+_FUNCTIONS = {f"numpy.{name}" for name in (*_REORDERING, "expand_dims")}
+_FUNCTIONS |= {f"torch.{name}" for name in (*_REORDERING, "unsqueeze", "permute", "movedim", "flatten", "clamp")}
+
+
+class DiscardedTensorResult(Check):
+    def visit_Expr(self, statement: cst.Expr) -> None:
+        call = statement.value.elt if isinstance(statement.value, cst.ListComp) else statement.value
+        if not isinstance(call, cst.Call) or not isinstance(call.func, cst.Attribute):
+            return
+        receiver, method = call.func.value, call.func.attr.value
+        if self.names.call(call) in _FUNCTIONS:
+            if call is statement.value:
+                self._judge_function(statement, call)
+            return
+        if method not in _MOVING | _TENSOR_ONLY or not self._is_tensor(receiver, statement):
+            return
+        if self._is_wanted(statement, call):
+            return
+        text = self.code.text_of(receiver)
+        lost = call is not statement.value or self._is_drawn(receiver)
+        self.report(
+            call,
+            f"`{text}.{method}()` returns a new tensor, which is dropped: `{text}` stays as it is",
+            repair=self._repair(statement, text) if not lost else None,
+        )
+
+    def _is_tensor(self, receiver: cst.BaseExpression, statement: cst.Expr) -> bool:
+        drawn = Drawn(self.facts)
+        if isinstance(receiver, cst.Subscript):
+            known = drawn.is_item(receiver) or is_told(self.facts, receiver)
+            return known and drawn.is_read_besides(receiver, statement)
+        if not isinstance(receiver, cst.Name):
+            return False
+        method = self.names.method(statement.value)
+        if (method in _NEVER_IN_PLACE and self._is_computed(receiver)) or self.facts.results.is_tensor(receiver):
+            return True
+        return drawn.is_tensor(receiver) or (drawn.is_promised(receiver) and drawn.is_read_besides(receiver, statement))
+
+    def visit_Assign(self, assign: cst.Assign) -> None:
+        """A loop that binds the moved item to its own variable only: `for k, v in batch.items(): v = v.cuda()`."""
+        target, call = assign.targets[0].target, assign.value
+        if not isinstance(target, cst.Name) or not isinstance(call, cst.Call) or len(assign.targets) != 1:
+            return
+        name, method = target.value, self.names.method(call)
+        if method not in _MOVING or not isinstance(call.func, cst.Attribute) or self.names.key(call.func.value) != name:
+            return
+        drawn = Drawn(self.facts)
+        loops = [each for each in self.names.bindings.lookup(target) if each.kind is Kind.LOOP]
+        binding = next((each for each in loops if self.tree.loops(assign)[:1] == [drawn.loop_of(each)]), None)
+        known = binding is not None and (drawn.draws_tensors(binding) or is_told(self.facts, call.func.value))
+        if binding is None or not known or self._is_read_later(assign, target):
+            return
+        message = f"`{name}.{method}()` returns a new tensor, and only the loop's own `{name}` is bound to it"
+        self.report(call, message, repair=self._put_back(drawn, binding, target))
+
+    def _is_read_later(self, assign: cst.Assign, target: cst.Name) -> bool:
+        """Whether something may read the name as the assignment leaves it."""
+        owner = self.tree.owner(assign)
+        uses = [each for each in self.tree.within(owner, cst.Name) if each.value == target.value and each is not target]
+        bound = [each.site for each in self.names.bindings.lookup(target) if each.site is not target]
+        flow = self.facts.flow(owner)
+        return any(
+            self.tree.owner(each) is not owner or flow.reaches(assign, [each], avoiding=bound)
+            for each in uses
+            if each not in bound and not self.tree.contains(assign.value, each)
+        )
+
+    def _put_back(self, drawn: Drawn, binding: Binding, target: cst.Name) -> Repair | None:
+        """The moved value put where it came from, where the loop has the key."""
+        batch, loop = drawn.dict_of(binding), drawn.loop_of(binding)
+        key = loop.target.elements[0].value if loop is not None and isinstance(loop.target, cst.Tuple) else None
+        if batch is None or not isinstance(key, cst.Name):
+            return None
+        draft = replace(self.code, target, f"{batch.value}[{key.value}]")
+        return Repair("put it back into the batch", draft, Applicability.UNSAFE)
+
+    def _is_drawn(self, name: cst.BaseExpression) -> bool:
+        """Whether a name is a loop's variable, whose new value nothing would keep."""
+        return isinstance(name, cst.Name) and any(
+            each.kind is Kind.LOOP and not each.path for each in self.names.bindings.lookup(name)
+        )
+
+    def _judge_function(self, statement: cst.Expr, call: cst.Call) -> None:
+        """`np.fliplr(image)` where the image is used afterwards: it gives another array or tensor."""
+        key = self.names.key(call.args[0].value) if call.args else ""
+        into = self.names.argument(call, "out", 3) is not None or self.names.has_star(call)
+        if not key or into or not self._is_used_after(call, key) or self._is_wanted(statement, call):
+            return
+        kind = "array" if (self.names.call(call) or "").startswith("numpy.") else "tensor"
+        self.report(
+            call,
+            f"`{self.code.text_of(call.func)}()` returns a new {kind}, which is dropped: `{key}` stays as it is",
+            repair=self._repair(statement, key) if "." not in key else None,  # a parameter takes no tensor
+        )
+
+    def _is_used_after(self, call: cst.Call, key: str) -> bool:
+        names = self.tree.own(self.tree.owner(call), cst.Name, cst.Attribute)
+        return any(
+            self.names.key(each) == key and self.tree.order(each) > self.tree.order(call)
+            for each in names
+            if not self.tree.contains(call, each)
+        )
+
+    def _is_wanted(self, statement: cst.Expr, call: cst.Call) -> bool:
+        """Whether the statement may stand for what it raises, or shows: a cell shows its last expression."""
+        source = self.facts.source
+        marked = source.is_in_cells and self.tree.owner(statement) is self.tree.module
+        shown = marked or source.cell_at(self.facts.span(statement)[0]) is not None
+        return shown or is_expected(self.facts, call)
+
+    def _repair(self, statement: cst.Expr, name: str) -> Repair:
+        start = self.facts.span(statement)[0]
+        return Repair("assign the result", Draft((RawEdit(start, start, f"{name} = "),)), Applicability.UNSAFE)
+
+    def _is_computed(self, name: cst.Name) -> bool:
+        """Whether a name holds what a call or a batch gave, and no object of a class in sight with methods of its own."""
+        found = self.names.bindings.lookup(name)
+        plain = all(each.kind is Kind.LOOP or isinstance(each.value, cst.Call) for each in found)
+        known = self.values.origins(name)
+        return bool(found) and plain and not any(self.classes.local(each.name) for each in known)
+
+    def wants_rest(self) -> frozenset[str]:
+        """Those of moves, where a statement is nothing but a call of what may be taken from a tensor."""
+        calls = [each.value for each in self.tree.all(cst.Expr)]
+        moves = (isinstance(each, cst.Call) and self._may_move(each) for each in calls)
+        return _MOVING_WORDS if any(moves) else frozenset()
+
+    def _may_move(self, call: cst.Call) -> bool:
+        named = self.names.method(call) in _MOVING or not isinstance(call.func, cst.Attribute)
+        return named and self.tree.function(call) is not None and not self.names.of(call.func)
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Moves of tensors whose results a statement drops."""
+        for event in entry.of(ResultDropped):
+            source = event.moved.moved_from
+            if source is None or source.role == "batch" or source.escaped or source.guessed or source.parameter:
+                continue
+            if event.where.turns and event.where.turns[-1].loop.known:
+                continue  # over this and that, of which some move in place
+            sure = source.origin is not None or source.graph or source.traits
+            if sure and source.device != "cuda" and all(each.known for each in event.where.conditions):
+                yield Fault.of(event, "this move returns a new tensor, which is dropped: the old one stays as it is")

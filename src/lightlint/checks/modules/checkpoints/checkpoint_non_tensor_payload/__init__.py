@@ -1,0 +1,152 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from lightlint.check import Check, Fault, Repair
+from lightlint.checks.modules.checkpoints.checkpoint_non_tensor_payload.numpy_values import NumpyValues
+from lightlint.facts.code.bindings import Binding, Kind
+from lightlint.facts.versions.versions import Version
+from lightlint.finding import Applicability, Tier
+from lightlint.fixes.edits import wrap
+from lightlint.values.core import Library, Mapping
+from lightlint.values.training import Instance
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
+
+_PARSERS = {"parse_args", "parse_known_args"}
+_DEPTH = 2
+_PATHS = {"pathlib.Path", "pathlib.PosixPath", "collections.defaultdict"}
+
+
+class CheckpointNonTensorPayload(Check):
+    def visit_Call(self, call: cst.Call) -> None:
+        if (
+            self.names.call(call) != "torch.save"
+            or not call.args
+            or not self.facts.torch.may_be_at_least(Version("2.6"))
+        ):
+            return
+        refused = [(item, what) for item in self._items(call.args[0].value) if (what := self._refused(item))]
+        if not refused:
+            return
+        loads = self.names.called("torch.load")
+        open_loads = [each for each in loads if self.names.argument(each, "weights_only") is None]
+        if (loads and not open_loads) or any(name.value == "add_safe_globals" for name in self.tree.all(cst.Name)):
+            return
+        for item, what in refused:
+            self.report(
+                item,
+                f"`{self.code.text_of(item)}` is {what}, which `torch.load` of torch 2.6 and newer refuses",
+                tier=None if open_loads else Tier.NOTE,
+                repair=self._repair(item, what),
+            )
+
+    def _items(self, value: cst.BaseExpression, depth: int = 0) -> list[cst.BaseExpression]:
+        """What a checkpoint holds: the values of a dict, or the one thing that is saved."""
+        if isinstance(value, cst.Name):
+            found = self.names.bindings.lookup(value)
+            only = found[0] if len(found) == 1 and found[0].kind is Kind.ASSIGN and not found[0].path else None
+            made = only.value if only is not None else None
+            if made is not None and (isinstance(made, cst.Dict) or self.names.call(made) == "builtins.dict"):
+                return [*self._items(made), *self._added(value)]
+            if len(found) == 1 and found[0].kind is Kind.PARAMETER and isinstance(found[0].scope, cst.FunctionDef):
+                function = found[0].scope
+                calls = self.hooks.calls_of.get(function, ()) if depth < _DEPTH else ()
+                given = [self.values.given(function, call, value.value) for call in calls]
+                return [item for each in given if each is not None for item in self._items(each, depth + 1)]
+        if isinstance(value, cst.Dict):
+            return [each.value for each in value.elements if isinstance(each, cst.DictElement)]
+        if isinstance(value, cst.Call) and self.names.call(value) == "builtins.dict":
+            return [arg.value for arg in value.args if arg.keyword is not None]
+        return [value]
+
+    def _added(self, name: cst.Name) -> list[cst.BaseExpression]:
+        """What `state["args"] = args` puts into a dict that is saved under its name."""
+        return [
+            assign.value
+            for assign in self.tree.own(self.tree.owner(name), cst.Assign)
+            for target in assign.targets
+            if isinstance(target.target, cst.Subscript) and self.names.key(target.target.value) == name.value
+        ]
+
+    def _refused(self, value: cst.BaseExpression, depth: int = 0) -> str:
+        """What a value surely is that the default of `torch.load` does not take, empty for what it may take."""
+        if isinstance(value, cst.Call):
+            name = self.names.call(value) or ""
+            if self.names.method(value) in _PARSERS:
+                return "an argparse Namespace"
+            if NumpyValues(self.facts).is_numpy(value):
+                return "a numpy value"
+            if name == "types.SimpleNamespace":
+                return "a SimpleNamespace"
+            return "a path" if name in _PATHS and "Path" in name else "a defaultdict" if name in _PATHS else ""
+        if self.values.is_module(value):
+            return "a whole module"
+        if not isinstance(value, cst.Name) or depth > 3:
+            return ""
+        if NumpyValues(self.facts).is_list(value):
+            return "a list of numpy values"
+        kinds = [self._bound(value, each, depth) for each in self.facts.reaching.bindings(value)]
+        surely = {each for each in kinds if each}
+        # what a checkpoint holds on one of the ways to it is refused whatever it holds on the others
+        return surely.pop() if len(surely) == 1 and None not in kinds else ""
+
+    def _bound(self, name: cst.Name, binding: Binding, depth: int) -> str | None:
+        """As `_refused`, for what one binding gives a name; None where the name is made fit to be saved, or may be."""
+        if binding.kind is Kind.PARAMETER and isinstance(binding.scope, cst.FunctionDef):
+            function = binding.scope
+            calls = self.hooks.calls_of.get(function, ())
+            given = [self.values.given(function, call, binding.name) for call in calls] or [None]
+            kinds = {self._refused(each, depth + 1) if each is not None else "" for each in given}
+            return kinds.pop() if len(kinds) == 1 else ""
+        if binding.kind is not Kind.ASSIGN or binding.value is None:
+            return None
+        if binding.path:
+            return self._part(binding.value, binding.path, depth)
+        words = (each for each in self.tree.within(binding.value, cst.Name) if not self.names.is_word(each))
+        if any(each.value == name.value for each in words):
+            return None  # `best = float(best)`
+        if isinstance(binding.value, cst.Call):
+            return self._called(binding.value, (), depth)
+        return self._refused(binding.value, depth + 1)
+
+    def _part(self, value: cst.BaseExpression, path: tuple[int, ...], depth: int) -> str:
+        """As `_refused`, for a part of what a function of this file gives."""
+        return self._called(value, path, depth) if isinstance(value, cst.Call) else ""
+
+    def _called(self, call: cst.Call, path: tuple[int, ...], depth: int) -> str:
+        if self.hooks.callee(call) is None:
+            return self._refused(call, depth + 1) if not path else ""
+        given = self.facts.results.of(call, path)
+        kinds = {self._refused(each, depth + 1) if each is not None else "" for each in given}
+        return kinds.pop() if len(kinds) == 1 else ""
+
+    def _repair(self, item: cst.BaseExpression, what: str) -> Repair | None:
+        if what == "an argparse Namespace":
+            return Repair("save it as a dict", wrap(self.code, item, "vars(", ")"), Applicability.UNSAFE)
+        if what == "a path":
+            return Repair("save it as a string", wrap(self.code, item, "str(", ")"), Applicability.UNSAFE)
+        return None
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Namespaces in what is saved and loaded again by the default of `torch.load`."""
+        if not self.facts.torch.may_be_at_least(Version("2.6")):
+            return
+        loads = [event for event in entry.calls.get("torch.load", ()) if event.argument("weights_only") is None]
+        named = any(name.value == "add_safe_globals" for name in self.tree.all(cst.Name))
+        for save in entry.calls.get("torch.save", ()) if loads and not named else ():
+            content = save.argument("obj", 0)
+            for value in content.items.values() if isinstance(content, Mapping) else [content]:
+                if isinstance(value, Instance) and value.kind == "namespace" and not _is_dict(value):
+                    what = "an argparse Namespace" if value.key == ("arguments",) else "a SimpleNamespace"
+                    message = f"this holds {what}, which `torch.load` of torch 2.6 and newer refuses"
+                    yield Fault.at(save, message)
+
+
+def _is_dict(value: Instance) -> bool:
+    """Whether it is only the dict in which a namespace holds its names, as `vars` gives it."""
+    return isinstance(value.cls, Library) and value.cls.path == "builtins.dict"

@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from lightlint.check import Check, Fault, Repair
+from lightlint.checks.modules.checkpoints.wrapped_state_dict_prefix.lightning_checkpoints import LightningCheckpoints
+from lightlint.checks.modules.checkpoints.wrapped_state_dict_prefix.saved_states import SavedStates
+from lightlint.engine.events import Called, StateLoaded, StateTaken
+from lightlint.finding import Applicability
+from lightlint.fixes.edits import replace
+from lightlint.values.core import Mapping, Unknown
+from lightlint.values.training import Module
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
+
+
+class WrappedStateDictPrefix(Check):
+    def visit_Module(self, _: cst.Module) -> None:
+        states = SavedStates(self.facts)
+        loads = list(states.bare_loads())
+        if not loads or states.knows_prefixes():
+            return
+        for save in self.tree.all(cst.Call):
+            for keys, state in states.of(save):
+                prefix = states.prefix(state)
+                load = next((call for call, _, under in loads if under == keys), None)
+                if prefix and load is not None and states.all_have(keys, prefix):
+                    self._report_save(state, prefix, load)
+        checkpoints = LightningCheckpoints(self.facts)
+        for load, read, keys in loads:
+            self._check_elsewhere(load, read, keys)
+            found = checkpoints.wrapped(load, read, keys)
+            if found is not None:
+                self.report(
+                    load,
+                    f"the keys that Lightning saves of `{found.module}` start with `{found.attribute}.`: "
+                    f"the load into a bare `{found.network}` {self._effect(load)}",
+                )
+
+    def _report_save(self, state: cst.Call, prefix: str, load: cst.Call) -> None:
+        if not isinstance(state.func, cst.Attribute):
+            return
+        model, row = state.func.value, self.facts.source.locate(self.facts.span(load)[0]).row
+        text, inner = self.code.text_of(model), prefix.rpartition(".")[0]
+        self.report(
+            state,
+            f"the keys that `{text}` saves start with `{prefix}`: the load into the bare model in line {row} "
+            f"{self._effect(load)}",
+            repair=Repair("save the model inside", replace(self.code, model, f"{text}.{inner}"), Applicability.UNSAFE),
+        )
+
+    def _check_elsewhere(self, load: cst.Call, read: cst.Call, keys: tuple[str, ...]) -> None:
+        """A file that another one of the project saves, by the name of the path that this one imports from it."""
+        path = self.names.argument(read, "f", 0)
+        module, _, constant = (self.names.of(path.value) or "" if path is not None else "").rpartition(".")
+        other = self.facts.of_module(module) if module else None
+        states = SavedStates(other) if other is not None else None
+        if states is None or other is None or states.knows_prefixes():
+            return
+        saved = states.under_constant(constant, keys)
+        if saved is not None:
+            row = other.source.locate(other.span(saved[0])[0]).row
+            self.report(
+                load,
+                f"the keys in `{constant}` start with `{saved[1]}`, as line {row} of {other.path.name} saves them: "
+                f"the load into the bare model {self._effect(load)}",
+            )
+
+    def _effect(self, load: cst.Call) -> str:
+        strict = self.names.argument(load, "strict", 1)
+        is_lax = strict is not None and self.names.constant(strict.value) is False
+        return "loads none of them" if is_lax else "raises RuntimeError"
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """States of a wrapper under a key and path from which a bare module is loaded."""
+        if SavedStates(self.facts).knows_prefixes():
+            return
+        for path in entry.paths:
+            loads = [event for event in path.of(StateLoaded) if _is_bare(event)]
+            taken = {event.time: event for event in path.of(StateTaken)}
+            for save in path.of(Called):
+                content = save.argument("obj", 0) if save.path == "torch.save" else None
+                held = (
+                    content.items
+                    if isinstance(content, Mapping) and not isinstance(content.source, Module)
+                    else {None: content}
+                )
+                for key, state in held.items():
+                    source = taken.get(state.made) if isinstance(state, Mapping) else None
+                    wrapped = (
+                        isinstance(state, Mapping)
+                        and isinstance(state.source, Module)
+                        and state.source.wrapper in _WRAPPERS
+                    )
+                    load = next((each for each in loads if _is_from(each, key, save)), None)
+                    if source is not None and wrapped and load is not None:
+                        row = load.site[1]
+                        message = f"the keys that the wrapper saves start with `module.`: the load into the bare model in line {row} raises RuntimeError"
+                        yield Fault.at(source, message)
+
+
+_WRAPPERS = ("ddp", "data-parallel")
+
+
+def _is_bare(event: StateLoaded) -> bool:
+    """Whether a state from a file is loaded into a module that nothing wraps."""
+    known = isinstance(event.state, (Unknown, Mapping))
+    return known and isinstance(event.object, Module) and not event.object.wrapper
+
+
+def _is_from(load: StateLoaded, key: object, save: Called) -> bool:
+    """Whether a load reads what a save writes, under the same key."""
+    held = load.state.loaded if isinstance(load.state, (Unknown, Mapping)) else None
+    call, under = held if isinstance(held, tuple) else (held, None)
+    written, read = save.argument("f", 1), call.argument("f", 0) if isinstance(call, Called) else None
+    same = written is not None and read is not None and written.key is not None and written.key == read.key
+    return same and under == key

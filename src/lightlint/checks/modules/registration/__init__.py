@@ -1,0 +1,1 @@
+"""What a module registers, moves and trains."""

@@ -1,0 +1,158 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from lightlint.check import Check, Fault
+from lightlint.engine.events import AttributeSet
+from lightlint.explore.queries import inside, is_held
+from lightlint.facts.code.bindings import Kind
+from lightlint.facts.code.names import UNKNOWN
+from lightlint.facts.objects.classes import MODULE, NN_MODULE
+from lightlint.facts.project.mentions import is_mentioned_elsewhere, occurs
+from lightlint.finding import Tier
+from lightlint.values.core import Class, Library, Value
+from lightlint.values.training import Module, Tensor
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
+
+_LAYERS = re.compile(
+    r"torch\.nn\.(?:parameter\.)?(?:modules\.\w+\.)?(?:Parameter|(?:Lazy)?(?:Linear|Conv\w+)|Bilinear|(?:(?:Sync)?Batch|Layer|Group|RMS)Norm\w*"
+    r"|Embedding\w*|LSTM\w*|GRU\w*|RNN\w*|MultiheadAttention|Transformer\w*)"
+)
+_DROPOUT = re.compile(r"torch\.nn\.(?:modules\.dropout\.)?(?:Alpha|FeatureAlpha)?Dropout\w*")
+_HOLDERS = {"torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict"}
+_BY_NO_NAME = re.compile(r"\b(?:getattr|vars|locals|__dict__|_modules|_parameters|__getattr__|(?:named_)?children)\b")
+_UNTRAINED = "its parameters get no gradient, which DDP takes for an error"
+_MEANT = re.compile("dummy|fake|device|empty|placeholder|unused|anchor", re.IGNORECASE)
+_DDP = {"DistributedDataParallel": r"\bDistributedDataParallel\(", "ddp": r"strategy\s*=\s*['\"]ddp['\"]"}
+_BASES = {NN_MODULE, MODULE, "builtins.object", "object"}
+_COMPUTING = ("forward", "training_step")
+
+
+class LayerNeverUsed(Check):
+    """That nothing has a name is seen in the text: of a library's modules no rehearsal sees all callers."""
+
+    def wants_passes(self) -> bool:
+        return bool(self._unread())
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Layers, parameters and dropouts that `__init__` makes, called by no pass, of which nothing in sight has the name."""
+        unread = self._unread()
+        for path in entry.paths:
+            for event in path.of(AttributeSet):
+                if event.name not in unread or not inside(event.where, "__init__"):
+                    continue
+                node = self._class(event.object)
+                lost = _lost(event.value) if node is not None and not _is_shared(event) else ""
+                if node is not None and lost and not _MEANT.search(event.name) and not self._is_used(node, event.name):
+                    tier = Tier.NOTE if lost == _UNTRAINED and not self._waits() else None
+                    yield Fault.at(event, f"nothing uses `self.{event.name}`: {lost}", tier=tier)
+
+    def _unread(self) -> set[str]:
+        """The attributes that the file sets to more than constants and parameters, and does not read."""
+        if _BY_NO_NAME.search(self.facts.source.text):
+            return set()
+        sets: list[tuple[cst.Assign | cst.AnnAssign, cst.BaseExpression]]
+        sets = [(each, each.targets[0].target) for each in self.tree.all(cst.Assign) if len(each.targets) == 1]
+        sets += [(each, each.target) for each in self.tree.all(cst.AnnAssign)]
+        targets = [(each, target) for each, target in sets if isinstance(target, cst.Attribute)]
+        known = {id(target) for _, target in targets}
+        read = {each.attr.value for each in self.tree.all(cst.Attribute) if id(each) not in known}
+        return {
+            target.attr.value
+            for each, target in targets
+            if target.attr.value not in read and self._may_be_made(each.value)
+        }
+
+    def _may_be_made(self, value: cst.BaseExpression | None) -> bool:
+        """Whether a value may be made here, as no constant and no argument is."""
+        given = self.names.bindings.lookup(value) if isinstance(value, cst.Name) else []
+        known = value is None or self.names.constant(value) is not UNKNOWN
+        return not known and not any(each.kind is Kind.PARAMETER for each in given)
+
+    def _class(self, made: Value) -> cst.ClassDef | None:
+        """The class of a module whose bases are all in the project, torch or Lightning, and which computes by itself."""
+        if not isinstance(made, Module) or not isinstance(made.cls, Class) or made.escaped:
+            return None
+        cls = made.cls
+        nodes = (each for each in self.tree.all(cst.ClassDef) if each.name.value == cls.name)
+        node = next(nodes, None) if cls.file == str(self.facts.path) else None
+        if node is None or not any(name in self.classes.methods(node) for name in _COMPUTING):
+            return None
+        return node if self._is_in_project(node) else None
+
+    def _waits(self) -> bool:
+        """Whether the project trains with DDP, which is not told to look for parameters without gradient."""
+        project = self.facts.project
+        wraps = any(occurs(project, name, pattern) for name, pattern in _DDP.items())
+        return wraps and not occurs(project, "find_unused_parameters", r"find_unused_parameters")
+
+    def _is_in_project(self, node: cst.ClassDef) -> bool:
+        """Whether all classes above are torch's or Lightning's bases, or the project's own."""
+        own = [each for each in self.classes.ancestors(node) if each not in _BASES]
+        near = self.facts.path.parent
+        return all(self.classes.local(each) or self.facts.project.find_class(each, near) for each in own)
+
+    def _is_used(self, node: cst.ClassDef, name: str) -> bool:
+        """Whether anything may read an attribute of a class's objects: by its name, or by a text that begins like it."""
+        stem = re.escape(name.rstrip("0123456789_"))
+        if re.search(rf"['\"{{]\w*{stem}|\b{re.escape(name)}\s*=(?!=)\s*\w", self._texts()) or any(
+            self._reads(node, name)
+        ):
+            return True
+        owner = node.name.value
+        project, source = self.facts.project, self.facts.source
+        if occurs(project, name, rf"(?<!self)\.{re.escape(name)}\b|['\"]{stem}", self.facts.path.absolute()):
+            return True
+        related = occurs(project, owner, rf"class\s+\w+\s*\([^)]*\b{owner}\b", self.facts.path.absolute())
+        related |= any(each not in _BASES and not self.classes.local(each) for each in self.classes.ancestors(node))
+        return related and is_mentioned_elsewhere(project, source, name)
+
+    def _texts(self) -> str:
+        """The texts of the file, one after the other."""
+        return "\n".join(each.value for each in self.tree.all(cst.SimpleString)) + "\n".join(
+            "'" + each.value for each in self.tree.all(cst.FormattedStringText)
+        )
+
+    def _reads(self, node: cst.ClassDef, name: str) -> Iterator[bool]:
+        for each in self.tree.all(cst.Attribute):
+            if each.attr.value != name:
+                continue
+            owner = self.classes.self_class(each.value)
+            parent = self.tree.parent(each)
+            if isinstance(parent, (cst.AssignTarget, cst.AnnAssign)):
+                yield False
+            elif owner is node:
+                yield True
+            else:
+                yield owner is None or bool({*self.classes.line(owner)} & {*self.classes.line(node)})
+
+
+def _lost(value: Value) -> str:
+    """What a network goes without, or carries along, where a value is never used."""
+    if isinstance(value, Tensor):
+        return _UNTRAINED if value.parameter and not value.escaped else ""
+    if not isinstance(value, Module) or value.calls or any(each.escaped for each in value.modules()):
+        return ""
+    if not isinstance(value.cls, Library):
+        return ""
+    if _DROPOUT.fullmatch(value.cls.path):
+        return "it drops nothing"
+    parts = value.modules() if value.cls.path in _HOLDERS else [value]
+    holds = any(isinstance(each.cls, Library) and _LAYERS.fullmatch(each.cls.path) for each in parts)
+    return _UNTRAINED if holds else ""
+
+
+def _is_shared(event: AttributeSet) -> bool:
+    """Whether the object has a value, or a part of it, under another name, too."""
+    if not isinstance(event.object, Module):
+        return True
+    others = [value for name, value in event.object.attributes.items() if name != event.name]
+    own = event.value.modules() if isinstance(event.value, Module) else [event.value]
+    held = {each for other in others if isinstance(other, Module) for each in other.modules()}
+    return any(part in held or any(is_held(other, part) for other in others) for part in own)

@@ -1,0 +1,287 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from lightlint.check import Check, Fault, Repair
+from lightlint.engine.events import AttributeSet, Backward, Called, Forward, OptimizerMade
+from lightlint.explore.queries import is_held
+from lightlint.facts.code.bindings import Binding, Kind
+from lightlint.facts.objects.classes import NN_MODULE
+from lightlint.facts.values.displays import (
+    Display,
+    added_to,
+    holds_displays,
+    items,
+    keeps_chosen,
+    meant_by,
+    moves_items,
+)
+from lightlint.finding import Applicability
+from lightlint.fixes.containers import as_container, container_for
+from lightlint.values.core import Mapping, Sequence, Value
+from lightlint.values.training import Module, Tensor, tensors_in
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry, Path
+
+_PARAMETRIC = re.compile(
+    r"torch\.nn\.(?:Lazy)?(?:Linear|Bilinear|Conv\w+|Embedding\w*|LSTM|GRU|RNN|\w+Cell|\w+Norm\w*|Transformer\w*|Multihead\w+"
+    r"|PReLU|Sequential|ModuleList|ModuleDict)$|torchvision\.models\.|torchmetrics\."
+)
+_CONTAINER = re.compile(r"torch\.nn\.(?:ModuleList|ModuleDict|Sequential)$")
+_TAKING = {"Sequential", "ModuleList", "ModuleDict", "ParameterList", "Compose"}
+_GROWING = {"append", "extend", "insert"}
+_REGISTERING = {"add_module", "register_module", "setattr", "__setattr__"}
+_DEPTH = 3
+_CASTS = {"to", "cuda", "double", "half"}
+_OVERRIDES = {"parameters", "named_parameters", "state_dict", "_apply", "to", "modules", "named_modules", "children"}
+
+
+class ModuleListNotRegistered(Check):
+    def wants_passes(self) -> bool:
+        """Whether the file gathers objects in a container that none of torch's takes over."""
+        calls = self.tree.all(cst.Call)
+        taking = (call for call in calls if self.names.method(call) in _TAKING)
+        taken = {self.names.key(arg.value) for call in taking for arg in call.args}
+        made = (call for call in calls if self.names.method(call)[:1].isupper() or self._is_of_torchvision(call))
+        return any(self._is_gathered(call, taken) for call in made)
+
+    def _is_of_torchvision(self, call: cst.Call) -> bool:
+        return (self.names.call(call) or "").startswith("torchvision.models.")
+
+    def _is_gathered(self, made: cst.Call, taken: set[str]) -> bool:
+        above = self.tree.parent(made)
+        if isinstance(above, (cst.Element, cst.DictElement)):
+            above = self.tree.parent(above)
+        if isinstance(above, Display):
+            holder = self.tree.parent(above)
+            if isinstance(holder, cst.Arg):
+                return self.names.method(self.tree.parent(holder)) not in _TAKING
+            return not isinstance(holder, cst.Assign) or self.names.key(holder.targets[0].target) not in taken
+        call = self.tree.parent(above) if isinstance(above, cst.Arg) else None
+        if isinstance(call, cst.Call) and isinstance(call.func, cst.Attribute) and call.func.attr.value in _GROWING:
+            return self.names.key(call.func.value) not in taken
+        target = above.targets[0].target if isinstance(above, cst.Assign) else None
+        return isinstance(target, cst.Subscript) and self.names.key(target.value) not in taken
+
+    def visit_Assign(self, assign: cst.Assign) -> None:
+        target = assign.targets[0].target
+        if isinstance(target, cst.Attribute) and len(assign.targets) == 1:
+            self._judge(target, assign.value)
+
+    def _judge(self, target: cst.Attribute, value: cst.BaseExpression) -> None:
+        node, name = self.classes.self_class(target.value), target.attr.value
+        held = (self._display(value) or self._made_by(value)) if node is not None else None
+        if held is None or node is None or not self.classes.is_a(node, NN_MODULE):
+            return
+        family = [node, *self.hooks.subclasses.get(node, ())]
+        if any(self._is_registered(each, name, value) for each in family):
+            return
+        added = [item for each in family for item in added_to(self.tree, self.names, each, f"self.{name}")]
+        if isinstance(value, cst.Name):
+            added += added_to(self.tree, self.names, self.tree.owner(value), value.value)
+        held_items = [*items(held), *added, *meant_by(self.tree, self.names, added)]
+        parametric = [item for item in map(self._made, held_items) if self._has_parameters(item)]
+        # metrics have nothing to train and save nothing by default: to be moved is all they need
+        if all(map(self._is_metric, parametric)) and (
+            not parametric
+            or any(moves_items(self.tree, self.names, each, f"self.{name}") for each in family)
+            or self._are_moved(target)
+        ):
+            return
+        if self.runs_right(target, AttributeSet, _hides):
+            return
+        kind = type(held).__name__.removesuffix("Comp").lower()
+        self.report(
+            target,
+            f"`self.{name}` is a plain {kind}: the modules in it are not trained, not moved and not saved",
+            repair=None if holds_displays(self.tree, self.names, added) else self._repair(value, held),
+        )
+
+    def _are_moved(self, target: cst.Attribute) -> bool:
+        """Whether a rehearsal moves what a container holds by itself."""
+        for _, path, event in self.happened(target, AttributeSet):
+            moved = [each.receiver for each in path.of(Called) if each.path in _CASTS]
+            if any(is_held(event.value, each) for each in moved if each is not None):
+                return True
+        return False
+
+    def _display(self, value: cst.BaseExpression) -> Display | None:
+        """The display that a value is, or that the one name it is was made of."""
+        if isinstance(value, cst.Name):
+            found = [each for each in self.names.bindings.lookup(value) if not self._extends(each)]
+            only = found[0] if len(found) == 1 and found[0].kind is Kind.ASSIGN and not found[0].path else None
+            if only is None:
+                return None
+            function = self.tree.function(value)
+            inside = (
+                [name for name in self.tree.within(function, cst.Name) if name.value == value.value] if function else []
+            )
+            calls = [self.tree.parent(name) for name in inside]
+            if any(isinstance(each, cst.Arg) for each in calls):
+                return None
+            value = only.value if only.value is not None else value
+        made = self.names.call(value) if isinstance(value, cst.Call) and not value.args else None
+        if made in {"builtins.list", "builtins.dict"}:
+            return cst.List([]) if made == "builtins.list" else cst.Dict([])
+        return value if isinstance(value, Display) else None
+
+    def _made_by(self, value: cst.BaseExpression) -> Display | None:
+        """The display that a function of this file, which is called for the attribute, gives back in every case."""
+        callee = self.hooks.callee(value) if isinstance(value, cst.Call) else None
+        returns = self.values.returns(callee) if callee is not None and not callee.decorators else []
+        only = returns[0] if len(returns) == 1 else None
+        return only if isinstance(only, Display) else None
+
+    def _extends(self, binding: Binding) -> bool:
+        """Whether a binding is `blocks += [...]`."""
+        above = self.tree.parent(binding.site)
+        return binding.kind is Kind.AUGMENT and isinstance(above, cst.AugAssign) and isinstance(above.value, Display)
+
+    def _is_registered(self, node: cst.ClassDef, name: str, value: cst.BaseExpression) -> bool:
+        """Whether the class may take care of the modules in its own way, or replaces the container by a registered one."""
+        if any(self.names.method(call) in _REGISTERING for call in self.tree.within(node, cst.Call)):
+            return True
+        chosen = keeps_chosen(self.tree, self.names, node, f"self.{name}")
+        if chosen or any(self.classes.has_method(node, each) for each in _OVERRIDES):
+            return True
+        sources = self.classes.attribute_values(node, name)
+        if any(each is not value and not isinstance(each, (cst.List, cst.Dict, cst.Name)) for each in sources):
+            return True
+        for arg in self.tree.within(node, cst.Arg):
+            handed = arg.value.value if isinstance(arg.value, cst.Subscript) else arg.value  # or an item of it
+            if self.names.key(handed) == f"self.{name}" and self._takes_modules(self.tree.parent(arg)):
+                return True
+        return False
+
+    def _takes_modules(self, call: cst.CSTNode | None) -> bool:
+        """Whether a call registers the modules it is given: a container, or a module's class that may keep them."""
+        name = self.names.call(call) or ""
+        return bool(_CONTAINER.match(name)) or (bool(name) and self.classes.name_is_a(name, NN_MODULE))
+
+    def _made(self, item: cst.BaseExpression) -> cst.BaseExpression:
+        """What an item is before it is moved or cast."""
+        func = item.func if isinstance(item, cst.Call) else None
+        return func.value if isinstance(func, cst.Attribute) and func.attr.value in _CASTS else item
+
+    def _has_parameters(self, item: cst.BaseExpression, depth: int = 0) -> bool:
+        """Whether an item surely is a module made for this container that has parameters, or state of a metric."""
+        if not isinstance(item, cst.Call):
+            return False
+        name = self.names.call(item) or ""
+        if isinstance(item.func, cst.Subscript):
+            names = self._choices(item.func)
+            return bool(names) and all(_PARAMETRIC.match(each) and each != "torch.nn.Sequential" for each in names)
+        if _PARAMETRIC.match(name):
+            return name != "torch.nn.Sequential" or any(
+                _PARAMETRIC.match(self.names.call(call) or "") for call in self._parts(item) if call is not item
+            )
+        if self.hooks.callee(item) is not None:
+            return self._gives_modules(item, depth)
+        local = self.classes.local(name)
+        if local is None or not self.classes.is_a(local, NN_MODULE):
+            return False
+        made = {self.names.call(call) or "" for call in self.tree.within(local, cst.Call)}
+        return any(_PARAMETRIC.match(each) or each == "torch.nn.Parameter" for each in made)
+
+    def _parts(self, item: cst.Call) -> list[cst.Call]:
+        """The calls in a call, and those that make what it is given by name: `nn.Sequential(conv, *layers)`."""
+        rooms: list[cst.CSTNode] = [item]
+        for held in (arg.value for arg in item.args if isinstance(arg.value, cst.Name)):
+            rooms += [each.value for each in self.names.bindings.lookup(held) if each.value is not None]
+            rooms += added_to(self.tree, self.names, self.tree.owner(held), held.value)
+        return [call for room in rooms for call in self.tree.within(room, cst.Call)]
+
+    def _gives_modules(self, item: cst.Call, depth: int) -> bool:
+        """Whether a helper of this file makes such a module in each call, and keeps it nowhere."""
+        helper = self.hooks.callee(item)
+        if helper is None or depth > _DEPTH or not all(map(self._is_static, helper.decorators)):
+            return False
+        targets = self.tree.within(helper.body, cst.AssignTarget, cst.AnnAssign)
+        if any(isinstance(each.target, (cst.Attribute, cst.Subscript)) for each in targets):
+            return False
+        returns = self.values.returns(helper)
+        sources = [self.facts.reaching.sources(each) if each is not None else [] for each in returns]
+        return bool(returns) and all(
+            bool(each) and all(self._has_parameters(self._made(one), depth + 1) for one in each) for each in sources
+        )
+
+    def _is_static(self, decorator: cst.Decorator) -> bool:
+        return self.names.of(decorator.decorator) in {"builtins.staticmethod", "builtins.classmethod"}
+
+    def _choices(self, chosen: cst.Subscript) -> list[str]:
+        """The classes that `classes[name]` can be, none where some are out of sight."""
+        held = self.facts.dicts.held(chosen.value)
+        known = held.values.values() if held and held.perhaps == frozenset() else ()
+        return [self.names.of(each) or "" for each in known]
+
+    def _is_metric(self, item: cst.BaseExpression) -> bool:
+        """Whether an item with parameters or state is a metric of torchmetrics."""
+        func = item.func if isinstance(item, cst.Call) else None
+        made = self._choices(func) if isinstance(func, cst.Subscript) else [self.names.of(func) or ""]
+        return all(each.startswith("torchmetrics.") for each in made)
+
+    def _repair(self, value: cst.BaseExpression, held: Display) -> Repair | None:
+        container = container_for(held)
+        if container is None:
+            return None
+        draft = as_container(self.facts, value, container)
+        return Repair(f"make it an `{container}`", draft, Applicability.UNSAFE) if draft is not None else None
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Modules in plain containers that a forward pass uses, or that get gradients and are in no optimizer of the rest."""
+        for path in entry.paths:
+            trained, given = _trained(path) | _used(path), _given(path)
+            for event in path.of(AttributeSet):
+                hidden = {p for each in _modules_in(event.value) for p in each.parameters() if p.requires_grad}
+                told = _hides(event) and not event.object.escaped and trained & hidden and not given & hidden
+                if told and not hidden & _seen_by_others(path, _modules_in(event.value)):
+                    kind = "dict" if isinstance(event.value, Mapping) else "list"
+                    message = f"`self.{event.name}` is a plain {kind}: the modules in it are not trained, not moved and not saved"
+                    yield Fault.of(event, message)
+
+
+def _modules_in(value: Value) -> list[Module]:
+    """The modules of a container that holds nothing else."""
+    held = [*value.items.values()] if isinstance(value, Mapping) else value.items if isinstance(value, Sequence) else []
+    modules = [each for each in held if isinstance(each, Module)]
+    return modules if len(modules) == len(held) else []
+
+
+def _seen_by_others(path: Path, held: list[Module]) -> set[Tensor]:
+    """The parameters that modules have that are no part of some others."""
+    inner = {part for each in held for part in each.modules()}
+    outer = {event.object for event in path.of(AttributeSet)} | {event.module for event in path.of(Forward)}
+    modules = [each for each in outer if isinstance(each, Module) and each not in inner]
+    return {parameter for each in modules for parameter in each.parameters()}
+
+
+def _hides(event: AttributeSet) -> bool | None:
+    """Whether a module keeps modules with parameters where it does not see them, None where it keeps none."""
+    held = [each for each in _modules_in(event.value) if each.parameters()]
+    if not isinstance(event.object, Module) or not held:
+        return None
+    return not set(event.object.modules()) & set(held)
+
+
+def _given(path: Path) -> set[Tensor]:
+    """The parameters that optimizers have."""
+    return {each for event in path.of(OptimizerMade) for each in event.optimizer.parameters}
+
+
+def _trained(path: Path) -> set[Tensor]:
+    """Parameters that get gradients and are in no optimizer, where all optimizers are in sight."""
+    made = path.of(OptimizerMade)
+    if not made or any(event.optimizer.more or event.optimizer.escaped for event in made):
+        return set()
+    return {each for event in path.of(Backward) for each in event.parameters} - _given(path)
+
+
+def _used(path: Path) -> set[Tensor]:
+    """Parameters that the forward passes of modules need, which nothing in sight trains."""
+    results = [event.result for event in path.of(Forward) if event.training] if not path.of(OptimizerMade) else []
+    return {p for result in results for tensor in tensors_in(result) for p in tensor.parameters if not p.escaped}

@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from lightlint.check import Check, Fault, Repair
+from lightlint.checks.modules.registration.parameter_lost_by_to.moved_parameters import MOVING, VIEWING, MovedParameters
+from lightlint.engine.events import AttributeSet, OptimizerMade, TensorMoved
+from lightlint.facts.objects.classes import NN_MODULE, OPTIMIZER
+from lightlint.facts.tensors.tensor_types import changes_nothing
+from lightlint.finding import Applicability
+from lightlint.fixes.edits import replace
+from lightlint.values.training import Module, Tensor
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry, Path
+
+
+class ParameterLostByTo(Check):
+    asks_passes = True
+
+    def visit_Assign(self, assign: cst.Assign) -> None:
+        if len(assign.targets) != 1 or not isinstance(assign.targets[0].target, cst.Attribute):
+            return
+        target = assign.targets[0].target
+        for changed, method in self._parameters.made_elsewhere(target, assign.value):
+            if self._is_of_module(target):
+                self.report(changed, _message(target, method))
+                return
+        match assign.value:
+            case cst.Call(func=cst.Attribute(value=cst.Call() as made, attr=cst.Name(value=method))) as call:
+                if (
+                    method not in MOVING | VIEWING
+                    or not self._parameters.is_made(made)
+                    or not self._is_of_module(target)
+                ):
+                    return
+                if changes_nothing(self.facts, call) or (method in MOVING and self._may_have_moved(target, made)):
+                    return
+                how = method
+                repair = self._repair(call, made)
+            case cst.BinaryOperation() as operation if any(
+                self._parameters.is_made(side) for side in (operation.left, operation.right)
+            ) and self._is_of_module(target):
+                how, repair = "", None
+            case cst.Name() | cst.Call() | cst.BinaryOperation() | cst.IfExp() as value:
+                for changed, method in self._parameters.named(target, value):
+                    if self._is_of_module(target):
+                        self.report(changed, _message(target, method))
+                return
+            case _:
+                return
+        self.report(assign.value, _message(target, how), repair=repair)
+
+    @property
+    def _parameters(self) -> MovedParameters:
+        return MovedParameters(self.facts)
+
+    def _is_of_module(self, target: cst.Attribute) -> bool:
+        node = self.classes.self_class(target.value)
+        if node is None or not self.classes.is_a(node, NN_MODULE):
+            return False
+        return not self._lies_there(target)
+
+    def _lies_there(self, target: cst.Attribute) -> bool:
+        """Whether the rehearsals came here with a parameter each time, which lay, or may have lain, where it was moved to."""
+        found = self.happened(target, AttributeSet)
+        return bool(found) and all(
+            isinstance(each.value, Tensor) and _may_lie_there(each.value, p) for _, p, each in found
+        )
+
+    def _may_have_moved(self, target: cst.Attribute, made: cst.Call) -> bool:
+        """Whether no rehearsal tells where a parameter lies, which is made of what others computed."""
+        data = self.names.argument(made, "data", 0)
+        sources = self.facts.reaching.sources(data.value) if data is not None else []
+        computed = any(isinstance(each, cst.BinaryOperation) for each in sources)
+        return computed and not self.happened(target, AttributeSet)
+
+    def visit_Call(self, call: cst.Call) -> None:
+        """`Adam([torch.zeros(n, requires_grad=True).to(device)])`: an optimizer takes leaves only."""
+        params = self.names.argument(call, "params", 0)
+        if params is None or not isinstance(params.value, (cst.List, cst.Tuple)):
+            return
+        if not self.classes.name_is_a(self.names.call(call), OPTIMIZER):
+            return
+        for item in params.value.elements:
+            for source in self.facts.reaching.sources(item.value):
+                match source:
+                    case cst.Call(func=cst.Attribute(value=cst.Call() as made, attr=cst.Name(value=method))):
+                        if method in MOVING and self._is_leaf(made) and not changes_nothing(self.facts, source):
+                            self.report(
+                                source,
+                                f"`.{method}()` returns another tensor, which is no leaf: the optimizer raises where it moves",
+                            )
+
+    def _is_leaf(self, made: cst.Call) -> bool:
+        flag = self.names.argument(made, "requires_grad")
+        factory = (self.names.call(made) or "").startswith("torch.")
+        return self._parameters.is_made(made) or (
+            factory and flag is not None and self.names.constant(flag.value) is True
+        )
+
+    def _repair(self, call: cst.Call, made: cst.Call) -> Repair | None:
+        """The same call, made on the tensor before it becomes a parameter."""
+        if not made.args or made.args[0].star:
+            return None
+        low, high = self.facts.span(made)
+        start, end = self.facts.span(made.args[0].value)
+        text, tail = self.facts.source.text, self.facts.source.text[high : self.facts.span(call)[1]]
+        inner = text[start:end]
+        if not isinstance(made.args[0].value, (cst.Call, cst.Name, cst.Attribute, cst.Subscript)):
+            inner = f"({inner})"
+        moved = f"{text[low:start]}{inner}{tail}{text[end:high]}"
+        return Repair(
+            "change the tensor before it becomes a parameter", replace(self.code, call, moved), Applicability.UNSAFE
+        )
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Attributes computed from a parameter that no module has."""
+        for path in entry.paths:
+            known = {p for each in path.machine.objects if isinstance(each, Module) for p in each.parameters()}
+            known |= {each for event in path.of(OptimizerMade) for each in event.optimizer.parameters}
+            for event in path.of(AttributeSet):
+                value = event.value
+                if not isinstance(event.object, Module) or not isinstance(value, Tensor) or value.parameter:
+                    continue
+                lost = [each for each in value.parameters if each.parameter and each not in known and not each.escaped]
+                if lost and not value.escaped and not event.where.module and not _may_lie_there(value, path):
+                    moved = value.moved_from is not None and value.moved_from.parameter
+                    how = "moving it gives another tensor" if moved else "what was computed of it is another tensor"
+                    message = (
+                        f"`self.{event.name}` is no parameter: {how}, which no optimizer gets and no checkpoint holds"
+                    )
+                    yield Fault.at(event, message)
+
+
+def _message(target: cst.Attribute, method: str) -> str:
+    how = f"`.{method}()` returns another tensor" if method else "the result of the arithmetic is another tensor"
+    return f"`self.{target.attr.value}` is no parameter: {how}, which no optimizer gets and no checkpoint holds"
+
+
+def _may_lie_there(value: Tensor, path: Path) -> bool:
+    """Whether a move may have given the parameter itself: it was there, or made of what lies nobody knows where."""
+    if value.moved_from is not None:
+        return value.moved_from.parameter and value.moved_from.device is None
+    return value.parameter and any(moved.tensor is value for moved in path.of(TensorMoved))

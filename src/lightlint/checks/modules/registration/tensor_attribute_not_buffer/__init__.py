@@ -1,0 +1,159 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from lightlint.check import Check, Fault, Repair
+from lightlint.checks.modules.registration.tensor_attribute_not_buffer.tensor_uses import TensorUses
+from lightlint.engine.events import AttributeSet, DevicesMixed
+from lightlint.facts.objects.classes import NN_MODULE
+from lightlint.facts.project.mentions import is_changed_elsewhere, moves_default_device
+from lightlint.finding import Applicability
+from lightlint.fixes.buffers import as_buffer
+from lightlint.values.core import Class, Function
+from lightlint.values.training import Instance, Tensor
+
+_MAKING = {
+    "tensor", "zeros", "ones", "full", "empty", "arange", "linspace", "logspace", "eye", "rand", "randn", "randint", "randperm",
+    "from_numpy", "as_tensor", "Tensor", "FloatTensor", "LongTensor", "hann_window", "hamming_window",
+}  # fmt: skip
+_KEEPING = {"Parameter", "register_buffer", "register_parameter"}
+Source = tuple[cst.BaseExpression | None, tuple[int, ...]]
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
+    from lightlint.values.core import Value
+
+
+class TensorAttributeNotBuffer(Check):
+    def stands(self) -> bool:
+        return not moves_default_device(self.facts.project, self.facts.source)  # else it is made there at once
+
+    def wants_passes(self) -> bool:
+        """Whether tensors are made where a module may keep them."""
+        made = (each for each in self.tree.all(cst.Call) if self.names.method(each) in _MAKING)
+        return any(map(self._may_be_kept, made))
+
+    def _may_be_kept(self, made: cst.Call) -> bool:
+        above = self.tree.ancestors(made)
+        kept = not any(self.names.method(each) in _KEEPING for each in above if isinstance(each, cst.Call))
+        function = self.tree.function(made)
+        return kept and (function is None or function.name.value != "forward")
+
+    def visit_Assign(self, assign: cst.Assign) -> None:
+        if len(assign.targets) != 1 or not isinstance(assign.targets[0].target, cst.Attribute):
+            return
+        target, method = assign.targets[0].target, self.tree.function(assign)
+        node, name = self.classes.self_class(target.value), target.attr.value
+        if node is None or method is None or name == "example_input_array":
+            return
+        if not self.facts.tensors.is_made_here(assign.value, any_size=True) or self._reads(assign.value, name):
+            return
+        sized = self.facts.tensors.is_made_here(assign.value)
+        mixed = any(self._mixes(each, name, sized=sized) for each in self._made_with(node, method))
+        if mixed and not is_changed_elsewhere(self.facts.project, self.facts.source, name):
+            registers = self.classes.is_a(node, NN_MODULE)
+            buffer = Repair("make it a buffer", as_buffer(self.code, assign, name), Applicability.UNSAFE, "torch>=1.6")
+            message = f"`self.{name}` stays on the CPU when the module is moved: register it as a buffer"
+            self.report(target, message, repair=buffer if registers else None)
+
+    def _made_with(self, node: cst.ClassDef, method: cst.FunctionDef) -> Iterator[cst.ClassDef]:
+        """The modules, a class or what derives from it, whose making runs a method of the class, and nothing else does."""
+        for each in self.tree.all(cst.ClassDef):
+            init = self.classes.method(each, "__init__") if node in self.classes.line(each) else None
+            if init is None or not self.classes.is_a(each, NN_MODULE):
+                continue
+            if method is init or self._is_part(method, init, each):
+                yield each
+
+    def _is_part(self, method: cst.FunctionDef, init: cst.FunctionDef, module: cst.ClassDef) -> bool:
+        making = self.hooks.reachable(init)
+        if method not in making or method in TensorUses(self.facts).forward(module):
+            return False
+        if method.name.value == "__init__":
+            return True
+        calls = [call for call in self.tree.all(cst.Call) if self.names.method(call) == method.name.value]
+        return all(self.tree.function(call) in making for call in calls)
+
+    def _mixes(self, module: cst.ClassDef, name: str, *, sized: bool) -> bool:
+        """Whether a forward pass of a module surely mixes the attribute, which nothing moves, with moved tensors."""
+        line = self.classes.line(module)
+        if not self._is_set_once(line, name) or self._moves_itself(module, line, name):
+            return False
+        uses = TensorUses(self.facts)
+        read = uses.in_forward(module, name)
+        return any((sized and uses.is_surely_mixed(use)) or uses.weighs_classes(use) for use in read)
+
+    def _is_set_once(self, line: tuple[cst.ClassDef, ...], name: str) -> bool:
+        """Whether one assignment sets an attribute, and what follows in its function only makes it anew from itself."""
+        sources = [source for each in line for source in self.classes.attribute_sources(each, name)]
+        values = [value for value, path in sources if value is not None and not path]
+        again = [each for each in values[1:] if self._reads(each, name)]
+        made = all(self.facts.tensors.is_made_here(each, any_size=True) for each in again)
+        return len(sources) == len(again) + 1 == len(values) and made and not self._reads(values[0], name)
+
+    def _reads(self, value: cst.BaseExpression, name: str) -> bool:
+        words = (each for each in self.tree.within(value, cst.Attribute) if each.attr.value == name)
+        return any(self.classes.is_self(each.value) for each in words)
+
+    def _moves_itself(self, module: cst.ClassDef, line: tuple[cst.ClassDef, ...], name: str) -> bool:
+        """Whether a class moves tensors in its own way, or asks for the attribute by name."""
+        if any(self.classes.has_method(module, each) for each in ("_apply", "to", "cuda")):
+            return True
+        texts = [self.names.constant(each) for room in line for each in self.tree.within(room, cst.SimpleString)]
+        return name in texts
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Tensors that a module keeps as plain attributes and that meet the GPU's."""
+        sets = [event for event in entry.of(AttributeSet) if isinstance(event.value, Tensor)]
+        moved = {event.site for event in sets if isinstance(event.value, Tensor) and event.value.device != "cpu"}
+        for event in entry.of(DevicesMixed):
+            tensor = event.on_cpu
+            plain = not (tensor.parameter or tensor.buffer or tensor.escaped or tensor.role == "batch")
+            if not plain or not tensor.sure_device or tensor.stored_at is None or tensor.stored_at in moved:
+                continue
+            if self._is_made_once(tensor) and not self._is_replaced(entry, tensor):
+                name = next((each.name for each in entry.of(AttributeSet) if each.site == tensor.stored_at), "")
+                message = f"`self.{name}` stays on the CPU when the module is moved: register it as a buffer"
+                yield Fault(tensor.stored_at, message)
+
+    def _is_made_once(self, tensor: Tensor) -> bool:
+        """Whether a tensor is stored where a module is made, and no method that may run later does so again."""
+        node = self.node_of(tensor.stored_at) if tensor.stored_at is not None else None
+        function = self.tree.function(node) if node is not None else None
+        if function is None or function.name.value == "__init__":
+            return function is not None
+        calls = (each for each in self.tree.all(cst.Call) if self.names.method(each) == function.name.value)
+        callers = [self.tree.function(each) for each in calls]
+        return bool(callers) and all(each is not None and each.name.value == "__init__" for each in callers)
+
+    def _is_replaced(self, entry: Entry, tensor: Tensor) -> bool:
+        """Whether the attribute that holds a tensor is given another one elsewhere, as by a pass that finds it on the wrong device."""
+        sets = entry.of(AttributeSet)  # a view of what was stored is moved as that is
+        kept = [event for event in sets if event.value is tensor or event.site == tensor.stored_at]
+        names = {event.name for event in kept}
+        if any(map(_moves_its_own, (event.object for event in kept))):
+            return True
+        if any(is_changed_elsewhere(self.facts.project, self.facts.source, name) for name in names):
+            return True
+        targets = (each.target for each in self.tree.all(cst.AssignTarget))
+        whole = (each.value for each in targets if isinstance(each, cst.Attribute) and each.attr.value == "data")
+        if any(isinstance(each, cst.Attribute) and each.attr.value in names for each in whole):
+            return True
+        nodes = self.tree.all(cst.ClassDef)
+        sources = ([*self.classes.attribute_sources(node, name)] for node in nodes for name in names)
+        return any(len(each) > 1 and not self._is_made_anew(each) for each in sources)
+
+    def _is_made_anew(self, sources: list[Source]) -> bool:
+        return all(
+            value is not None and not path and self.facts.tensors.is_made_here(value, any_size=True)
+            for value, path in sources
+        )
+
+
+def _moves_its_own(module: Value) -> bool:
+    """Whether the class of a module says itself what moving it moves."""
+    cls = module.cls if isinstance(module, Instance) else None
+    return isinstance(cls, Class) and any(isinstance(cls.find(name), Function) for name in ("_apply", "to", "cuda"))

@@ -1,0 +1,1 @@
+"""Dimensions and their order."""

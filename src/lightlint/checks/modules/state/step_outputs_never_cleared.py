@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from lightlint.check import Check, Fault, Repair
+from lightlint.engine.events import Appended, Called, Emptied
+from lightlint.explore.certain import anyhow
+from lightlint.facts.project.mentions import is_changed_elsewhere
+from lightlint.finding import Applicability
+from lightlint.fixes.edits import Draft, insert_after
+from lightlint.values.core import Mapping, Sequence, Value
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry, Path
+
+
+_MESSAGE = "this list grows from epoch to epoch: nothing empties it, and the end of each epoch reads all of it"
+
+
+class StepOutputsNeverCleared(Check):
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Lists of a module that steps add tensors to, that nothing empties, and that are put together as a whole."""
+        found: dict[Appended, Fault] = {}
+        for path in entry.paths:
+            emptied = {id(each) for event in path.of(Emptied) for each in _lists(event.container)}
+            held = {id(each) for o in path.machine.objects for v in o.attributes.values() for each in _lists(v)}
+            joined = [event for event in path.of(Called) if event.path in _JOINING]
+            for event in path.of(Appended):
+                box = event.container
+                if not event.where.phase or id(box) in emptied or id(box) not in held or box.escaped or box.more:
+                    continue
+                items = set(map(id, box.items))
+                later = [each for each in joined if each.time > event.time and items & set(_given(each))]
+                epochs = {each.where.turns[0].number for each in later if each.where.turns}
+                if len(epochs) > 1 and not any(
+                    is_changed_elsewhere(self.facts.project, self.facts.source, n) for n in _names(path, box)
+                ):
+                    found[event] = replace(Fault.at(event, _MESSAGE), fixed_at=later[-1].site)
+        yield from (found[event] for event in anyhow(found))
+
+    def repair(self, node: cst.CSTNode, fault: Fault) -> Repair | None:
+        """Empty the list at the end of the hook that reads it; a dict only if it makes its lists anew."""
+        read = self.node_of(fault.fixed_at) if fault.fixed_at is not None else None
+        function = self.tree.function(read) if read is not None else None
+        holder = (
+            self._root(node.func.value) if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) else None
+        )
+        around = self.tree.enclosing_class(node)
+        if holder is None or function is None or around is None:
+            return None
+        name = holder.attr.value
+        made = self.classes.attribute_values(around, name)
+        anew = all(isinstance(each, cst.List) or self.names.call(each) == "collections.defaultdict" for each in made)
+        draft = self._draft(function, name) if anew else None
+        return Repair(f"empty `self.{name}` at the end", draft, Applicability.UNSAFE) if draft is not None else None
+
+    def _root(self, holder: cst.BaseExpression) -> cst.Attribute | None:
+        """The `self.x` that holds what is appended to: of `self.x.append(...)`, `self.x["key"].append(...)`."""
+        while isinstance(holder, cst.Subscript):
+            holder = holder.value
+        return holder if isinstance(holder, cst.Attribute) and self.classes.is_self(holder.value) else None
+
+    def _draft(self, function: cst.FunctionDef, name: str) -> Draft | None:
+        last = function.body.body[-1] if isinstance(function.body, cst.IndentedBlock) else None
+        if self.hooks.of(function) is None or self.tree.own(function.body, cst.Return) or last is None:
+            return None
+        inner = last.body[-1] if isinstance(last, cst.SimpleStatementLine) else last
+        ok = isinstance(inner, (cst.BaseSmallStatement, cst.BaseCompoundStatement))
+        return insert_after(self.code, inner, f"self.{name}.clear()") if ok else None
+
+
+def _names(path: Path, box: Value) -> set[str]:
+    """The attributes that hold a container, or a dict with it."""
+    held = (pair for each in path.machine.objects for pair in each.attributes.items())
+    return {name for name, value in held if any(each is box for each in _lists(value))}
+
+
+def _lists(value: Value) -> list[Value]:
+    """The containers that a value is or holds."""
+    inner = [*value.items.values()] if isinstance(value, Mapping) else []
+    return [value, *(each for each in inner if isinstance(each, Sequence))]
+
+
+_JOINING = (
+    "torch.cat",
+    "torch.stack",
+    "torch.concat",
+    "torch.vstack",
+    "torch.hstack",
+    "torch.tensor",
+    "numpy.concatenate",
+)
+
+
+def _given(call: Called) -> list[int]:
+    """What a call is given, and what lists that it is given hold, by identity."""
+    values = call.given.values()
+    return [id(each) for value in values for each in (value.items if isinstance(value, Sequence) else [value])]

@@ -1,0 +1,1 @@
+"""Collectives and steps that ranks make together."""

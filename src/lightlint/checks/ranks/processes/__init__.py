@@ -1,0 +1,1 @@
+"""Processes, their devices and files."""

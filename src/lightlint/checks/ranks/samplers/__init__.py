@@ -1,0 +1,1 @@
+"""Which rank draws which samples."""

@@ -1,0 +1,168 @@
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from lightlint.check import Check, Fault
+from lightlint.engine.events import Event, FitStarted, GroupStarted, LoaderMade
+from lightlint.explore.queries import exchanging, in_sight, may_be_alone
+from lightlint.facts.code.names import UNKNOWN
+from lightlint.facts.data.loading import Driver
+from lightlint.facts.ranks.world import FABRIC, Ranks
+from lightlint.finding import Tier
+from lightlint.values.core import NONE, Class, is_constant, traits_of
+from lightlint.values.training import Instance
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry, Path
+
+_SHARDING = ("accelerate.", "deepspeed.", "transformers.", "horovod.", "ray.", "colossalai.", "webdataset.", "litdata.")
+_SHARING_BATCHES = ("tensor", "_tensor", "pipelin", "rpc", "device_mesh")  # ranks that need the same batch
+_MODEL_PARALLEL = tuple(f"torch.distributed.{name}" for name in _SHARING_BATCHES)
+_ALONE = re.compile(
+    r"distributed|ddp|world|rank|gpu|is_initialized|multi|parallel|num_(?:devices|nodes)", re.IGNORECASE
+)
+_BATCH_SAMPLER = "torch.utils.data.BatchSampler"
+
+
+_RAW = "no `DistributedSampler` in this loader: every rank trains on all of its data"
+_LEFT_ALONE = "no sampler here and none from the Trainer: every rank trains on all of this loader's data"
+_SHARES = re.compile(r"rank|world|replica|shard|split", re.IGNORECASE)
+
+
+class LoaderWithoutDistributedSampler(Check):
+    def visit_Call(self, call: cst.Call) -> None:
+        loading = self.facts.loading
+        driver = loading.training.get(call)
+        if driver is None:
+            return
+        if driver is Driver.LIGHTNING:
+            self._judge_batch_sampler(call)
+        if loading.is_sampled(call) or not loading.is_map_style(call) or self._is_sharded(call, driver):
+            return
+        if driver is Driver.LIGHTNING:
+            self._judge_lightning(call)
+        elif self._is_fabric():
+            self.report(
+                call, "no `setup_dataloaders` gives this loader a sampler: every rank trains on all of its data"
+            )
+        elif self._is_data_parallel(call):
+            self.report(call, _RAW)
+
+    def _judge_lightning(self, call: cst.Call) -> None:
+        if self.facts.world.lightning is not Ranks.MANY:
+            return
+        if self._left_alone():
+            self.report(call, _LEFT_ALONE)
+        else:
+            self.report(call, "Lightning puts a `DistributedSampler` into this loader on each rank", tier=Tier.NOTE)
+
+    def _judge_batch_sampler(self, call: cst.Call) -> None:
+        """A batch sampler of another class than torch's: Lightning cannot build it again around its own sampler."""
+        arg = self.names.argument(call, "batch_sampler", 4)
+        if arg is None or self.facts.world.lightning is not Ranks.MANY or self._left_alone(unless_unknown=False):
+            return
+        origin = self.values.constructor(arg.value)
+        node = self.classes.local(origin.name) if origin is not None else None
+        if node is None or not self.classes.complete(node) or self.classes.is_a(node, _BATCH_SAMPLER):
+            return
+        if self.classes.has_method(node, "batch_size") or not self._is_sampler(node):
+            return
+        self.report(arg.value, f"`{node.name.value}` is no `BatchSampler`: Lightning raises on several ranks")
+
+    def _is_sampler(self, node: cst.ClassDef) -> bool:
+        return self.classes.is_a(node, "torch.utils.data.Sampler", "builtins.object") or not node.bases
+
+    def _left_alone(self, *, unless_unknown: bool = True) -> bool:
+        """Whether every Trainer in sight is told to leave samplers alone; an unknown value counts where silence is safe."""
+        settings = [
+            each.arguments.get("use_distributed_sampler", each.arguments.get("replace_sampler_ddp", True))
+            for each in self.facts.world.trainers
+        ]
+        told = [each is False for each in settings]
+        if unless_unknown:
+            return bool(told) and all(told)
+        return any(told) or UNKNOWN in settings or any(each.starred for each in self.facts.world.trainers)
+
+    def _is_fabric(self) -> bool:
+        world = self.facts.world
+        return world.lightning is Ranks.MANY and any(each.name == FABRIC for each in world.trainers)
+
+    def _is_data_parallel(self, call: cst.Call) -> bool:
+        """Whether this file wraps the model for several ranks, with no library around that shares out batches."""
+        called = self.facts.world.called
+        if any(name.startswith((*_SHARDING, *_MODEL_PARALLEL)) for name in called):
+            return False
+        several = self.facts.world.raw is Ranks.MANY and self.facts.processes.wraps
+        return several and self.facts.processes.per_rank(call)
+
+    def _is_sharded(self, call: cst.Call, driver: Driver) -> bool:
+        """Whether the data may be shared out by hand or out of sight, or the loader made where one process trains."""
+        data = self.facts.loading.dataset(call)
+        if data is None or self._is_alone(call) or self.facts.processes.may_be_share(data):
+            return True
+        if driver is Driver.LIGHTNING:
+            above = self.tree.enclosing_class(call)
+            return above is not None and self.facts.processes.may_share_in(above, call)
+        return not self.facts.processes.is_in_sight(data)
+
+    def _is_alone(self, node: cst.CSTNode, depth: int = 0) -> bool:
+        """Whether tests around a node, or around every call of its function, ask for the number of processes."""
+        tests = [test for test, _ in self.facts.conditions(node)]
+        if any(_ALONE.search(name.value) for test in tests for name in self.tree.within(test, cst.Name)):
+            return True
+        function = self.tree.function(node)
+        calls = self.hooks.calls_of.get(function, ()) if function is not None else ()
+        return bool(calls) and depth < 4 and all(self._is_alone(each, depth + 1) for each in calls)
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Loaders that every rank goes through whole, for passes that exchange gradients with the others."""
+        shared = {event.site for event in entry.of(LoaderMade) if not _is_whole(event)}
+        for path in entry.paths:
+            plain = [event for event in path.of(LoaderMade) if event.site not in shared]
+            feeding = {turn.loop.over for event in exchanging(path) for turn in event.where.turns} if plain else set()
+            alone = {turn.loop.over for event in _left_alone(path) for turn in event.where.turns} if plain else set()
+            for event in plain:
+                if event.loader in feeding and not may_be_alone(event.where):
+                    yield Fault.of(event, _RAW)
+                elif event.loader in alone:
+                    yield Fault.of(event, _LEFT_ALONE)
+
+
+def _left_alone(path: Path) -> list[Event]:
+    """What happens in the batches of a Trainer on several ranks that is told to leave samplers alone."""
+    told = [
+        event.trainer
+        for event in path.of(FitStarted)
+        if event.training and is_constant(event.trainer.arguments.get("use_distributed_sampler"), False)
+    ]
+    several = any(event.by == "Trainer" for event in path.of(GroupStarted))
+    return [event for event in path.events if event.where.phase == "train"] if len(told) == 1 and several else []
+
+
+def _is_whole(event: LoaderMade) -> bool:
+    """Whether a loader goes through all of a data set, which lies in sight and is the same on all ranks."""
+    loader, data = event.loader, event.loader.data
+    given = loader.arguments
+    if not isinstance(data, Instance) or data.kind != "data set" or loader.open_arguments:
+        return False
+    sampled = any(not is_constant(given.get(name, NONE), None) for name in ("sampler", "batch_sampler"))
+    held = traits_of(*data.arguments.values(), *data.attributes.values())
+    apart = "rank" in held or "indices" in data.arguments or event.where.depends_on("rank")
+    return not sampled and not apart and in_sight([loader, data]) and not _may_share(data) and _is_by_index(data)
+
+
+def _is_by_index(data: Instance) -> bool:
+    return not any(name.rpartition(".")[2] == "IterableDataset" for name in data.libraries())
+
+
+def _may_share(data: Instance) -> bool:
+    """Whether a class of data sets of the program speaks of ranks."""
+    lineage = data.cls.lineage() if isinstance(data.cls, Class) else []
+    code = (node for each in lineage if isinstance(each, Class) for node in ast.walk(each.node))
+    names = (getattr(node, "id", getattr(node, "attr", getattr(node, "arg", None))) for node in code)
+    return any(_SHARES.search(name) for name in names if isinstance(name, str))

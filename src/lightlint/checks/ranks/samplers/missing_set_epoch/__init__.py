@@ -1,0 +1,151 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from lightlint.check import Check, Fault, Repair
+from lightlint.checks.ranks.samplers.missing_set_epoch.samplers import SAMPLERS, Samplers
+from lightlint.checks.ranks.samplers.missing_set_epoch.streams import Stream, training_streams
+from lightlint.engine.events import Backward, EpochSet, Looped
+from lightlint.explore.queries import sure
+from lightlint.facts.code.tree import Loop
+from lightlint.facts.data.loading import LOADER, Driver
+from lightlint.fixes.edits import insert_before
+from lightlint.values.core import TRUE, Class, Constant, is_constant
+from lightlint.values.training import Instance, Loader
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
+
+_DEPTH = 3
+
+
+class MissingSetEpoch(Check):
+    @property
+    def _samplers(self) -> Samplers:
+        return Samplers(self.facts)
+
+    def visit_Call(self, call: cst.Call) -> None:
+        if self.names.call(call) not in SAMPLERS or not self._samplers.shuffles(call):
+            return
+        if self._is_told_in_rehearsal(call):
+            return
+        for loader, driver in self.facts.loading.training.items():
+            if driver is Driver.LOOP and self._samplers.of(loader) is call:
+                if self._samplers.is_told(call, loader):
+                    return
+                places = (each for each in self._epochs(loader) if not self._is_seeded_anew(each[0], call))
+                place = next(places, None)
+                if place is not None:
+                    self.report(
+                        call,
+                        "`set_epoch` is never called: every epoch draws the same order",
+                        repair=self._repair(*place) if self._samplers.is_always_given(loader) else None,
+                    )
+                return
+        if self._samplers.is_told(call, None):
+            return
+        if any(self._draws(stream, call) for stream in training_streams(self.facts)):
+            self.report(call, "`set_epoch` is never called: every epoch draws the same order")
+
+    def _is_told_in_rehearsal(self, call: cst.Call) -> bool:
+        """Whether some path tells the epoch to the sampler that a call makes, as a helper of another file does."""
+        rehearsed, span = self.facts.rehearsed, self.facts.positions.span(call)
+        told = (event.sampler for entry in rehearsed.entries for event in entry.of(EpochSet))
+        shuffling = (each.site for each in told if not is_constant(each.arguments.get("shuffle", TRUE), False))
+        return any(site is not None and rehearsed.span(site) == span for site in shuffling)
+
+    def _draws(self, stream: Stream, sampler: cst.Call) -> bool:
+        """Whether a stream goes over one loader again and again that has the sampler."""
+        loader = self.values.constructor(stream.drawn)
+        made = loader.call if loader is not None and loader.name == LOADER else None
+        if made is None or self._samplers.of(made) is not sampler or self.tree.contains(stream.loop, made):
+            return False
+        return not self._is_seeded_anew(stream.loop, sampler)
+
+    def _is_seeded_anew(self, loop: Loop, sampler: cst.Call) -> bool:
+        """Whether a loop makes the sampler in each turn, with a seed that may be another one each time."""
+        seed = self.names.argument(sampler, "seed", 4)
+        if seed is None and not self.names.has_star(sampler):
+            return False
+        fixed = seed is not None and isinstance(self.names.constant(seed.value), int)
+        return not fixed and self.facts.steps.comes_in(loop, sampler)
+
+    def _epochs(self, loader: cst.Call) -> Iterator[tuple[Loop, cst.BaseExpression | None]]:
+        """The epoch loops in which a loader is drawn to its end, each with what it is called there if that is known."""
+        training_first = sorted(self.tree.all(cst.For), key=lambda loop: not self.loops.is_backward_in(loop.body))
+        for loop in training_first:
+            drawn = self.values.iterated(loop.iter)
+            if any(origin.call is loader for origin in self.values.origins(drawn)):
+                yield from self._around(loop, drawn if isinstance(drawn, cst.BaseExpression) else None, loader)
+
+    def _around(
+        self, node: cst.CSTNode, drawn: cst.BaseExpression | None, loader: cst.Call, depth: int = 0
+    ) -> Iterator[tuple[Loop, cst.BaseExpression | None]]:
+        """The loops that repeat a node, in its function or around the calls of that."""
+        loops = self.tree.loops(node)
+        if loops:
+            if not self.tree.contains(loops[0], loader) and self._comes_again(loops[0], node):
+                yield loops[0], drawn
+            return
+        function = self.tree.function(node)
+        if function is None or depth > _DEPTH:
+            return
+        for call in self.facts.steps.calls_of.get(function, ()):
+            yield from self._around(call, self._called(function, call, drawn), loader, depth + 1)
+
+    def _comes_again(self, loop: Loop, node: cst.CSTNode) -> bool:
+        """Whether a loop repeats a node: a `while` may be left behind its first pass, or try it anew after a failure."""
+        if isinstance(loop, cst.For):
+            return True
+        tried = any(self.tree.contains(each, node) for each in self.tree.own(loop.body, cst.Try))
+        flow = self.facts.flow(self.tree.owner(loop))
+        return not tried and flow.reaches_in_later_iteration(loop, node, [node])
+
+    def _called(
+        self, function: cst.FunctionDef, call: cst.Call, drawn: cst.BaseExpression | None
+    ) -> cst.BaseExpression | None:
+        """What a loader that a function draws from is called where the function is called."""
+        if isinstance(drawn, cst.Attribute):
+            same = isinstance(call.func, cst.Attribute) and self.classes.is_self(call.func.value)
+            return drawn if same and self.classes.is_self(drawn.value) else None
+        return self.values.given(function, call, drawn.value) if isinstance(drawn, cst.Name) else None
+
+    def _repair(self, loop: Loop, drawn: cst.BaseExpression | None) -> Repair | None:
+        if not isinstance(loop, cst.For):
+            return None
+        key = self.names.key(drawn)
+        first = loop.body.body[0] if loop.body.body else None
+        counted = self.names.call(loop.iter) == "builtins.range"
+        if not key or not counted or not isinstance(loop.target, cst.Name) or not isinstance(first, cst.BaseStatement):
+            return None
+        key = self.code.text_of(drawn) if isinstance(drawn, cst.Subscript) else key
+        draft = insert_before(self.code, first, f"{key}.sampler.set_epoch({loop.target.value})")
+        return Repair("tell the sampler the epoch", draft)
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Epochs over one loader with a shuffling DistributedSampler whose `set_epoch` no path calls."""
+        if any(True for _ in entry.of(EpochSet)):
+            return
+        trained = {turn.loop.site for event in entry.of(Backward) for turn in event.where.turns}
+        for event in sure(entry, Looped, lambda each: _draws_alike(each) and each.site in trained):
+            loader = event.loop.over
+            sampler = loader.sampler if isinstance(loader, Loader) else None
+            if isinstance(sampler, Instance) and sampler.site is not None:
+                around = (event.site, *(turn.loop.site for turn in event.where.turns))
+                yield Fault(sampler.site, "`set_epoch` is never called: every epoch draws the same order", None, around)
+
+
+def _draws_alike(event: Looped) -> bool:
+    """Whether a loop goes over a loader again, whose DistributedSampler shuffles and is older than the loop around."""
+    loader, turns = event.loop.over, event.where.turns
+    sampler = loader.sampler if isinstance(loader, Loader) else None
+    if not isinstance(sampler, Instance) or isinstance(sampler.cls, Class) or not turns or event.where.phase:
+        return False
+    shuffle = sampler.arguments.get("shuffle")
+    shuffles = shuffle is None or (isinstance(shuffle, Constant) and shuffle.value is True)
+    in_sight = not (sampler.escaped or sampler.open_arguments or (loader is not None and loader.escaped))
+    older = sampler.made < turns[-1].loop.made
+    return sampler.name == "DistributedSampler" and shuffles and in_sight and older and turns[-1].number > 1

@@ -1,0 +1,1 @@
+"""Gradients of several batches in one step."""

@@ -1,0 +1,190 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from lightlint.check import Check, Fault, Repair
+from lightlint.checks.steps.accumulation.accumulation_not_scaled.micro_batches import MicroBatches
+from lightlint.engine.events import Backward, Cleared, Stepped
+from lightlint.explore.queries import in_batch, in_sight
+from lightlint.facts.code.bindings import dotted_name
+from lightlint.facts.code.tree import Loop
+from lightlint.finding import Applicability
+from lightlint.fixes.edits import wrap
+from lightlint.values.core import Constant
+from lightlint.values.training import Instance, Tensor
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry, Path
+
+_WINDOW = re.compile(r"accum|micro", re.IGNORECASE)
+
+
+class AccumulationNotScaled(Check):
+    def visit_For(self, loop: cst.For) -> None:
+        """The batches of a window in a loop of their own: `for micro in range(n): ...; loss.backward()`."""
+        counted = loop.iter.args[0].value if self._counts(loop) and isinstance(loop.iter, cst.Call) else None
+        size = counted if counted is not None and _WINDOW.search(dotted_name(counted)) else None
+        parts = MicroBatches(self.facts).whole(loop) if size is None else None
+        sizes = [size] if size is not None else parts[1] if parts is not None else []
+        if not sizes or any(self._is_scaled_elsewhere(each) for each in sizes):
+            return
+        owner, facts = self.tree.owner(loop), self.facts.updates
+        backwards = [each for each in facts.own(owner) if self.loops.is_backward(each)]
+        inside = [each for each in backwards if self.tree.loops(each)[:1] == [loop]]
+        updates = [each.call for each in facts.updates(owner)]
+        if len(inside) != 1 or len(backwards) != 1 or not updates or facts.handles_gradients(owner):
+            return
+        if any(self.tree.contains(loop, each) for each in (*updates, *facts.clears(owner))):
+            return
+        loss = self._loss(inside[0])
+        if (
+            loss is not None
+            and self.facts.criteria.is_mean(loss)
+            and self.facts.flow(owner).reaches(inside[0], updates)
+        ):
+            if size is not None:
+                self._tell(inside[0], loss, size)
+            elif parts is not None:
+                whole = self.code.text_of(parts[0])
+                self.report(inside[0], f"adds up the gradients of the mean losses of all parts of `{whole}` undivided")
+
+    def _counts(self, loop: cst.For) -> bool:
+        return (
+            isinstance(loop.iter, cst.Call)
+            and self.names.call(loop.iter) == "builtins.range"
+            and len(loop.iter.args) == 1
+        )
+
+    def visit_Call(self, call: cst.Call) -> None:
+        update = self.facts.updates.update(call)
+        loop = self.tree.loops(call)[0] if self.tree.loops(call) else None
+        number = self._number(call, loop) if update is not None and loop is not None else None
+        if update is None or loop is None or number is None or self._is_scaled_elsewhere(number):
+            return
+        owner = self.tree.owner(call)
+        backwards = [each for each in self.facts.updates.own(owner) if self.loops.is_backward(each)]
+        backwards = [each for each in backwards if self.tree.loops(each)[:1] == [loop]]
+        optimizers = {self.names.key(each.optimizer) for each in self.facts.updates.updates(owner)}
+        if len(backwards) != 1 or len(optimizers) != 1 or not self._adds_up(backwards[0], call, loop):
+            return
+        loss = self._loss(backwards[0])
+        if loss is None or not self.facts.criteria.is_mean(loss):
+            return
+        self._tell(backwards[0], loss, number)
+
+    def _tell(self, backward: cst.Call, loss: cst.BaseExpression, number: cst.BaseExpression) -> None:
+        size = self.code.text_of(number)
+        self.report(
+            backward,
+            f"adds up the gradients of `{size}` mean losses without dividing them, which makes the step as much larger",
+            repair=Repair(
+                f"divide the loss by `{size}`", wrap(self.code, loss, "", f" / {size}"), Applicability.UNSAFE
+            ),
+        )
+
+    def _number(self, step: cst.Call, loop: Loop) -> cst.BaseExpression | None:
+        """The number of batches that a step waits for: `n` of `(i + 1) % n == 0`, alone or with `or last`, or of a count."""
+        window = self.facts.accumulation.window(step)
+        counted = self.facts.accumulation.counted(step) if window is None else window.size
+        if counted is not None:
+            return counted
+        tests = [
+            test for test, outcome in self.facts.conditions(step) if outcome and self.tree.contains(loop.body, test)
+        ]
+        for each in (one for test in tests for one in self.tree.within(test, cst.Comparison)):
+            left, target = each.left, each.comparisons[0]
+            modulo = isinstance(left, cst.BinaryOperation) and isinstance(left.operator, cst.Modulo)
+            if modulo and isinstance(target.operator, cst.Equal) and isinstance(left, cst.BinaryOperation):
+                return left.right
+        return None
+
+    def _loss(self, backward: cst.Call) -> cst.BaseExpression | None:
+        """What a backward pass starts from: `loss` of `loss.backward()` and of `scaler.scale(loss).backward()`."""
+        if self.names.method(backward) != "backward" or backward.args or not isinstance(backward.func, cst.Attribute):
+            return None
+        receiver = backward.func.value
+        if self.facts.updates.scaler_of(backward) is not None and isinstance(receiver, cst.Call) and receiver.args:
+            return receiver.args[0].value
+        return receiver if isinstance(receiver, cst.Name) else None
+
+    def _adds_up(self, backward: cst.Call, step: cst.Call, loop: Loop) -> bool:
+        """Whether gradients of several iterations meet: each iteration comes to the backward pass, nothing clears between."""
+        owner = self.tree.owner(step)
+        flow, clears = self.facts.flow(owner), self.facts.updates.clears(owner)
+        tests, of_step = self.facts.conditions(backward), self.facts.conditions(step)
+        thinned = any(isinstance(each.operator, cst.Modulo) for test, _ in tests for each in self._operations(test))
+        meets = flow.reaches_in_later_iteration(loop, backward, [backward], avoiding=[*clears, step])
+        return (
+            bool(clears)
+            and set(tests) <= set(of_step)
+            and not thinned
+            and meets
+            and not self.facts.updates.handles_gradients(owner)
+        )
+
+    def _operations(self, test: cst.BaseExpression) -> list[cst.BinaryOperation]:
+        return self.tree.within(test, cst.BinaryOperation)
+
+    def _is_scaled_elsewhere(self, size: cst.BaseExpression) -> bool:
+        """Whether the file divides something else than a number of batches by the size, such as the learning rate."""
+        last, number = dotted_name(size).rpartition(".")[2], self.names.constant(size)
+        if number == 1 or (not last and not isinstance(number, int)):
+            return True
+        if not last:
+            divided = [each for each in self.tree.all(cst.BinaryOperation) if isinstance(each.operator, cst.Divide)]
+            return any(self.names.constant(each.right) == number for each in divided)
+        for division in self.tree.all(cst.BinaryOperation):
+            if isinstance(division.operator, (cst.Divide, cst.Multiply)) and self._mentions(division.right, last):
+                counts = any(
+                    self.names.call(each) == "builtins.len" for each in self.tree.within(division.left, cst.Call)
+                )
+                if isinstance(division.operator, cst.Divide) and not counts:
+                    return True
+        assigned = [each for each in self.tree.all(cst.AugAssign) if isinstance(each.operator, cst.DivideAssign)]
+        return any(self._mentions(each.value, last) for each in assigned)
+
+    def _mentions(self, expression: cst.CSTNode, word: str) -> bool:
+        return any(name.value == word for name in self.tree.within(expression, cst.Name))
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Mean losses of several batches that add up to one step, none of them divided."""
+        for path in entry.paths:
+            for backward in _added_up(path):
+                loss = backward.loss
+                if loss is None or not loss.criterion or loss.reduction != "mean" or loss.scaled or loss.escaped:
+                    continue
+                if backward.via in ("backward", "manual_backward"):
+                    message = "adds up the gradients of several mean losses without dividing them, which makes the step as much larger"
+                    yield Fault.at(backward, message)
+
+
+def _rate_is_plain(optimizer: Instance) -> bool:
+    """Whether an optimizer is in sight, and its learning rate not worked out, perhaps to make up for the sum."""
+    rate = optimizer.argument("lr", 1)
+    return in_sight([optimizer]) and (rate is None or (isinstance(rate, Constant) and "scaled" not in rate.traits))
+
+
+def _added_up(path: Path) -> Iterator[Backward]:
+    """The last of several backward passes at one place that a step, taken every so many batches, sums up."""
+    by_hand = {each for event in path.of(Stepped) for each in event.parameters if each.gradient_touched or each.escaped}
+    added: dict[Tensor, list[Backward]] = {}
+    for event in path.events:
+        if isinstance(event, Backward):
+            for each in event.parameters:
+                added.setdefault(each, []).append(event)
+        elif isinstance(event, Cleared):
+            for each in event.parameters:
+                added.pop(each, None)
+        elif isinstance(event, Stepped) and event.where.depends_on("periodic") and _rate_is_plain(event.optimizer):
+            for each in event.parameters:
+                passes = added.get(each, [])
+                one_place = len({every.site for every in passes}) == 1 and each not in by_hand
+                if len(passes) < 2 or not one_place or not in_batch(passes[0].where):
+                    continue
+                if len(passes[0].where.turns) == len(event.where.turns):
+                    yield passes[-1]
+                    break

@@ -1,0 +1,229 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from lightlint.check import Check, Fault
+from lightlint.checks.steps.accumulation.accumulation_tail_dropped.tails import is_filled, is_rest_asked
+from lightlint.engine.events import Backward, Cleared, Stepped
+from lightlint.explore.queries import in_batch
+from lightlint.facts.code.bindings import Kind
+from lightlint.facts.lightning.hooks import TRAINING_STEP
+from lightlint.facts.objects.classes import MODULE
+from lightlint.facts.project.options import project_default
+from lightlint.facts.steps.accumulation import Window
+from lightlint.facts.values.sources import sources
+from lightlint.values.core import Constant
+from lightlint.values.training import Instance, Loader, Tensor
+
+if TYPE_CHECKING:
+    from lightlint.engine.frames import Loop, Turn
+    from lightlint.explore.rehearsals import Entry, Path
+    from lightlint.values.core import Site
+
+
+class AccumulationTailDropped(Check):
+    def visit_Call(self, call: cst.Call) -> None:
+        accumulation = self.facts.accumulation
+        window = accumulation.window(call) if accumulation.is_step(call) else None
+        if window is None or self._has_closure(call) or self._is_one(window.size):
+            return
+        loop, function = self.loops.batch_loop(call), self.tree.function(call)
+        if isinstance(loop, cst.For):
+            dropped = self._is_epoch(loop, window) and self._accumulates(loop.body) and not self._is_flushed(loop)
+        else:
+            manual = loop is None and function is not None and self._is_manual_step(function, window)
+            dropped = manual and function is not None and self._accumulates(function.body)
+        filled = isinstance(loop, cst.For) and dropped and is_filled(self.facts, loop, window)
+        if isinstance(loop, cst.For) and dropped and not self._comes_round(call, loop):
+            return
+        if dropped and not filled and not is_rest_asked(self.facts, call, window):
+            size = self.tree.module.code_for_node(window.size)
+            self.report(
+                call, f"no step follows the last batches of an epoch where they do not fill a window of `{size}`"
+            )
+
+    def _comes_round(self, step: cst.Call, loop: cst.For) -> bool:
+        """Whether a loop ever comes from one step to the next: one that tries a single batch does not."""
+        return self.facts.flow(self.tree.owner(step)).reaches_in_later_iteration(loop, step, [step])
+
+    def _is_one(self, size: cst.BaseExpression) -> bool:
+        """Whether a window holds one batch where nobody asks for more."""
+        options = (project_default(room, value) for room, value in sources(self.facts, size) if value is not None)
+        constants = [room.names.constant(value) for room, value in sources(self.facts, size)]
+        return 1 in constants or 1 in options
+
+    def _has_closure(self, call: cst.Call) -> bool:
+        """Whether a step computes its gradient itself."""
+        scaled = isinstance(call.func, cst.Attribute) and self.values.is_scaler(call.func.value)
+        given = self.names.argument(call, "closure", None if scaled else 0)
+        return given is not None and not self.values.is_optimizer(given.value)
+
+    def _is_epoch(self, loop: cst.For, window: Window) -> bool:
+        """Whether a loop is one pass of several over a loader, and its counter starts anew with each.
+
+        A counter that runs on hands the rest of one pass to the next; only the end of the training loses it.
+        """
+        if not isinstance(window.counter, cst.Name) or not self.loops.is_one_pass(loop) or not self._is_repeated(loop):
+            return False
+        if self.facts.accumulation.is_unbound(window) or self.facts.accumulation.is_left_over(window, loop):
+            return True  # meant to count this loop's batches
+        found = self.names.bindings.lookup(window.counter)
+        inside = [each for each in found if self.tree.contains(loop, each.site)]
+        if inside and all(each.kind is Kind.LOOP and each.path == (0,) for each in inside):
+            return self._counts_from_constant(loop.iter)
+        around = self.tree.loops(loop)
+        place = around[0].body if around else self.tree.owner(loop)
+        resets = (each for each in found if each.kind is Kind.ASSIGN and self.tree.contains(place, each.site))
+        counted = bool(inside) and all(each.kind is Kind.AUGMENT for each in inside)
+        return counted and any(self.tree.order(each.site) < self.tree.order(loop) for each in resets)
+
+    def _counts_from_constant(self, iterable: cst.BaseExpression) -> bool:
+        if self.names.call(iterable) != "builtins.enumerate" or not isinstance(iterable, cst.Call):
+            return False
+        start = self.names.argument(iterable, "start", 1)
+        return start is None or isinstance(self.names.constant(start.value), int)
+
+    def _is_repeated(self, loop: cst.For) -> bool:
+        """Whether the loop runs once per epoch, as far as its callers are in sight."""
+        function = self.tree.function(loop)
+        calls = self.hooks.calls_of.get(function, ()) if function else ()
+        outside = function is not None and not calls
+        return bool(self.tree.loops(loop)) or outside or any(self.tree.loops(call) for call in calls)
+
+    def _is_flushed(self, loop: cst.For) -> bool:
+        """Whether a step may follow the loop: behind it in its function, or in a caller."""
+        function = self.tree.function(loop)
+        callers = self.hooks.calls_of.get(function, ()) if function else ()
+        behind = [call for call in self.tree.own(self.tree.owner(loop), cst.Call) if self._is_behind(call, loop)]
+        for caller in {self.tree.owner(call) for call in callers}:
+            behind += [call for call in self.tree.own(caller, cst.Call) if self.hooks.callee(call) is not function]
+        return any(self._steps_at_once(call) for call in behind)
+
+    def _is_behind(self, call: cst.Call, loop: cst.For) -> bool:
+        return self.tree.order(call) > self.tree.order(loop) and not self.tree.contains(loop, call)
+
+    def _steps_at_once(self, call: cst.Call) -> bool:
+        """Whether a call steps an optimizer without waiting for a full window."""
+        return self.facts.accumulation.comes_to_step(call) and self.facts.accumulation.window(call) is None
+
+    def _is_manual_step(self, function: cst.FunctionDef, window: Window) -> bool:
+        """Whether this is a `training_step` that counts by `batch_idx`, of a class that steps nowhere else."""
+        hook, node = self.hooks.of(function), self.tree.class_of(function)
+        if hook is None or hook.name != TRAINING_STEP or node is None or not self.classes.is_a(node, MODULE):
+            return False
+        if self.classes.constant(node, "automatic_optimization", True) is not False:
+            return False
+        third = [each.name.value for each in function.params.params[2:3]]
+        steps = [each for each in self.tree.within(node, cst.Call) if self.facts.accumulation.is_step(each)]
+        counts = isinstance(window.counter, cst.Name) and third == [window.counter.value]
+        return counts and all(self.tree.contains(function, each) for each in steps)
+
+    def _accumulates(self, body: cst.CSTNode) -> bool:
+        """Whether every batch adds a gradient, and every step and every `zero_grad` waits for a full window."""
+        calls = self.tree.own(body, cst.Call)
+        zeroes = (call for call in calls if self.names.method(call) == "zero_grad")
+        if any(self.facts.accumulation.window(call) is None for call in zeroes) or any(map(self._steps_at_once, calls)):
+            return False
+        backward = (call for call in calls if self._comes_to_backward(call))
+        return any(self.facts.accumulation.window(call) is None for call in backward)
+
+    def _comes_to_backward(self, call: cst.Call) -> bool:
+        callee = self.hooks.callee(call)
+        return self.loops.is_backward(call) or (callee is not None and self.loops.is_backward_in(callee.body))
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Optimizers that step once in so many batches, and nowhere else on any path."""
+        sums = {step for path in entry.paths if not _counts_rest(path) for step in _adding_up(path)}
+        for steps in _by_optimizer(entry):
+            counts_batches = any(_traits(event) & {"index", "restarted"} for event in steps)
+            if counts_batches and all(map(_waits, steps)) and sums & set(steps):
+                yield Fault.at(steps[0], "no step follows the last batches of an epoch where they do not fill a window")
+
+    def clears(self, entry: Entry) -> Iterator[Site]:
+        """Steps beside which another takes the rest, or of which the program makes sure that there is none."""
+        counted = any(map(_counts_rest, entry.paths))
+        for steps in _by_optimizer(entry):
+            others = not all(event.where.conditions and in_batch(event.where) for event in steps)
+            right = [event for event in steps if others or counted or _traits(event) & _WITHOUT_REST]
+            yield from (site for event in right for site in event.where.places)
+
+
+_WITHOUT_REST = frozenset({"batches", "samples", "last", "one"})
+
+
+def _by_optimizer(entry: Entry) -> list[list[Stepped]]:
+    steps: dict[object, list[Stepped]] = {}
+    for event in entry.of(Stepped):
+        steps.setdefault((event.optimizer.site, event.optimizer.serial), []).append(event)
+    return [*steps.values()]
+
+
+def _traits(event: Stepped) -> frozenset[str]:
+    return frozenset(trait for each in event.where.conditions for trait in each.traits)
+
+
+def _waits(event: Stepped) -> bool:
+    """Whether a step in a loop over batches hangs on how many there were, and not on which is the last."""
+    optimizer = event.optimizer
+    seen = not optimizer.escaped and "#managed" not in optimizer.arguments
+    counts = "periodic" in _traits(event) and not _traits(event) & _WITHOUT_REST
+    counts = counts and not any(_runs_on(each.key) for each in event.where.conditions)
+    fixed = any(isinstance(turn.loop.bound, Constant) for turn in event.where.turns if turn.loop.kind == "batch")
+    return counts and in_batch(event.where) and seen and not fixed  # a number of batches that is written down fits
+
+
+def _runs_on(key: object) -> bool:
+    """Whether a multiple is asked of a number that goes by more than the place in one loop, as `epoch * len(loader) + i` does."""
+    if not isinstance(key, tuple):
+        return False
+    divided = len(key) == 3 and key[0] == "%"
+    return (divided and len({*_counted(key[1])}) > 1) or any(map(_runs_on, key))
+
+
+def _counted(key: object) -> Iterator[object]:
+    """The loops whose turns a number counts, and the lengths that it adds."""
+    if isinstance(key, tuple) and len(key) > 1 and key[0] in ("index", "length"):
+        yield key[:2]
+    elif isinstance(key, tuple):
+        yield from (each for part in key for each in _counted(part))
+
+
+def _adding_up(path: Path) -> Iterator[Stepped]:
+    """The steps that use gradients of more batches than one, of a loader that may have any number of them."""
+    added: dict[Tensor, set[tuple[Turn, ...]]] = {}
+    for event in path.events:
+        if isinstance(event, Backward):
+            for each in event.parameters:
+                added.setdefault(each, set()).add(event.where.turns)
+        elif isinstance(event, Cleared):
+            for each in event.parameters:
+                added.pop(each, None)
+        elif isinstance(event, Stepped):
+            sums = any(len(added.get(each, ())) > 1 for each in event.parameters)
+            if sums and not any(_is_measured(turn.loop) for turn in event.where.turns if turn.loop.kind == "batch"):
+                yield event
+
+
+def _is_measured(loop: Loop) -> bool:
+    """Whether a loop over batches never ends, or the program says how many there are."""
+    over = loop.over
+    if isinstance(loop.bound, Constant):
+        return True
+    if isinstance(over, Loader):
+        return isinstance(over.data, Instance) and "tensors" in over.data.arguments
+    return isinstance(over, Instance) and over.name == "cycle"
+
+
+def _counts_rest(path: Path) -> bool:
+    """Whether the program has tested what is left of a length over a window."""
+    return any(_holds_rest(key) for key in path.machine.answers)
+
+
+def _holds_rest(key: object) -> bool:
+    if not isinstance(key, tuple):
+        return False
+    first = key[1] if len(key) == 3 and key[0] == "%" else None
+    return (isinstance(first, tuple) and first[:1] == ("length",)) or any(map(_holds_rest, key))

@@ -1,0 +1,187 @@
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from lightlint.check import Check, Fault, Repair
+from lightlint.engine.events import Appended, Backward, Differentiated, Emptied, Summed
+from lightlint.explore.queries import goes_nowhere, in_batch
+from lightlint.facts.code.bindings import Kind
+from lightlint.facts.graphs.autograd import Graph
+from lightlint.facts.lightning.hooks import TRAINING_STEP
+from lightlint.facts.steps.keepers import Keeper
+from lightlint.finding import Applicability, Tier
+from lightlint.fixes.edits import join, wrap
+from lightlint.values.training import Tensor
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry, Path
+    from lightlint.values.core import Site
+
+
+class GraphKeptByAccumulation(Check):
+    def visit_AugAssign(self, node: cst.AugAssign) -> None:
+        self._check(node)
+
+    def visit_Assign(self, node: cst.Assign) -> None:
+        self._check(node)
+
+    def visit_Call(self, call: cst.Call) -> None:
+        if isinstance(self.tree.parent(call), cst.Expr):
+            self._check(call)
+            self._check_meter(call)
+
+    def _check_meter(self, call: cst.Call) -> None:
+        """An object of this file that adds what it is given to a sum of its own: `losses.update(loss, n)`."""
+        if not isinstance(call.func, cst.Attribute) or self.classes.is_self(call.func.value):
+            return
+        callee = self.facts.steps.callee(call)
+        if callee is None or self.tree.class_of(callee) is None or self.loops.per_batch(self._around(call)) is None:
+            return
+        for statement in self.tree.own(callee.body, cst.AugAssign, cst.Assign):
+            keeper = self.facts.keepers.of(statement)
+            if keeper is None or any(map(self.facts.keepers.cuts, keeper.values)):
+                continue
+            trained, leaves = self.facts.keepers.reaches(keeper)
+            if trained or self.facts.gradients.may_be_off(statement):
+                continue
+            words = [word for value in keeper.values for word in self.tree.within(value, cst.Name)]
+            for word in words:
+                bound = self.facts.reaching.bindings(word)
+                if len(bound) != 1 or bound[0].kind is not Kind.PARAMETER:
+                    continue
+                given = self.values.given(callee, call, word.value)
+                graphs = self.facts.gradients.graphs(given) if given is not None else []
+                if graphs and given is not None and (not leaves or all(graph.freed for graph in graphs)):
+                    self.report(
+                        call,
+                        f"`{self.code.text_of(call.func)}` keeps the autograd graph of every `{self.code.text_of(given)}`",
+                        repair=self._repair(graphs),
+                    )
+                    return
+
+    def _around(self, call: cst.Call) -> cst.CSTNode:
+        """A call, or the outermost of the loops around it that only go through what a dict holds."""
+        node: cst.CSTNode = call
+        for loop in self.tree.loops(call):
+            if not isinstance(loop, cst.For) or self.names.method(loop.iter) not in {"items", "values"}:
+                break
+            node = loop
+        return node
+
+    def _check(self, node: cst.CSTNode) -> None:
+        keeper = self.facts.keepers.of(node)
+        if keeper is None or self._is_average(keeper) or self.facts.gradients.may_be_off(node):
+            return
+        graphs = [graph for value in keeper.values for graph in self.facts.gradients.graphs(value)]
+        if not graphs:
+            return
+        freed = all(graph.freed for graph in graphs)
+        trained, leaves = self.facts.keepers.reaches(keeper)
+        if trained or (not freed and not self._is_kept_for_nothing(keeper, leaves=leaves)):
+            return
+        what = self.code.text_of(graphs[0].node)
+        whole = "" if freed else ", with all that its backward pass would need"
+        self.report(
+            node,
+            f"`{keeper.key}` keeps the autograd graph of every `{what}`{whole}",
+            tier=self._tier(keeper, freed=freed),
+            repair=self._repair(graphs),
+        )
+
+    def _is_average(self, keeper: Keeper) -> bool:
+        """Whether a module keeps an average of what its layers give, graphs and all; it is reported then."""
+        kept = self.facts.averages.carried(keeper) if not keeper.is_list and keeper.loop is None else []
+        if kept:
+            message = f"`{keeper.key}` keeps the autograd graph of every `{self.code.text_of(kept[0])}`"
+            cut = join(*(wrap(self.code, each, "", ".detach()") for each in kept))
+            self.report(keeper.node, message, repair=Repair("detach what is kept", cut, Applicability.UNSAFE))
+        return bool(kept)
+
+    def _repair(self, graphs: Sequence[Graph]) -> Repair | None:
+        if any(graph.held for graph in graphs):
+            return None
+        return Repair(
+            "detach what is kept",
+            join(*(wrap(self.code, graph.node, "", ".detach()") for graph in graphs)),
+            Applicability.SAFE if all(graph.tensor for graph in graphs) else Applicability.UNSAFE,
+        )
+
+    def _is_kept_for_nothing(self, keeper: Keeper, *, leaves: bool) -> bool:
+        """Whether no backward pass outside of sight can be what the graphs are kept for: this one trains or evaluates."""
+        if keeper.loop is None:
+            return False
+        if self.facts.steps.runs(keeper.loop.body, self.loops.is_backward) or not leaves:
+            return True
+        calls = self.tree.own(self.tree.owner(keeper.node), cst.Call)
+        return any(self.names.method(call) == "eval" and not call.args for call in calls)
+
+    def _tier(self, keeper: Keeper, *, freed: bool) -> Tier:
+        function = self.tree.function(keeper.node)
+        hook = self.hooks.of(function) if function is not None else None
+        if freed:
+            in_step = hook is not None and hook.name == TRAINING_STEP
+            short = "." not in keeper.key or self.facts.keepers.is_emptied(
+                keeper
+            )  # a local name, or emptied each epoch
+            return Tier.NOTE if (in_step and short) or self.facts.keepers.is_restarted(keeper) else Tier.WARNING
+        if keeper.loop is not None and self.facts.steps.runs(keeper.loop.body, self.loops.is_backward):
+            return Tier.WARNING
+        uncalled = function is not None and not self.facts.steps.calls_of.get(function)
+        return Tier.NOTE if uncalled else Tier.ERROR  # others may call it under `no_grad()`
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Sums and lists that hold the graphs of iterations whose backward pass is over, or that nothing goes backward through."""
+        used = {
+            event.site
+            for event in entry.of(Summed)
+            if not event.consumed_before and not goes_nowhere(event.result.graph)
+        }
+        needed = {site for path in entry.paths for site in _needed(path)}
+        for path in entry.paths:
+            for event in path.of(Summed):
+                graphs = event.before.graph
+                kept = event.carried and in_batch(event.where) and goes_nowhere(event.result.graph)
+                open_ended = event.consumed_before or kept
+                if event.site in used or event.before.escaped or event.result.escaped or not graphs or not open_ended:
+                    continue
+                if not any(graph.open for graph in graphs):
+                    yield Fault.at(event, "the sum keeps the autograd graph of every iteration alive")
+            yield from (
+                Fault.at(event, "the list keeps the autograd graph of every iteration alive")
+                for event in _kept(path)
+                if event.site not in needed
+            )
+
+
+def _needed(path: Path) -> Iterator[Site]:
+    """Where tensors go into lists whose graphs a pass behind the loop goes over: as those of the tasks of a meta-learner."""
+    later: list[Backward | Differentiated] = [*path.of(Backward), *path.of(Differentiated)]
+    for event in path.of(Appended) if later else ():
+        graphs = event.value.graph if isinstance(event.value, Tensor) else frozenset()
+        turns = len(event.where.turns)
+        if graphs and any(e.time > event.time and len(e.where.turns) < turns and e.graph & graphs for e in later):
+            yield event.site
+
+
+def _kept(path: Path) -> Iterator[Appended]:
+    """The second time that a tensor with a freed graph goes into a list which is older than the loop and never emptied."""
+    emptied = {id(event.container) for event in path.of(Emptied)}
+    seen: set[tuple[int, object]] = set()
+    for event in path.of(Appended):
+        value, container = event.value, event.container
+        if (
+            not isinstance(value, Tensor)
+            or not value.graph
+            or value.escaped
+            or any(graph.open for graph in value.graph)
+            or container.escaped
+            or container.kind == "deque"
+        ):
+            continue
+        if container.made and container.depth < len(event.where.turns) and id(container) not in emptied:
+            if (id(container), event.site) in seen and event.consumed_before:
+                yield event
+            seen.add((id(container), event.site))

@@ -1,0 +1,1 @@
+"""Backward passes, clearing and clipping."""

@@ -1,0 +1,1 @@
+"""Who optimizes a LightningModule, and manual optimisation."""

@@ -1,0 +1,1 @@
+"""Adversarial training and learning from rewards."""

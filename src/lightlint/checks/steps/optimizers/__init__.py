@@ -1,0 +1,1 @@
+"""Optimizers and the parameters they hold."""

@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lightlint.check import Check, Fault
+from lightlint.engine.events import Backward, Forward, OptimizerMade, StateLoaded, Stepped
+from lightlint.explore.queries import identity, in_sight, is_held
+from lightlint.facts.project.mentions import occurs
+from lightlint.values.core import Class
+from lightlint.values.training import Module, Tensor
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
+
+
+class LossParametersNotOptimized(Check):
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Parameters that a module which gives a loss keeps for itself, reached by gradients and in no optimizer."""
+        optimizers = [event.optimizer for event in entry.of(OptimizerMade)]
+        if not optimizers or any(each.escaped for each in optimizers) or not any(True for _ in entry.of(Stepped)):
+            return
+        if occurs(
+            self.facts.project,
+            "add_param_group",
+            r"\.add_param_group\s*\(",
+            Path(self.facts.source.filename).absolute(),
+        ):
+            return
+        stepped = {identity(each) for optimizer in optimizers for each in optimizer.parameters}
+        reached = {identity(each) for event in entry.of(Backward) for each in event.parameters}
+        loaded = {id(event.object) for event in entry.of(StateLoaded)}
+        kept = [path.machine.given_back for path in entry.paths]
+        for event in entry.of(Forward):
+            module = event.module
+            if any(is_held(each, module) for each in kept):
+                continue
+            result = event.result
+            if not isinstance(result, Tensor) or result.role != "loss" or id(module) in loaded or module.site is None:
+                continue
+            for name, each in _learned(module):
+                if identity(each) in reached and identity(each) not in stepped and in_sight([module, each]):
+                    message = f"`{module.name}` has a parameter of its own, `{name}`, and no optimizer gets it: it stays as it was made"
+                    yield Fault(module.site, message)
+                    break
+
+
+def _learned(module: Module) -> list[tuple[str, Tensor]]:
+    """The parameters that a class of the program makes for itself."""
+    held = module.attributes.items() if isinstance(module.cls, Class) else ()
+    return [
+        (name, each)
+        for name, each in held
+        if isinstance(each, Tensor) and each.parameter and each.requires_grad and not each.table
+    ]

@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from lightlint.check import Check, Fault, Repair
+from lightlint.engine.events import ScheduleStepped, Stepped
+from lightlint.explore.queries import optimizer_of
+from lightlint.facts.code.tree import Loop
+from lightlint.finding import Applicability, Tier
+from lightlint.fixes.moves import block_of, move_after
+from lightlint.values.core import Site
+from lightlint.values.training import Instance, Optimizer, Schedule
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry, Path
+
+
+_SETS_FIRST_VALUE = "1.1"  # before, a scheduler's first step set the first value: it belonged ahead of the optimizer
+
+
+class SchedulerBeforeOptimizer(Check):
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Schedules whose first step comes ahead of the first one of their optimizer, in the same turn, on each path."""
+        if not self.facts.torch.may_be_at_least(_SETS_FIRST_VALUE):
+            return
+        early: dict[Site, ScheduleStepped] = {}
+        late: set[Site] = set()
+        for path in entry.paths:
+            found = dict(_first_steps(path))
+            early.update({event.site: event for event, is_early in found.items() if is_early})
+            late |= {event.site for event, is_early in found.items() if not is_early}
+        message = "steps the scheduler ahead of the optimizer: the first value of its schedule is never used"
+        for site, event in early.items():
+            if site not in late:
+                steps = dict.fromkeys(place for each in entry.of(Stepped) for place in each.where.places)
+                yield Fault(site, message, Tier.WARNING if event.schedule.assumed else None, also=tuple(steps))
+
+    def repair(self, node: cst.CSTNode, fault: Fault) -> Repair | None:
+        """The call behind the last statement of its block that steps the optimizer."""
+        statement = self.tree.statement(node)
+        block = block_of(self.code, statement)
+        loops = self.tree.loops(node)
+        owner = self.tree.owner(node)
+        body = loops[0].body if loops else owner.body if isinstance(owner, cst.FunctionDef) else owner
+        if not isinstance(statement, cst.Expr) or block is not body or self._skips(loops):
+            return None
+        steps = [each for site in fault.also if (each := self.node_of(site)) is not None]
+        holding = [
+            above
+            for step in steps
+            for above in (self.tree.statement(step), *self.tree.ancestors(step))
+            if isinstance(above, (cst.BaseSmallStatement, cst.BaseCompoundStatement))
+            and block_of(self.code, above) is block
+        ]
+        last = max(holding, key=self.tree.order, default=None)
+        draft = move_after(self.code, statement, last) if last is not None else None
+        return Repair("step the scheduler behind the optimizer", draft, Applicability.UNSAFE)
+
+    def _skips(self, loops: list[Loop]) -> bool:
+        """Whether an iteration may end before the end of the loop's body."""
+        return bool(loops) and any(
+            self.tree.loops(each)[:1] == loops[:1] for each in self.tree.own(loops[0].body, cst.Continue)
+        )
+
+
+def _optimizer_of(path: Path, schedule: Schedule) -> Optimizer | None:
+    """The optimizer of a schedule; of one that was given to the entry the only one that steps, if it was given, too."""
+    if not schedule.assumed or schedule.escaped:
+        return optimizer_of(schedule)
+    stepped = {event.optimizer for event in path.of(Stepped)}
+    only = stepped.pop() if len(stepped) == 1 else None
+    return only if isinstance(only, Optimizer) and only.assumed and not only.escaped else None
+
+
+def _first_steps(path: Path) -> Iterator[tuple[ScheduleStepped, bool]]:
+    """The first step of each schedule at each place, and whether its optimizer first steps behind it, in the same turn."""
+    seen: set[Site] = set()
+    stepped: set[Instance] = set()
+    waiting: dict[Instance, ScheduleStepped] = {}
+    for event in path.events:
+        if isinstance(event, ScheduleStepped) and event.site not in seen and not event.implicit:
+            seen.add(event.site)
+            optimizer = _optimizer_of(path, event.schedule)
+            if optimizer is None or optimizer in stepped or event.args or event.where.depends_on("index"):
+                yield event, False
+            else:
+                waiting.setdefault(optimizer, event)
+        elif isinstance(event, Stepped):
+            stepped.add(event.optimizer)
+            before = waiting.pop(event.optimizer, None)
+            if before is not None:
+                turns = before.where.turns
+                yield before, event.via != "lightning" and bool(turns) and event.where.turns[: len(turns)] == turns

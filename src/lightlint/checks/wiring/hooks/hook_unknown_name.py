@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+import libcst as cst
+
+from lightlint.check import Check, Repair
+from lightlint.facts.lightning.hook_calls import passed, passed_since
+from lightlint.facts.lightning.hooks import STEPS, Owner
+from lightlint.facts.lightning.overrides import class_api, is_stub, taken
+from lightlint.facts.lightning.spelling import close_hook
+from lightlint.facts.project.mentions import is_mentioned
+from lightlint.finding import Applicability
+from lightlint.fixes.edits import Draft, join, rename
+from lightlint.fixes.hook_parameters import without_missing
+
+_KNOWN_SINCE = "1.0"  # before, hooks had other names, such as `validation_end`
+_OPTIONAL = {Owner.MODULE: {"forward", "state_dict", "load_state_dict"}}  # torch's own, not only Lightning's
+
+
+class HookUnknownName(Check):
+    def visit_FunctionDef(self, function: cst.FunctionDef) -> None:
+        name = function.name.value
+        node = self.tree.class_of(function)
+        owner = self.hooks.owner(node) if node is not None and "_" in name and not name.startswith("_") else None
+        if node is None or owner is None or function.decorators or is_stub(function):
+            return
+        if not self.facts.lightning.may_be_at_least(_KNOWN_SINCE):
+            return
+        api = class_api(owner)
+        hooks = frozenset(api.signatures.keys() - api.removed.keys() - _OPTIONAL.get(owner, set()))
+        if name in api.signatures or name in api.removed or name in api.added:
+            return
+        hook = close_hook(name, hooks)
+        if hook is None or not self.classes.complete(node) or self.classes.has_method(node, hook):
+            return
+        if is_mentioned(self.facts.project, self.facts.source, name) or self._picks_by_name(node):
+            return
+        draft = self._renamed(function, owner, hook)
+        writes = f"lightning>={passed_since(owner, hook, self.facts.lightning.version)}"
+        repair = Repair(f"rename to `{hook}`", draft, Applicability.UNSAFE, writes=writes)
+        self.report(function.name, f"nothing calls `{name}`, the hook is `{hook}`", repair=repair)
+
+    def _renamed(self, function: cst.FunctionDef, owner: Owner, hook: str) -> Draft | None:
+        """The hook's name, and no parameters that Lightning passes nothing for; None where the body needs them."""
+        takes = taken(self.facts, function)
+        call = passed(owner, hook, self.facts.lightning.version)
+        if takes is None:
+            return None
+        new_name = rename(self.code, function.name, hook)
+        if call is None:  # nothing is known of what is passed, which matters not to one that takes nothing
+            return new_name if hook in STEPS or not takes.positional else None
+        if call.refused(takes) or call.shifted(takes):
+            return None
+        return join(new_name, without_missing(self.facts, function, takes, call, call.missing(takes)))
+
+    def _picks_by_name(self, node: cst.ClassDef) -> bool:
+        """Whether the class looks methods up under names made at run time: `getattr(self, f"{stage}_step")`."""
+        calls = [call for call in self.tree.within(node, cst.Call) if self.names.call(call) == "builtins.getattr"]
+        return any(len(call.args) > 1 and not isinstance(call.args[1].value, cst.SimpleString) for call in calls)

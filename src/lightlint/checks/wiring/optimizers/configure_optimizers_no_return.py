@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+import libcst as cst
+
+from lightlint.check import Check
+from lightlint.facts.objects.classes import OPTIMIZER
+
+
+class ConfigureOptimizersNoReturn(Check):
+    def stands(self) -> bool:
+        return not self.facts.configured.is_free
+
+    def visit_Module(self, module: cst.Module) -> None:
+        for node, method in self.facts.configured.methods:
+            if self.facts.training.automatic(node) is True and not self.tree.own(method, cst.Yield):
+                self._look_at(node, method)
+
+    def _look_at(self, node: cst.ClassDef, method: cst.FunctionDef) -> None:
+        flow = self.facts.flow(method)
+        returns = self.tree.own(method, cst.Return)
+        made = [call for call in self.tree.own(method, cst.Call) if self._is_optimizer(call)]
+        lost = [call for call in made if flow.reaches(call, [flow.end], avoiding=returns)]
+        if lost and not any(self._is_stepped(node, call) for call in lost):
+            self.report(
+                method.name,
+                "`configure_optimizers` makes an optimizer and can end without returning it: nothing is trained",
+            )
+
+    def _is_optimizer(self, call: cst.Call) -> bool:
+        return self.classes.name_is_a(self.names.of(call.func), OPTIMIZER)
+
+    def _is_stepped(self, node: cst.ClassDef, call: cst.Call) -> bool:
+        """Whether an optimizer is kept in an attribute: the class may step it by itself."""
+        assign = self.tree.parent(call)
+        targets = [each.target for each in assign.targets] if isinstance(assign, cst.Assign) else []
+        kept = {each.attr.value for each in targets if isinstance(each, cst.Attribute)}
+        uses = [each for each in self.tree.within(node, cst.Attribute) if each.attr.value in kept]
+        return len(uses) > len(targets)

@@ -1,0 +1,1 @@
+"""Trainers and their callbacks."""

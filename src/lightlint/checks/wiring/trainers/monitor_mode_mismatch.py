@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from lightlint.check import Check, Fault, Repair
+from lightlint.engine.events import Configured
+from lightlint.facts.lightning.monitors import CHECKPOINT, STOPPING
+from lightlint.finding import Applicability
+from lightlint.fixes.edits import insert_argument, replace
+from lightlint.values.core import Unknown, text_of, written
+
+_PLATEAU = "torch.optim.lr_scheduler.ReduceLROnPlateau"
+_MORE = re.compile(
+    r"(?:acc|accuracy|acc@?\d+|top@?\d+|f1|f1score|fscore|auc|auroc|auprc|iou|miou|jaccard|dice|psnr|ssim|bleu\d?|rouge\w?|recall|precision"
+    r"|kappa|mcc|mAP|map@?50|map@?50@?95)$"
+)
+_LESS = re.compile(r"(?:loss|error|err|perplexity|ppl|mse|rmse|mae|wer|cer|nll|fid|lpips)$")
+_TURNED = re.compile(
+    r"(?:neg|negative|minus|inv|inverse|inverted|not|one|1|reverse|complement|distance|dist|gap|diff|drop)$"
+)
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
+    from lightlint.values.core import Value
+
+
+class MonitorModeMismatch(Check):
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        for name, positions in ((CHECKPOINT, (2, None)), (STOPPING, (0, 4))):
+            for event in entry.calls.get(name, ()):
+                given = event.argument("mode", positions[1])
+                kept = event.argument("save_top_k")
+                top = written(kept)
+                keeps_all = kept is not None and (top is None or top.value in (-1, 0))
+                sure = event.given.exact and not self.facts.lightning.may_be_below("1.3")  # then "auto" was the default
+                known = given if given is not None or sure else Unknown()
+                message = _message(event.argument("monitor", positions[0]), known)
+                if message and not keeps_all:
+                    yield Fault.of(event, message)
+        for configured in entry.of(Configured):
+            for each in configured.schedules if configured.automatic else ():
+                schedule, holder = each.schedule, each.config or each.beside
+                plateau = schedule.name == "ReduceLROnPlateau" and not schedule.open_arguments
+                if plateau and schedule.site and holder is not None:
+                    mode = schedule.argument("mode", 1)
+                    message = _message(holder.items.get("monitor"), mode)
+                    if message:
+                        yield Fault(schedule.site, message)
+
+    def repair(self, node: cst.CSTNode, fault: Fault) -> Repair | None:
+        wanted = "max" if fault.message.endswith("more is better") else "min"
+        made = self.names.of(node.func) if isinstance(node, cst.Call) else None
+        if not isinstance(node, cst.Call) or made not in {CHECKPOINT, STOPPING, _PLATEAU}:
+            return None  # what makes several kinds of callbacks takes a mode for one of them only
+        mode = self.names.argument(node, "mode")
+        if fault.message.startswith(_DEFAULT):
+            draft = insert_argument(self.code, node, f'mode="{wanted}"')
+        elif mode is not None and isinstance(mode.value, cst.SimpleString):
+            draft = replace(self.code, mode.value, f"{mode.value.quote}{wanted}{mode.value.quote}")
+        else:
+            return None
+        return Repair(f"take '{wanted}' for better", draft, Applicability.UNSAFE)
+
+
+_DEFAULT = "the default `mode` is"
+
+
+def _message(monitor: Value | None, given: Value | None) -> str:
+    """What is wrong with the mode for a metric, empty where nothing is."""
+    key, mode = text_of(monitor), "min" if given is None else text_of(given)
+    wanted = _direction(key or "")
+    if not wanted or mode not in {"min", "max"} or mode == wanted:
+        return ""
+    better = "more" if wanted == "max" else "less"
+    return f"{_DEFAULT if given is None else '`mode` is'} '{mode}' for `{key}`, of which {better} is better"
+
+
+def _direction(key: str) -> str:
+    """'max' or 'min' where the words of a metric's name agree on it, else empty; a loss or an error is one whatever it is made of."""
+    words = [word for word in re.split(r"[_/.\s:-]+|(?<=[a-z])(?=[A-Z][a-z])", key) if word]
+    lower = [word if word == "mAP" else word.lower() for word in words]
+    more, less = ([bool(pattern.match(word)) for word in lower] for pattern in (_MORE, _LESS))
+    if any(_TURNED.match(word) for word in lower) or (any(more) and any(less) and not less[-1]):
+        return ""
+    return "min" if any(less) else "max" if any(more) else ""

@@ -1,0 +1,1 @@
+"""DataLoaders: what they draw, with which workers, and which loops go over them."""

@@ -1,0 +1,1 @@
+"""Where autograd records, and which values carry a graph."""

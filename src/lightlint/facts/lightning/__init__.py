@@ -1,0 +1,1 @@
+"""What Lightning calls, takes and watches: hooks, Trainers, logs, what `configure_optimizers` returns."""

@@ -1,0 +1,86 @@
+"""Methods that override or imitate Lightning's hooks: whose they are, what they take, what Lightning passes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from lightlint.facts.lightning.hooks import Owner
+from lightlint.facts.releases.api import ClassApi, Parameter, lightning_api
+
+if TYPE_CHECKING:
+    from lightlint.facts.file import FileFacts
+
+# decorators that leave the parameters of a method as they are
+_HARMLESS = {"override", "abstractmethod", "no_grad", "enable_grad", "inference_mode", "rank_zero_only", "overrides", "typechecked", "jaxtyped", "profile"}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """The parameters of a method, without `self`."""
+
+    positional: tuple[cst.Param, ...]
+    keyword_only: tuple[cst.Param, ...]
+    takes_rest: bool
+    takes_keywords: bool
+
+    @property
+    def required(self) -> tuple[str, ...]:
+        """Names of the positional parameters without a default."""
+        return tuple(param.name.value for param in self.positional if param.default is None)
+
+    def named(self, name: str) -> cst.Param | None:
+        """The parameter of a name."""
+        return next((each for each in (*self.positional, *self.keyword_only) if each.name.value == name), None)
+
+
+def class_api(owner: Owner) -> ClassApi:
+    """What Lightning's class of that kind has and had."""
+    api = lightning_api()
+    return {Owner.MODULE: api.lightning_module, Owner.CALLBACK: api.callback, Owner.DATA_MODULE: api.datamodule}[owner]
+
+
+def owner_of(facts: FileFacts, function: cst.FunctionDef) -> Owner | None:
+    """The kind of Lightning class a method belongs to, its own or, for a mixin, one of this file that derives from it."""
+    return facts.hooks.role(facts.tree.class_of(function))
+
+
+def taken(facts: FileFacts, function: cst.FunctionDef) -> Taken | None:
+    """What a method takes, None where a decorator may change that."""
+    if not all(_is_harmless(each.decorator) for each in function.decorators):
+        return None
+    params = function.params
+    plain = (*params.posonly_params, *params.params)
+    return Taken(
+        positional=tuple(plain[1:]),
+        keyword_only=tuple(params.kwonly_params),
+        takes_rest=isinstance(params.star_arg, cst.Param) or not plain,
+        takes_keywords=params.star_kwarg is not None,
+    )
+
+
+def _is_harmless(decorator: cst.BaseExpression) -> bool:
+    target = decorator.func if isinstance(decorator, cst.Call) else decorator
+    last = target.attr.value if isinstance(target, cst.Attribute) else getattr(target, "value", "")
+    return last in _HARMLESS
+
+
+def is_stub(function: cst.FunctionDef) -> bool:
+    """Whether a function only documents, passes or raises."""
+    return all(_says_nothing(statement) for statement in function.body.body)
+
+
+def _says_nothing(statement: cst.CSTNode) -> bool:
+    if not isinstance(statement, cst.SimpleStatementLine):
+        return isinstance(statement, (cst.Pass, cst.Raise)) or (
+            isinstance(statement, cst.Expr) and isinstance(statement.value, (cst.BaseString, cst.Ellipsis))
+        )
+    return all(_says_nothing(small) for small in statement.body)
+
+
+def names_of(parameters: Sequence[Parameter]) -> list[str]:
+    """Names of what Lightning surely passes by position."""
+    return [each.name for each in parameters if each.required]

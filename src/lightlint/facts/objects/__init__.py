@@ -1,0 +1,1 @@
+"""Classes and the objects made of them."""

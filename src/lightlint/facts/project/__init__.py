@@ -1,0 +1,1 @@
+"""The files around a file, and what they say: modules, configurations, options, callers."""

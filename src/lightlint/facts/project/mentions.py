@@ -1,0 +1,126 @@
+"""Whether any file of a project calls, names or sets an attribute: what silences rules about methods that nobody calls."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from weakref import WeakKeyDictionary
+
+from lightlint.facts.project.glimpse import bytes_at
+from lightlint.facts.project.project import Project, Question
+from lightlint.looked import looked
+from lightlint.sources.source import Source
+
+_ANSWERS: WeakKeyDictionary[Project, dict[Question, bool]] = WeakKeyDictionary()
+
+
+def is_called(project: Project, source: Source, name: str) -> bool:
+    """Whether some code calls a method of this name otherwise than through `super()`, or has the name in quotes."""
+    word = re.escape(name)
+    return _occurs(project, source, name, rf"(?<!super\(\))\.{word}\s*\(|['\"]{word}\\?['\"]")
+
+
+def is_called_with_arguments(project: Project, source: Source, name: str) -> bool:
+    """Whether some code passes arguments by position to a method of this name, otherwise than through `super()`."""
+    return _occurs(project, source, name, rf"(?<!super\(\))\.{re.escape(name)}\(\s*(?!\w+\s*=)[^)\s]")
+
+
+def is_mentioned(project: Project, source: Source, name: str) -> bool:
+    """Whether a name stands anywhere but behind `def` and `super().`."""
+    return _occurs(project, source, name, rf"(?<!def )(?<!super\(\)\.)\b{re.escape(name)}\b")
+
+
+def is_mentioned_elsewhere(project: Project, source: Source, name: str) -> bool:
+    """Whether a name stands in another file of the project."""
+    return occurs(project, name, rf"\b{re.escape(name)}\b", Path(source.filename).absolute())
+
+
+def is_set(project: Project, source: Source, name: str) -> bool:
+    """Whether some code assigns to an attribute of this name, or has the name in quotes, but as the last argument: that
+    reads it, as in `getattr(x, "name")`."""
+    word = re.escape(name)
+    quoted = rf"['\"]{word}\\?['\"]"
+    return _occurs(project, source, name, rf"\.{word}\s*(?::[^=\n]+)?=(?!=)|\(\s*{quoted}|{quoted}(?!\s*\))")
+
+
+def is_changed_elsewhere(project: Project, source: Source, name: str) -> bool:
+    """Whether another file gives an attribute of this name a value, or changes what it holds: a callback, a subclass, a script."""
+    word = re.escape(name)
+    changes = "clear|reset|pop|update|append|extend|copy_|add_|zero_|fill_"
+    forms = (
+        rf"\.{word}(?:\[[^\]\n]*\]|\.data)*\s*(?::[^=\n]+|[-+*/])?=(?!=)",
+        rf"\.{word}(?:\[[^\]\n]*\])*\.(?:{changes})\s*\(",
+        rf"\bdel\s+[\w.]+\.{word}\b",
+        rf"setattr\([^\n]*['\"]{word}\\?['\"]",
+    )
+    return occurs(project, name, "|".join(forms), Path(source.filename).absolute())
+
+
+def moves_default_device(project: Project, source: Source) -> bool:
+    """Whether some code of a project sets on which device tensors are made that are told none."""
+    word = "set_default_"
+    return _occurs(project, source, word, rf"{word}(?:device\s*\(|tensor_type\s*\([^\n]*cuda)")
+
+
+def may_be_filled_elsewhere(project: Project, source: Source, name: str | None) -> bool:
+    """Whether code of another file may give parameters of a module their values: this one by its name, or all in a loop or by `apply`."""
+    aside = Path(source.filename).absolute()
+    if name is not None and occurs(project, name, _written(re.escape(name)), aside):
+        return True
+    return any(occurs(project, word, pattern, aside) for word, pattern in _FILLING_ALL.items())
+
+
+_FILLS = r"(?:\binit\w*\.\w+\(|\.(?:uniform|normal|fill|zero|copy|constant|xavier\w*|kaiming\w*|trunc_normal|orthogonal)_\(|\.data\b[^\n]*=(?!=))"
+_LOOP = r"for\s[^\n]*\.(?:named_)?{}\([^\n]*\n(?:[^\n]*\n){{0,12}}?[^\n]*" + _FILLS
+_FILLING_ALL = {
+    "parameters(": _LOOP.format("parameters"),
+    "modules(": _LOOP.format("modules"),
+    ".apply(": r"\.apply\(\s*[\w.]*(?:init|reset|weight)",
+    "reset_parameters(": r"(?<!self)(?<!super\(\))\.reset_parameters\(",
+    "init_weights(": r"(?<!self)(?<!super\(\))\.init_weights\(",
+}
+
+
+def _written(word: str) -> str:
+    """Where an attribute is given a value, filled in place, handed to what may fill it, or named in a text."""
+    item = r"(?:\.data|\[[^\]\n]*\])*"
+    forms = (
+        rf"\.{word}{item}\s*(?::[^=\n]+)?=(?!=)",
+        rf"\.{word}{item}\.\w+_\(",
+        rf"[(,]\s*[\w.]+\.{word}{item}\s*[,)]",
+        rf"\bin\s+[\w.]+\.{word}\b",
+        rf"['\"]{word}['\"]",
+    )
+    return "|".join(forms)
+
+
+def _occurs(project: Project, source: Source, name: str, pattern: str) -> bool:
+    """Whether a pattern is found in the file at hand or, as last written, in another of the project."""
+    if re.search(pattern, source.text):
+        return True
+    return occurs(project, name, pattern, Path(source.filename).absolute())
+
+
+def occurs(project: Project, name: str, pattern: str, aside: Path | None = None) -> bool:
+    """Whether a pattern with a name in it is found in a file of the project, one left aside."""
+    question = ("occurs", name, pattern, *([str(aside)] if aside is not None else []))
+    project.asked.add(question)
+    answers = _ANSWERS.setdefault(project, {})
+    if question not in answers:
+        answers[question] = _in_files(project, name.encode(), re.compile(pattern.encode()), aside)
+    return answers[question]
+
+
+def _in_files(project: Project, word: bytes, pattern: re.Pattern[bytes], aside: Path | None) -> bool:
+    for path in project.files:
+        if path == aside:
+            continue
+        looked(path)
+        if occurs_in(bytes_at(path), word, pattern):
+            return True
+    return False
+
+
+def occurs_in(data: bytes, word: bytes, pattern: re.Pattern[bytes]) -> bool:
+    """Whether a pattern with a word in it is found in a file."""
+    return word in data and pattern.search(data) is not None

@@ -1,0 +1,66 @@
+"""Command line options: what `args.name` is when the program is started without arguments."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from lightlint.facts.code.bindings import Kind
+from lightlint.facts.code.names import UNKNOWN, Names
+from lightlint.facts.code.tree import Tree
+
+if TYPE_CHECKING:
+    from lightlint.facts.file import FileFacts
+
+_NAMES = {"args", "opt", "options"}  # what everybody calls the options that a parser found
+
+
+def option_default(tree: Tree, names: Names, expression: cst.CSTNode | None) -> object:
+    """The default of the argparse option that an expression such as `args.num_workers` reads; `UNKNOWN` if it reads none.
+
+    One file's parser only, and only where one option of that name exists in the file.
+    """
+    if not isinstance(expression, cst.Attribute) or not isinstance(expression.value, cst.Name):
+        return UNKNOWN
+    made = [each.value for each in names.bindings.lookup(expression.value)]
+    parsed = [each for each in made if names.method(each) == "parse_args"]
+    parameter = all(each is None for each in made)
+    if not parsed and not (parameter and expression.value.value in _NAMES):
+        return UNKNOWN
+    return _default_of(tree, names, expression.attr.value)
+
+
+def project_default(facts: FileFacts, expression: cst.CSTNode | None) -> object:
+    """As `option_default`, where the files that parse a command line and import this one hand the options on to it.
+
+    Their trees are read: ask only when a finding hangs on it. `UNKNOWN` where they do not agree.
+    """
+    own = option_default(facts.tree, facts.names, expression)
+    held = expression.value if isinstance(expression, cst.Attribute) else None
+    if own is not UNKNOWN or not isinstance(held, cst.Name) or held.value not in _NAMES:
+        return own
+    found = facts.names.bindings.lookup(held)
+    if len(found) != 1 or found[0].kind is not Kind.PARAMETER or not isinstance(expression, cst.Attribute):
+        return UNKNOWN
+    others = [facts.other(path) for path in facts.project.users(facts.path, "ArgumentParser")]
+    values = [_default_of(each.tree, each.names, expression.attr.value) for each in others if each is not None]
+    return values[0] if values and all(each == values[0] for each in values) else UNKNOWN
+
+
+def _default_of(tree: Tree, names: Names, word: str) -> object:
+    """The default of the one option of a name in a file."""
+    calls = [call for call in tree.all(cst.Call) if names.method(call) == "add_argument"]
+    mine = [call for call in calls if word in _destinations(names, call)]
+    if len(mine) != 1 or names.argument(mine[0], "action") is not None:
+        return UNKNOWN
+    default = names.argument(mine[0], "default")
+    return names.constant(default.value) if default is not None else None
+
+
+def _destinations(names: Names, call: cst.Call) -> set[str]:
+    dest = names.argument(call, "dest")
+    if dest is not None:
+        return {str(names.constant(dest.value))}
+    flags = [names.constant(arg.value) for arg in call.args if arg.keyword is None and not arg.star]
+    return {flag.lstrip("-").replace("-", "_") for flag in flags if isinstance(flag, str)}

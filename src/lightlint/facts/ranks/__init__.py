@@ -1,0 +1,1 @@
+"""The processes of one run, and what runs in which of them."""

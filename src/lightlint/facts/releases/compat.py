@@ -1,0 +1,117 @@
+"""What the target version means for names that came and went, and which code is there for some versions only."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from lightlint.facts.code.bindings import Kind
+from lightlint.facts.releases.failures import is_expected
+from lightlint.facts.versions.version_tests import Leads, VersionTests
+from lightlint.facts.versions.versions import Target, Version
+from lightlint.finding import Tier
+
+if TYPE_CHECKING:
+    from lightlint.facts.file import FileFacts
+
+_DEPTH = 3
+_Asks = Callable[["FileFacts", cst.CSTNode, int], bool]
+# What is there on some machines only: `torch.cuda.is_available()`, `has_gpu`, `HAS_AMP`.
+_OF_MACHINES = r"(?!is_available$|.*(?:cuda|gpu|mps|tpu|xla|npu|bf16|amp)(?:_is)?_avail|_?has_(?:cuda|gpu|mps|npu|native_amp|amp|apex))"
+_ASKS_VERSION = re.compile(
+    rf"^{_OF_MACHINES}(?:.*version|(?:.*_)?(?:major|minor)(?:$|_)|.*greater|.*less_than|.*_(?:ge|le|gt|lt)_|.*\d_\d|_?has_"
+    r"|.*available|.*compat|.*legacy|_?is_(?:new|old|at_least|before|after|since|(?:py)?torch|lightning|pt|pl|v?\d))",
+    re.IGNORECASE,  # not `is_sparse`
+)
+_LOOKS = re.compile("^hasattr$")  # whether anything has a name: also whether a Trainer has it
+_SKIPS = {"pytest.mark.skipif", "unittest.skipIf"}
+# What a name or an argument that is not there raises; and all of it at once.
+_LACKS = {"AttributeError", "ImportError", "ModuleNotFoundError", "NameError", "TypeError", "RuntimeError"}
+_LACKS |= {"NotImplementedError", "Exception", "BaseException"}
+# What no missing name raises.
+_UNRELATED = {"KeyboardInterrupt", "SystemExit", "StopIteration", "OSError", "IOError", "FileNotFoundError", "EOFError"}
+
+
+def removal_tier(target: Target, removed: Version) -> Tier | None:
+    """How bad it is to use what is gone since `removed`: None where the target still has it, a warning where part of it does."""
+    if target.version < removed:
+        return None
+    return Tier.ERROR if target.surely_at_least(removed) else Tier.WARNING
+
+
+def is_versioned(facts: FileFacts, node: cst.CSTNode, depth: int = 0) -> bool:
+    """Whether code runs for some versions only: `is_for_older`, or its failure is expected, here or wherever it is used."""
+    above = list(facts.tree.ancestors(node))
+    tries = [each for each in above if isinstance(each, cst.Try) and facts.tree.contains(each.body, node)]
+    rescues = [handler for each in tries for handler in each.handlers if not _only_raises_again(handler)]
+    if any(not _raised(facts, handler) <= _UNRELATED for handler in rescues):
+        return True
+    handlers = [each for each in above if isinstance(each, cst.ExceptHandler)]
+    if handlers or is_expected(facts, node):
+        return True
+    if VersionTests(facts, _LOOKS).under(node) is Leads.OLDER or is_for_older(facts, node):
+        return True
+    around = [each for each in above if isinstance(each, (cst.FunctionDef, cst.ClassDef))]
+    return depth < _DEPTH and any(_is_used_only(facts, each, depth, is_versioned) for each in around)
+
+
+def is_for_older(facts: FileFacts, node: cst.CSTNode, depth: int = 0) -> bool:
+    """Whether code may be there for versions before the newest: a test keeps it, or what is around it, from those.
+
+    The test may stand around the code or leave before it; around the class or function, which then is not even defined;
+    or around everything that uses these. A handler of a missing name counts as well.
+    """
+    tree, strict = facts.tree, VersionTests(facts)
+    tests = strict if depth else VersionTests(facts, _ASKS_VERSION)  # around another place a telling name is not enough
+    if tests.under(node) is Leads.OLDER:
+        return True
+    above = list(tree.ancestors(node))
+    if any(_raised(facts, each) & _LACKS for each in above if isinstance(each, cst.ExceptHandler)):
+        return True
+    around = [each for each in (node, *above) if isinstance(each, (cst.FunctionDef, cst.ClassDef))]
+    if any(strict.under(each) is Leads.OLDER or _is_skipped(facts, tests, each) for each in around):
+        return True
+    return depth < _DEPTH and any(_is_used_only(facts, each, depth, is_for_older) for each in around)
+
+
+def _raised(facts: FileFacts, handler: cst.ExceptHandler) -> set[str]:
+    """What a handler catches, by its last name; a bare one everything."""
+    if handler.type is None:
+        return {"BaseException"}
+    kinds = [each.value for each in handler.type.elements] if isinstance(handler.type, cst.Tuple) else [handler.type]
+    return {(facts.names.of(each) or "").rpartition(".")[2] for each in kinds}
+
+
+def _only_raises_again(handler: cst.ExceptHandler) -> bool:
+    """Whether a handler lets the error on its way, whatever it prints or cleans up before: it rescues nothing."""
+    lines = handler.body.body
+    if not all(isinstance(each, cst.SimpleStatementLine) for each in lines):
+        return False
+    last = lines[-1].body[-1] if isinstance(lines[-1], cst.SimpleStatementLine) else None
+    return isinstance(last, cst.Raise) and last.exc is None
+
+
+def _is_skipped(facts: FileFacts, tests: VersionTests, node: cst.FunctionDef | cst.ClassDef) -> bool:
+    """Whether a decorator leaves a test out for newer versions."""
+    marks = [each.decorator for each in node.decorators if facts.names.call(each.decorator) in _SKIPS]
+    calls = [each for each in marks if isinstance(each, cst.Call) and each.args]
+    return any(tests.leads(each.args[0].value, False) is Leads.OLDER for each in calls)
+
+
+def _is_used_only(facts: FileFacts, node: cst.FunctionDef | cst.ClassDef, depth: int, so: _Asks) -> bool:
+    """Whether a function or class that this file uses is used only in such places."""
+    tree = facts.tree
+    if isinstance(node, cst.FunctionDef) and tree.class_of(node) is not None:
+        uses: list[cst.CSTNode] = list(facts.hooks.calls_of.get(node, ())) if node.name.value.startswith("_") else []
+    else:
+        named = [each for each in tree.all(cst.Name) if each.value == node.name.value and not facts.names.is_word(each)]
+        uses = [each for each in named if not tree.contains(node, each) and _means(facts, each, node)]
+    return bool(uses) and all(so(facts, each, depth + 1) for each in uses)
+
+
+def _means(facts: FileFacts, name: cst.Name, node: cst.CSTNode) -> bool:
+    found = facts.names.bindings.lookup(name)
+    return any(each.site is node and each.kind in {Kind.FUNCTION, Kind.CLASS} for each in found)

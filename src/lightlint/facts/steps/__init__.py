@@ -1,0 +1,1 @@
+"""What one training step does, in which order, and what outlives it."""

@@ -1,0 +1,1 @@
+"""Which values are tensors, numbers or losses, of which type and where."""

@@ -1,0 +1,1 @@
+"""What an expression holds: constructors, containers, dicts, strings and arguments, followed through names."""

@@ -1,0 +1,1 @@
+"""Versions: what a project pins, and which a file is written for."""

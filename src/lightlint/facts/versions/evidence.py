@@ -1,0 +1,183 @@
+"""Which of the version pins around a file hold for it: the nearest and the most exact of the best sources."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import and_, or_
+from pathlib import Path
+
+from lightlint.facts.project.roots import nearest_with
+from lightlint.facts.releases.torch_api import torch_release
+from lightlint.facts.versions.pins import Kind, Pin, Reach, Weight, is_project, pins_in, top_of
+from lightlint.facts.versions.requirements import parse_pip_command
+from lightlint.facts.versions.versions import Range, Version, parse_range
+
+# Distributions that hold a package, the one that decides first.
+DISTRIBUTIONS = {
+    "torch": ("torch",),
+    "lightning": ("lightning", "pytorch-lightning", "lightning-fabric"),
+    "transformers": ("transformers",),
+    "trl": ("trl",),
+    "peft": ("peft",),
+    "accelerate": ("accelerate",),
+}
+_STRONG = (Kind.DECLARED, Kind.IMAGE)
+_VAGUE = (Kind.CI, Kind.PROSE)
+COMPANIONS = ("torchvision", "torchaudio", "torchtext")  # each release of which is made for one of torch
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The pins of one place and of one kind of source."""
+
+    kind: Kind
+    pins: tuple[Pin, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The versions that a pin leaves; `allowed` are those of the looser pin that it was taken instead of, if any."""
+
+    range: Range
+    pin: Pin
+    allowed: Range
+
+
+def places(path: Path, root: Path, pip_lines: Sequence[str] = ()) -> Iterator[Place]:
+    """Where the versions for a file may stand, the best place first; each is read when it is asked for.
+
+    First its own `pip install` lines, then what the folders from its own up to the top declare and which images they
+    start from, and which one version the README of a part of the project names, then scripts, CI and READMEs, which tell
+    of one way to install among others, at last what READMEs mention.
+    """
+    own = [requirement for line in pip_lines for requirement in parse_pip_command(line)]
+    lines = [each for each in own if each.specifier and not each.redirected]
+    yield Place(Kind.DECLARED, tuple(Pin(each.name, each.specifier, path, 0) for each in lines))
+    root = root.absolute()
+    directories = _upwards(path.absolute(), root)
+    tops = _tops(root, directories)
+    for directory in directories:
+        yield from (_of_kind(kind, directory, reach) for kind in _STRONG for reach in _near(directory, root))
+        if directory not in tops:
+            yield _exact(_of_kind(Kind.README, directory, Reach.OWN))
+    yield from (_of_kind(kind, directory, Reach.WIDE) for directory in tops for kind in _STRONG)
+    for kind in (Kind.SCRIPT, Kind.CI, Kind.README, Kind.PROSE):
+        for directory in directories:
+            yield from (_of_kind(kind, directory, reach) for reach in _near(directory, root))
+        yield from (_of_kind(kind, directory, Reach.WIDE) for directory in tops)
+
+
+def _of_kind(kind: Kind, directory: Path, reach: Reach) -> Place:
+    weight = Weight.STRONG if kind in _STRONG else Weight.WEAK
+    return Place(kind, tuple(pin for pin in pins_in(directory, reach, weight) if pin.kind is kind))
+
+
+def _exact(place: Place) -> Place:
+    return Place(place.kind, tuple(pin for pin in place.pins if _is_exact(parse_range(pin.specifier))))
+
+
+def _near(directory: Path, root: Path) -> tuple[Reach, Reach]:
+    """A folder's own files and those in folders beside; above the project only of folders that are none themselves."""
+    is_above = directory in root.parents and nearest_with((".git",), directory) is None
+    return Reach.OWN, Reach.ABOVE if is_above else Reach.SIDE
+
+
+def _tops(root: Path, directories: list[Path]) -> list[Path]:
+    """The folders that a project may start in: where its files say so, and the top of the repository or the next above if it is one."""
+    inside = [each for each in directories if each == root or root in each.parents] or directories[:1]
+    above = directories[len(inside) :]
+    if above and nearest_with((".git",), above[-1]) == above[-1]:
+        return [inside[-1], above[-1]]
+    return [inside[-1], *(each for each in above[:1] if is_project(each))]
+
+
+def _upwards(path: Path, root: Path) -> list[Path]:
+    """The folders from a file's own up to the top of all that may speak for it."""
+    start = path.parent
+    top = top_of(root if root == start or root in start.parents else start)
+    return [each for each in (start, *start.parents) if each == top or top in each.parents] or [start]
+
+
+def settled(package: str, around: Iterable[Place]) -> Choice | None:
+    """What places come to: the first that says something, or a more exact one further on that lies in it."""
+    found: Choice | None = None
+    for place in around:
+        choice = _choice(package, place) if place.pins else None
+        if choice and (found is None or _refines(choice, found)):
+            found = Choice(choice.range, choice.pin, found.allowed if found else choice.range)
+        if found and (found.pin.locked or _is_exact(found.range)):
+            break
+    return found
+
+
+def _refines(choice: Choice, found: Choice) -> bool:
+    """Whether a source says more exactly what a better one leaves open.
+
+    CI tries versions at both ends, and prose tells of what was once used: they do not.
+    """
+    narrower = choice.range != found.range and choice.range & found.range == choice.range
+    bounded = choice.range.lower is not None and choice.range.upper is not None
+    sure = choice.pin.locked or not (choice.pin.conditional or choice.pin.kind in _VAGUE)
+    return narrower and bounded and sure
+
+
+def _is_exact(found: Range) -> bool:
+    return found.lower is not None and found.upper == found.lower.just_above()
+
+
+def _choice(package: str, place: Place) -> Choice | None:
+    for name in DISTRIBUTIONS[package]:
+        if found := _of(name, place):
+            return _narrowed(found, place) if package == "torch" else found
+    return _beside(place) if package == "torch" else None
+
+
+def _narrowed(found: Choice, place: Place) -> Choice:
+    """Torch as the release of torchvision or another companion beside it leaves it: `torch>=1.7`, `torchvision==0.11.3`."""
+    beside = _beside(place)
+    if beside is None or not _refines(beside, found):
+        return found
+    return Choice(beside.range, beside.pin, found.range)
+
+
+def _beside(place: Place) -> Choice | None:
+    """The torch that the companions pinned in a place were made for."""
+    for name in COMPANIONS:
+        found = _of(name, place)
+        made_for = found and _torch_for(name, found.range)
+        if found and made_for and made_for != Range() and not made_for.empty:
+            return Choice(made_for, found.pin, made_for)
+    return None
+
+
+def _torch_for(companion: str, versions: Range) -> Range:
+    lower = versions.lower and torch_release(companion, versions.lower.minor)
+    upper: Version | None = None
+    if versions.upper is not None:
+        last = torch_release(companion, versions.upper.minor)
+        is_first = versions.upper.release == Version(versions.upper.minor).release and not versions.upper.is_just_above
+        upper = last.bumped(2) if last and not is_first else last
+    return Range(lower or None, upper)
+
+
+def _of(name: str, place: Place) -> Choice | None:
+    """What the pins on a distribution in one place come to: the lock's version if there is a lock, else what meets them all.
+
+    Where they exclude each other, or hold in some environments only (extras, markers), it is the range around them.
+    """
+    ranges = [(pin, parse_range(pin.specifier)) for pin in place.pins if pin.name == name]
+    ranges = [(pin, found) for pin, found in ranges if found != Range() and not found.empty]
+    locked = [item for item in ranges if item[0].locked]
+    always = [item for item in ranges if not item[0].conditional]
+    chosen = locked or always or ranges
+    if not chosen:
+        return None
+    if place.kind not in {Kind.DECLARED, Kind.PROSE}:  # one of several ways to install
+        chosen = [item for item in chosen if None not in (item[1].lower, item[1].upper)] or chosen
+    whole = reduce(and_, (found for _, found in chosen))
+    if whole.empty or chosen is locked or chosen is ranges or place.kind is not Kind.DECLARED:
+        whole = reduce(or_, (found for _, found in chosen))
+    pin = next((pin for pin, found in chosen if found == whole), chosen[0][0])
+    return Choice(whole, pin, whole)

@@ -1,0 +1,72 @@
+"""What the files of a project pin torch, Lightning and what comes with them to, wherever projects write it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from enum import Enum
+from functools import cache
+from pathlib import Path
+
+from lightlint.facts.versions.pins.folders import Reach, entries_of, folders_for, is_project
+from lightlint.facts.versions.pins.kinds import is_lock, is_of_ci, is_weak, reader_of
+from lightlint.facts.versions.pins.pin import Kind, Pin
+from lightlint.facts.versions.pins.reading import text_of, top_of
+
+__all__ = ["Kind", "Pin", "Reach", "Weight", "entries_of", "is_project", "pins_in", "top_of"]
+
+_MOST_FILES = 60
+_PROSE_ONLY = {"docs", "doc"}  # docs/requirements.txt is for building them
+
+
+class Weight(Enum):
+    """Whether files decide, or are read only where those that do leave something open."""
+
+    STRONG = "strong"
+    WEAK = "weak"
+
+
+@cache
+def pins_in(directory: Path, reach: Reach = Reach.OWN, weight: Weight = Weight.STRONG) -> tuple[Pin, ...]:
+    """The constraints that files of a directory state, or those of the folders beside them.
+
+    Files that cannot be read or parsed state none, nor do links that lead out of the project. Cached;
+    `pins_in.cache_clear()` and `entries_of.cache_clear()` forget what was read.
+    """
+    pins: list[Pin] = []
+    for folder in folders_for(directory, reach):
+        files = [file for file in entries_of(folder)[0] if is_weak(file) is (weight is Weight.WEAK)]
+        files = [file for file in files if not _is_foreign(file, folder)]
+        for file in files[:_MOST_FILES]:
+            pins += _read(file)
+    return tuple(dict.fromkeys(pins))
+
+
+def _is_foreign(file: Path, folder: Path) -> bool:
+    """Whether a file does not speak for the project: what builds its pages, or nothing that is read."""
+    if folder.name.lower() in _PROSE_ONLY and not file.name.lower().startswith(("install", "get")):
+        return True
+    return reader_of(file) is None
+
+
+def _read(file: Path) -> list[Pin]:
+    reader = reader_of(file)
+    if reader is None or not file.is_file() or (file.is_symlink() and not _stays(file)):
+        return []
+    text = text_of(file, lock=is_lock(file))
+    if text is None:
+        return []
+    names_them = "torch" in text.lower() or "lightning" in text.lower() or "-r" in text or "-c" in text
+    try:
+        names_them = names_them or file.name == "setup.py" or ".txt" in text
+        pins = [pin for pin in reader(file, text) if pin.specifier] if names_them else []
+    except (OSError, ValueError, RecursionError):  # TOML's and JSON's errors are ValueErrors
+        return []
+    return [replace(pin, kind=min(pin.kind, Kind.CI)) for pin in pins] if is_of_ci(file) else pins
+
+
+def _stays(link: Path) -> bool:
+    """Whether a link leads to a file of the same project."""
+    try:
+        return top_of(link.parent).resolve() in link.resolve().parents
+    except (OSError, RuntimeError):
+        return False

@@ -1,0 +1,129 @@
+"""Which files say what a project installs, by their names, and what reads each."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from importlib import import_module
+from pathlib import Path
+
+from lightlint.facts.versions.pins.pin import Kind, Pin
+
+Reader = Callable[[Path, str], Iterable[Pin]]
+
+_EXACT = {
+    "pyproject.toml": "tables:toml_pins",
+    "pixi.toml": "tables:toml_pins",
+    "pipfile": "tables:toml_pins",
+    "pipfile.lock": "tables:json_lock_pins",
+    "uv.lock": "tables:lock_pins",
+    "poetry.lock": "tables:lock_pins",
+    "pdm.lock": "tables:lock_pins",
+    "pixi.lock": "tables:conda_lock_pins",
+    "setup.py": "python_files:setup_pins",
+    "noxfile.py": "python_files:setup_pins",
+    "setup.cfg": "listed:setup_cfg_pins",
+    "tox.ini": "listed:tox_pins",
+}
+_LISTS = {".txt", ".in", ".pip", ".lock", ".list", ""}
+_FOLDERS_OF_LISTS = {"requirements", "requirement", "reqs", "deps", "dependencies", "constraints"}
+_FOLDERS_OF_LISTS |= {"env", "envs", "environment", "environments", "conda", "pip"}
+_IS_LIST = re.compile(
+    r"requirement|constraint|(?:^|[-_.])(?:reqs?|deps|dependenc(?:y|ies)|freeze|pip|conda|env|environment|spec|packages?)(?:[-_.\d]|$)"
+)
+_IS_CONTAINER = re.compile(
+    r"(?:docker|container)file(?!.*\.(?:md|py|dockerignore|ya?ml|json|sh)$)|\.docker$|^(?:singularity|apptainer)|\.def$"
+)
+_IS_SCRIPT = re.compile(
+    r"install|setup|set_up|env|build|docker|conda|req|dep|bootstrap|create|init|prepare|start|run\.|make|just"
+)
+_SCRIPTS = {".sh", ".bash", ".zsh", ".ps1", ".bat", ".cmd"}
+_IS_README = re.compile(
+    r"^(?:readme|install|installation|get(?:ting)?[-_]?started|requirements?|environment|setup)(?:[-_.]\w+)?(?:\.(?:md|rst|txt|markdown|adoc))?$"
+)
+_PROSE = {".md", ".rst", ".markdown", ".adoc", ".txt", ""}
+_IS_COMPOSE = re.compile(r"^(?:docker-)?compose|^cog\.ya?ml$|^devcontainer\.json$")
+_CI = re.compile(r"^\.?(?:gitlab-ci|travis|azure-pipelines|appveyor|cirrus|drone|circleci)|^jenkinsfile")
+_FOLDERS_OF_CI = {"workflows", ".circleci", "actions", ".azure-pipelines", "ci", ".ci"}
+_OF_CI = frozenset((".circleci", ".github"))
+_TESTS = {"tox.ini", "noxfile.py"}
+_WEAK = {"makefile", "justfile"}
+_LOCKED = re.compile(r"^pylock.*\.toml$|conda-lock.*\.ya?ml$|conda.*\.lock$")
+
+
+def reader_of(file: Path) -> Reader | None:
+    """What reads a file for pins; None for one that is not known to hold any."""
+    name, folder = file.name.lower(), file.parent.name.lower()
+    suffix = file.suffix.lower()
+    if name in _EXACT:
+        return _load(_EXACT[name])
+    if _LOCKED.search(name):
+        return _load("tables:lock_pins" if suffix == ".toml" else "tables:conda_lock_pins")
+    if _IS_CONTAINER.search(name):
+        return _load("containers:dockerfile_pins")
+    if name.startswith("readme") and suffix in _PROSE:
+        return _load("prose:readme_pins")
+    if suffix in _LISTS and (_IS_LIST.search(file.stem.lower()) or (folder in _FOLDERS_OF_LISTS and suffix)):
+        return _load("requirement_files:requirement_pins")
+    if suffix in {".yml", ".yaml"} or name == "devcontainer.json":
+        return _of_yaml(name, folder)
+    if suffix in _PROSE and _IS_README.match(name):
+        return _load("prose:readme_pins")
+    if _CI.search(name):
+        return _texts(Kind.CI)
+    if (suffix in _SCRIPTS and _IS_SCRIPT.search(name)) or name in {"makefile", "justfile"}:
+        return _texts(Kind.SCRIPT)
+    return None
+
+
+def is_weak(file: Path) -> bool:
+    """Whether a file tells of one way to install among others: a script, CI, a README."""
+    name, suffix = file.name.lower(), file.suffix.lower()
+    is_prose = suffix in _PROSE and name.startswith(("readme", "install", "get"))
+    return is_prose or name in _WEAK or suffix in _SCRIPTS or suffix in _PROSE - _LISTS or is_of_ci(file)
+
+
+def is_of_ci(file: Path) -> bool:
+    """Whether a file says what continuous integration installs, often at both ends of what is supported."""
+    name = file.name.lower()
+    in_folder = file.suffix in {".yml", ".yaml"} and file.parent.name.lower() in _FOLDERS_OF_CI
+    return name in _TESTS or in_folder or bool(_CI.search(name)) or not _OF_CI.isdisjoint(file.parts)
+
+
+def is_lock(file: Path) -> bool:
+    """Whether a file is written by a resolver, and may be large."""
+    return file.suffix == ".lock" or bool(_LOCKED.search(file.name.lower()))
+
+
+def _of_yaml(name: str, folder: str) -> Reader:
+    if _IS_COMPOSE.search(name):
+        kind = Kind.IMAGE
+    elif _CI.search(name) or folder in _FOLDERS_OF_CI:
+        return _texts(Kind.CI)
+    else:
+        kind = Kind.CI
+
+    def read(file: Path, text: str) -> Iterable[Pin]:
+        environments = import_module("lightlint.facts.versions.pins.environments")
+        if name.startswith(("env", "conda")) or environments.lists_packages(text):
+            yield from environments.environment_pins(file, text)
+        else:
+            yield from _texts(kind)(file, text)
+
+    return read
+
+
+def _texts(kind: Kind) -> Reader:
+    def read(file: Path, text: str) -> Iterable[Pin]:
+        from lightlint.facts.versions.pins.containers import text_pins
+
+        return text_pins(file, text, kind)
+
+    return read
+
+
+def _load(place: str) -> Reader:
+    """A reader by its module and name: most projects need two or three of them."""
+    module, _, name = place.partition(":")
+    found: Reader = getattr(import_module(f"lightlint.facts.versions.pins.{module}"), name)
+    return found

@@ -1,0 +1,64 @@
+"""A version constraint and how good a source it is from."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import IntEnum
+from pathlib import Path
+
+from lightlint.facts.versions.requirements import Requirement, normalise
+
+# Conda's names for what PyPI calls torch.
+_CONDA = {"pytorch": "torch", "pytorch-cpu": "torch", "pytorch-gpu": "torch"}
+_TAG = re.compile(r"\.git@v?(\d+\.\d+(?:\.\d+)?)(?=[#_-]|$)")  # a release of a repository
+PINNED = frozenset(
+    (
+        *("torch", "lightning", "pytorch-lightning", "lightning-fabric", "torchvision", "torchaudio", "torchtext"),
+        *("transformers", "trl", "peft", "accelerate"),
+    )
+)
+
+
+class Kind(IntEnum):
+    """What a file that states versions is, the weakest first."""
+
+    PROSE = 0
+    README = 1
+    CI = 2
+    SCRIPT = 3
+    IMAGE = 4
+    DECLARED = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Pin:
+    """A version constraint: which distribution, in which file and row (from 1).
+
+    `locked` is the exact outcome of a resolver; `conditional` holds in some environments only.
+    """
+
+    name: str
+    specifier: str
+    file: Path
+    row: int
+    locked: bool = False
+    conditional: bool = False
+    kind: Kind = Kind.DECLARED
+
+
+def canonical(name: str) -> str:
+    """A distribution's name in the spelling of PyPI, whoever writes it."""
+    name = normalise(name)
+    return _CONDA.get(name, name)
+
+
+def pin_of(file: Path, row: int, requirement: Requirement | None, *, conditional: bool = False) -> Iterator[Pin]:
+    """The pin that a requirement is; none where it names something else, or no version."""
+    name = canonical(requirement.name) if requirement else ""
+    if requirement and name in PINNED:
+        tag = _TAG.search(requirement.url)
+        specifier = requirement.specifier or (f"=={tag[1]}" if tag else "")
+        if specifier:
+            yield Pin(name, specifier, file, row, conditional=conditional or bool(requirement.marker))

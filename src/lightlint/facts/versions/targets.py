@@ -1,0 +1,132 @@
+"""The versions of torch and Lightning a file is written for: setting, else pins, else installed, else newest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+from lightlint.facts.versions.evidence import DISTRIBUTIONS, Choice, Place, places, settled
+from lightlint.facts.versions.installed import version_text
+from lightlint.facts.versions.pins import Kind, Pin
+from lightlint.facts.versions.tables import table
+from lightlint.facts.versions.versions import Range, Target, Version, parse_range, releases
+
+_LAST_OF_OLD = Version("2.0")
+
+
+def target_of(
+    package: str, path: Path, root: Path, *, setting: str | None = None, pip_lines: Sequence[str] = ()
+) -> Target:
+    """The target version of `torch` or `lightning` for a file.
+
+    Args:
+        path: the file.
+        root: the project's top directory; pins are looked for from the file's directory up to the top of the repository,
+            nearest first (see `evidence.places`). A range gives way to a more exact source further up that lies in it.
+        setting: what the settings ask for: a version (`1.9` is any 1.9.x) or a specifier.
+        pip_lines: `pip install` commands of a notebook, or what a script's head asks for: they stand nearer than any file.
+
+    Raises:
+        ValueError: `setting` is neither a version nor a specifier.
+    """
+    if setting is not None:
+        asked = parse_range(setting)
+        if asked == Range() or asked.empty:
+            raise ValueError(f"target {package} = {setting!r} is no version; write it like 2.1 or >=1.8,<2")
+        return Target(package, asked.lower, asked.upper, "setting")
+    if not pip_lines:
+        return target_in(package, path.absolute().parent, root)
+    return _read(package, path, root, tuple(pip_lines))
+
+
+@cache
+def target_in(package: str, directory: Path, root: Path) -> Target:
+    """The target version for the files of a directory that say nothing of versions themselves.
+
+    Cached; `target_in.cache_clear()` forgets it.
+    """
+    return _read(package, directory / "_.py", root, ())
+
+
+def _read(package: str, path: Path, root: Path, pip_lines: tuple[str, ...]) -> Target:
+    def around() -> Iterable[Place]:
+        return places(path, root, pip_lines)
+
+    return _pinned(package, around, root) or _unpinned(package, around, root)
+
+
+def _pinned(package: str, around: Callable[[], Iterable[Place]], root: Path) -> Target | None:
+    found = settled(package, around())
+    return _target(package, found, root) if found else None
+
+
+def _unpinned(package: str, around: Callable[[], Iterable[Place]], root: Path) -> Target:
+    """The target where no file names a version: what the other package leaves, what is installed, the newest."""
+    if package == "torch":
+        lightning = settled("lightning", around())
+        bound = _torch_beside(lightning.range) if lightning else None
+        if lightning and bound:
+            return _target("torch", replace(lightning, range=bound), root)
+    if version := installed(package):
+        return Target(package, version, version.just_above(), "installed")
+    if package == "lightning":
+        torch = _pinned("torch", around, root)
+        return (torch and _lightning_beside(torch)) or Target(package, releases(package)[-1], None, "newest")
+    return Target(package, releases(package)[-1], None, "newest")
+
+
+def _target(package: str, found: Choice, root: Path) -> Target:
+    whole = found.allowed if found.allowed != found.range else None
+    return Target(
+        package,
+        found.range.lower,
+        found.range.upper,
+        f"pin {place_of(found.pin, root)}",
+        whole,
+        found.pin.kind is Kind.PROSE,
+    )
+
+
+def _lightning_beside(torch: Target) -> Target | None:
+    """Lightning where a project pins torch and not Lightning: no release that asks for a newer torch."""
+    needed = table("releases")["torch_for_lightning"]
+    fitting = [Version(minor) for minor, oldest in needed.items() if torch.may_be_at_least(oldest)]
+    if fitting and len(fitting) < len(needed):
+        return Target("lightning", None, fitting[-1].bumped(2), torch.source, hearsay=torch.hearsay)
+    return None
+
+
+def _torch_beside(lightning: Range) -> Range | None:
+    """The torch of a project that pins an old Lightning and no torch: one of its days, newer ones it does not run with."""
+    if lightning.upper is None or lightning.upper > _LAST_OF_OLD:
+        return None
+    known = table("releases")
+    minors = {version.minor for version in releases("lightning") if version in lightning}
+    oldest = [Version(known["torch_for_lightning"][minor]) for minor in minors]
+    newest = [Version(known["last_torch_for_lightning"][minor]) for minor in minors]
+    return Range(min(oldest), max(newest).bumped(2)) if minors else None
+
+
+def place_of(pin: Pin, root: Path) -> str:
+    """Where a pin stands, as people are told of it: a path from the project's root, and a row."""
+    if not pin.row:
+        return "in the notebook" if pin.file.suffix == ".ipynb" else "in the script"
+    file, root = pin.file.absolute(), root.absolute()
+    for above in (root, *root.parents[:3]):
+        if above in file.parents:
+            return f"{'../' * len(root.relative_to(above).parts)}{file.relative_to(above).as_posix()}:{pin.row}"
+    return f"{file.name}:{pin.row}"
+
+
+@cache
+def installed(package: str) -> Version | None:
+    """The version of a package in the environment lightlint runs in; the package is not imported."""
+    for name in DISTRIBUTIONS[package]:
+        text = version_text(name)
+        if text is not None:
+            with suppress(ValueError):
+                return Version(text)
+    return None
