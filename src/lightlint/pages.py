@@ -126,7 +126,7 @@ def folder() -> Path:
 def _check_modules() -> dict[tuple[str, str], str]:
     """The module of each rule's check by family and name: it stands in the family's folder, or in one of its groups."""
     checks = Path(__file__).parent / "checks"
-    found = {}
+    found: dict[tuple[str, str], str] = {}
     for folder_ in (*checks.glob("*/"), *checks.glob("*/*/")):
         where = folder_.relative_to(checks).parts
         dotted = ".".join(("lightlint.checks", *where))
