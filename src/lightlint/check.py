@@ -67,6 +67,7 @@ class Check:
     `asks_passes`: its `rehearse` asks the forward passes of the file's modules, too, of whatever file (else `wants_passes`).
     `asks_rest`: it asks functions with one of these words besides those that train, too: for faults that lie in one call
     (else `wants_rest`).
+    `users_with`: it asks the files, too, that import from the file and have one of these words: what they do with its classes.
 
     The facts are attributes: `tree`, `names`, `classes`, `hooks`, `values`, `loops`, `guards`, and `facts` for the rest,
     and `code` is what the edit helpers take.
@@ -74,6 +75,7 @@ class Check:
 
     asks_passes = False
     asks_rest: frozenset[str] = frozenset()
+    users_with: tuple[str, ...] = ()
 
     def __init__(self, page: Page, facts: FileFacts, add: Callable[[Finding], None]) -> None:
         self.page = page

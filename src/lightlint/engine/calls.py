@@ -10,6 +10,7 @@ from lightlint.engine.execution import Returned, annotation_of, evaluate, run
 from lightlint.engine.frames import Call, Condition
 from lightlint.engine.generators import generator_of
 from lightlint.engine.machine import WORKER, Machine
+from lightlint.engine.training_loops import note_backward, note_step
 from lightlint.values.core import (
     LASTING,
     NONE,
@@ -91,7 +92,10 @@ def call_unknown(machine: Machine, function: Value, given: Arguments, node: ast.
         load, key = loaded if isinstance(loaded, tuple) else (loaded, None)
         machine.emit(LoadedUsed(machine.where(node), load, key, "()"))
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "backward":
+        note_backward(machine)
         machine.emit(Backward(machine.where(node), [], None, "unknown"))
+    if hint == "step":
+        note_step(machine, holder if isinstance(holder, Value) else None)
     if machine.phases[-1] == WORKER and getattr(function, "hint", "") == "cuda":
         machine.emit(CudaUsed(machine.where(node)))
     traits = (traits_of(*values) & LASTING) | (function.traits & {"fitted"})

@@ -29,6 +29,7 @@ class Loop:
     made: int = 0  # when it was entered
     split: bool = False  # its test hangs on what was set behind a test of the rank
     once: Value | None = None  # the iterator that it goes on with, which does not start again
+    graded: bool = False  # a backward pass ran in it, in no loop inside
 
 
 class Turn(NamedTuple):

@@ -360,6 +360,8 @@ class Machine:
         test = (self.file, getattr(node, "lineno", 0), getattr(node, "col_offset", 0))
         if test in self.flips:
             outcome = self.flips[test]
+        elif self._asks_for_last(key) and not leaves:
+            outcome = negated
         elif "periodic" in value.traits and not leaves:
             rest = isinstance(key, tuple) and key[:1] == ("%",)  # what is left over is true between the multiples
             outcome = (not self.loops or self.loops[-1].turn > 1) != (negated != rest)
@@ -374,6 +376,21 @@ class Machine:
             if compared is not None and outcome != negated:
                 self.equals.setdefault(*compared)
         return outcome
+
+    def _asks_for_last(self, key: Hashable | None) -> bool:
+        """Whether a test asks in the first turn of a loop over batches whether there is no other: `0 + 1 == len(loader)`."""
+        if (
+            not self.loops
+            or self.loops[-1].kind != "batch"
+            or self.loops[-1].turn > 1
+            or constant_compared(key) is None
+        ):
+            return False
+        return (
+            any(isinstance(each, tuple) and each[:1] == ("length",) for each in key)
+            if isinstance(key, tuple)
+            else False
+        )
 
     def suppose(self, value: Value) -> None:
         """Take a test for true from now on, as behind an `assert`."""

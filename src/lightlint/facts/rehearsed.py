@@ -57,6 +57,7 @@ class Rehearsed:
         self._source, self._file, self.project = source, str(path), project
         self._tree = _tree(source.text) or ast.Module([], [])
         self.asked: frozenset[Question] = frozenset()  # of the project, which what is found hangs on
+        self._users: dict[Path, list[Entry]] = {}
         self.entries: list[Entry] = self._rehearsals.entries if self._trains else []
 
     @cached_property
@@ -82,11 +83,13 @@ class Rehearsed:
     def _besides_training(self) -> Rehearsals:
         return self._rehearsals if self._trains else self._rehearsals_of(self._file, training=False)
 
-    @property
-    def of_users(self) -> list[Entry]:
-        """The rehearsals of files that make optimizers and import from this one, for what it is given by them."""
+    def of_users(self, words: tuple[str, ...]) -> list[Entry]:
+        """The rehearsals of files that hold one of some words and import from this one, for what it is given by them."""
         with self._asking():
-            return self._of_users
+            users = self.project.users(Path(self._file), *words)[:_MOST_USERS]
+            new = [each for each in users if each not in self._users]
+            self._users |= {each: self._rehearsals_of(str(each)).entries for each in new}
+            return [entry for each in users for entry in self._users[each]]
 
     @contextmanager
     def _asking(self) -> Iterator[None]:
@@ -95,11 +98,6 @@ class Rehearsed:
         yield
         self.asked |= self.project.asked
         self.project.asked = before | self.asked
-
-    @cached_property
-    def _of_users(self) -> list[Entry]:
-        users = self.project.users(Path(self._file), "torch.optim", "optim.")
-        return [entry for user in users[:_MOST_USERS] for entry in self._rehearsals_of(str(user)).entries]
 
     @cached_property
     def _rehearsals(self) -> Rehearsals:

@@ -188,7 +188,9 @@ def _for(machine: Machine, node: ast.For | ast.AsyncFor, scope: Scope) -> Steps:
         if item is None:
             return False
         loop.turn += 1
-        loop.kind, loop.over, loop.known = iteration.kind, iteration.over, iteration.known  # once a generator has begun
+        known_to_train = loop.kind == "batch" and iteration.kind == "elements"
+        kind = loop.kind if known_to_train else iteration.kind
+        loop.kind, loop.over, loop.known = kind, iteration.over, iteration.known  # once a generator has begun
         assign_target(machine, node.target, item, scope)
         return True
 

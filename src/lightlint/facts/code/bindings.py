@@ -62,6 +62,14 @@ def dotted_name(node: cst.CSTNode | None) -> str:
     return ".".join([node.value, *reversed(parts)])
 
 
+def _entered(value: cst.BaseExpression) -> cst.BaseExpression | None:
+    """The context that an `ExitStack` enters: what that gives is what `with ... as` would bind."""
+    called = (
+        type(value) is cst.Call and isinstance(value.func, cst.Attribute) and value.func.attr.value == "enter_context"
+    )
+    return value.args[0].value if called and isinstance(value, cst.Call) and len(value.args) == 1 else None
+
+
 def unpacked(
     target: cst.CSTNode, value: cst.BaseExpression | None, path: tuple[int, ...] = (), *, whole: bool = False
 ) -> Iterator[tuple[cst.CSTNode, cst.BaseExpression | None, tuple[int, ...]]]:
@@ -193,8 +201,10 @@ class Bindings:
         for node in tree.of_types(*_BINDERS):
             match node:  # the frequent ones first: libcst's abstract classes are slow where they say no
                 case cst.Assign():
+                    entered = _entered(node.value)
+                    value, kind = (node.value, Kind.ASSIGN) if entered is None else (entered, Kind.WITH)
                     for target in node.targets:
-                        yield from self._targets(target.target, node.value, Kind.ASSIGN)
+                        yield from self._targets(target.target, value, kind)
                 case cst.Param():
                     scope = next(a for a in tree.ancestors(node) if isinstance(a, (cst.FunctionDef, cst.Lambda)))
                     annotation = node.annotation.annotation if node.annotation else None

@@ -50,7 +50,7 @@ def owner_of(facts: FileFacts, function: cst.FunctionDef) -> Owner | None:
 
 def taken(facts: FileFacts, function: cst.FunctionDef) -> Taken | None:
     """What a method takes, None where a decorator may change that."""
-    if not all(_is_harmless(each.decorator) for each in function.decorators):
+    if is_changed(facts, function):
         return None
     params = function.params
     plain = (*params.posonly_params, *params.params)
@@ -60,6 +60,46 @@ def taken(facts: FileFacts, function: cst.FunctionDef) -> Taken | None:
         takes_rest=isinstance(params.star_arg, cst.Param) or not plain,
         takes_keywords=params.star_kwarg is not None,
     )
+
+
+def is_changed(facts: FileFacts, function: cst.FunctionDef) -> bool:
+    """Whether a decorator may make something else of a function: all but those that are known to hand everything on."""
+    return not all(_is_harmless(each.decorator) or _hands_on(facts, each.decorator) for each in function.decorators)
+
+
+def _hands_on(facts: FileFacts, decorator: cst.BaseExpression) -> bool:
+    """Whether a function of this file gives what it is given, or a wrapper that calls it with all that comes and gives its result."""
+    found = facts.bindings.lookup(decorator) if isinstance(decorator, cst.Name) else []
+    maker = found[0].site if len(found) == 1 else None
+    if not isinstance(maker, cst.FunctionDef) or maker.decorators or len(maker.params.params) != 1:
+        return False
+    given = maker.params.params[0].name.value
+    wrappers = {each.name.value: each for each in facts.tree.own(maker.body, cst.FunctionDef)}
+    returned = [each.value for each in facts.tree.own(maker.body, cst.Return)]
+    names = [each.value if isinstance(each, cst.Name) else "" for each in returned]
+    return bool(names) and all(
+        name == given or (name in wrappers and _calls_with_all(facts, wrappers[name], given)) for name in names
+    )
+
+
+def _calls_with_all(facts: FileFacts, wrapper: cst.FunctionDef, given: str) -> bool:
+    """Whether a wrapper gives on every way out what a function gives for all that the wrapper gets."""
+    params = wrapper.params
+    if not isinstance(params.star_arg, cst.Param) or params.star_kwarg is None or params.kwonly_params:
+        return False
+    wanted = [each.name.value for each in params.params]
+    wanted += [f"*{params.star_arg.name.value}", f"**{params.star_kwarg.name.value}"]
+    returned = [each.value for each in facts.tree.own(wrapper.body, cst.Return)]
+    sources = [source for each in returned if each is not None for source in facts.reaching.sources(each)]
+    return bool(sources) and None not in returned and all(_is_call(each, given, wanted) for each in sources)
+
+
+def _is_call(value: cst.BaseExpression, name: str, wanted: Sequence[str]) -> bool:
+    if not isinstance(value, cst.Call) or getattr(value.func, "value", "") != name:
+        return False
+    return [f"{each.star}{getattr(each.value, 'value', '')}" for each in value.args if each.keyword is None] == [
+        *wanted
+    ]
 
 
 def _is_harmless(decorator: cst.BaseExpression) -> bool:

@@ -13,7 +13,7 @@ _WORD = re.compile(r"\w+|\*")
 INDEXED = (
     "Trainer", "Fabric", "init_process_group", "LightningCLI", "instantiate", "Accelerator", "DistributedDataParallel",
     "set_device", "automatic_optimization", "training_step", "configure_optimizers", "lr_schedulers",
-    "ArgumentParser", "torch.optim", "optim.",
+    "ArgumentParser", "torch.optim", "optim.", "DataLoader", "TrainingArguments",
 )  # fmt: skip
 
 

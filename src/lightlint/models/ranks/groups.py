@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from copy import copy
 
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.calls import call
@@ -15,7 +16,9 @@ from lightlint.values.core import (
     ON_SOME,
     OWN_DATA,
     TRUE,
+    Bound,
     Constant,
+    Function,
     Library,
     Sequence,
     Unknown,
@@ -64,6 +67,18 @@ def rank_value(machine: Machine, name: str) -> Constant:
     """The rank, or whether it is the first, by the name it is asked for."""
     machine.uses_rank = True
     return Constant(machine.rank == 0 if name in FIRST_NAMES else machine.rank and UNNAMED_RANK, RANK)
+
+
+@function("lightning.utilities.rank_zero_only")
+def _rank_zero_only(_: Machine, given: Arguments, __: ast.AST) -> Value:
+    """As the decorator does, for another name: the function itself still runs on every rank."""
+    held = given.get(0, "fn")
+    plain = held.function if isinstance(held, Bound) else held
+    if not isinstance(plain, Function):
+        return Unknown(hint=held.last if isinstance(held, Library) else "")
+    first = copy(plain)
+    first.flags = plain.flags | {"rank_zero_only"}
+    return Bound(held.receiver, first) if isinstance(held, Bound) else first
 
 
 def from_environment(machine: Machine, name: Value | None) -> Value:

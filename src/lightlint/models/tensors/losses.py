@@ -10,6 +10,7 @@ from lightlint.engine.events import (
     LossComputed,
 )
 from lightlint.engine.machine import Machine
+from lightlint.engine.training_loops import note_backward
 from lightlint.models.names.tables import (
     LOSSES,
 )
@@ -54,6 +55,7 @@ def backward(machine: Machine, value: Value, node: ast.AST, via: str, *, keep: b
     loss = sources[0] if sources else None
     perhaps = [each for each in machine.lent if each.requires_grad and each.made not in parameters]
     held = list(machine.held_back)
+    note_backward(machine)
     machine.emit(Backward(machine.where(node), reached, loss, via, freed, keep, graphs, perhaps, held))
 
 

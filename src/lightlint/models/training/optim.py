@@ -19,6 +19,7 @@ from lightlint.engine.events import (
 )
 from lightlint.engine.language import operators
 from lightlint.engine.machine import Machine
+from lightlint.engine.training_loops import note_step
 from lightlint.models import tensors
 from lightlint.models.data import iterables
 from lightlint.models.names.kinds import SCHEDULE_LENGTHS
@@ -167,6 +168,7 @@ def step(
     optimizer.steps += 1
     has_closure = closure is not None and not is_constant(closure, None)
     where = machine.where(node)
+    note_step(machine, optimizer)
     machine.emit(Stepped(where, optimizer, list(optimizer.parameters), via, scaler, has_closure))
     return result
 

@@ -38,6 +38,8 @@ _PICKS = (ast.Mod, ast.Slice)
 
 
 class IterableDatasetUnsharded(Check):
+    users_with = ("DataLoader",)
+
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """IterableDatasets of which each worker, or each rank, goes through all there is."""
         told: dict[Function, tuple[int, str]] = {}

@@ -19,6 +19,8 @@ _READ_AS_ONE = {"sqlite3.connect"}  # came out right when tried with forked read
 
 
 class HandleSharedByWorkers(Check):
+    users_with = ("DataLoader",)
+
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Files that a worker reads from and that were open before it started."""
         found: list[tuple[Instance, Fault]] = []

@@ -14,6 +14,8 @@ _GIVEN = "num_items_in_batch"
 
 
 class ComputeLossSignature(Check):
+    users_with = ("TrainingArguments",)
+
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Overrides of `compute_loss` that do not take what the Trainer gives them since Transformers 4.46."""
         for event in entry.of(TrainerMade):

@@ -22,6 +22,8 @@ _LOSSES = ("cross_entropy", "CrossEntropyLoss", "nll_loss", "NLLLoss")
 
 
 class PaddingInLoss(Check):
+    users_with = ("TrainingArguments",)
+
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Losses over all token ids of a batch that a collator pads, the padding with them."""
         for path in entry.paths:

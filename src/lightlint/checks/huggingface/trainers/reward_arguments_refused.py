@@ -27,9 +27,11 @@ class RewardArgumentsRefused(Check):
                 held = function.function if isinstance(function, Bound) else function
                 if missing and isinstance(held, Function) and held.name != "<lambda>":
                     said = ", ".join(f"`{each}`" for each in missing)
-                    row, start = held.node.lineno, held.node.col_offset + len("def ")
-                    site = (held.file, row, start, row, start + len(held.name.encode()))
-                    yield Fault(site, f"the reward function takes no {said}, which the trainer gives it by name")
+                    message = f"the reward function takes no {said}, which the trainer gives it by name"
+                    here = held.file == event.site[0]
+                    yield (
+                        Fault(held.name_site(), message) if here else Fault.of(event, message, argument="reward_funcs")
+                    )
 
 
 def _missing(function: Value | None) -> list[str]:

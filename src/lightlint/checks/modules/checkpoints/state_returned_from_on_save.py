@@ -5,6 +5,7 @@ import libcst as cst
 from lightlint.check import Check
 from lightlint.facts.code.names import UNKNOWN
 from lightlint.facts.lightning.hooks import Owner
+from lightlint.facts.lightning.overrides import is_changed
 
 _HOOK = "on_save_checkpoint"
 
@@ -14,7 +15,7 @@ class StateReturnedFromOnSave(Check):
         hook = self.hooks.of(function)
         node = self.tree.class_of(function)
         params = [*function.params.posonly_params, *function.params.params]
-        if hook is None or hook.name != _HOOK or node is None or not params or function.decorators:
+        if hook is None or hook.name != _HOOK or node is None or not params or is_changed(self.facts, function):
             return
         if hook.owner is Owner.CALLBACK and not self._is_ignored(node):
             return

@@ -3,6 +3,7 @@ from __future__ import annotations
 import libcst as cst
 
 from lightlint.check import Check
+from lightlint.facts.lightning.overrides import is_changed
 from lightlint.facts.objects.classes import NN_MODULE
 from lightlint.facts.steps.updates import body_of
 from lightlint.values.core import Class, Function
@@ -13,7 +14,7 @@ _MODES = {"train", "eval", "setattr", "__setattr__"}
 class TrainMethodOverridden(Check):
     def visit_FunctionDef(self, function: cst.FunctionDef) -> None:
         node = self.tree.class_of(function) if function.name.value == "train" else None
-        if node is None or function.decorators or not self.classes.is_a(node, NN_MODULE):
+        if node is None or is_changed(self.facts, function) or not self.classes.is_a(node, NN_MODULE):
             return
         if self._sets_mode(function) or self._is_abstract(function) or self.classes.has_method(node, "eval"):
             return

@@ -14,6 +14,8 @@ _LAYERS = re.compile(r"\b(?:LSTM|GRU|RNN|MultiheadAttention|Transformer\w*)\(")
 
 
 class BatchTakenForSequence(Check):
+    users_with = ("DataLoader",)
+
     def wants_passes(self) -> bool:
         return bool(_LAYERS.search(self.facts.source.text))
 

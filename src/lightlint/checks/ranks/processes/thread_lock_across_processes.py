@@ -19,8 +19,11 @@ class ThreadLockAcrossProcesses(Check):
             self._judge(item.item, node.body)
 
     def visit_Call(self, call: cst.Call) -> None:
-        if isinstance(call.func, cst.Attribute) and call.func.attr.value == "acquire":
+        method = self.names.method(call)
+        if method == "acquire" and isinstance(call.func, cst.Attribute):
             self._judge(call.func.value, self.tree.owner(call))
+        elif method == "enter_context" and call.args:
+            self._judge(call.args[0].value, self.tree.owner(call))
 
     def _judge(self, lock: cst.BaseExpression, protected: cst.CSTNode) -> None:
         """A lock that is held in code which several processes run and no second thread of one does."""

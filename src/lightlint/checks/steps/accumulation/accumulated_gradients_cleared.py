@@ -31,7 +31,7 @@ def _all_wait_alike(entry: Entry, step: Stepped) -> bool:
 
 
 def _waits_for(step: Stepped) -> set[Site]:
-    return {each.site for each in step.where.conditions if "periodic" in each.traits}
+    return {each.site for each in step.where.conditions if each.traits & {"periodic", "batches"}}
 
 
 def _thrown_away(path: Path) -> Iterator[tuple[Cleared, Stepped]]:

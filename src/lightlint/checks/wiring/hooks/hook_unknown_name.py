@@ -5,7 +5,7 @@ import libcst as cst
 from lightlint.check import Check, Repair
 from lightlint.facts.lightning.hook_calls import passed, passed_since
 from lightlint.facts.lightning.hooks import STEPS, Owner
-from lightlint.facts.lightning.overrides import class_api, is_stub, taken
+from lightlint.facts.lightning.overrides import class_api, is_changed, is_stub, taken
 from lightlint.facts.lightning.spelling import close_hook
 from lightlint.facts.project.mentions import is_mentioned
 from lightlint.finding import Applicability
@@ -21,7 +21,7 @@ class HookUnknownName(Check):
         name = function.name.value
         node = self.tree.class_of(function)
         owner = self.hooks.owner(node) if node is not None and "_" in name and not name.startswith("_") else None
-        if node is None or owner is None or function.decorators or is_stub(function):
+        if node is None or owner is None or is_changed(self.facts, function) or is_stub(function):
             return
         if not self.facts.lightning.may_be_at_least(_KNOWN_SINCE):
             return
