@@ -191,8 +191,7 @@ def _set_up(machine: Machine, by: Instance, value: Value, node: ast.AST) -> Valu
             each.managed_by = by
         return wrapper
     if isinstance(value, Loader):
-        value.device = "cuda"
-        value.attributes["#managed"] = by
-    elif isinstance(value, Optimizer):
+        return value.prepared(by)
+    if isinstance(value, Optimizer):
         value.arguments["#managed"] = by
     return value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 
 from lightlint.values.core import Class, Constant, Library, Mapping, Sequence, Site, Unknown, Value
@@ -262,6 +263,13 @@ class Loader(Instance):
         self.sampler: Value | None = None
         self.device: str | None = None  # where its batches come out, None for where the data set makes them
         self.assumed = False
+
+    def prepared(self, by: Instance) -> Loader:
+        """What Fabric or an Accelerator makes of it: one more loader of the same data; a loop over the first stays as it is."""
+        made = copy(self)
+        made.attributes, made.arguments = self.attributes | {"#managed": by}, dict(self.arguments)
+        made.device = "cuda"
+        return made
 
 
 class Iterator(Instance):

@@ -117,6 +117,6 @@ def _shuffles(loader: Loader) -> bool:
 
 def _feeds(path: Path, loader: Loader) -> bool:
     """Whether a backward pass comes in turns that draw a batch."""
-    turns = {event.where.turns for event in path.of(BatchDrawn) if event.loader is loader}
+    turns = {event.where.turns for event in path.of(BatchDrawn) if event.loader.number == loader.number}
     passes = [each for each in path.of(Backward) if each.parameters or each.loss is None]
     return any(each.where.turns[: len(drawn)] == drawn for each in passes for drawn in turns if drawn)

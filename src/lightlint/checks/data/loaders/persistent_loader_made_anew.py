@@ -9,6 +9,7 @@ from lightlint.check import Check, Fault
 from lightlint.engine.events import AttributeSet, CalledUnknown, LoaderMade, Looped
 from lightlint.explore.certain import anyhow
 from lightlint.values.core import Value, is_constant, number_of
+from lightlint.values.training import Loader
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry, Path
@@ -22,9 +23,10 @@ class PersistentLoaderMadeAnew(Check):
             made = [event for event in path.of(LoaderMade) if _persists(path, event)]
             if len(made) < 2:
                 continue
-            passes = Counter(id(event.loop.over) for event in path.of(Looped) if not _is_handed_on(event))
+            whole = (event.loop.over for event in path.of(Looped) if not _is_handed_on(event))
+            passes = Counter(each.number for each in whole if isinstance(each, Loader))
             for first, second in pairwise(made):
-                once = passes[id(first.loader)] == 1 and not first.loader.escaped
+                once = passes[first.loader.number] == 1 and not first.loader.escaped
                 if once and _is_next_round(first, second) and not _changes(path, first, second):
                     found.append(second)
         message = "`persistent_workers` keeps no worker: the loop around makes this loader anew in every round"

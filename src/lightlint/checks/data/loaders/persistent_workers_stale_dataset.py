@@ -24,7 +24,7 @@ class PersistentWorkersStaleDataset(Check):
                 if not keeps or not isinstance(data, Instance) or not isinstance(data.cls, Class) or data.escaped:
                     continue
                 read = {e.name for e in worked.events if isinstance(e, AttributeRead) and e.object is data}
-                drawn = [event.time for event in path.of(BatchDrawn) if event.loader is loader]
+                drawn = [event.time for event in path.of(BatchDrawn) if event.loader.number == loader.number]
                 for event in path.of(AttributeSet):
                     between = bool(drawn) and drawn[0] < event.time < drawn[-1] and event.where.phase != WORKER
                     if between and event.object is data and event.name in read and _is_another(event):
