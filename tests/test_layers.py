@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import sys
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,18 @@ def test_layers_hold() -> None:
     done = run([linter, "--no-cache", "--config", ROOT / "pyproject.toml"], ROOT)
     assert done.returncode == 0, done.stdout
     assert "0 broken" in done.stdout
+
+
+def test_modules_import_one_another_in_no_circle() -> None:
+    """Imports for type checkers only are counted, too."""
+    grimp = pytest.importorskip("grimp")
+    graph = grimp.build_graph("lightlint", exclude_type_checking_imports=False, cache_dir=None)
+    imports = {module: graph.find_modules_directly_imported_by(module) for module in graph.modules}
+    assert len(imports) > 100
+    try:
+        TopologicalSorter(imports).prepare()
+    except CycleError as error:
+        pytest.fail(" -> ".join(error.args[1]))
 
 
 def test_version_imports_next_to_nothing(tmp_path: Path) -> None:

@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 from lightlint.confirm import plan as plans
 from lightlint.confirm import records
-from lightlint.confirm.boot import session as sessions
 from lightlint.confirm.boot.callback import make_callback
 from lightlint.confirm.boot.exits import tell_exception
+from lightlint.confirm.boot.session import current
+from lightlint.confirm.boot.start import start, stop
 from lightlint.confirm.claims import Suspicion, meters, suspicions, targets
 from lightlint.confirm.judge import judge, unnamed
 from lightlint.confirm.observed import observe
@@ -64,7 +65,7 @@ class Companion:
         self._found: tuple[Suspicion, ...] = ()
         self._directory: Path | None = None
         self._owns = False
-        if sessions.current() is None:
+        if current() is None:
             self._directory, self._owns = _directory()
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -73,9 +74,9 @@ class Companion:
 
     def __enter__(self) -> Self:
         """Begin to watch."""
-        if self._session is None and self._directory is not None and sessions.current() is None:
+        if self._session is None and self._directory is not None and current() is None:
             self._found = suspicions(self._script, load_settings({}, file=None, isolated=False)) if self._script else ()
-            self._session = sessions.start(self._plan(self._directory))
+            self._session = start(self._plan(self._directory))
         return self
 
     def __exit__(
@@ -87,7 +88,7 @@ class Companion:
         if error is not None:
             tell_exception(self._session, error)
             self._session.reason = "exception"
-        sessions.stop(self._session)
+        stop(self._session)
         self._session = None
         if self._owns:
             self._finish(self._directory, raised=error is not None)

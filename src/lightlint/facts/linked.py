@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import libcst as cst
 
 from lightlint.facts.basis import Basis
+from lightlint.facts.data.loading import Loading
+from lightlint.facts.objects.pickling import Pickling
 from lightlint.facts.project.project import Project
+from lightlint.facts.project.summary import summarise
+from lightlint.facts.ranks.processes import Processes
+from lightlint.facts.ranks.world import World
+from lightlint.facts.ranks.writes import Writes
+from lightlint.facts.tensors.tensors import Tensors
 from lightlint.latest import Latest
 from lightlint.sources.depth import too_deep
 from lightlint.sources.load import load
 from lightlint.sources.source import Source, UnreadableError
+
+if TYPE_CHECKING:
+    from lightlint.facts.versions.versions import Target
+
+T = TypeVar("T")
 
 
 class Linked(Basis):
@@ -40,6 +53,70 @@ class Linked(Basis):
         self._distributed = distributed
         self._target = target or {}
         self._others: dict[Path, Self] = {}
+        self._kinds: dict[Callable[[Linked], Any], Any] = {}
+
+    def fact(self, kind: Callable[[Linked], T]) -> T:
+        """What one kind of fact knows of this file: made when first asked for."""
+        if kind not in self._kinds:
+            self._kinds[kind] = kind(self)
+        made: T = self._kinds[kind]
+        return made
+
+    @cached_property
+    def processes(self) -> Processes:
+        """What runs in the process of each rank."""
+        return Processes(self.tree, self.names, self.classes, self.hooks, self.values, self.project, self.path)
+
+    @cached_property
+    def loading(self) -> Loading:
+        """Which DataLoaders training draws from."""
+        return Loading(self.tree, self.names, self.classes, self.hooks, self.values, self.loops)
+
+    @cached_property
+    def writes(self) -> Writes:
+        """Which calls write files."""
+        return Writes(self.tree, self.names, self.values)
+
+    @cached_property
+    def pickling(self) -> Pickling:
+        """Which values can be sent to another process."""
+        return Pickling(self.tree, self.names, self.classes, self.hooks)
+
+    @cached_property
+    def world(self) -> World:
+        """How many ranks run this file's code."""
+        package = self.project.package_name(self.path)
+        from lightlint.facts.versions.versions import Version
+
+        own = summarise(self.source.text, self.module_name, package)
+        return World(
+            self.project, self.path, own, self._distributed, default_all=self.lightning.surely_at_least(Version("2"))
+        )
+
+    @cached_property
+    def tensors(self) -> Tensors:
+        """Which values are tensors made on the CPU."""
+        return Tensors(self.tree, self.names, self.classes, self.hooks, self.values, self.reaching)
+
+    @cached_property
+    def torch(self) -> Target:
+        """The version of torch the file is written for."""
+        return self.target("torch")
+
+    @cached_property
+    def lightning(self) -> Target:
+        """The version of Lightning the file is written for."""
+        return self.target("lightning")
+
+    def target(self, package: str) -> Target:
+        """The version of a package the file is written for."""
+        from lightlint.facts.versions.requirements import script_install
+        from lightlint.facts.versions.targets import target_of
+
+        pip_lines = (*(command for _, command in self.source.pip_lines), *script_install(self.source.text))
+        if package not in self._target:
+            self.project.asked.add(("target", package, str(self.path.parent), *pip_lines))
+        return target_of(package, self.path, self.project.root, setting=self._target.get(package), pip_lines=pip_lines)
 
     def of_class(self, name: str) -> tuple[Self, cst.ClassDef] | None:
         """A class of the project by canonical name, with the facts of its file; None for one out of sight.

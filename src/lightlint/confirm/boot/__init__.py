@@ -13,6 +13,6 @@ def begin() -> None:
     if not path or not os.path.exists(path):  # noqa: PTH110  # pathlib costs 10 ms in every process of the run
         return
     from lightlint.confirm import plan
-    from lightlint.confirm.boot.session import start
+    from lightlint.confirm.boot.start import start
 
     start(plan.read(path))

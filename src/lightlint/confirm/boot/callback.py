@@ -6,7 +6,7 @@ import importlib
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from lightlint.confirm.boot import lightning
+from lightlint.confirm.boot.fitting import enter, leave
 
 if TYPE_CHECKING:
     from lightlint.confirm.boot.session import Session
@@ -38,16 +38,16 @@ def make_callback(package: str) -> Any:
                     each(hook, trainer, pl_module)
 
         def setup(self, trainer: Any, pl_module: Any, stage: str) -> None:
-            lightning.enter()  # here, not in Trainer.__init__: a spawned rank unpickles its Trainer
+            enter()  # here, not in Trainer.__init__: a spawned rank unpickles its Trainer
             self._told("trainer-start", trainer, stage=stage)
             self._come_to("setup", trainer, pl_module)
 
         def teardown(self, trainer: Any, pl_module: Any, stage: str) -> None:
-            lightning.leave()
+            leave()
             self._told("trainer-end", trainer, stage=stage)
 
         def on_exception(self, trainer: Any, pl_module: Any, exception: BaseException) -> None:
-            lightning.leave()
+            leave()
             if self._session:
                 from lightlint.confirm.boot.exits import tell_exception
 

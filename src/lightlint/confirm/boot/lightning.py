@@ -16,13 +16,6 @@ from lightlint.confirm.boot.logger import make_logger
 if TYPE_CHECKING:
     from lightlint.confirm.boot.session import Session
 
-_fitting = 0
-
-
-def fitting() -> bool:
-    """Whether a Trainer runs its loops in this process just now."""
-    return _fitting > 0
-
 
 def install(session: Session) -> None:
     """Watch every Trainer, of either package."""
@@ -80,15 +73,3 @@ def _package(trainer: Any) -> str:
     """The Lightning that a Trainer is of: its class may be the program's own."""
     modules = (kind.__module__.partition(".trainer.trainer") for kind in type(trainer).__mro__)
     return next(package for package, found, _ in modules if found)
-
-
-def enter() -> None:
-    """A Trainer begins."""
-    global _fitting  # one process has one stack of Trainers
-    _fitting += 1
-
-
-def leave() -> None:
-    """A Trainer is done."""
-    global _fitting
-    _fitting = max(0, _fitting - 1)

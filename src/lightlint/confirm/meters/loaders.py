@@ -13,8 +13,8 @@ from functools import wraps
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from lightlint.confirm.boot import lightning
 from lightlint.confirm.boot.cut import cut
+from lightlint.confirm.boot.fitting import fitting
 from lightlint.confirm.boot.guard import quiet
 from lightlint.confirm.meters.digest import digest
 from lightlint.confirm.meters.frames import Place, places
@@ -70,7 +70,7 @@ class _Loaders:
 
     def over(self, loader: Any) -> bool:
         """Whether a raw loop begins one pass more than the limit over a loader that it trained on."""
-        return not lightning.fitting() and self._trained.get(id(loader), 0) >= self._session.plan.limits.epochs
+        return not fitting() and self._trained.get(id(loader), 0) >= self._session.plan.limits.epochs
 
     def pass_of(self, loader: Any) -> int:
         return self._passes.get(id(loader), 0)
@@ -85,7 +85,7 @@ class _Loaders:
 
     def _abandoned(self, loader: Any, number: int, batches: int, steps: int) -> None:
         """The program left a pass. As long as one that is cut it counts as one: ranks that were cut there are as far."""
-        if lightning.fitting() or self._session.reason == "cut":  # Lightning's loops end by their own limits
+        if fitting() or self._session.reason == "cut":  # Lightning's loops end by their own limits
             return
         if steps >= self._session.plan.limits.batches:
             self._trained[id(loader)] = self._trained.get(id(loader), 0) + 1
@@ -101,7 +101,7 @@ class _Loaders:
     def enough(self, drawn: int, steps: int, backwards: int) -> bool:
         """Whether a raw loop's pass is long enough, after so many batches, steps and backward passes in it."""
         most = self._session.plan.limits.batches
-        if lightning.fitting() or not _imported_optimizers():
+        if fitting() or not _imported_optimizers():
             return False
         if steps or not backwards:
             return steps >= most or (not steps and drawn >= most)

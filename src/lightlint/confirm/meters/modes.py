@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from lightlint.confirm.boot import lightning
+from lightlint.confirm.boot.fitting import fitting
 from lightlint.confirm.boot.guard import is_quiet
 from lightlint.confirm.meters.numbers import Lines, Numbers, is_module, is_tensor
 
@@ -78,7 +78,7 @@ class _Modes:
         )
 
     def _running(self) -> str:
-        trainer = self._trainer() if self._trainer and lightning.fitting() else None
+        trainer = self._trainer() if self._trainer and fitting() else None
         stage = getattr(getattr(trainer, "state", None), "stage", None)
         return str(getattr(stage, "value", stage or ""))
 

@@ -7,7 +7,7 @@ from functools import wraps
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from lightlint.confirm.boot import lightning
+from lightlint.confirm.boot.fitting import fitting
 from lightlint.confirm.meters.numbers import OPTIMIZERS, Lines, Numbers
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ def _whole(number: float) -> int | None:
 
 def _by_trainer() -> bool:
     """Whether Lightning's loop asked for the step: its own function for that is on the stack."""
-    if not lightning.fitting():
+    if not fitting():
         return False
     frame = sys._getframe(1)
     for _ in range(_DEEPEST):

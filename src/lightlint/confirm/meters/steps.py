@@ -114,9 +114,9 @@ def _closure_of(args: Any, kwargs: Any) -> Any:
 
 def is_automatic() -> bool:
     """Whether Lightning's Trainer drives the loop."""
-    from lightlint.confirm.boot import lightning
+    from lightlint.confirm.boot.fitting import fitting
 
-    return lightning.fitting()
+    return fitting()
 
 
 def _watch_group(session: Session, distributed: ModuleType) -> None:

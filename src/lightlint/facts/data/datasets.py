@@ -9,11 +9,11 @@ import libcst as cst
 
 from lightlint.facts.code.bindings import Kind
 from lightlint.facts.code.names import UNKNOWN
-from lightlint.facts.data.workers import LOADER
+from lightlint.facts.data.workers import LOADER, Workers
 from lightlint.facts.project.options import option_default
 
 if TYPE_CHECKING:
-    from lightlint.facts.file import FileFacts
+    from lightlint.facts.linked import Linked
 
 _SPLIT = "torch.utils.data.random_split"
 _HOLDS = {f"torch.utils.data.{name}" for name in ("Subset", "ConcatDataset", "ChainDataset", "StackDataset")} | {_SPLIT}
@@ -23,7 +23,7 @@ _DEPTH = 5
 class Datasets:
     """The loaders of one file by what they draw from."""
 
-    def __init__(self, facts: FileFacts) -> None:
+    def __init__(self, facts: Linked) -> None:
         self._facts = facts
         self._names = facts.names
         self._classes = facts.classes
@@ -63,8 +63,8 @@ class Datasets:
 
     def workers(self, loader: cst.Call) -> object:
         """The number of workers of a loader: as written, else that of a program started without arguments."""
-        count = self._facts.workers.count(loader)
-        given = self._facts.workers.given(loader, "num_workers", 5)
+        count = self._facts.fact(Workers).count(loader)
+        given = self._facts.fact(Workers).given(loader, "num_workers", 5)
         if count is not UNKNOWN or len(given.values) != 1 or not given.always:
             return count
         return self._unless_told(given.values[0], 0)

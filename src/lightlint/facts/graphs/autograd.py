@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import libcst as cst
 
@@ -30,6 +30,16 @@ class Graph:
     freed: bool
     tensor: bool
     held: bool = False
+
+
+class Recorded(Protocol):
+    """What is known of where autograd records, as far as containers of losses ask for it; see `Gradients`."""
+
+    def may_be_off(self, node: cst.CSTNode) -> bool: ...
+
+    def graphs(self, expression: cst.BaseExpression | None, depth: int) -> list[Graph]: ...
+
+    def terms(self, backward: cst.Call) -> list[cst.BaseExpression]: ...
 
 
 def joined(node: cst.BaseExpression, graphs: Sequence[Graph]) -> Graph:

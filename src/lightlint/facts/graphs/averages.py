@@ -11,11 +11,12 @@ import libcst as cst
 from lightlint.facts.code.bindings import Binding, Kind
 from lightlint.facts.graphs.autograd import KEEPING
 from lightlint.facts.graphs.feeding import Feeding
+from lightlint.facts.graphs.gradients import Gradients
 from lightlint.facts.lightning.hooks import TRAINING_STEP
 from lightlint.facts.objects.classes import NN_MODULE
 
 if TYPE_CHECKING:
-    from lightlint.facts.file import FileFacts
+    from lightlint.facts.linked import Linked
     from lightlint.facts.steps.keepers import Keeper
 
 _REDUCING = {"mean", "sum", "std", "var"}
@@ -43,7 +44,7 @@ class Carried(IntEnum):
 class Averages:
     """The averages of one file's modules."""
 
-    def __init__(self, facts: FileFacts) -> None:
+    def __init__(self, facts: Linked) -> None:
         self._facts = facts
         self._names = facts.names
         self._tree = facts.tree
@@ -80,8 +81,8 @@ class Averages:
         function = self._tree.function(node)
         hooks = {each.name for each in self._facts.hooks.reached(function)} if function is not None else set()
         if TRAINING_STEP in hooks:
-            return self._facts.gradients.is_switched(node)
-        return self._facts.gradients.may_be_off(node)
+            return self._facts.fact(Gradients).is_switched(node)
+        return self._facts.fact(Gradients).may_be_off(node)
 
     def _of(self, value: cst.CSTNode | None, given: Given, depth: int, path: tuple[int, ...] = ()) -> Carried:
         if depth > _DEPTH:
@@ -113,7 +114,7 @@ class Averages:
         if callee is not None:
             return self._returned(callee, call, given, depth, path)
         name, method, func = self._names.of(call.func) or "", self._names.method(call), call.func
-        if path or self._facts.gradients.is_switched(call):
+        if path or self._facts.fact(Gradients).is_switched(call):
             return Carried.NONE
         inner: list[cst.BaseExpression] = []
         if name in _FUNCTIONS | _PRODUCTS:
@@ -137,10 +138,10 @@ class Averages:
     def _is_layer(self, func: cst.BaseExpression) -> bool:
         """Whether a layer with parameters, which nothing in sight freezes, is called on the module that holds it."""
         node = self._facts.classes.self_class(func.value) if isinstance(func, cst.Attribute) else None
-        if node is None or not isinstance(func, cst.Attribute) or self._facts.gradients.may_be_frozen:
+        if node is None or not isinstance(func, cst.Attribute) or self._facts.fact(Gradients).may_be_frozen:
             return False
         made = self._facts.classes.attribute_values(node, func.attr.value)
-        return bool(made) and all(map(self._facts.gradients.makes_parameters, made))
+        return bool(made) and all(map(self._facts.fact(Gradients).makes_parameters, made))
 
     def _is_over_batch(self, call: cst.Call, position: int) -> bool:
         """Whether a reduction runs over the first dimension, or over all."""
@@ -154,7 +155,7 @@ class Averages:
         self, function: cst.FunctionDef, call: cst.Call, given: Given, depth: int, path: tuple[int, ...]
     ) -> Carried:
         """What every `return` of a function carries."""
-        if self._facts.gradients.is_switched(function.body):
+        if self._facts.fact(Gradients).is_switched(function.body):
             return Carried.NONE
         params = function.params
         passed = {

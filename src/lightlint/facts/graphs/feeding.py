@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from lightlint.facts.graphs.gradients import Gradients
+
 if TYPE_CHECKING:
-    from lightlint.facts.file import FileFacts
+    from lightlint.facts.linked import Linked
 
 _SEQUENTIAL, _LIST = "torch.nn.Sequential", "torch.nn.ModuleList"
 
@@ -16,7 +18,7 @@ _SEQUENTIAL, _LIST = "torch.nn.Sequential", "torch.nn.ModuleList"
 class Feeding:
     """The inputs of the modules of one file."""
 
-    def __init__(self, facts: FileFacts) -> None:
+    def __init__(self, facts: Linked) -> None:
         self._facts = facts
         self._tree = facts.tree
         self._names = facts.names
@@ -27,7 +29,7 @@ class Feeding:
         `carries` says whether an expression does so.
         """
         name = self._names.defined(node)
-        if self._facts.gradients.may_be_frozen:
+        if self._facts.fact(Gradients).may_be_frozen:
             return False
         for call in self._tree.all(cst.Call):
             if self._names.call(call) == _SEQUENTIAL and self._is_behind(name, [arg.value for arg in call.args]):
@@ -40,7 +42,7 @@ class Feeding:
     def _is_behind(self, name: str, members: list[cst.BaseExpression]) -> bool:
         """Whether modules that are run one after the other have one of a class behind one with parameters."""
         places = [place for place, each in enumerate(members) if self._names.call(each) == name]
-        return bool(places) and any(map(self._facts.gradients.makes_parameters, members[: places[-1]]))
+        return bool(places) and any(map(self._facts.fact(Gradients).makes_parameters, members[: places[-1]]))
 
     def _loops(self) -> list[cst.For]:
         return [each for each in self._tree.all(cst.For) if isinstance(each.iter, cst.Attribute)]

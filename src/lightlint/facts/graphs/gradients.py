@@ -11,10 +11,13 @@ import libcst as cst
 
 from lightlint.facts.code.bindings import Binding, Kind, dotted_name
 from lightlint.facts.graphs.autograd import KEEPING, Graph, is_told_to_keep, joined, sum_terms
+from lightlint.facts.graphs.loss_dicts import LossDicts
 from lightlint.facts.lightning.hooks import TRAINING_STEP, Hook, Owner
+from lightlint.facts.steps.steps import Steps
+from lightlint.facts.tensors.numbers import Numbers
 
 if TYPE_CHECKING:
-    from lightlint.facts.file import FileFacts
+    from lightlint.facts.linked import Linked
 
 _DEPTH = 6
 _SWITCHES = {"torch.no_grad", "torch.inference_mode", "torch.set_grad_enabled"}
@@ -31,7 +34,7 @@ _PARAMETRIC = re.compile(
 class Gradients:
     """Gradients of one file."""
 
-    def __init__(self, facts: FileFacts) -> None:
+    def __init__(self, facts: Linked) -> None:
         self._facts = facts
         self._tree = facts.tree
         self._names = facts.names
@@ -40,6 +43,11 @@ class Gradients:
         self._graphs: dict[tuple[int, int], Graph | None] = {}
         self._keys_of: dict[int, set[str]] = {}
         self._computed: dict[int, bool] = {}
+
+    @cached_property
+    def loss_dicts(self) -> LossDicts:
+        """Which dicts hold values that carry a graph."""
+        return LossDicts(self._facts, self)
 
     def may_be_off(self, node: cst.CSTNode, depth: int = 0) -> bool:
         """Whether autograd may not record at a node: by a context manager, a decorator, a hook, or at some call of it.
@@ -84,7 +92,7 @@ class Gradients:
             return True
         if any(hook.name.startswith(_WITHOUT_GRAD) for hook in self._facts.hooks.reached(function)):
             return True
-        calls = self._facts.steps.calls_of.get(function, ())
+        calls = self._facts.fact(Steps).calls_of.get(function, ())
         return depth < _DEPTH and any(self.may_be_off(call, depth + 1) for call in calls)
 
     @cached_property
@@ -120,7 +128,7 @@ class Gradients:
         return self._graphs[known]
 
     def _find_graph(self, node: cst.BaseExpression, depth: int) -> Graph | None:
-        if self._facts.numbers.is_number(node):  # a term of a loss may be one
+        if self._facts.fact(Numbers).is_number(node):  # a term of a loss may be one
             return None
         if isinstance(node, cst.Call):
             return self._of_call(node, depth)
@@ -132,9 +140,9 @@ class Gradients:
         if self._names.key(node) and self._is_returned_loss(node):
             return Graph(node, freed=True, tensor=True)
         if isinstance(node, cst.Subscript):
-            return self._facts.loss_dicts.of_item(node, depth)
+            return self.loss_dicts.of_item(node, depth)
         found = self._of_name(node, depth) if isinstance(node, cst.Name) else None
-        parts = self._facts.loss_dicts.item(node, None, depth) if found is not None and found.held else None
+        parts = self.loss_dicts.item(node, None, depth) if found is not None and found.held else None
         return replace(found, freed=parts.freed) if found is not None and parts is not None else found
 
     def _of_name(self, name: cst.Name, depth: int) -> Graph | None:
@@ -156,7 +164,7 @@ class Gradients:
 
     def _of_binding(self, binding: Binding, depth: int) -> Graph | None:
         if binding.kind is Kind.LOOP:
-            return self._facts.loss_dicts.of_loop(binding, depth)
+            return self.loss_dicts.of_loop(binding, depth)
         if binding.kind is not Kind.ASSIGN or binding.value is None:
             return None
         if binding.path:
@@ -174,7 +182,7 @@ class Gradients:
         if isinstance(value, cst.Tuple) and len(path) == 1 and path[0] < len(value.elements):
             found = self.graphs(value.elements[path[0]].value, depth)
             return found[0] if found else None
-        callee = self._facts.steps.callee(value) if isinstance(value, cst.Call) else None
+        callee = self._facts.fact(Steps).callee(value) if isinstance(value, cst.Call) else None
         return self._returned(callee, path, depth) if callee is not None else None
 
     def _returned(self, function: cst.FunctionDef, path: tuple[int, ...], depth: int) -> Graph | None:
@@ -188,7 +196,7 @@ class Gradients:
         return joined(found[0].node, found) if found else None
 
     def _of_call(self, call: cst.Call, depth: int) -> Graph | None:
-        callee = self._facts.steps.callee(call)
+        callee = self._facts.fact(Steps).callee(call)
         if callee is not None:
             found = self._returned(callee, (), depth)
             return joined(call, [found]) if found else None

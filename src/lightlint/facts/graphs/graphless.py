@@ -11,9 +11,11 @@ import libcst as cst
 
 from lightlint.facts.code.bindings import Binding, Kind
 from lightlint.facts.code.names import UNKNOWN
+from lightlint.facts.tensors.criteria import Criteria
+from lightlint.facts.tensors.results import Results
 
 if TYPE_CHECKING:
-    from lightlint.facts.file import FileFacts
+    from lightlint.facts.linked import Linked
 
 _DEPTH = 14
 _CUTTING = {"argmax", "argmin", "eq", "ne", "gt", "lt", "ge", "le"}
@@ -43,7 +45,7 @@ Given = Mapping[int, tuple["cst.BaseExpression | None", "Given"]]
 class Graphless:
     """What one file computes without a graph. What `of` does not know may carry one, and is None."""
 
-    def __init__(self, facts: FileFacts) -> None:
+    def __init__(self, facts: Linked) -> None:
         self._facts = facts
         self._names = facts.names
 
@@ -153,11 +155,11 @@ class Graphless:
     def _of_call(self, call: cst.Call, given: Given, depth: int) -> Free | None:
         name, method = self._names.of(call.func) or "", self._names.method(call)
         arguments = [arg.value for arg in call.args]
-        functions = self._facts.results.functions(call)
+        functions = self._facts.fact(Results).functions(call)
         if functions:
             ends = [self._returned(each, call, given, depth) for each in functions]
             return ends[0] if all(ends) else None
-        loss = self._facts.criteria.of(call)
+        loss = self._facts.fact(Criteria).of(call)
         if loss is not None:
             return self._all([loss.input, loss.target], given, depth)
         if name.startswith("torch."):

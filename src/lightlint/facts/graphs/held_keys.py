@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from lightlint.facts.code.bindings import Kind
+from lightlint.facts.steps.steps import Steps
 
 if TYPE_CHECKING:
-    from lightlint.facts.file import FileFacts
+    from lightlint.facts.linked import Linked
 
 _DEPTH = 6
 
 
-def surely_held(facts: FileFacts, made: cst.BaseExpression | None, depth: int = 0) -> frozenset[str]:
+def surely_held(facts: Linked, made: cst.BaseExpression | None, depth: int = 0) -> frozenset[str]:
     """Keys that a dict surely has; it may have others."""
     match made:
         case _ if depth > _DEPTH:
@@ -32,7 +33,7 @@ def surely_held(facts: FileFacts, made: cst.BaseExpression | None, depth: int = 
     return frozenset()
 
 
-def _items(facts: FileFacts, listed: cst.BaseExpression | None, depth: int) -> frozenset[str]:
+def _items(facts: Linked, listed: cst.BaseExpression | None, depth: int) -> frozenset[str]:
     """Words that a list surely has among its items."""
     match listed:
         case _ if depth > _DEPTH:
@@ -45,14 +46,14 @@ def _items(facts: FileFacts, listed: cst.BaseExpression | None, depth: int) -> f
         case cst.BinaryOperation(operator=cst.Add()):
             return _items(facts, listed.left, depth + 1) | _items(facts, listed.right, depth + 1)
         case cst.Call():
-            callee = facts.steps.callee(listed)
+            callee = facts.fact(Steps).callee(listed)
             returns = facts.values.returns(callee) if callee is not None else []
             found = [_items(facts, each, depth + 1) for each in returns]
             return frozenset.intersection(*found) if found else frozenset()
     return frozenset()
 
 
-def _only(facts: FileFacts, name: cst.Name) -> cst.BaseExpression | None:
+def _only(facts: Linked, name: cst.Name) -> cst.BaseExpression | None:
     """What a name is assigned that is assigned once."""
     found = facts.names.bindings.lookup(name)
     return found[0].value if len(found) == 1 and found[0].kind is Kind.ASSIGN and not found[0].path else None

@@ -9,11 +9,12 @@ import libcst as cst
 
 from lightlint.facts.code.bindings import Binding, Kind
 from lightlint.facts.code.tree import Loop
-from lightlint.facts.graphs.autograd import Graph, is_told_to_keep, joined, sum_terms
+from lightlint.facts.graphs.autograd import Graph, Recorded, is_told_to_keep, joined, sum_terms
 from lightlint.facts.graphs.held_keys import surely_held
+from lightlint.facts.tensors.results import Results
 
 if TYPE_CHECKING:
-    from lightlint.facts.file import FileFacts
+    from lightlint.facts.linked import Linked
 
 _VIEWS = {"items", "values", "keys"}
 _CUTTING = {"item", "detach", "detach_", "float", "int", "tolist", "numpy", "clear", "pop"}
@@ -24,8 +25,9 @@ _DEPTH = 6
 class LossDicts:
     """The dicts of losses of one file."""
 
-    def __init__(self, facts: FileFacts) -> None:
+    def __init__(self, facts: Linked, recorded: Recorded) -> None:
         self._facts = facts
+        self._recorded = recorded
         self._tree = facts.tree
         self._names = facts.names
 
@@ -54,7 +56,7 @@ class LossDicts:
         found = next((each for one in keys if (each := self.item(node.value, one, depth)) is not None), None)
         if found is not None:
             return joined(node, [found])
-        whole = self._facts.gradients.graphs(node.value, depth)
+        whole = self._recorded.graphs(node.value, depth)
         return Graph(node, whole[0].freed, tensor=True) if len(whole) == 1 and whole[0].tensor else None
 
     def _is_dict(self, name: cst.Name) -> bool:
@@ -99,7 +101,7 @@ class LossDicts:
     def _of_display(self, shown: cst.Dict, key: str | None, depth: int) -> Graph | None:
         held = [each for each in shown.elements if isinstance(each, cst.DictElement)]
         values = [each.value for each in held if key is None or self._names.constant(each.key) == key]
-        carried = [self._facts.gradients.graphs(value, depth + 1) for value in values]
+        carried = [self._recorded.graphs(value, depth + 1) for value in values]
         graphs = [graph for each in carried for graph in each]
         if not graphs or len(held) != len(shown.elements):
             return None
@@ -110,7 +112,8 @@ class LossDicts:
     def _returned(self, call: cst.BaseExpression, path: tuple[int, ...], key: str | None, depth: int) -> Graph | None:
         """What every dict agrees on that a function of this file returns, at a place of what it returns."""
         found = [
-            self.item(each, key, depth + 1) if each is not None else None for each in self._facts.results.of(call, path)
+            self.item(each, key, depth + 1) if each is not None else None
+            for each in self._facts.fact(Results).of(call, path)
         ]
         graphs = [each for each in found if each is not None]
         if not graphs or len(graphs) < len(found):
@@ -123,7 +126,7 @@ class LossDicts:
         flow = self._facts.flow(owner)
         rebound = [site for each in self._names.bindings.lookup(holder) if (site := self._tree.statement(each.site))]
         for call in self._tree.own(owner, cst.Call):
-            if not self._facts.loops.is_backward(call) or self._facts.gradients.may_be_off(call):
+            if not self._facts.loops.is_backward(call) or self._recorded.may_be_off(call):
                 continue
             around = self._tree.loops(call)[:1]
             if around and around[0] not in self._tree.loops(holder):
@@ -134,7 +137,7 @@ class LossDicts:
                 if around
                 else any(flow.reaches(a, [b], avoiding=rebound) for a, b in ways)
             )
-            taken = self._taken(self._facts.gradients.terms(call), holder) if met else set()
+            taken = self._taken(self._recorded.terms(call), holder) if met else set()
             if taken:
                 return call, taken
         return None
@@ -168,7 +171,7 @@ class LossDicts:
             return set()
         if not sums[0].path or not dicts[0].path or not isinstance(sums[0].value, cst.Call):
             return set()
-        results = self._facts.results
+        results = self._facts.fact(Results)
         pairs = list(
             zip(results.of(sums[0].value, sums[0].path), results.of(dicts[0].value, dicts[0].path), strict=True)
         )

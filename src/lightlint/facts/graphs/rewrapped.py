@@ -9,9 +9,11 @@ import libcst as cst
 
 from lightlint.facts.code.bindings import Kind
 from lightlint.facts.code.names import UNKNOWN
+from lightlint.facts.steps.updates import Updates
+from lightlint.facts.tensors.criteria import Criteria
 
 if TYPE_CHECKING:
-    from lightlint.facts.file import FileFacts
+    from lightlint.facts.linked import Linked
 
 _NEW = {"torch.tensor", "torch.FloatTensor", "torch.Tensor", "torch.cuda.FloatTensor", "torch.from_numpy"}
 _VARIABLE = "torch.autograd.Variable"
@@ -24,7 +26,7 @@ _DEPTH = 4
 class Rewrapped:
     """Tensors without history of one file."""
 
-    def __init__(self, facts: FileFacts) -> None:
+    def __init__(self, facts: Linked) -> None:
         self._facts = facts
         self._names = facts.names
         self._tree = facts.tree
@@ -122,7 +124,7 @@ class Rewrapped:
 
     def _serves_an_update(self, leaf: cst.Call, backward: cst.Call) -> bool:
         """Whether an optimizer that cannot know the new tensor steps behind the backward pass."""
-        owner, updates = self._tree.owner(backward), self._facts.updates
+        owner, updates = self._tree.owner(backward), self._facts.fact(Updates)
         if self._tree.owner(leaf) is not owner:
             return False
         cleared = {self._names.key(call.func).rpartition(".")[0] for call in updates.clears(owner)} - {""}
@@ -162,7 +164,7 @@ class Rewrapped:
                 return self.is_computed(value.left, depth + 1) or self.is_computed(value.right, depth + 1)
             case cst.Call():
                 name = self._names.of(value.func) or ""
-                if self._facts.criteria.of(value) is not None:
+                if self._facts.fact(Criteria).of(value) is not None:
                     return True
                 if (
                     name == "builtins.sum"

@@ -17,7 +17,7 @@ from lightlint.facts.ranks.world import FABRIC
 from lightlint.facts.values.values import Origin
 
 if TYPE_CHECKING:
-    from lightlint.facts.file import FileFacts
+    from lightlint.facts.linked import Linked
 
 CONFIGURE = Hook(Owner.MODULE, "configure_optimizers")
 SCHEDULERS = "torch.optim.lr_scheduler."
@@ -68,7 +68,7 @@ class Returned:
 class Configured:
     """The return values of the `configure_optimizers` methods of one file."""
 
-    def __init__(self, facts: FileFacts) -> None:
+    def __init__(self, facts: Linked) -> None:
         self._facts = facts
         self._tree = facts.tree
         self._names = facts.names

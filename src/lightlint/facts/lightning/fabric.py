@@ -11,7 +11,7 @@ from lightlint.facts.code.bindings import Kind
 from lightlint.facts.ranks.world import FABRIC, Ranks, trainer_ranks
 
 if TYPE_CHECKING:
-    from lightlint.facts.file import FileFacts
+    from lightlint.facts.linked import Linked
 
 SETUPS = {"setup", "setup_module", "setup_optimizers"}
 _POSITIONS = ("accelerator", "strategy", "devices", "num_nodes")
@@ -21,7 +21,7 @@ _DEPTH = 4
 class Fabrics:
     """The Fabrics of one file."""
 
-    def __init__(self, facts: FileFacts) -> None:
+    def __init__(self, facts: Linked) -> None:
         self._facts = facts
 
     def constructor(self, expression: cst.CSTNode | None) -> cst.Call | None:

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from lightlint.facts.lightning.configured import Configured
+
 if TYPE_CHECKING:
-    from lightlint.facts.file import FileFacts
+    from lightlint.facts.linked import Linked
 
 CHECKPOINT = "lightning.callbacks.ModelCheckpoint"
 STOPPING = "lightning.callbacks.EarlyStopping"
@@ -32,12 +34,12 @@ class Monitor:
 class Monitors:
     """The monitors of one file."""
 
-    def __init__(self, facts: FileFacts) -> None:
+    def __init__(self, facts: Linked) -> None:
         self._tree = facts.tree
         self._names = facts.names
         self._dicts = facts.dicts
         self._strings = facts.strings
-        self._configured = facts.configured
+        self._configured = facts.fact(Configured)
         self._project = facts.project
         self._path = facts.path
 

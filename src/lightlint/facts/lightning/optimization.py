@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from lightlint.facts.lightning.configured import Configured
 from lightlint.facts.lightning.hooks import TRAINING_STEP, Hook, Owner
 from lightlint.facts.objects.classes import MODULE, NN_MODULE
 from lightlint.facts.project.glimpse import INDEXED
@@ -19,7 +20,7 @@ from lightlint.facts.project.glimpse import INDEXED
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from lightlint.facts.file import FileFacts
+    from lightlint.facts.linked import Linked
 
 FLAG = "automatic_optimization"
 _STEP = Hook(Owner.MODULE, TRAINING_STEP)
@@ -30,7 +31,7 @@ _HEIGHT = 8
 class Optimization:
     """Automatic and manual optimization in one file."""
 
-    def __init__(self, facts: FileFacts) -> None:
+    def __init__(self, facts: Linked) -> None:
         self._facts = facts
         self._tree = facts.tree
         self._classes = facts.classes
@@ -40,7 +41,7 @@ class Optimization:
         """Whether Lightning surely runs the backward pass and the steps of a LightningModule."""
         if node is None or not self._classes.is_a(node, MODULE) or not self._classes.complete(node):
             return False
-        if self._is_flag_shared or self._facts.configured.is_looped:
+        if self._is_flag_shared or self._facts.fact(Configured).is_looped:
             return False
         return all(self._facts.training.automatic(each) is True for each in (node, *self.subclasses(node)))
 

@@ -12,7 +12,7 @@ from lightlint.facts.lightning.hooks import Owner
 from lightlint.facts.releases.api import ClassApi, Parameter, lightning_api
 
 if TYPE_CHECKING:
-    from lightlint.facts.file import FileFacts
+    from lightlint.facts.linked import Linked
 
 # decorators that leave the parameters of a method as they are
 _HARMLESS = {"override", "abstractmethod", "no_grad", "enable_grad", "inference_mode", "rank_zero_only", "overrides", "typechecked", "jaxtyped", "profile"}  # fmt: skip
@@ -43,12 +43,12 @@ def class_api(owner: Owner) -> ClassApi:
     return {Owner.MODULE: api.lightning_module, Owner.CALLBACK: api.callback, Owner.DATA_MODULE: api.datamodule}[owner]
 
 
-def owner_of(facts: FileFacts, function: cst.FunctionDef) -> Owner | None:
+def owner_of(facts: Linked, function: cst.FunctionDef) -> Owner | None:
     """The kind of Lightning class a method belongs to, its own or, for a mixin, one of this file that derives from it."""
     return facts.hooks.role(facts.tree.class_of(function))
 
 
-def taken(facts: FileFacts, function: cst.FunctionDef) -> Taken | None:
+def taken(facts: Linked, function: cst.FunctionDef) -> Taken | None:
     """What a method takes, None where a decorator may change that."""
     if is_changed(facts, function):
         return None

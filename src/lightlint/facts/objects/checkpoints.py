@@ -10,7 +10,7 @@ import libcst as cst
 from lightlint.facts.code.bindings import Kind
 
 if TYPE_CHECKING:
-    from lightlint.facts.file import FileFacts
+    from lightlint.facts.linked import Linked
 
 LOAD = "torch.load"
 SAVE = "torch.save"
@@ -25,7 +25,7 @@ _DEPTH = 6
 class Checkpoints:
     """The files of torch that one file loads."""
 
-    def __init__(self, facts: FileFacts) -> None:
+    def __init__(self, facts: Linked) -> None:
         self._facts = facts
         self._names = facts.names
         self._tree = facts.tree

@@ -11,7 +11,7 @@ from lightlint.facts.objects.classes import NN_MODULE
 from lightlint.facts.values.values import SAME_OBJECT
 
 if TYPE_CHECKING:
-    from lightlint.facts.file import FileFacts
+    from lightlint.facts.linked import Linked
 
 PREFIXES = {
     "torch.nn.parallel.DistributedDataParallel": "module.",
@@ -25,7 +25,7 @@ _DEPTH = 6
 class Prefixes:
     """The prefixes of one file's modules."""
 
-    def __init__(self, facts: FileFacts) -> None:
+    def __init__(self, facts: Linked) -> None:
         self._facts = facts
         self._names = facts.names
 

@@ -11,7 +11,7 @@ import libcst as cst
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from lightlint.facts.file import FileFacts
+    from lightlint.facts.linked import Linked
 
 _MOST = 40  # functions after which a search gives up
 OUTSIDE = ("torch.", "torchvision.", "builtins.", "lightning.", "numpy.")  # what no file of the project defines
@@ -21,7 +21,7 @@ OUTSIDE = ("torch.", "torchvision.", "builtins.", "lightning.", "numpy.")  # wha
 class Place:
     """A function with the facts of the file it stands in."""
 
-    facts: FileFacts
+    facts: Linked
     function: cst.FunctionDef
 
     @property
@@ -34,19 +34,19 @@ class Place:
         return (call for call in self.facts.tree.own(self.function.body, cst.Call) if runs_always(self.facts, call))
 
 
-def runs_always(facts: FileFacts, node: cst.CSTNode) -> bool:
+def runs_always(facts: Linked, node: cst.CSTNode) -> bool:
     """Whether no test but for a GPU keeps what is around a node, a function or a module, from running it."""
     return all(_asks_for_gpu(facts, test, came) for test, came in facts.conditions(node))
 
 
-def _asks_for_gpu(facts: FileFacts, test: cst.BaseExpression, came: bool) -> bool:
+def _asks_for_gpu(facts: Linked, test: cst.BaseExpression, came: bool) -> bool:
     """Whether a test comes out so wherever there is a GPU."""
     if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
         return _asks_for_gpu(facts, test.expression, not came)
     return facts.names.call(test) == "torch.cuda.is_available" and came
 
 
-def elsewhere(facts: FileFacts, name: str, near: Path, *words: str) -> Place | None:
+def elsewhere(facts: Linked, name: str, near: Path, *words: str) -> Place | None:
     """The one function that a canonical name, used in a file of the folder `near`, stands for, in a file that holds one of some words."""
     path = facts.project.find_function(name, near) if "." in name else None
     if path is None or not any(word in facts.project.text(path) for word in words):
@@ -59,7 +59,7 @@ def elsewhere(facts: FileFacts, name: str, near: Path, *words: str) -> Place | N
     return Place(other, nodes[0]) if len(nodes) == 1 else None
 
 
-def _called(facts: FileFacts, place: Place, call: cst.Call, word: str) -> Iterator[Place]:
+def _called(facts: Linked, place: Place, call: cst.Call, word: str) -> Iterator[Place]:
     callee = place.facts.hooks.callee(call)
     if callee is not None:
         yield Place(place.facts, callee)

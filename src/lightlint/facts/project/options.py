@@ -11,7 +11,7 @@ from lightlint.facts.code.names import UNKNOWN, Names
 from lightlint.facts.code.tree import Tree
 
 if TYPE_CHECKING:
-    from lightlint.facts.file import FileFacts
+    from lightlint.facts.linked import Linked
 
 _NAMES = {"args", "opt", "options"}  # what everybody calls the options that a parser found
 
@@ -31,7 +31,7 @@ def option_default(tree: Tree, names: Names, expression: cst.CSTNode | None) -> 
     return _default_of(tree, names, expression.attr.value)
 
 
-def project_default(facts: FileFacts, expression: cst.CSTNode | None) -> object:
+def project_default(facts: Linked, expression: cst.CSTNode | None) -> object:
     """As `option_default`, where the files that parse a command line and import this one hand the options on to it.
 
     Their trees are read: ask only when a finding hangs on it. `UNKNOWN` where they do not agree.

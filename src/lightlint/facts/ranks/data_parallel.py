@@ -10,10 +10,11 @@ import libcst as cst
 
 from lightlint.facts.code.bindings import Binding, Kind
 from lightlint.facts.ranks.processes import DATA_PARALLEL
+from lightlint.facts.steps.steps import Steps
 from lightlint.facts.values.values import SAME_OBJECT
 
 if TYPE_CHECKING:
-    from lightlint.facts.file import FileFacts
+    from lightlint.facts.linked import Linked
 
 _DEPTH = 6
 _ACCELERATOR = "accelerate.Accelerator"
@@ -28,7 +29,7 @@ _PLAIN = re.compile(r"torch\.nn\.(?:Linear|Conv\w+|LSTM|GRU|RNN|Embedding|Transf
 class DataParallel:
     """The DDP models of one file."""
 
-    def __init__(self, facts: FileFacts) -> None:
+    def __init__(self, facts: Linked) -> None:
         self._facts = facts
         self._tree = facts.tree
         self._names = facts.names
@@ -84,7 +85,7 @@ class DataParallel:
         if not isinstance(function, cst.FunctionDef):
             return []
         calls = (
-            *self._facts.steps.calls_of.get(function, ()),
+            *self._facts.fact(Steps).calls_of.get(function, ()),
             *self._facts.hooks.constructions.get(function, ()),
         )
         return [self._facts.values.given(function, call, binding.name) for call in dict.fromkeys(calls)]
@@ -229,5 +230,5 @@ class DataParallel:
             return True
         parts = {each for each in made if each.rpartition(".")[2][:1].isupper()} | set(facts.classes.ancestors(node))
         others = sorted(each for each in parts - {name} if not each.startswith(("torch.", "builtins.", "math.")))
-        told = [facts.data_parallel.is_buffered(each, depth + 1) for each in others]
+        told = [facts.fact(DataParallel).is_buffered(each, depth + 1) for each in others]
         return True if True in told else None if None in told else False

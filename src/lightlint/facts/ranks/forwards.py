@@ -12,12 +12,14 @@ import libcst as cst
 
 from lightlint.facts.code.bindings import Kind
 from lightlint.facts.code.spread import Spread
+from lightlint.facts.graphs.gradients import Gradients
+from lightlint.facts.ranks.data_parallel import DataParallel
 from lightlint.facts.ranks.rank_tests import COLLECTIVES
 from lightlint.facts.ranks.wrapped_models import Made, made
+from lightlint.facts.steps.steps import Steps
 
 if TYPE_CHECKING:
-    from lightlint.facts.file import FileFacts
-    from lightlint.facts.ranks.data_parallel import DataParallel
+    from lightlint.facts.linked import Linked
 
 _DEPTH = 4
 # methods of a module or of DDP that run no forward pass
@@ -36,16 +38,13 @@ Inside = tuple[int, int, frozenset[str], Made]
 class Forwards:
     """The forward passes of one file's DDP models."""
 
-    def __init__(self, facts: FileFacts, models: DataParallel) -> None:
+    def __init__(self, facts: Linked) -> None:
         self._facts = facts
         self._tree = facts.tree
         self._names = facts.names
-        self._models = models
+        self._models = facts.fact(DataParallel)
         # what helpers lead to, where which of their parameters hold something: each is looked into once
-        self._led: dict[Inside, bool] = {}
         self._handed: dict[Inside, bool] = {}
-        self._given_run: dict[tuple[int, int, frozenset[str]], bool] = {}
-        self._trained_behind: dict[tuple[int, int], bool] = {}
         self._backwards: dict[int, list[cst.Call]] = {}
 
     @cached_property
@@ -58,7 +57,7 @@ class Forwards:
     def _is_off(self, method: str) -> bool:
         """Whether a method of this name, in this file, runs without autograd."""
         defined = self._by_name.get(method, ())
-        return bool(defined) and all(self._facts.gradients.may_be_off(each.body) for each in defined)
+        return bool(defined) and all(self._facts.fact(Gradients).may_be_off(each.body) for each in defined)
 
     def _held(
         self, callee: cst.FunctionDef, call: cst.Call, given: Mapping[str, bool], models: Made
@@ -87,7 +86,7 @@ class Forwards:
             return False
         if not any(self._is_wrapped_in(arg.value, given, models) for arg in call.args):
             return False
-        callee = self._facts.steps.callee(call) if depth < _DEPTH else None
+        callee = self._facts.fact(Steps).callee(call) if depth < _DEPTH else None
         if callee is None:
             return True
         held = self._held(callee, call, given, models)
@@ -124,7 +123,7 @@ class Forwards:
 
     def syncs_by_hand(self, body: cst.CSTNode) -> bool:
         """Whether gradients are, or may be, brought to the other ranks without DDP."""
-        for each in self._facts.steps.bodies(body):
+        for each in self._facts.fact(Steps).bodies(body):
             calls = self._tree.within(each, cst.Call)
             if any(_BY_HAND.search(self._names.method(call)) for call in calls):
                 return True

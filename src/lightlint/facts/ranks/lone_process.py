@@ -11,7 +11,7 @@ from lightlint.facts.ranks.comparisons import mirrored, outcomes
 from lightlint.facts.values.sources import sources
 
 if TYPE_CHECKING:
-    from lightlint.facts.file import FileFacts
+    from lightlint.facts.linked import Linked
 
 _SIZES = range(1, 10)
 _GROUP = {
@@ -26,7 +26,7 @@ _COUNTS = {"world_size", "num_processes", "num_devices", "num_ranks"}
 _DEPTH = 4
 
 
-def runs_alone(facts: FileFacts, node: cst.CSTNode, depth: int = 0) -> bool:
+def runs_alone(facts: Linked, node: cst.CSTNode, depth: int = 0) -> bool:
     """Whether a test around a node, or around each call in sight that leads to it, lets one process only come to it."""
     if any(leaves_one(facts, test, outcome) for test, outcome in facts.conditions(node)):
         return True
@@ -35,7 +35,7 @@ def runs_alone(facts: FileFacts, node: cst.CSTNode, depth: int = 0) -> bool:
     return bool(calls) and all(runs_alone(facts, call, depth + 1) for call in calls)
 
 
-def leaves_one(facts: FileFacts, test: cst.BaseExpression, outcome: bool, depth: int = 0) -> bool:
+def leaves_one(facts: Linked, test: cst.BaseExpression, outcome: bool, depth: int = 0) -> bool:
     """Whether a test surely comes out so only where there is a single process."""
     match test:
         case cst.UnaryOperation(operator=cst.Not()):
@@ -71,7 +71,7 @@ def leaves_one(facts: FileFacts, test: cst.BaseExpression, outcome: bool, depth:
     return False
 
 
-def _is_count(facts: FileFacts, value: cst.BaseExpression, depth: int) -> bool:
+def _is_count(facts: Linked, value: cst.BaseExpression, depth: int) -> bool:
     """Whether a value surely is the number of processes."""
     match value:
         case cst.Call() if facts.names.call(value) == "torch.distributed.get_world_size":

@@ -14,7 +14,7 @@ from lightlint.facts.ranks.guards import Guards
 from lightlint.facts.ranks.lone_process import runs_alone
 
 if TYPE_CHECKING:
-    from lightlint.facts.file import FileFacts
+    from lightlint.facts.linked import Linked
 
 _OPERATIONS = (
     "barrier all_reduce all_gather broadcast reduce gather scatter all_to_all reduce_scatter all_gather_object"
@@ -114,14 +114,14 @@ def _is_text(names: Names, test: cst.BaseExpression) -> bool:
     return isinstance(test, cst.Subscript) or names.call(test) in {"os.environ.get", "os.getenv"}
 
 
-def on_rank_zero_only(facts: FileFacts, node: cst.CSTNode) -> bool:
+def on_rank_zero_only(facts: Linked, node: cst.CSTNode) -> bool:
     """Whether Lightning's `rank_zero_only`, under whatever name, lets the function around a node run on rank zero only."""
     function = facts.tree.function(node)
     decorators = [facts.names.of(each.decorator) or "" for each in function.decorators] if function is not None else []
     return any(each.endswith(".rank_zero_only") for each in decorators)
 
 
-def on_some_ranks(facts: FileFacts, node: cst.CSTNode) -> bool:
+def on_some_ranks(facts: Linked, node: cst.CSTNode) -> bool:
     """Whether only some ranks surely come to a node: by a test around or before it, or `rank_zero_only`."""
     if on_rank_zero_only(facts, node):
         return True
@@ -129,7 +129,7 @@ def on_some_ranks(facts: FileFacts, node: cst.CSTNode) -> bool:
     return any(not _ends_run(facts, test, node) for test in tests) and not runs_alone(facts, node)
 
 
-def _ends_run(facts: FileFacts, test: cst.CSTNode, node: cst.CSTNode) -> bool:
+def _ends_run(facts: Linked, test: cst.CSTNode, node: cst.CSTNode) -> bool:
     """Whether the ranks that a test keeps from a node end the run: one of them reports an error and exits, or raises."""
     choice = next((each for each in facts.tree.ancestors(test) if isinstance(each, cst.If)), None)
     if choice is None or facts.tree.contains(choice, node) or not choice.body.body:

@@ -12,7 +12,7 @@ from lightlint.facts.code.names import UNKNOWN
 from lightlint.facts.ranks.rank_tests import COLLECTIVES
 
 if TYPE_CHECKING:
-    from lightlint.facts.file import FileFacts
+    from lightlint.facts.linked import Linked
 
 
 _SEEDS = re.compile(r"seed|set_determinism", re.IGNORECASE)  # the second one is MONAI's
@@ -24,7 +24,7 @@ _DEPTH = 3
 class Seeds:
     """The seeds that the calls of one file set."""
 
-    def __init__(self, facts: FileFacts) -> None:
+    def __init__(self, facts: Linked) -> None:
         self._facts = facts
 
     @cached_property

@@ -9,10 +9,11 @@ import libcst as cst
 
 from lightlint.facts.code.bindings import Binding, Kind
 from lightlint.facts.ranks.processes import DATA_PARALLEL
+from lightlint.facts.steps.steps import Steps
 from lightlint.facts.values.values import SAME_OBJECT
 
 if TYPE_CHECKING:
-    from lightlint.facts.file import FileFacts
+    from lightlint.facts.linked import Linked
 
 _DEPTH = 6
 
@@ -20,7 +21,7 @@ Made = frozenset[cst.Call] | None
 """Calls that make DDP models, None where one is out of sight."""
 
 
-def made(facts: FileFacts, value: cst.CSTNode | None, depth: int = 0) -> Made:
+def made(facts: Linked, value: cst.CSTNode | None, depth: int = 0) -> Made:
     """The calls that can have made the DDP model which a value is, or whose inner module it is."""
     if depth > _DEPTH:
         return None
@@ -40,16 +41,16 @@ def made(facts: FileFacts, value: cst.CSTNode | None, depth: int = 0) -> Made:
     return None
 
 
-def _bound(facts: FileFacts, binding: Binding, depth: int) -> Made:
+def _bound(facts: Linked, binding: Binding, depth: int) -> Made:
     function = binding.scope
     if binding.kind is Kind.PARAMETER and isinstance(function, cst.FunctionDef):
-        calls = (*facts.steps.calls_of.get(function, ()), *facts.hooks.constructions.get(function, ()))
+        calls = (*facts.fact(Steps).calls_of.get(function, ()), *facts.hooks.constructions.get(function, ()))
         return _all(made(facts, facts.values.given(function, each, binding.name), depth) for each in calls)
     known = binding.kind is Kind.ASSIGN and not binding.path
     return made(facts, binding.value, depth) if known else None
 
 
-def _by_call(facts: FileFacts, call: cst.Call, depth: int) -> Made:
+def _by_call(facts: Linked, call: cst.Call, depth: int) -> Made:
     name = facts.names.call(call)
     if name == DATA_PARALLEL:
         return frozenset([call])

@@ -15,10 +15,10 @@ from lightlint.facts.versions.versions import Target, Version
 from lightlint.finding import Tier
 
 if TYPE_CHECKING:
-    from lightlint.facts.file import FileFacts
+    from lightlint.facts.linked import Linked
 
 _DEPTH = 3
-_Asks = Callable[["FileFacts", cst.CSTNode, int], bool]
+_Asks = Callable[["Linked", cst.CSTNode, int], bool]
 # What is there on some machines only: `torch.cuda.is_available()`, `has_gpu`, `HAS_AMP`.
 _OF_MACHINES = r"(?!is_available$|.*(?:cuda|gpu|mps|tpu|xla|npu|bf16|amp)(?:_is)?_avail|_?has_(?:cuda|gpu|mps|npu|native_amp|amp|apex))"
 _ASKS_VERSION = re.compile(
@@ -42,7 +42,7 @@ def removal_tier(target: Target, removed: Version) -> Tier | None:
     return Tier.ERROR if target.surely_at_least(removed) else Tier.WARNING
 
 
-def is_versioned(facts: FileFacts, node: cst.CSTNode, depth: int = 0) -> bool:
+def is_versioned(facts: Linked, node: cst.CSTNode, depth: int = 0) -> bool:
     """Whether code runs for some versions only: `is_for_older`, or its failure is expected, here or wherever it is used."""
     above = list(facts.tree.ancestors(node))
     tries = [each for each in above if isinstance(each, cst.Try) and facts.tree.contains(each.body, node)]
@@ -58,7 +58,7 @@ def is_versioned(facts: FileFacts, node: cst.CSTNode, depth: int = 0) -> bool:
     return depth < _DEPTH and any(_is_used_only(facts, each, depth, is_versioned) for each in around)
 
 
-def is_for_older(facts: FileFacts, node: cst.CSTNode, depth: int = 0) -> bool:
+def is_for_older(facts: Linked, node: cst.CSTNode, depth: int = 0) -> bool:
     """Whether code may be there for versions before the newest: a test keeps it, or what is around it, from those.
 
     The test may stand around the code or leave before it; around the class or function, which then is not even defined;
@@ -77,7 +77,7 @@ def is_for_older(facts: FileFacts, node: cst.CSTNode, depth: int = 0) -> bool:
     return depth < _DEPTH and any(_is_used_only(facts, each, depth, is_for_older) for each in around)
 
 
-def _raised(facts: FileFacts, handler: cst.ExceptHandler) -> set[str]:
+def _raised(facts: Linked, handler: cst.ExceptHandler) -> set[str]:
     """What a handler catches, by its last name; a bare one everything."""
     if handler.type is None:
         return {"BaseException"}
@@ -94,14 +94,14 @@ def _only_raises_again(handler: cst.ExceptHandler) -> bool:
     return isinstance(last, cst.Raise) and last.exc is None
 
 
-def _is_skipped(facts: FileFacts, tests: VersionTests, node: cst.FunctionDef | cst.ClassDef) -> bool:
+def _is_skipped(facts: Linked, tests: VersionTests, node: cst.FunctionDef | cst.ClassDef) -> bool:
     """Whether a decorator leaves a test out for newer versions."""
     marks = [each.decorator for each in node.decorators if facts.names.call(each.decorator) in _SKIPS]
     calls = [each for each in marks if isinstance(each, cst.Call) and each.args]
     return any(tests.leads(each.args[0].value, False) is Leads.OLDER for each in calls)
 
 
-def _is_used_only(facts: FileFacts, node: cst.FunctionDef | cst.ClassDef, depth: int, so: _Asks) -> bool:
+def _is_used_only(facts: Linked, node: cst.FunctionDef | cst.ClassDef, depth: int, so: _Asks) -> bool:
     """Whether a function or class that this file uses is used only in such places."""
     tree = facts.tree
     if isinstance(node, cst.FunctionDef) and tree.class_of(node) is not None:
@@ -112,6 +112,6 @@ def _is_used_only(facts: FileFacts, node: cst.FunctionDef | cst.ClassDef, depth:
     return bool(uses) and all(so(facts, each, depth + 1) for each in uses)
 
 
-def _means(facts: FileFacts, name: cst.Name, node: cst.CSTNode) -> bool:
+def _means(facts: Linked, name: cst.Name, node: cst.CSTNode) -> bool:
     found = facts.names.bindings.lookup(name)
     return any(each.site is node and each.kind in {Kind.FUNCTION, Kind.CLASS} for each in found)

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 if TYPE_CHECKING:
-    from lightlint.facts.file import FileFacts
+    from lightlint.facts.linked import Linked
 
 _DEPTH = 3
 _AWAITS = {"pytest.raises", "contextlib.suppress"}
 
 
-def is_expected(facts: FileFacts, node: cst.CSTNode, depth: int = 0) -> bool:
+def is_expected(facts: Linked, node: cst.CSTNode, depth: int = 0) -> bool:
     """Whether a node stands under `pytest.raises`, `assertRaises` or `suppress`, which wait for it to raise.
 
     A helper counts that is only called there.
@@ -27,7 +27,7 @@ def is_expected(facts: FileFacts, node: cst.CSTNode, depth: int = 0) -> bool:
     return bool(calls) and all(is_expected(facts, call, depth + 1) for call in calls)
 
 
-def _awaits(facts: FileFacts, context: cst.BaseExpression) -> bool:
+def _awaits(facts: Linked, context: cst.BaseExpression) -> bool:
     if facts.names.call(context) in _AWAITS or facts.names.method(context).startswith("assertRaises"):
         return True
     match context:

@@ -12,12 +12,12 @@ from lightlint.facts.versions.version_tests import Leads, VersionTests
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from lightlint.facts.file import FileFacts
+    from lightlint.facts.linked import Linked
 
 _OURS = ("torch", "lightning", "pytorch_lightning")
 
 
-def is_fallback(facts: FileFacts, node: cst.CSTNode) -> bool:
+def is_fallback(facts: Linked, node: cst.CSTNode) -> bool:
     """Whether what a node names is a `getattr`'s default, or set first and set anew where the newer name is there:
     `norm = old` above `if hasattr(...): norm = new`, or above a `try` that imports the new one."""
     argument = facts.tree.parent(node)
@@ -46,7 +46,7 @@ def _set_by(statement: cst.CSTNode) -> Iterator[str]:
         yield from (dotted_name(each.asname.name if each.asname else each.name) for each in statement.names)
 
 
-def _is_for_newer(facts: FileFacts, statement: cst.CSTNode) -> bool:
+def _is_for_newer(facts: Linked, statement: cst.CSTNode) -> bool:
     """Whether a statement counts for newer versions only: behind a test for one, or where it may fail in a `try`."""
     tries = [each for each in facts.tree.ancestors(statement) if isinstance(each, cst.Try)]
     if any(facts.tree.contains(each.body, statement) and each.handlers for each in tries):
@@ -54,7 +54,7 @@ def _is_for_newer(facts: FileFacts, statement: cst.CSTNode) -> bool:
     return VersionTests(facts).under(statement) is Leads.NEWER or _is_under_lookup(facts, statement)
 
 
-def _is_under_lookup(facts: FileFacts, statement: cst.CSTNode) -> bool:
+def _is_under_lookup(facts: Linked, statement: cst.CSTNode) -> bool:
     """Whether a statement runs where `hasattr` found a name of torch or Lightning, asked there or by a flag."""
     above = [each for each in facts.tree.ancestors(statement) if isinstance(each, cst.If)]  # also in a class's body
     around = [(each.test, facts.tree.contains(each.body, statement)) for each in above]

@@ -14,14 +14,14 @@ from lightlint.facts.releases.torch_api import OldName, last_words, old_name_in,
 from lightlint.values.canonical import canonical
 
 if TYPE_CHECKING:
-    from lightlint.facts.file import FileFacts
+    from lightlint.facts.linked import Linked
 
 Used = cst.Attribute | cst.Name | cst.ImportAlias
 _WRITERS = (cst.AssignTarget, cst.AnnAssign, cst.AugAssign, cst.Del)
 
 
 def old_uses(
-    facts: FileFacts, node: cst.Import | cst.ImportFrom | cst.Attribute | cst.Call
+    facts: Linked, node: cst.Import | cst.ImportFrom | cst.Attribute | cst.Call
 ) -> Iterator[tuple[Used, OldName]]:
     """The old names that a node itself imports, names or calls, each with the place that does.
 
@@ -32,7 +32,7 @@ def old_uses(
             yield place, entry
 
 
-def _is_tabled(facts: FileFacts, place: Used) -> bool:
+def _is_tabled(facts: Linked, place: Used) -> bool:
     """Whether a dict keeps what a name stands for under that name: to patch it or to look it up, not to call it."""
     item = facts.tree.parent(place)
     if not isinstance(item, cst.DictElement) or item.value is not place or not isinstance(place, cst.Attribute):
@@ -40,7 +40,7 @@ def _is_tabled(facts: FileFacts, place: Used) -> bool:
     return facts.names.constant(item.key) == place.attr.value
 
 
-def _uses(facts: FileFacts, node: cst.CSTNode) -> Iterator[tuple[Used, OldName]]:
+def _uses(facts: Linked, node: cst.CSTNode) -> Iterator[tuple[Used, OldName]]:
     match node:
         case cst.Import():
             for alias in node.names:
@@ -75,5 +75,5 @@ def _module(dotted: str) -> OldName | None:
     return entry if entry and entry.is_module else None
 
 
-def _is_in_import(facts: FileFacts, node: cst.CSTNode) -> bool:
+def _is_in_import(facts: Linked, node: cst.CSTNode) -> bool:
     return any(isinstance(above, (cst.Import, cst.ImportFrom)) for above in facts.tree.ancestors(node))

@@ -11,10 +11,12 @@ import libcst as cst
 from lightlint.facts.code.bindings import Binding, Kind
 from lightlint.facts.code.tree import Loop
 from lightlint.facts.data.loops import LoopKind
+from lightlint.facts.graphs.gradients import Gradients
+from lightlint.facts.steps.steps import Steps
 from lightlint.facts.values.calls import changed_in_place, given
 
 if TYPE_CHECKING:
-    from lightlint.facts.file import FileFacts
+    from lightlint.facts.linked import Linked
 
 _SHRINKING = {"pop", "clear", "popleft", "remove"}
 _CUTTING = {"item", "detach", "tolist", "numpy", "float", "int", "detach_"}
@@ -47,7 +49,7 @@ class Keeper:
 class Keepers:
     """The keepers of one file."""
 
-    def __init__(self, facts: FileFacts) -> None:
+    def __init__(self, facts: Linked) -> None:
         self._facts = facts
         self._tree = facts.tree
         self._names = facts.names
@@ -128,7 +130,7 @@ class Keepers:
 
     def _is_over_parts(self, loop: Loop) -> bool:
         """Whether a loop runs over the items of a dict and trains with none of them."""
-        return self._facts.loss_dicts.loop_over(loop) is not None and not self._trains_or_draws(loop)
+        return self._facts.fact(Gradients).loss_dicts.loop_over(loop) is not None and not self._trains_or_draws(loop)
 
     def _picks(self, node: cst.CSTNode, root: cst.Name | None) -> bool:
         """Whether a test, of more than what is there already, chooses among the items of a dict those that a node takes."""
@@ -144,7 +146,7 @@ class Keepers:
     def _trains_or_draws(self, loop: Loop) -> bool:
         kind = self._facts.loops.kind(loop)
         return kind is LoopKind.BATCH or (
-            kind is LoopKind.OTHER and bool(self._facts.steps.runs(loop.body, self._facts.loops.is_backward))
+            kind is LoopKind.OTHER and bool(self._facts.fact(Steps).runs(loop.body, self._facts.loops.is_backward))
         )
 
     def _outlives(self, node: cst.CSTNode, name: cst.Name, loop: Loop) -> bool:
@@ -186,7 +188,7 @@ class Keepers:
             found = self._names.bindings.lookup(target)
             if len(found) == 1 and found[0].kind is Kind.PARAMETER and isinstance(found[0].scope, cst.FunctionDef):
                 function = found[0].scope
-                calls = self._facts.steps.calls_of.get(function, ()) if depth < 3 else ()
+                calls = self._facts.fact(Steps).calls_of.get(function, ()) if depth < 3 else ()
                 passed = [given(self._names, self._facts.classes, function, call, target.value) for call in calls]
                 return bool(passed) and all(each is not None and self._is_list(each, depth + 1) for each in passed)
             values = [each.value for each in self._names.bindings.lookup(target) if each.kind is not Kind.AUGMENT]
@@ -270,9 +272,9 @@ class Keepers:
         held = self._followed(room, keeper)
         trained = leaves = False
         for call in self._tree.within(room, cst.Call):
-            callee = self._facts.steps.callee(call)
+            callee = self._facts.fact(Steps).callee(call)
             trains = self._facts.loops.is_backward(call) or (
-                callee is not None and bool(self._facts.steps.runs(callee.body, self._facts.loops.is_backward))
+                callee is not None and bool(self._facts.fact(Steps).runs(callee.body, self._facts.loops.is_backward))
             )
             trains |= callee is None and bool(_TRAINING.search(self._names.method(call)))
             if trains and call is not keeper.node and self._holds(call, held):

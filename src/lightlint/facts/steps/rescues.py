@@ -13,9 +13,10 @@ from lightlint.facts.code.bindings import Kind
 from lightlint.facts.code.names import UNKNOWN
 from lightlint.facts.code.tree import Loop
 from lightlint.facts.lightning.hooks import TRAINING_STEP, Hook, Owner
+from lightlint.facts.steps.steps import Steps
 
 if TYPE_CHECKING:
-    from lightlint.facts.file import FileFacts
+    from lightlint.facts.linked import Linked
 
 # `torch.cuda.OutOfMemoryError` and the error of a failed collective are RuntimeErrors: measured on torch 2.13
 OUT_OF_MEMORY = {"torch.cuda.OutOfMemoryError", "torch.OutOfMemoryError"}
@@ -44,7 +45,7 @@ class Rescue:
 class Rescues:
     """The rescues of one file."""
 
-    def __init__(self, facts: FileFacts) -> None:
+    def __init__(self, facts: Linked) -> None:
         self._facts = facts
         self._tree = facts.tree
         self._names = facts.names
@@ -61,8 +62,8 @@ class Rescues:
             return None
         owner, loop = self._tree.owner(attempt), self._facts.loops.batch_loop(attempt)
         flow = self._facts.flow(owner)
-        if isinstance(loop, cst.For) and self._facts.steps.runs(attempt.body, self._facts.loops.is_backward):
-            if not self._facts.steps.updates(loop):
+        if isinstance(loop, cst.For) and self._facts.fact(Steps).runs(attempt.body, self._facts.loops.is_backward):
+            if not self._facts.fact(Steps).updates(loop):
                 return None  # backward passes that are timed or looked at
             work = [call for call in self._tree.own(attempt.body, cst.Call) if self._works(call)]
             if not flow.reaches_in_later_iteration(loop, handler, work):
@@ -119,18 +120,20 @@ class Rescues:
         """Whether a `try` of `training_step` or its helpers holds the forward or backward pass of the step."""
         if _STEP not in self._facts.hooks.around(attempt):
             return False
-        if self._facts.steps.runs(attempt.body, self._facts.loops.is_backward):
+        if self._facts.fact(Steps).runs(attempt.body, self._facts.loops.is_backward):
             return True
         if self._facts.hooks.of(owner) == _STEP:
             gives = any(not _is_none(each.value) for each in self._tree.own(attempt.body, cst.Return))
-            return gives or bool(self._facts.steps.runs(attempt.body, self._is_forward))
+            return gives or bool(self._facts.fact(Steps).runs(attempt.body, self._is_forward))
         used = any(
             not isinstance(self._tree.parent(call), cst.Expr) for call in self._facts.hooks.calls_of.get(owner, ())
         )
-        return used and bool(self._facts.steps.runs(attempt.body, self._is_forward))
+        return used and bool(self._facts.fact(Steps).runs(attempt.body, self._is_forward))
 
     def _works(self, call: cst.Call) -> bool:
-        return self._facts.steps.leads(call, lambda each: self._facts.loops.is_backward(each) or self._is_forward(each))
+        return self._facts.fact(Steps).leads(
+            call, lambda each: self._facts.loops.is_backward(each) or self._is_forward(each)
+        )
 
     def _is_forward(self, call: cst.Call) -> bool:
         """Whether a call runs a module, or computes a loss by a torch function."""

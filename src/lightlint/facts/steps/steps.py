@@ -15,7 +15,7 @@ from lightlint.facts.objects.optimizers import is_library_optimizer
 from lightlint.facts.values.origins import Origin
 
 if TYPE_CHECKING:
-    from lightlint.facts.file import FileFacts
+    from lightlint.facts.linked import Linked
 
 Wanted = Callable[[cst.Call], bool]
 Overrides = Mapping[cst.FunctionDef, cst.FunctionDef]
@@ -33,7 +33,7 @@ _OF_MODULES = {
 class Steps:
     """Training steps of one file."""
 
-    def __init__(self, facts: FileFacts) -> None:
+    def __init__(self, facts: Linked) -> None:
         self._facts = facts
         self._tree = facts.tree
         self._names = facts.names

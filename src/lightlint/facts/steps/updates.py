@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from lightlint.facts.code.bindings import dotted_name
-from lightlint.facts.steps.scaling import Scaling
+from lightlint.facts.steps.steps import Steps
 
 if TYPE_CHECKING:
-    from lightlint.facts.file import FileFacts
+    from lightlint.facts.linked import Linked
 
 Owner = cst.FunctionDef | cst.Module
 _PREFIXES = ("torch.", "builtins.", "math.", "numpy.", "logging.", "time.", "tqdm.", "wandb.")
@@ -42,7 +42,7 @@ class Update:
 class Updates:
     """Updates of one file. An optimizer or scaler is known by its constructor or by what it is told to do."""
 
-    def __init__(self, facts: FileFacts) -> None:
+    def __init__(self, facts: Linked) -> None:
         self._facts = facts
         self._names = facts.names
 
@@ -75,11 +75,6 @@ class Updates:
                 updated.add(self._names.key(func.value))
         return frozenset((scaling & updated) - {""})
 
-    @cached_property
-    def scaling(self) -> Scaling:
-        """In which order the scalers of the file are told things."""
-        return Scaling(self._facts)
-
     def scaler_of(self, backward: cst.Call) -> cst.BaseExpression | None:
         """The scaler of `scaler.scale(loss).backward()`."""
         scaled = backward.func.value if isinstance(backward.func, cst.Attribute) else None
@@ -97,7 +92,7 @@ class Updates:
 
     def backwards(self, owner: Owner) -> list[cst.Call]:
         """The calls in a function that are, or in this file lead to, a backward pass."""
-        return self._facts.steps.runs(body_of(owner), self._facts.loops.is_backward)
+        return self._facts.fact(Steps).runs(body_of(owner), self._facts.loops.is_backward)
 
     def clears(self, owner: Owner) -> list[cst.Call]:
         """The `zero_grad()` calls of a function."""
@@ -167,7 +162,7 @@ class Updates:
         if origins and all(origin.name.startswith("torch.nn.") for origin in origins):
             return True
         helper = self._facts.hooks.callee(call)
-        return helper is not None and not self._facts.steps.leads(call, self._facts.loops.is_backward)
+        return helper is not None and not self._facts.fact(Steps).leads(call, self._facts.loops.is_backward)
 
     def handles_gradients(self, owner: Owner, besides: cst.CSTNode | None = None) -> bool:
         """Whether a function reads or writes `.grad` by itself, outside of one statement if that is given."""

@@ -9,11 +9,13 @@ import libcst as cst
 
 from lightlint.facts.code.bindings import Binding, Kind
 from lightlint.facts.objects.type_tests import is_told
+from lightlint.facts.tensors.criteria import Criteria
+from lightlint.facts.tensors.results import Results
 from lightlint.facts.tensors.tensors import FACTORIES
 from lightlint.facts.values.containers import item_of
 
 if TYPE_CHECKING:
-    from lightlint.facts.file import FileFacts
+    from lightlint.facts.linked import Linked
 
 _DEPTH = 8
 # methods of tensors that give one tensor, whatever their arguments
@@ -46,7 +48,7 @@ _RECURRENT = {"torch.nn.GRU": ((0,), (1,)), "torch.nn.RNN": ((0,), (1,)), "torch
 class Computed:
     """Tensors that the code of one file computes; what is out of sight is none."""
 
-    def __init__(self, facts: FileFacts) -> None:
+    def __init__(self, facts: Linked) -> None:
         self._facts = facts
         self._names = facts.names
 
@@ -104,7 +106,7 @@ class Computed:
                 call, path, depth
             )
         name = self._names.of(call.func) or ""
-        if name in _FUNCTIONS or self._facts.criteria.of(call) is not None:
+        if name in _FUNCTIONS or self._facts.fact(Criteria).of(call) is not None:
             return all(arg.keyword is None or arg.keyword.value != "out" for arg in call.args)
         if isinstance(call.func, cst.Attribute) and not name and call.func.attr.value in _METHODS:
             return self.is_tensor(call.func.value, (), depth + 1)
@@ -112,7 +114,7 @@ class Computed:
 
     def _is_run(self, call: cst.Call, path: tuple[int, ...], depth: int) -> bool:
         """Whether a module, or a function of this file, gives a tensor."""
-        functions = self._facts.results.functions(call)
+        functions = self._facts.fact(Results).functions(call)
         if functions:
             plain = not any(each.decorators for each in functions)
             returns = [value for each in functions for value in self._facts.values.returns(each)]

@@ -9,10 +9,11 @@ import libcst as cst
 
 from lightlint.facts.code.bindings import Binding, Kind
 from lightlint.facts.code.unknown import UNKNOWN
+from lightlint.facts.tensors.results import Results
 from lightlint.facts.values.origins import Origin
 
 if TYPE_CHECKING:
-    from lightlint.facts.file import FileFacts
+    from lightlint.facts.linked import Linked
 
 _FUNCTIONS = {
     "cross_entropy": "CrossEntropyLoss",
@@ -55,7 +56,7 @@ class Criterion:
 class Criteria:
     """Losses of one file."""
 
-    def __init__(self, facts: FileFacts) -> None:
+    def __init__(self, facts: Linked) -> None:
         self._facts = facts
 
     def of(self, call: cst.Call) -> Criterion | None:
@@ -181,7 +182,7 @@ class Criteria:
                     return True
                 if self._facts.names.method(expression) == "mean" and not expression.args:
                     return True
-                return all(self.is_mean(each, depth + 1) for each in self._facts.results.of(expression))
+                return all(self.is_mean(each, depth + 1) for each in self._facts.fact(Results).of(expression))
         return False
 
     def _binds_mean(self, binding: Binding, depth: int) -> bool:
@@ -189,7 +190,7 @@ class Criteria:
             return False
         if not binding.path:
             return self.is_mean(binding.value, depth + 1)
-        return all(self.is_mean(each, depth + 1) for each in self._facts.results.of(binding.value, binding.path))
+        return all(self.is_mean(each, depth + 1) for each in self._facts.fact(Results).of(binding.value, binding.path))
 
     def _is_transformers(self, output: cst.BaseExpression) -> bool:
         """Whether a value is what a model of Transformers gives, whose `loss` is a mean."""

@@ -14,14 +14,14 @@ from lightlint.facts.tensors.cuda import asks_driver, starts_cuda
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from lightlint.facts.file import FileFacts
+    from lightlint.facts.linked import Linked
 
 _MOST = 30  # files after which a search gives up
 # with this variable, which Lightning sets, torch asks NVML whether there is a GPU, and leaves the driver alone
 _BY_NVML = ("PYTORCH_NVML_BASED_CUDA_CHECK", "lightning")
 
 
-def uses_cuda(facts: FileFacts, call: cst.Call) -> bool:
+def uses_cuda(facts: Linked, call: cst.Call) -> bool:
     """Whether a call surely uses CUDA, or calls a function of its file that does."""
     if starts_cuda(facts.names, call):
         return True
@@ -29,16 +29,16 @@ def uses_cuda(facts: FileFacts, call: cst.Call) -> bool:
     return callee is not None and any(starts_cuda(facts.names, each) for each in Place(facts, callee).calls())
 
 
-def fixes_devices(facts: FileFacts, call: cst.Call) -> bool:
+def fixes_devices(facts: Linked, call: cst.Call) -> bool:
     """Whether a call surely makes CUDA's driver read which devices it may see."""
     return starts_cuda(facts.names, call) or (asks_driver(facts.names, call) and not _asks_nvml(facts))
 
 
-def _asks_nvml(facts: FileFacts) -> bool:
+def _asks_nvml(facts: Linked) -> bool:
     return any(word in facts.source.text for word in _BY_NVML)
 
 
-def is_late(facts: FileFacts, node: cst.CSTNode) -> bool:
+def is_late(facts: Linked, node: cst.CSTNode) -> bool:
     """Whether its function, or the module's own code, surely has used CUDA whenever it comes to a node."""
     owner = facts.tree.owner(node)
     calls = [each for each in facts.tree.own(owner, cst.Call) if facts.tree.order(each) < facts.tree.order(node)]
@@ -47,7 +47,7 @@ def is_late(facts: FileFacts, node: cst.CSTNode) -> bool:
     return any(flow.always_before(node, [each]) for each in uses)
 
 
-def _leads_to_cuda(facts: FileFacts, call: cst.Call) -> bool:
+def _leads_to_cuda(facts: Linked, call: cst.Call) -> bool:
     """Whether a call runs a function that surely uses CUDA: no loop that may have no turn stands around that."""
     callee = facts.hooks.callee(call)
     if callee is None or callee.asynchronous is not None or facts.tree.own(callee.body, cst.Yield):
@@ -58,17 +58,17 @@ def _leads_to_cuda(facts: FileFacts, call: cst.Call) -> bool:
     )
 
 
-def _fixes_or_leads(facts: FileFacts, call: cst.Call) -> bool:
+def _fixes_or_leads(facts: Linked, call: cst.Call) -> bool:
     return fixes_devices(facts, call) or _leads_to_cuda(facts, call)
 
 
-def _has_turns(facts: FileFacts, loop: cst.CSTNode) -> bool:
+def _has_turns(facts: Linked, loop: cst.CSTNode) -> bool:
     """Whether a loop goes through the GPUs there are."""
     counts = facts.tree.within(loop.iter, cst.Call) if isinstance(loop, cst.For) else []
     return any(facts.names.call(each) == "torch.cuda.device_count" for each in counts)
 
 
-def module_using_cuda(facts: FileFacts, owner: cst.FunctionDef | cst.Module, before: cst.CSTNode) -> str:
+def module_using_cuda(facts: Linked, owner: cst.FunctionDef | cst.Module, before: cst.CSTNode) -> str:
     """The name of a module of the project that uses CUDA when it is imported, as a function or module surely does before a
     node; empty where there is none in sight."""
     pending = [path for node, path in _imports(facts, owner) if facts.tree.order(node) < facts.tree.order(before)]
@@ -84,14 +84,14 @@ def module_using_cuda(facts: FileFacts, owner: cst.FunctionDef | cst.Module, bef
     return ""
 
 
-def at_import(facts: FileFacts) -> list[cst.Call]:
+def at_import(facts: Linked) -> list[cst.Call]:
     """The calls that a module makes itself when it is imported, those in the bodies of its classes included."""
     classes = [each for each in facts.tree.all(cst.ClassDef) if isinstance(facts.tree.owner(each), cst.Module)]
     bodies = [facts.tree.module, *classes]
     return [call for body in bodies for call in facts.tree.own(body, cst.Call)]
 
 
-def _imports(facts: FileFacts, owner: cst.FunctionDef | cst.Module) -> Iterator[tuple[cst.CSTNode, Path]]:
+def _imports(facts: Linked, owner: cst.FunctionDef | cst.Module) -> Iterator[tuple[cst.CSTNode, Path]]:
     """The files of the project that a function or module surely imports itself, with the statement."""
     for node in facts.tree.own(owner, cst.Import, cst.ImportFrom):
         if facts.conditions(node):
@@ -103,7 +103,7 @@ def _imports(facts: FileFacts, owner: cst.FunctionDef | cst.Module) -> Iterator[
             yield from ((node, path) for path in found if path is not None)
 
 
-def _named(facts: FileFacts, node: cst.Import | cst.ImportFrom) -> list[str]:
+def _named(facts: Linked, node: cst.Import | cst.ImportFrom) -> list[str]:
     if isinstance(node, cst.Import):
         return [dotted_name(alias.name) for alias in node.names]
     origin = facts.bindings.origin(node)

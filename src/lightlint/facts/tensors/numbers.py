@@ -8,15 +8,16 @@ import libcst as cst
 
 from lightlint.facts.code.bindings import Binding, Kind
 from lightlint.facts.project.across import elsewhere
+from lightlint.facts.tensors.results import Results
 from lightlint.facts.values.containers import item_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from lightlint.facts.file import FileFacts
+    from lightlint.facts.linked import Linked
 
     # a value, None for one out of sight, with the facts of its file and the part of it that is meant
-    Source = tuple[FileFacts, cst.BaseExpression | None, "Path"]
+    Source = tuple[Linked, cst.BaseExpression | None, "Path"]
 
 _DEPTH = 10
 _MAKING = {"builtins.float", "builtins.int", "builtins.len", "builtins.round", "time.time", "time.perf_counter"}
@@ -30,7 +31,7 @@ Path = tuple[int | str, ...]
 class Numbers:
     """The plain numbers of one file; what is out of sight is none."""
 
-    def __init__(self, facts: FileFacts) -> None:
+    def __init__(self, facts: Linked) -> None:
         self._facts = facts
         self._names = facts.names
         self._known: dict[tuple[int, Path], bool] = {}
@@ -75,7 +76,7 @@ class Numbers:
 
     def _all(self, sources: Iterator[Source], path: Path, depth: int) -> bool:
         """Whether there are sources, and each is a number at a path within its own."""
-        found = [facts.numbers.is_number(value, (*own, *path), depth) for facts, value, own in sources]
+        found = [facts.fact(Numbers).is_number(value, (*own, *path), depth) for facts, value, own in sources]
         return bool(found) and all(found)
 
     def _is_named(self, name: cst.Name, path: Path, depth: int) -> bool:
@@ -166,12 +167,14 @@ class Numbers:
 
     def _returned(self, call: cst.Call, name: str) -> Iterator[Source]:
         """What the functions of the project return that a call runs, `forward` for a call of a module."""
-        found = [(self._facts, each) for each in self._facts.results.functions(call)] or [*self._elsewhere(call, name)]
+        found = [(self._facts, each) for each in self._facts.fact(Results).functions(call)] or [
+            *self._elsewhere(call, name)
+        ]
         for facts, function in found:
             for value in facts.values.returns(function) or [None]:
                 yield facts, value, ()
 
-    def _elsewhere(self, call: cst.Call, name: str) -> Iterator[tuple[FileFacts, cst.FunctionDef]]:
+    def _elsewhere(self, call: cst.Call, name: str) -> Iterator[tuple[Linked, cst.FunctionDef]]:
         """As `_returned`, of other files."""
         place = elsewhere(self._facts, name, self._facts.path.parent, "return")
         if place is not None:

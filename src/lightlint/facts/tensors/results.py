@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from lightlint.facts.tensors.computed import Computed
-
 if TYPE_CHECKING:
-    from lightlint.facts.file import FileFacts
+    from lightlint.facts.linked import Linked
 
 _MODULE = "torch.nn.Module"
 
@@ -18,7 +15,7 @@ _MODULE = "torch.nn.Module"
 class Results:
     """Results of the calls of one file."""
 
-    def __init__(self, facts: FileFacts) -> None:
+    def __init__(self, facts: Linked) -> None:
         self._facts = facts
 
     def functions(self, call: cst.Call) -> list[cst.FunctionDef]:
@@ -42,14 +39,6 @@ class Results:
             return [None]
         returns = [each for function in self.functions(value) for each in self._facts.values.returns(function)]
         return [_part(each, path) for each in returns] or [None]
-
-    def is_tensor(self, value: cst.BaseExpression | None) -> bool:
-        """Whether a value surely is a tensor, through names, methods, layers and functions."""
-        return self._computed.is_tensor(value)
-
-    @cached_property
-    def _computed(self) -> Computed:
-        return Computed(self._facts)
 
 
 def _part(value: cst.BaseExpression | None, path: tuple[int, ...]) -> cst.BaseExpression | None:

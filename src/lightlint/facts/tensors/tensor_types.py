@@ -10,7 +10,7 @@ import libcst as cst
 from lightlint.facts.values.sources import sources
 
 if TYPE_CHECKING:
-    from lightlint.facts.file import FileFacts
+    from lightlint.facts.linked import Linked
 
 _TYPES = {
     "float": "float32", "float32": "float32", "double": "float64", "float64": "float64", "half": "float16",
@@ -34,7 +34,7 @@ class Placed:
 _UNTOLD = (Placed(device="?"), Placed(dtype=_SAME))
 
 
-def changes_nothing(facts: FileFacts, call: cst.Call) -> bool:
+def changes_nothing(facts: Linked, call: cst.Call) -> bool:
     """Whether `x.to(...)`, `x.type(...)`, `x.half()` and the like surely, or most likely, give `x` itself back."""
     func = call.func
     if not isinstance(func, cst.Attribute):
@@ -48,7 +48,7 @@ def changes_nothing(facts: FileFacts, call: cst.Call) -> bool:
     )
 
 
-def _moves(facts: FileFacts, call: cst.Call, method: str) -> list[Placed]:
+def _moves(facts: Linked, call: cst.Call, method: str) -> list[Placed]:
     """What a move may change a tensor to, each way the program can take; empty for a call that is no move."""
     if method in {"half", "double", "float", "bfloat16"}:
         return [Placed(dtype=_TYPES[method])]
@@ -63,7 +63,7 @@ def _moves(facts: FileFacts, call: cst.Call, method: str) -> list[Placed]:
     return wanted
 
 
-def _told(facts: FileFacts, value: cst.BaseExpression | None, method: str) -> Placed:
+def _told(facts: Linked, value: cst.BaseExpression | None, method: str) -> Placed:
     """The type or device that an argument of a move stands for."""
     if value is None:
         return _UNTOLD[method == "type"]
@@ -82,7 +82,7 @@ def _told(facts: FileFacts, value: cst.BaseExpression | None, method: str) -> Pl
     return _UNTOLD[method == "type" or (isinstance(value, cst.Attribute) and value.attr.value == "dtype")]
 
 
-def _made(facts: FileFacts, value: cst.BaseExpression, depth: int) -> Placed:
+def _made(facts: Linked, value: cst.BaseExpression, depth: int) -> Placed:
     """The type and device of a tensor as far as the text tells: float32 on the CPU where nothing says otherwise."""
     plain = Placed("float32", "cpu")
     found = [*facts.reaching.sources(value)] if isinstance(value, cst.Name) else [value]
@@ -112,7 +112,7 @@ def _made(facts: FileFacts, value: cst.BaseExpression, depth: int) -> Placed:
     )
 
 
-def _asked(facts: FileFacts, call: cst.Call, keyword: str) -> Placed:
+def _asked(facts: Linked, call: cst.Call, keyword: str) -> Placed:
     """What a factory's `dtype=` or `device=` asks for."""
     given = facts.names.argument(call, keyword)
     if given is None or facts.names.constant(given.value) is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import libcst as cst
 
@@ -13,16 +13,25 @@ from lightlint.facts.lightning.hooks import Hooks
 from lightlint.facts.objects.classes import OPTIMIZER, Classes
 from lightlint.facts.values.origins import DEPTH, Origin
 
-if TYPE_CHECKING:
-    from lightlint.facts.values.values import Values
-
 _GROWING = {"append", "add", "extend", "insert", "update", "setdefault", "appendleft"}
+
+
+class Followed(Protocol):
+    """Values that are followed through names, as far as those in containers need it; see `Values`."""
+
+    def origins_at(self, expression: cst.CSTNode | None, depth: int) -> list[Origin | None]: ...
+
+    def given(self, function: cst.FunctionDef, call: cst.Call, parameter: str) -> cst.BaseExpression | None: ...
+
+    def returns(self, function: cst.FunctionDef) -> list[cst.BaseExpression | None]: ...
+
+    def is_optimizers(self, call: cst.Call) -> bool: ...
 
 
 class Containers:
     """Origins of the items of one file's containers."""
 
-    def __init__(self, tree: Tree, names: Names, classes: Classes, hooks: Hooks, values: Values) -> None:
+    def __init__(self, tree: Tree, names: Names, classes: Classes, hooks: Hooks, values: Followed) -> None:
         self._tree = tree
         self._names = names
         self._classes = classes

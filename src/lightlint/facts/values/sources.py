@@ -13,15 +13,15 @@ from lightlint.facts.values.containers import item_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from lightlint.facts.file import FileFacts
+    from lightlint.facts.linked import Linked
 
     # an expression, None for one out of sight, with the facts of its file
-    Found = tuple[FileFacts, cst.BaseExpression | None]
+    Found = tuple[Linked, cst.BaseExpression | None]
 
 _DEPTH = 6
 
 
-def sources(facts: FileFacts, value: cst.BaseExpression | None, depth: int = 0) -> Iterator[Found]:
+def sources(facts: Linked, value: cst.BaseExpression | None, depth: int = 0) -> Iterator[Found]:
     """The expressions that a value can come from, each way of the program for itself."""
     if value is None or depth > _DEPTH:
         yield facts, None
@@ -47,7 +47,7 @@ def sources(facts: FileFacts, value: cst.BaseExpression | None, depth: int = 0) 
             yield facts, value
 
 
-def _bound(facts: FileFacts, binding: Binding, name: cst.Name, depth: int) -> Iterator[Found]:
+def _bound(facts: Linked, binding: Binding, name: cst.Name, depth: int) -> Iterator[Found]:
     """What one binding gives a name."""
     match binding.kind:
         case Kind.ASSIGN if not binding.path:
@@ -66,7 +66,7 @@ def _bound(facts: FileFacts, binding: Binding, name: cst.Name, depth: int) -> It
             yield facts, None
 
 
-def _kept(facts: FileFacts, attribute: cst.Attribute, depth: int) -> Iterator[Found]:
+def _kept(facts: Linked, attribute: cst.Attribute, depth: int) -> Iterator[Found]:
     """What an attribute of an object, a class or a module of the project holds."""
     own = facts.classes.self_class(attribute.value)
     name = facts.names.of(attribute.value)
@@ -88,7 +88,7 @@ def _kept(facts: FileFacts, attribute: cst.Attribute, depth: int) -> Iterator[Fo
     yield facts, None
 
 
-def _line(facts: FileFacts, node: cst.ClassDef) -> Iterator[tuple[FileFacts, cst.ClassDef]]:
+def _line(facts: Linked, node: cst.ClassDef) -> Iterator[tuple[Linked, cst.ClassDef]]:
     """A class and its bases, those of other files of the project too."""
     yield facts, node
     for name in facts.classes.ancestors(node):
@@ -97,7 +97,7 @@ def _line(facts: FileFacts, node: cst.ClassDef) -> Iterator[tuple[FileFacts, cst
             yield found
 
 
-def _imported(facts: FileFacts, node: cst.Name | cst.Attribute, depth: int) -> Iterator[Found]:
+def _imported(facts: Linked, node: cst.Name | cst.Attribute, depth: int) -> Iterator[Found]:
     """What a name of another module stands for; a library's for itself."""
     room, _, last = (facts.names.of(node) or "").rpartition(".")
     other = facts.of_module(room) if room and not room.startswith(OUTSIDE) else None
@@ -108,7 +108,7 @@ def _imported(facts: FileFacts, node: cst.Name | cst.Attribute, depth: int) -> I
         yield from sources(other or facts, each.value if each.kind is Kind.ASSIGN and not each.path else None, depth)
 
 
-def _returned(facts: FileFacts, call: cst.Call, depth: int) -> Iterator[Found]:
+def _returned(facts: Linked, call: cst.Call, depth: int) -> Iterator[Found]:
     """What a function of the project gives; the call itself of any other."""
     callee = facts.hooks.callee(call)
     place = elsewhere(facts, facts.names.call(call) or "", facts.path.parent, "return") if callee is None else None

@@ -15,7 +15,7 @@ from lightlint.facts.code.names import UNKNOWN
 from lightlint.facts.ranks.comparisons import mirrored
 
 if TYPE_CHECKING:
-    from lightlint.facts.file import FileFacts
+    from lightlint.facts.linked import Linked
 
 _DEPTH = 4
 _NOTHING = re.compile("(?!)")
@@ -47,7 +47,7 @@ class VersionTests:
             is set to must ask for one by fact.
     """
 
-    facts: FileFacts
+    facts: Linked
     telling: re.Pattern[str] = field(default=_NOTHING)
 
     def leads(self, test: cst.BaseExpression, outcome: bool, depth: int = 0) -> Leads | None:

@@ -7,7 +7,7 @@ import libcst as cst
 
 from lightlint.check import Check, Fault, Repair
 from lightlint.engine.events import DigitsLost
-from lightlint.facts.file import FileFacts
+from lightlint.facts.linked import Linked
 from lightlint.facts.values.sources import sources
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import replace
@@ -75,5 +75,5 @@ class LogSumExpOverflow(Check):
                 yield Fault.of(event, _MESSAGE)
 
 
-def _subtracts(facts: FileFacts, value: cst.BaseExpression) -> bool:
+def _subtracts(facts: Linked, value: cst.BaseExpression) -> bool:
     return any(isinstance(each.operator, cst.Subtract) for each in facts.tree.within(value, cst.BinaryOperation))

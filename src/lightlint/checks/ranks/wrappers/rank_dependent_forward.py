@@ -5,8 +5,8 @@ import libcst as cst
 from lightlint.check import Check
 from lightlint.facts.code.bindings import dotted_name
 from lightlint.facts.code.spread import Spread, counts_in
-from lightlint.facts.file import FileFacts
 from lightlint.facts.lightning.hooks import TRAINING_STEP
+from lightlint.facts.linked import Linked
 from lightlint.facts.objects.classes import MODULE
 from lightlint.facts.ranks.world import Ranks
 from lightlint.facts.values.sources import sources
@@ -136,6 +136,6 @@ class RankDependentForward(Check):
         return False
 
 
-def _is_no_data(facts: FileFacts, value: cst.BaseExpression) -> bool:
+def _is_no_data(facts: Linked, value: cst.BaseExpression) -> bool:
     text = isinstance(value, (cst.SimpleString, cst.FormattedString, cst.ConcatenatedString))
     return text or dotted_name(value) in {"True", "False", "None"} or facts.names.call(value) in _NO_DATA

@@ -11,6 +11,7 @@ from lightlint.engine.events import ResultDropped
 from lightlint.facts.code.bindings import Binding, Kind
 from lightlint.facts.objects.type_tests import is_told
 from lightlint.facts.releases.failures import is_expected
+from lightlint.facts.tensors.computed import Computed
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import Draft, RawEdit, replace
 
@@ -63,7 +64,7 @@ class DiscardedTensorResult(Check):
         if not isinstance(receiver, cst.Name):
             return False
         method = self.names.method(statement.value)
-        if (method in _NEVER_IN_PLACE and self._is_computed(receiver)) or self.facts.results.is_tensor(receiver):
+        if (method in _NEVER_IN_PLACE and self._is_computed(receiver)) or self.facts.fact(Computed).is_tensor(receiver):
             return True
         return drawn.is_tensor(receiver) or (drawn.is_promised(receiver) and drawn.is_read_besides(receiver, statement))
 

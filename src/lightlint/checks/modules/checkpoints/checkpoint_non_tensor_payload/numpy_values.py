@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from lightlint.facts.code.bindings import Kind
+from lightlint.facts.tensors.computed import Computed
 
 if TYPE_CHECKING:
     from lightlint.facts.file import FileFacts
@@ -37,7 +38,7 @@ class NumpyValues:
         func = call.func
         if not isinstance(func, cst.Attribute) or depth > _DEPTH:
             return False
-        if func.attr.value == "numpy" and not call.args and self._facts.results.is_tensor(func.value):
+        if func.attr.value == "numpy" and not call.args and self._facts.fact(Computed).is_tensor(func.value):
             return True
         return func.attr.value in _KEEPING and self._holds(func.value, depth + 1)
 

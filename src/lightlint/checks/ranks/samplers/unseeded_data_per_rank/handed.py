@@ -11,13 +11,13 @@ from lightlint.facts.project.callers import passed
 from lightlint.facts.ranks.seeds import Seeds
 
 if TYPE_CHECKING:
-    from lightlint.facts.file import FileFacts
+    from lightlint.facts.linked import Linked
 
 _WORDS = ("init_process_group", "DistributedDataParallel", "Trainer")  # files that hold none start no ranks
 _DEPTH = 3
 
 
-def differs_by_rank(facts: FileFacts, value: cst.BaseExpression, depth: int = 0) -> bool:
+def differs_by_rank(facts: Linked, value: cst.BaseExpression, depth: int = 0) -> bool:
     """Whether a seed surely is another one on every rank: by itself, as an attribute was set, as all callers give it."""
     if depth > _DEPTH:
         return False
@@ -34,7 +34,7 @@ def differs_by_rank(facts: FileFacts, value: cst.BaseExpression, depth: int = 0)
     return Seeds(facts).is_offset(value)
 
 
-def _attribute_differs(facts: FileFacts, held: cst.Name, name: str, place: cst.CSTNode, depth: int) -> bool:
+def _attribute_differs(facts: Linked, held: cst.Name, name: str, place: cst.CSTNode, depth: int) -> bool:
     """Whether an attribute of an object surely differs at a place of its function, or in what all callers give for it."""
     owner = facts.tree.owner(place)
     flow = facts.flow(owner)
