@@ -62,12 +62,12 @@ def taken(facts: Linked, function: cst.FunctionDef) -> Taken | None:
     )
 
 
-def is_changed(facts: FileFacts, function: cst.FunctionDef) -> bool:
+def is_changed(facts: Linked, function: cst.FunctionDef) -> bool:
     """Whether a decorator may make something else of a function: all but those that are known to hand everything on."""
     return not all(_is_harmless(each.decorator) or _hands_on(facts, each.decorator) for each in function.decorators)
 
 
-def _hands_on(facts: FileFacts, decorator: cst.BaseExpression) -> bool:
+def _hands_on(facts: Linked, decorator: cst.BaseExpression) -> bool:
     """Whether a function of this file gives what it is given, or a wrapper that calls it with all that comes and gives its result."""
     found = facts.bindings.lookup(decorator) if isinstance(decorator, cst.Name) else []
     maker = found[0].site if len(found) == 1 else None
@@ -82,7 +82,7 @@ def _hands_on(facts: FileFacts, decorator: cst.BaseExpression) -> bool:
     )
 
 
-def _calls_with_all(facts: FileFacts, wrapper: cst.FunctionDef, given: str) -> bool:
+def _calls_with_all(facts: Linked, wrapper: cst.FunctionDef, given: str) -> bool:
     """Whether a wrapper gives on every way out what a function gives for all that the wrapper gets."""
     params = wrapper.params
     if not isinstance(params.star_arg, cst.Param) or params.star_kwarg is None or params.kwonly_params:
