@@ -147,6 +147,7 @@ def project(tmp_path: Path):
         pytest.param({"tools/requirements-version.txt": OLD}, "train.py", id="another name"),
         pytest.param({"pkg/setup.py": "import setuptools as s\ns.setup(install_requires=['numpy'])", "requirements.txt": OLD}, "pkg/train.py", id="a nearer setup.py without torch"),
         pytest.param({"pkg/setup.cfg": "[flake8]\nmax-line-length = 99\n", "requirements.txt": OLD}, "pkg/a/train.py", id="a nearer setup.cfg without torch"),
+        pytest.param({"poetry.lock": "".join(f'[[package]]\ncategory = "main"\ndescription = "x"\nname = "{name}"\noptional = false\npython-versions = ">=3.6"\nversion = "{version}"\n\n[package.dependencies]\nnumpy = "1"\n\n' for name, version in (("torch", "1.10.2"), ("pytorch-lightning", "1.5.10")))}, "train.py", id="an old poetry.lock"),
         pytest.param({"requirements.txt": "torch @ https://x/torch-1.10.2-cp38-cp38-linux_x86_64.whl\npytorch-lightning @ git+https://github.com/x/pytorch-lightning.git@v1.5.10\n"}, "a.py", id="a release of a repository"),
     ],
 )  # fmt: skip
@@ -155,6 +156,17 @@ def test_every_form_is_read(project, files: dict[str, str], at: str):
     assert (torch.version.minor, lightning.version.minor) == ("1.10", "1.5"), (torch, lightning)
     assert torch.surely_below("1.11")
     assert lightning.surely_below("2.0")
+
+
+@pytest.mark.parametrize("tied", ["lightning-bolts", "lightning-bolts>=0.3.4", "lightning_flash[image]"])
+@pytest.mark.parametrize("beside", ["", "pytorch-lightning\n", "pytorch-lightning>=1.4\n"])
+def test_what_works_with_lightning_1_only_says_so(project, tied: str, beside: str):
+    assert project({"requirements.txt": f"{beside}{tied}\n"}, package="lightning").surely_below("2.0")
+
+
+@pytest.mark.parametrize("lightning", ["lightning>=2.0", "pytorch-lightning==2.1.0"])
+def test_a_newer_lightning_that_is_named_holds(project, lightning: str):
+    assert project({"requirements.txt": f"{lightning}\nlightning-bolts\n"}, package="lightning").surely_at_least("2.0")
 
 
 def test_what_powershell_writes_is_read(project, tmp_path: Path):

@@ -41,6 +41,7 @@ _PRETRAINED = re.compile(
 )
 _TRANSFORMER = re.compile(r"Model|Bert|GPT|ViT|T5|Llama|Whisper|Wav2Vec|CLIP|Swin|DistilBert|Roberta")
 _BESIDE_MODELS = re.compile(r"Tokenizer|Processor|FeatureExtractor|Config\b")  # what stands beside a model and is none
+_ROWS = frozenset(["arange", "linspace", "logspace", "randperm", "hann_window", "hamming_window"])  # of one dimension
 _MOST_OF_RANDINT = 3  # low, high, size
 _GRAD_MODES = frozenset(["no_grad", "inference_mode", "enable_grad", "set_grad_enabled"])
 
@@ -195,6 +196,8 @@ def _factory(machine: Machine, last: str, given: Arguments, node: ast.AST) -> Te
     if last in ("zeros", "ones", "rand", "randn", "empty", "randint"):
         sizes = given if last != "randint" else given.behind(1 if len(given.positional) < _MOST_OF_RANDINT else 2)
         made.sizes, made.rank = _sizes(sizes) if last != "randint" else (), _rank(sizes)
+    if last in _ROWS:
+        made.rank = 1
     return made
 
 

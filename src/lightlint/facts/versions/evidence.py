@@ -11,6 +11,7 @@ from pathlib import Path
 from lightlint.facts.project.roots import nearest_with
 from lightlint.facts.releases.torch_api import torch_release
 from lightlint.facts.versions.pins import Kind, Pin, Reach, Weight, is_project, pins_in, top_of
+from lightlint.facts.versions.pins.pin import OF_LIGHTNING_1
 from lightlint.facts.versions.requirements import parse_pip_command
 from lightlint.facts.versions.versions import Range, Version, parse_range
 
@@ -23,6 +24,7 @@ DISTRIBUTIONS = {
     "peft": ("peft",),
     "accelerate": ("accelerate",),
 }
+_LIGHTNING_1 = Range(upper=Version("2.0"))
 _STRONG = (Kind.DECLARED, Kind.IMAGE)
 _VAGUE = (Kind.CI, Kind.PROSE)
 COMPANIONS = ("torchvision", "torchaudio", "torchtext")  # each release of which is made for one of torch
@@ -128,10 +130,19 @@ def _is_exact(found: Range) -> bool:
 
 
 def _choice(package: str, place: Place) -> Choice | None:
-    for name in DISTRIBUTIONS[package]:
-        if found := _of(name, place):
-            return _narrowed(found, place) if package == "torch" else found
-    return _beside(place) if package == "torch" else None
+    found = next(filter(None, (_of(name, place) for name in DISTRIBUTIONS[package])), None)
+    if package == "torch":
+        return _narrowed(found, place) if found else _beside(place)
+    return _first_lightning(found, place) if package == "lightning" else found
+
+
+def _first_lightning(found: Choice | None, place: Place) -> Choice | None:
+    """Lightning as a package that works with its first major version only leaves it: `lightning-bolts`."""
+    tied = next(filter(None, (_of(name, place) for name in OF_LIGHTNING_1)), None)
+    if tied is None or (found and found.range.upper is not None):
+        return found
+    left = _LIGHTNING_1 & (found.range if found else Range())
+    return found if left.empty else Choice(left, found.pin if found else tied.pin, left)
 
 
 def _narrowed(found: Choice, place: Place) -> Choice:

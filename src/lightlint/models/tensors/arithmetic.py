@@ -38,6 +38,8 @@ def binary(machine: Machine, symbol: str, left: Value, right: Value, node: ast.A
         layouts.product(made, left, right)
     else:
         axes.same(made, axes.leading(left, right))
+        if any(isinstance(each, Tensor) and not each.scalar and each.rank != made.rank for each in (left, right)):
+            made.rank = None if made.rank == 1 else made.rank  # a row is spread over what has more dimensions
     if isinstance(node, (ast.BinOp, ast.AugAssign)):
         meet(machine, symbol, left, right, node)
     if symbol in ("+", "-"):

@@ -20,6 +20,7 @@ from lightlint.values.core import (
     Unknown,
     Value,
     is_constant,
+    number_of,
     text_of,
 )
 from lightlint.values.training import Graph, Tensor, tensors_in
@@ -28,7 +29,9 @@ from lightlint.values.training import Graph, Tensor, tensors_in
 def part(machine: Machine, tensor: Tensor, index: object, node: ast.AST) -> Tensor:
     """A part of a tensor; of a batch the same part is the same tensor each time."""
     if tensor.role != "batch":
-        return part_of_guess(machine, tensor, derive(machine, node, tensor, keep=True), node)
+        made = derive(machine, node, tensor, keep=True)
+        made.scalar |= tensor.rank == 1
+        return part_of_guess(machine, tensor, made, node)
     key = index if isinstance(index, (int, str)) else str(index)
     found = tensor.parts.get(key)
     if found is None:
@@ -77,7 +80,8 @@ def item(machine: Machine, tensor: Tensor, index: Value, node: ast.AST) -> Value
         if on_gpu:
             machine.emit(DevicesMixed(machine.where(node), tensor, on_gpu[0], "index"))
     made = derive(machine, node, tensor, keep=True, saves=bool(indices) or isinstance(index, Unknown))
-    made.scalar, made.form, made.layer = False, forms.of_item(tensor, index), ""
+    made.scalar = tensor.rank == 1 and isinstance(number_of(index), int)
+    made.form, made.layer = forms.of_item(tensor, index), ""
     anything = tensor.guessed or tensor.role == "batch"
     if text_of(index) is not None or (anything and isinstance(index, Unknown) and "index" not in index.traits):
         made.escaped = True  # what a module out of sight gives by name may be anything

@@ -25,7 +25,9 @@ class ManualSchedulerNeverStepped(Check):
         return not asked and not project.users(self.facts.path, "lr_schedulers", TRAINING_STEP)
 
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
-        """Schedules that Lightning is given and nothing steps, on any path."""
+        """Schedules that Lightning is given and nothing steps, on any path that came to its end."""
+        if not all(path.finished for path in entry.paths):
+            return
         stepped = {event.schedule.site for event in entry.of(ScheduleStepped)}
         trained = any(entry.of(Stepped))
         for event in entry.of(Configured):

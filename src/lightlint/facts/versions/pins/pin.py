@@ -12,11 +12,15 @@ from lightlint.facts.versions.requirements import Requirement, normalise
 
 # Conda's names for what PyPI calls torch.
 _CONDA = {"pytorch": "torch", "pytorch-cpu": "torch", "pytorch-gpu": "torch"}
+# Packages of Lightning 1: their last releases refuse Lightning 2, and older ones cannot be imported with it.
+OF_LIGHTNING_1 = ("lightning-bolts", "lightning-flash")
+_ANY = ">=0"
 _TAG = re.compile(r"\.git@v?(\d+\.\d+(?:\.\d+)?)(?=[#_-]|$)")  # a release of a repository
 PINNED = frozenset(
     (
         *("torch", "lightning", "pytorch-lightning", "lightning-fabric", "torchvision", "torchaudio", "torchtext"),
         *("transformers", "trl", "peft", "accelerate"),
+        *OF_LIGHTNING_1,
     )
 )
 
@@ -55,10 +59,11 @@ def canonical(name: str) -> str:
 
 
 def pin_of(file: Path, row: int, requirement: Requirement | None, *, conditional: bool = False) -> Iterator[Pin]:
-    """The pin that a requirement is; none where it names something else, or no version."""
+    """The pin that a requirement is; none where it names something else, or no version and that says nothing."""
     name = canonical(requirement.name) if requirement else ""
     if requirement and name in PINNED:
         tag = _TAG.search(requirement.url)
         specifier = requirement.specifier or (f"=={tag[1]}" if tag else "")
+        specifier = specifier or (_ANY if name in OF_LIGHTNING_1 else "")
         if specifier:
             yield Pin(name, specifier, file, row, conditional=conditional or bool(requirement.marker))

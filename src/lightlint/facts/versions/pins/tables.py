@@ -26,6 +26,10 @@ _REQUIRED = (  # where a project says what it cannot do without
 )
 _TABLES = re.compile("dependencies|packages|requires|default|develop|sources")
 _DEEPEST = 8
+_ENTRY = re.compile(
+    r"^\[\[packages?\]\][^\n]*\n(?:[^\[\n][^\n]*\n?)+", re.MULTILINE
+)  # Poetry before 1.2 begins with the category
+_SAID = re.compile(r'^(name|version) = "([^"]+)"', re.MULTILINE)
 
 
 def toml_pins(file: Path, text: str) -> Iterator[Pin]:
@@ -101,11 +105,11 @@ def _named(file: Path, text: str, key: str, value: Any, *, conditional: bool) ->
 
 def lock_pins(file: Path, text: str) -> Iterator[Pin]:
     """uv.lock, poetry.lock, pdm.lock and pylock.toml, by their lines: they are large and written by machines."""
-    for entry in re.finditer(r'^\[\[packages?\]\]\s*\nname = "([^"]+)"\s*\nversion = "([^"]+)"', text, re.MULTILINE):
-        name = normalise(entry[1])
-        if name in PINNED:
-            row = text.count("\n", 0, entry.end()) + 1
-            yield Pin(name, f"=={entry[2]}", file, row, locked=True)
+    for entry in _ENTRY.finditer(text):
+        said = {each[1]: each for each in _SAID.finditer(text, *entry.span())}
+        if len(said) == 2 and normalise(said["name"][2]) in PINNED:
+            row = text.count("\n", 0, said["version"].start()) + 1
+            yield Pin(normalise(said["name"][2]), f"=={said['version'][2]}", file, row, locked=True)
 
 
 def conda_lock_pins(file: Path, text: str) -> Iterator[Pin]:
