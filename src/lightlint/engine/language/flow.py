@@ -12,6 +12,7 @@ from lightlint.engine.events import Looped
 from lightlint.engine.execution import COMPOUND, LeaveLoop, NextTurn, Raised, Returned, Steps, block, evaluate
 from lightlint.engine.frames import Loop
 from lightlint.engine.language import operators
+from lightlint.engine.language.counters import counts_inside
 from lightlint.engine.language.narrowing import narrow
 from lightlint.engine.machine import Machine
 from lightlint.values.core import NONE, ON_SOME, Class, Constant, Library, Scope, Sequence, Unknown, Value, is_constant
@@ -209,7 +210,8 @@ def _while(machine: Machine, node: ast.While, scope: Scope) -> Steps:
     test = node.test
     if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], (ast.Lt, ast.LtE, ast.NotEq)):
         bound = evaluate(machine, test.comparators[0], scope)
-    loop = Loop(node, machine.site(node), "while" if bound is None else "count", bound, None, False)
+    kind = "while" if bound is None else "count"
+    loop = Loop(node, machine.site(node), kind, None if counts_inside(node) else bound, None, False)
 
     def next_turn() -> bool:
         value = evaluate(machine, test, scope)

@@ -20,12 +20,16 @@ if TYPE_CHECKING:
 _DEPTH = 4
 _NOTHING = re.compile("(?!)")
 _OURS = re.compile(r"(?:torch|torchvision|torchaudio|torchtext|torchdata|lightning|pytorch_lightning)(?:\.|$)")
-_DISTRIBUTIONS = re.compile(r"(?:torch|torchvision|torchaudio|lightning|pytorch[-_]lightning)$")
+_READ = re.compile(rf"{_OURS.pattern}|(?:transformers|trl|peft|accelerate)(?:\.|$)")
+_DISTRIBUTIONS = re.compile(
+    r"(?:torch|torchvision|torchaudio|lightning|pytorch[-_]lightning|transformers|trl|peft|accelerate)$"
+)
 _ABOUT_DEVICES = ("torch.backends", "torch.xpu", "torch.mps", "torch.npu")  # `hasattr(torch.backends, "mps")`
 _READERS = {"importlib.metadata.version", "importlib_metadata.version", "pkg_resources.get_distribution"}
-_SIGNATURES = {"inspect.signature", "inspect.getfullargspec", "inspect.getargspec"}
+_SIGNATURES = {"inspect.signature", "inspect.getfullargspec", "inspect.getargspec", "dataclasses.fields"}
+_TAKEN = {"__dataclass_fields__", "__annotations__", "co_varnames", "model_fields"}  # what a class or function takes
 _LOOKUPS = {"builtins.hasattr", "builtins.getattr"}
-_ASKS = re.compile("__version__|metadata|hasattr|getattr")
+_ASKS = re.compile("__version__|metadata|hasattr|getattr|signature|fields")
 _RISING = (cst.GreaterThan, cst.GreaterThanEqual)
 _FALLING = (cst.LessThan, cst.LessThanEqual)
 
@@ -206,10 +210,19 @@ class VersionTests:
                         yield tests, each.value
 
     def spells(self, expression: cst.BaseExpression) -> bool:
-        """Whether an expression itself reads a version of torch or Lightning, or looks whether they have a name."""
+        """Whether an expression itself reads a version of a library, or looks whether it has a name."""
         tree, names = self.facts.tree, self.facts.names
-        read = [each for each in tree.within(expression, cst.Attribute, cst.Name) if _is_version(names.of(each), each)]
-        return bool(read) or any(self._looks(call) for call in tree.within(expression, cst.Call))
+        read = tree.within(expression, cst.Attribute, cst.Name)
+        if any(_is_version(names.of(each), each) or _is_taken(names.of(each), each) for each in read):
+            return True
+        return any(self._looks(call) for call in tree.within(expression, cst.Call))
+
+    def looks_at_arguments(self) -> bool:
+        """Whether the file looks anywhere at what a class or a function takes."""
+        tree, names = self.facts.tree, self.facts.names
+        if any(_is_taken(names.of(each), each) for each in tree.all(cst.Attribute)):
+            return True
+        return any(names.call(each) in _SIGNATURES and self._looks(each) for each in tree.all(cst.Call))
 
     def _looks(self, call: cst.Call) -> bool:
         name, first = self.facts.names.call(call), call.args[0].value if call.args else None
@@ -218,10 +231,10 @@ class VersionTests:
             return isinstance(given, str) and bool(_DISTRIBUTIONS.match(given))
         about = self.facts.names.of(first)
         if name in _SIGNATURES:
-            return about is None or bool(_OURS.match(about))
+            return about is None or bool(_READ.match(about))
         if len(call.args) == (3 if name == "builtins.getattr" else 2) and name in _LOOKUPS:
             named = self._may_be_text(call.args[1].value)
-            return named and bool(about and _OURS.match(about)) and about not in _ABOUT_DEVICES
+            return named and bool(about and _READ.match(about)) and about not in _ABOUT_DEVICES
         return False
 
     def _may_be_text(self, name: cst.BaseExpression) -> bool:
@@ -234,7 +247,12 @@ def _is_version(name: str | None, node: cst.Attribute | cst.Name) -> bool:
     """Whether a node is `torch.__version__`, or one of a module whose name is out of sight."""
     if isinstance(node, cst.Attribute) and name is None:
         return node.attr.value == "__version__"
-    return bool(name and name.endswith(".__version__") and _OURS.match(name))
+    return bool(name and name.endswith(".__version__") and _READ.match(name))
+
+
+def _is_taken(name: str | None, node: cst.Attribute | cst.Name) -> bool:
+    """Whether a node is what a class or a function of a library takes."""
+    return isinstance(node, cst.Attribute) and node.attr.value in _TAKEN and bool(name and _READ.match(name))
 
 
 def _either(found: Iterable[Leads | None]) -> Leads | None:

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from lightlint.check import Check, Fault, Repair
-from lightlint.facts.releases.compat import removal_tier
+from lightlint.facts.releases.compat import is_versioned
+from lightlint.facts.releases.hugging_face import tier_since
 from lightlint.facts.versions.tables import table
-from lightlint.facts.versions.versions import Version
+from lightlint.facts.versions.version_tests import VersionTests
 from lightlint.fixes.edits import replace_argument_name
 from lightlint.models.names.huggingface import ARGUMENTS, TRAINER
 from lightlint.models.names.kinds import kind_of
@@ -16,10 +17,6 @@ from lightlint.models.names.kinds import kind_of
 if TYPE_CHECKING:
     from lightlint.engine.events import Called
     from lightlint.explore.rehearsals import Entry
-    from lightlint.finding import Tier
-
-_LIBRARIES = ("transformers", "trl", "peft", "accelerate")
-_TORCH_OF_TODAY = "2.4"  # what Transformers 5 asks for
 
 
 class HuggingFaceRemovedArg(Check):
@@ -34,26 +31,27 @@ class HuggingFaceRemovedArg(Check):
     def _fault(self, event: Called, name: str, tables: tuple[tuple[str, str], ...]) -> Iterator[Fault]:
         for package, cls in tables:
             removed = _removed(package, cls).get(name)
-            tier = self._tier(package, removed["in"]) if removed is not None else None
-            if removed is None or tier is None or self.is_versioned(event):
+            tier = tier_since(self.facts, package, removed["in"]) if removed is not None else None
+            if removed is None or tier is None or self.is_versioned(event) or self._is_fitted(event, name):
                 continue
             where = f"`{event.name}` has no argument `{name}` since {package} {removed['in']}"
             message = f"{where} (target: {self.facts.target(package).version.minor}){_instead(name, removed)}"
             yield Fault(event.said_at(name), message, tier, of_call=True, argument=name)
             return
 
-    def _tier(self, package: str, since: str) -> Tier | None:
-        """How bad it is; None where the version is out of sight, and others of the project are of older days."""
-        target = self.facts.target(package)
-        if target.source == "newest" and self._is_of_old_days():
-            return None
-        return removal_tier(target, Version(since))
-
-    def _is_of_old_days(self) -> bool:
-        """Whether a version beside it is held back, so that the newest of this one may not go with it."""
-        pinned = [self.facts.target(each) for each in _LIBRARIES]
-        old = [each for each in pinned if each.source != "newest" and each.upper is not None]
-        return bool(old) or not self.facts.torch.may_be_at_least(_TORCH_OF_TODAY)
+    def _is_fitted(self, event: Called, name: str) -> bool:
+        """Whether what was put together before the call may have been fitted to what the class takes."""
+        call = self.node_of(event.site)
+        if not isinstance(call, cst.Call) or any(
+            arg.keyword is not None and arg.keyword.value == name for arg in call.args
+        ):
+            return False
+        tests = VersionTests(self.facts)
+        said = self.node_of(event.said_at(name))
+        if said is not None and is_versioned(self.facts, said):
+            return True
+        handed = any(arg.star == "**" and tests.asks(arg.value) for arg in call.args)
+        return handed or tests.looks_at_arguments()
 
     def repair(self, node: cst.CSTNode, fault: Fault) -> Repair | None:
         arg = self.entry_of(node, fault.argument)
