@@ -62,6 +62,23 @@ def moves_default_device(project: Project, source: Source) -> bool:
     return _occurs(project, source, word, rf"{word}(?:device\s*\(|tensor_type\s*\([^\n]*cuda)")
 
 
+def runs_where_processes_spawn(project: Project, source: Source) -> bool:
+    """Whether some code of a project knows Windows or macOS, where worker processes start by spawn."""
+    return any(_occurs(project, source, word, pattern) for word, pattern in _SPAWNING.items())
+
+
+_SPAWNING = {
+    "mps": r"['\"]mps[:'\"]|\bbackends\.mps\b|\btorch\.mps\b",
+    "win": r"['\"](?:win(?:32|64|dows)?|darwin)\d*['\"]",
+    "Windows": r"['\"]Windows['\"]|Operating System :: Microsoft",
+    "Darwin": r"['\"]Darwin['\"]",
+    "os.name": r"\bos\.name\b",
+    "freeze_support": r"\bfreeze_support\(",
+    ":\\": r"['\"][A-Z]:\\",
+    ":/": r"['\"][A-Z]:/",
+}
+
+
 def may_be_filled_elsewhere(project: Project, source: Source, name: str | None) -> bool:
     """Whether code of another file may give parameters of a module their values: this one by its name, or all in a loop or by `apply`."""
     aside = Path(source.filename).absolute()

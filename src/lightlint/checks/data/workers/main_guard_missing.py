@@ -7,6 +7,7 @@ import libcst as cst
 
 from lightlint.check import Check
 from lightlint.facts.data.workers import Method, Starter
+from lightlint.facts.project.mentions import runs_where_processes_spawn
 from lightlint.facts.ranks.world import FABRIC, TRAINER
 from lightlint.finding import Tier
 
@@ -28,7 +29,13 @@ class MainGuardMissing(Check):
                 f"`{method}` imports" if method.pickles else "spawn and forkserver (macOS, Windows, Python 3.14) import"
             )
             message = f"nothing keeps the processes started here from running this line again: {how} the file in each"
-            self.report(node, message, tier=Tier.ERROR if method.pickles else None)
+            self.report(node, message, tier=self._tier(method))
+
+    def _tier(self, method: Method) -> Tier:
+        if method.pickles:
+            return Tier.ERROR
+        spawns = runs_where_processes_spawn(self.facts.project, self.facts.source)
+        return Tier.WARNING if spawns else Tier.NOTE
 
     def _starts_at_top(self, module: cst.Module) -> Iterator[tuple[cst.CSTNode, Method]]:
         """What the module's own code starts, itself or in functions it calls, outside of a guard."""

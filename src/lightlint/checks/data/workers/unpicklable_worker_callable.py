@@ -10,6 +10,7 @@ from lightlint.facts.code.names import UNKNOWN
 from lightlint.facts.data.workers import LOADER, Method, Starter
 from lightlint.facts.objects.classes import CALLBACK, DATA_MODULE, MODULE
 from lightlint.facts.objects.pickling import Obstacle
+from lightlint.facts.project.mentions import runs_where_processes_spawn
 from lightlint.facts.project.options import project_default
 from lightlint.finding import Tier
 from lightlint.values.core import (
@@ -74,7 +75,7 @@ class UnpicklableWorkerCallable(Check):
             if not event.given.exact or workers is None or number_of(workers) == 0 or method in ("fork", None):
                 continue
             how = f"workers start by `{method}`" if method else _ANY_METHOD
-            tier = Tier.ERROR if method else Tier.WARNING
+            tier = Tier.ERROR if method else self._by_platform()
             for keyword, position in _SENT[Starter.LOADER]:
                 met = held_back(event.argument(keyword, position))
                 if met is not None:
@@ -104,13 +105,18 @@ class UnpicklableWorkerCallable(Check):
             if method.pickles:
                 how, tier = f"workers start by `{method}`", Tier.ERROR
             else:
-                how, tier = _ANY_METHOD, Tier.WARNING
+                how, tier = _ANY_METHOD, self._by_platform()
             place = met.node if isinstance(met.node, cst.Lambda) and self.tree.contains(sent, met.node) else sent.value
             self.report(
                 place,
                 f"`{keyword}` {_is(met)}, which cannot be pickled where {how}",
                 tier=tier if count is not UNKNOWN or self._works_untold(call) else Tier.NOTE,
             )
+
+    def _by_platform(self) -> Tier:
+        """Where the platform chooses how workers start it matters to who uses one that spawns them."""
+        spawns = runs_where_processes_spawn(self.facts.project, self.facts.source)
+        return Tier.WARNING if spawns else Tier.NOTE
 
     def _works_untold(self, loader: cst.Call) -> bool:
         """Whether a loader has workers in a program that is started without arguments."""
