@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from lightlint.engine.arguments import Arguments
+from lightlint.engine.bounds import Bounds, compared_with_number
 from lightlint.engine.events import Collective, Event, Where
 from lightlint.engine.frames import Call, Condition, Iteration, Loop, Turn
 from lightlint.values.core import (
@@ -162,6 +163,7 @@ class Machine:
         self.autocasts: list[Instance] = []
         self.passes: dict[Hashable, Value] = {}  # what blocks that repeat gave the first time
         self.answers: dict[Hashable, bool] = {}
+        self.bounds: dict[Hashable, Bounds] = {}  # between which numbers an unknown was found to lie, by its key
         self.equals: dict[Hashable, Hashable] = {}  # which constant an unknown was found to be, by their keys
         self.asked: dict[Test, bool] = {}  # tests that nothing known decides, as they came out
         self.guesses = 0  # how many tests something unknown has decided
@@ -342,6 +344,8 @@ class Machine:
             compared = constant_compared(key)
             if known is None and compared is not None and compared[0] in self.equals:
                 known = self.equals[compared[0]] == compared[1]
+            if known is None and self.bounds:
+                known = self._bounded(key)
             return None if known is None else known != negated
         return None
 
@@ -371,7 +375,7 @@ class Machine:
         if "rank" in value.traits:
             self.of_ranks.add(test)
         if key is not None:
-            self.answers[key] = outcome != negated
+            self._note(key, outcome != negated)
             compared = constant_compared(key)
             if compared is not None and outcome != negated:
                 self.equals.setdefault(*compared)
@@ -396,7 +400,19 @@ class Machine:
         """Take a test for true from now on, as behind an `assert`."""
         key, negated = plain_key(value.key)
         if key is not None:
-            self.answers[key] = not negated
+            self._note(key, not negated)
+
+    def _note(self, key: Hashable, outcome: bool) -> None:
+        """Remember how a test without negations came out."""
+        self.answers[key] = outcome
+        if (compared := compared_with_number(key)) is not None:
+            self.bounds[compared.unknown] = self.bounds.get(compared.unknown, Bounds()).narrowed(compared, outcome)
+
+    def _bounded(self, key: Hashable) -> bool | None:
+        """How a test comes out by what other tests told of its unknown."""
+        compared = compared_with_number(key)
+        known = self.bounds.get(compared.unknown) if compared is not None else None
+        return known.decides(compared) if known is not None and compared is not None else None
 
     def choose(self, unknown: Hashable, options: Iterable[Hashable]) -> Hashable | None:
         """Which of some constants an unknown is, by their keys: as tests have found it, else the first that they allow."""

@@ -132,7 +132,8 @@ def _joined(machine: Machine, is_or: bool, tests: list[Value]) -> Value:
     known = machine.truth(last)
     traits = traits_of(*tests)
     if known is is_or:  # some other test decides before, or this one does
-        return Constant(is_or, traits) if isinstance(last, Constant) and last.value is is_or else Unknown(None, traits)
+        is_flag = last.plain if isinstance(last, Unknown) else isinstance(last, Constant) and last.value is is_or
+        return Constant(is_or, traits) if is_flag else Unknown(None, traits)
     keys = tuple(test.key for test in tests if machine.truth(test) is None)
     return Unknown(("or" if is_or else "and", *keys) if None not in keys else None, traits)
 

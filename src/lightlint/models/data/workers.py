@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 from lightlint.engine.arguments import Arguments
+from lightlint.engine.bounds import compared_with_number
 from lightlint.engine.calls import call
 from lightlint.engine.events import CudaUsed, HandleUsed, LoaderWorked, SampleMade
 from lightlint.engine.frames import Condition
@@ -124,11 +125,15 @@ def _copied(machine: Machine, values: list[Value | None]) -> Iterator[None]:
 def _apart(machine: Machine, inside: set[int], turned: Condition | None) -> Iterator[None]:
     """What is decided and counted in a worker is the worker's alone, as is what it calls; one test may be `turned` there."""
     steps, budget, answers, asked = machine.steps, machine.budget, dict(machine.answers), dict(machine.asked)
+    bounds = dict(machine.bounds)
     called, flips = machine.called, machine.flips
     machine.called = inside
     if turned is not None:
         machine.flips = {**flips, turned.site[:3]: not turned.outcome}
-        machine.answers.pop(plain_key(turned.key)[0], None)
+        key, _ = plain_key(turned.key)
+        machine.answers.pop(key, None)
+        compared = compared_with_number(key)
+        machine.bounds.pop(compared.unknown if compared is not None else None, None)
     machine.budget = min(budget, steps + _MOST_STEPS)
     machine.phases.append(WORKER)
     try:
@@ -136,4 +141,4 @@ def _apart(machine: Machine, inside: set[int], turned: Condition | None) -> Iter
     finally:
         machine.phases.pop()
         machine.steps, machine.budget, machine.answers, machine.asked = steps, budget, answers, asked
-        machine.called, machine.worker_data, machine.flips = called, None, flips
+        machine.called, machine.worker_data, machine.flips, machine.bounds = called, None, flips, bounds
