@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from program import Program
 
 from lightlint.finding import Applicability
+from lightlint.fixes.drafts.imports import drop_import
+from lightlint.fixes.drafts.moves import move_after, move_before
 from lightlint.fixes.edits import (
     Draft,
     RawEdit,
@@ -31,8 +33,6 @@ from lightlint.fixes.edits import (
     wrap,
     wrap_statements,
 )
-from lightlint.fixes.imports import drop_import
-from lightlint.fixes.moves import move_after, move_before
 from lightlint.sources.source import Cell, Source
 
 SMALL = cst.BaseSmallStatement

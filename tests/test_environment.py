@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 from checkout import run
 
-from lightlint.environment.packages import ill_matched
-from lightlint.environment.probe import describe, variables
-from lightlint.environment.side import Side, SideError, read_side
-from lightlint.environment.usage import Usage, usage_of
+from lightlint.environment.code.usage import Usage, usage_of
+from lightlint.environment.describing.packages import ill_matched
+from lightlint.environment.describing.probe import describe, variables
+from lightlint.environment.describing.side import Side, SideError, read_side
 from lightlint.settings import load
 from lightlint.sources.load import read
 
@@ -94,7 +94,7 @@ def test_a_snapshot_holds_no_secret_and_no_path(tmp_path: Path) -> None:
 
 
 def test_the_probe_needs_nothing_but_python(tmp_path: Path) -> None:
-    import lightlint.environment.probe as probe
+    import lightlint.environment.describing.probe as probe
 
     ran = run([sys.executable, "-I", "-S", str(Path(probe.__file__))], tmp_path)
     assert ran.returncode == 0, ran.stderr

@@ -11,13 +11,14 @@ from typing import Any
 import pytest
 from checkout import run_module
 
-from lightlint.environment import api, memory
-from lightlint.environment.packages import distributions, ill_matched
-from lightlint.environment.probe import describe
+from lightlint.environment import memory
+from lightlint.environment.code import api
+from lightlint.environment.code.usage import Usage
+from lightlint.environment.code.uses import uses
+from lightlint.environment.describing.packages import distributions, ill_matched
+from lightlint.environment.describing.probe import describe
+from lightlint.environment.describing.side import Side, SideError
 from lightlint.environment.rows import BREAKS, CHANGES, DIFFERS, FAILS
-from lightlint.environment.side import Side, SideError
-from lightlint.environment.usage import Usage
-from lightlint.environment.uses import uses
 from lightlint.sources.load import read
 
 FORECAST = {"command": "python train.py", "reserved": [9_000 * 2**20, 12_000 * 2**20], "context": 500 * 2**20}

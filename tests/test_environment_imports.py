@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from checkout import run_module
 
-from lightlint.environment.check import check
+from lightlint.environment.code.check import check
+from lightlint.environment.code.usage import Usage
+from lightlint.environment.describing.side import Side
 from lightlint.environment.rows import BREAKS, FAILS
-from lightlint.environment.side import Side
-from lightlint.environment.usage import Usage
 from lightlint.settings import load
 from lightlint.sources.load import read
 

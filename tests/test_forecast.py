@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from checkout import ROOT, run
 
-from lightlint.environment.probe import describe
+from lightlint.environment.describing.probe import describe
 from lightlint.forecast import fit
 from lightlint.forecast.breakdown import MIB, Simulation, Step
 from lightlint.forecast.gpus import BudgetError, all_gpus, find, parse_size

@@ -15,11 +15,11 @@ from lightlint.cli import run_command
 from lightlint.facts.project.project import Projects
 from lightlint.facts.project.roots import nearest_with, root_of
 from lightlint.facts.versions.pins import Kind, entries_of, pins_in
-from lightlint.facts.versions.pins.commands import lines_of
-from lightlint.facts.versions.pins.containers import dockerfile_pins, text_pins
-from lightlint.facts.versions.pins.images import image_pins
-from lightlint.facts.versions.pins.prose import readme_pins
-from lightlint.facts.versions.pins.requirement_files import requirement_pins
+from lightlint.facts.versions.pins.formats.commands import lines_of
+from lightlint.facts.versions.pins.formats.containers import dockerfile_pins, text_pins
+from lightlint.facts.versions.pins.formats.images import image_pins
+from lightlint.facts.versions.pins.formats.prose import readme_pins
+from lightlint.facts.versions.pins.formats.requirement_files import requirement_pins
 from lightlint.facts.versions.targets import target_in, target_of
 from lightlint.facts.versions.versions import Target, Version
 from lightlint.lint import lint

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from lightlint.cli import run_command
 from lightlint.facts.project.roots import nearest_with, root_of
 from lightlint.facts.versions.pins import entries_of, pins_in
+from lightlint.facts.versions.pins.formats.prose import readme_pins
+from lightlint.facts.versions.pins.formats.prose.paragraphs import paragraphs
 from lightlint.facts.versions.pins.pin import Kind
-from lightlint.facts.versions.pins.prose import readme_pins
-from lightlint.facts.versions.pins.prose.paragraphs import paragraphs
 from lightlint.facts.versions.targets import target_in, target_of
 from lightlint.facts.versions.versions import Range, Version, parse_range
 

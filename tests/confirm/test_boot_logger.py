@@ -9,7 +9,7 @@ import pickle
 import pytest
 from launched import Place, linux_only, place
 
-from lightlint.confirm.boot.logger import Experiment, make_logger
+from lightlint.confirm.boot.frameworks.logger import Experiment, make_logger
 
 __all__ = ["place"]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from lightlint.confirm.meters import module_of
 from lightlint.confirm.probes import all_probes
 from lightlint.pages import all_pages
 
@@ -15,4 +16,4 @@ def test_meters_of_probes_are_there() -> None:
     from importlib.util import find_spec
 
     meters = {meter for probe in all_probes().values() for meter in probe.meters}
-    assert {meter for meter in meters if find_spec(f"lightlint.confirm.meters.{meter}") is None} == set()
+    assert {meter for meter in meters if find_spec(module_of(meter)) is None} == set()

@@ -15,7 +15,7 @@ import pytest
 from launched import Place, linux_only, place
 
 from lightlint.confirm.launch.progress import Progress
-from lightlint.confirm.launch.stacks import shown
+from lightlint.confirm.launch.system.stacks import shown
 
 __all__ = ["place"]
 pytestmark = linux_only

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from launched import Place, linux_only, place
 
-from lightlint.confirm.launch import reaper
+from lightlint.confirm.launch.system import reaper
 
 __all__ = ["place"]
 pytestmark = [linux_only, pytest.mark.slow]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from launched import Place, place
 
-from lightlint.confirm.launch import sandbox
+from lightlint.confirm.launch.system import sandbox
 
 __all__ = ["place"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from recorded import at, claim, event, judged, line, run
 
-from lightlint.confirm.meters.driver import of_process
+from lightlint.confirm.meters.process.driver import of_process
 from lightlint.confirm.records import Event
 
 MOVED = claim("model-moved-before-fit", "memory-per-rank-and-gpu", "`cuda()` before `Trainer.fit`", tier="warning")

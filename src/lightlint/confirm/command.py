@@ -11,8 +11,8 @@ from pathlib import Path
 
 from lightlint.arguments import Parser, before_command, count, seconds
 from lightlint.confirm import flow
-from lightlint.confirm.launch.home import home
-from lightlint.confirm.launch.signals import Interrupted, interruptible
+from lightlint.confirm.launch.system.home import home
+from lightlint.confirm.launch.system.signals import Interrupted, interruptible
 from lightlint.confirm.launch.target import CommandError, parse
 from lightlint.confirm.reports.report import Report
 from lightlint.settings import load as load_settings

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 from lightlint.confirm import plan as plans
 from lightlint.confirm import records
-from lightlint.confirm.boot.callback import make_callback
 from lightlint.confirm.boot.exits import tell_exception
+from lightlint.confirm.boot.frameworks.callback import make_callback
 from lightlint.confirm.boot.session import current
 from lightlint.confirm.boot.start import start, stop
 from lightlint.confirm.claims import Suspicion, meters, suspicions, targets

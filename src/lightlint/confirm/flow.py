@@ -15,9 +15,10 @@ from lightlint.confirm import claims, determinism, kept, records
 from lightlint.confirm import plan as plans
 from lightlint.confirm.claims import Suspicion
 from lightlint.confirm.judge import judge, unnamed
-from lightlint.confirm.launch import injection, notebook, ranks, sandbox
-from lightlint.confirm.launch.home import Home
+from lightlint.confirm.launch import injection, notebook, ranks
 from lightlint.confirm.launch.start import Ending, Start, run
+from lightlint.confirm.launch.system import sandbox
+from lightlint.confirm.launch.system.home import Home
 from lightlint.confirm.launch.target import Command, CommandError
 from lightlint.confirm.observed import observe
 from lightlint.confirm.plan import Limits, Plan

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from lightlint.arguments import Parser
-from lightlint.environment import probe
+from lightlint.environment.describing import probe
 
 CLEAN, FOUND, FAILED = 0, 1, 2
 _FEW = 10
@@ -18,7 +18,7 @@ _FEW = 10
 
 def main(arguments: Sequence[str]) -> int:
     """Run `lightlint env` and return its exit status: 1 where `diff` or `check` show something that breaks the code."""
-    from lightlint.environment.side import SideError
+    from lightlint.environment.describing.side import SideError
 
     options = _parser().parse_args(arguments)
     try:
@@ -61,7 +61,7 @@ def _parser() -> Parser:
 
 
 def _snapshot(options: argparse.Namespace) -> int:
-    from lightlint.environment.side import SideError
+    from lightlint.environment.describing.side import SideError
 
     text = _described(options.python or sys.executable)
     if options.output is None:
@@ -80,7 +80,7 @@ def _described(python: str) -> str:
     Raises:
         SideError: it cannot be run.
     """
-    from lightlint.environment.side import SideError
+    from lightlint.environment.describing.side import SideError
 
     try:
         ran = subprocess.run([python, str(Path(probe.__file__))], capture_output=True, text=True, timeout=300)
@@ -95,10 +95,10 @@ def _described(python: str) -> str:
 
 
 def _diff(options: argparse.Namespace) -> int:
+    from lightlint.environment.code.usage import Usage, usage_of
+    from lightlint.environment.describing.side import read_side
     from lightlint.environment.diff import diff
     from lightlint.environment.memory import read_need
-    from lightlint.environment.side import read_side
-    from lightlint.environment.usage import Usage, usage_of
     from lightlint.settings import load
 
     settings = load({}, file=None, isolated=False)
@@ -109,11 +109,11 @@ def _diff(options: argparse.Namespace) -> int:
 
 
 def _check(options: argparse.Namespace) -> int:
-    from lightlint.environment.check import check
-    from lightlint.environment.importing import failures
+    from lightlint.environment.code.check import check
+    from lightlint.environment.code.usage import usage_of
+    from lightlint.environment.describing.importing import failures
+    from lightlint.environment.describing.side import Side, read_side
     from lightlint.environment.memory import read_need
-    from lightlint.environment.side import Side, read_side
-    from lightlint.environment.usage import usage_of
     from lightlint.settings import load
 
     settings = load({}, file=None, isolated=False)

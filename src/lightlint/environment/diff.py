@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from lightlint.environment import api, memory
-from lightlint.environment import findings as rules
-from lightlint.environment.packages import concerns, distance, distributions, ill_matched
+from lightlint.environment import memory
+from lightlint.environment.code import api
+from lightlint.environment.code import findings as rules
+from lightlint.environment.code.usage import Usage
+from lightlint.environment.describing.packages import concerns, distance, distributions, ill_matched
+from lightlint.environment.describing.side import Side
 from lightlint.environment.rows import BREAKS, CHANGES, DIFFERS, FAILS, SLOWS, Row, ordered
-from lightlint.environment.side import Side
-from lightlint.environment.usage import Usage
 from lightlint.finding import Tier
 from lightlint.reports.place import place
 from lightlint.settings import Settings

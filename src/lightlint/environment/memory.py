@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from lightlint.environment.describing.side import Side, SideError
 from lightlint.environment.rows import BREAKS, CHANGES, DIFFERS, FAILS, Row
-from lightlint.environment.side import Side, SideError
 
 MIB = 2**20
 _HOW = "make one with `lightlint forecast --output-format json -- COMMAND > FILE`"

@@ -4,13 +4,13 @@ Each takes a `Code`, answers with a `Draft` (join several with `+` or `join`) or
 made exactly, and leaves every character outside its edits as it is. `as_fix` turns a draft into a finding's fix.
 """
 
-from lightlint.fixes.arguments import insert_argument, remove_argument, replace_argument, replace_argument_name
 from lightlint.fixes.code import Code, Spans
 from lightlint.fixes.draft import Draft, RawEdit, as_fix, join
-from lightlint.fixes.expressions import rename, replace, wrap
-from lightlint.fixes.imports import add_import
-from lightlint.fixes.parameters import insert_default, insert_parameter, remove_parameter
-from lightlint.fixes.statements import (
+from lightlint.fixes.drafts.arguments import insert_argument, remove_argument, replace_argument, replace_argument_name
+from lightlint.fixes.drafts.expressions import rename, replace, wrap
+from lightlint.fixes.drafts.imports import add_import
+from lightlint.fixes.drafts.parameters import insert_default, insert_parameter, remove_parameter
+from lightlint.fixes.drafts.statements import (
     decorate,
     drop_statement,
     insert_after,

@@ -15,7 +15,7 @@ from lightlint.facts.project.project import Project, Projects
 from lightlint.finding import Edit
 from lightlint.fixes.code import Code
 from lightlint.fixes.draft import RawEdit
-from lightlint.fixes.imports import drop_import
+from lightlint.fixes.drafts.imports import drop_import
 from lightlint.parsing import UnparsableError, deep_recursion, no_collection, parse
 from lightlint.sources.source import Source
 

@@ -13,9 +13,9 @@ from pathlib import Path
 from lightlint.arguments import Parser, before_command, seconds
 from lightlint.confirm import plan as plans
 from lightlint.confirm.launch import start
-from lightlint.confirm.launch.home import Home, home
-from lightlint.confirm.launch.signals import Interrupted, interruptible
 from lightlint.confirm.launch.start import Ending, Start
+from lightlint.confirm.launch.system.home import Home, home
+from lightlint.confirm.launch.system.signals import Interrupted, interruptible
 from lightlint.confirm.launch.target import Command, CommandError, parse
 from lightlint.confirm.records import read as read_records
 from lightlint.forecast import report
@@ -109,7 +109,7 @@ def _forecast(options: argparse.Namespace, words: list[str]) -> Forecast:
 def _simulated(command: Command, budgets: Sequence[Budget], timeout: float, place: Home) -> Simulation:
     asked = {"budgets": {budget.name: budget.tensors for budget in budgets}, "quiet": str(_DRIVER) in command.words}
     variables = {VARIABLE: json.dumps(asked), "TORCHDYNAMO_DISABLE": "1"}
-    records, ending = _run(command, "lightlint.forecast.inside", variables, timeout, place)
+    records, ending = _run(command, "lightlint.forecast.simulation.inside", variables, timeout, place)
     result = records / RESULT
     if result.exists():
         return read(json.loads(result.read_text(encoding="utf-8")))
@@ -124,7 +124,7 @@ def _simulated(command: Command, budgets: Sequence[Budget], timeout: float, plac
 
 def _measured(command: Command, timeout: float, place: Home) -> Measured | None:
     """The step on this machine's GPU; None where the program does not get to a second one."""
-    records, _ = _run(command, "lightlint.forecast.measure", {}, timeout, place)
+    records, _ = _run(command, "lightlint.forecast.simulation.measure", {}, timeout, place)
     result = records / MEASURED
     return Measured(**json.loads(result.read_text(encoding="utf-8"))) if result.exists() else None
 

@@ -8,7 +8,7 @@ import libcst as cst
 
 from lightlint.check import Check, Fault, Repair
 from lightlint.engine.events import Called
-from lightlint.explore.queries import sure
+from lightlint.explore.questions.queries import sure
 from lightlint.facts.data.loops import LoopKind
 from lightlint.facts.ranks.world import TRAINER
 from lightlint.facts.values.keywords import keywords

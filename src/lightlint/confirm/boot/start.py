@@ -14,9 +14,11 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
-from lightlint.confirm.boot import exits, lightning, seed
+from lightlint.confirm.boot import exits
+from lightlint.confirm.boot.frameworks import lightning, seed
 from lightlint.confirm.boot.recorder import Recorder
 from lightlint.confirm.boot.session import Clock, Session, becomes
+from lightlint.confirm.meters import module_of
 from lightlint.confirm.plan import NEVER, Plan
 from lightlint.confirm.records import SCHEMA
 
@@ -61,7 +63,7 @@ def stop(session: Session) -> None:
 def install(session: Session) -> None:
     """Switch on the meters of the plan; the steps and the cut belong to every run."""
     for name in dict.fromkeys(("steps", *session.plan.meters)):
-        importlib.import_module(name if "." in name else f"lightlint.confirm.meters.{name}").install(session)
+        importlib.import_module(name if "." in name else module_of(name)).install(session)
 
 
 def _tell_start(session: Session, *, forked: bool) -> None:

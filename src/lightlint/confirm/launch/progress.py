@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from lightlint.confirm.launch.processes import is_runnable, members, processor_seconds
+from lightlint.confirm.launch.system.processes import is_runnable, members, processor_seconds
 from lightlint.confirm.records import SUFFIX
 
 _BUSY = 0.05  # share of one processor from which on the processes of a run count as working

@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from lightlint.confirm import records
-from lightlint.confirm.launch import stacks
-from lightlint.confirm.launch.deaths import Deaths
-from lightlint.confirm.launch.home import Home
-from lightlint.confirm.launch.processes import end_all
 from lightlint.confirm.launch.progress import Progress
-from lightlint.confirm.launch.sandbox import NONE, Sandbox
-from lightlint.confirm.launch.signals import Interrupted
+from lightlint.confirm.launch.system import stacks
+from lightlint.confirm.launch.system.deaths import Deaths
+from lightlint.confirm.launch.system.home import Home
+from lightlint.confirm.launch.system.processes import end_all
+from lightlint.confirm.launch.system.sandbox import NONE, Sandbox
+from lightlint.confirm.launch.system.signals import Interrupted
 from lightlint.confirm.launch.target import CommandError
 from lightlint.confirm.launch.ticker import Ticker
 from lightlint.confirm.plan import VARIABLE

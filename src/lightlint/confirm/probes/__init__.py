@@ -21,8 +21,8 @@ def all_probes() -> dict[str, Probe]:
         ValueError: two modules define one name.
     """
     probes: dict[str, Probe] = {}
-    for module in pkgutil.iter_modules(__path__):
-        found: dict[str, Probe] = getattr(importlib.import_module(f"{__name__}.{module.name}"), "PROBES", {})
+    for module in pkgutil.walk_packages(__path__, f"{__name__}."):
+        found: dict[str, Probe] = getattr(importlib.import_module(module.name), "PROBES", {})
         if twice := probes.keys() & found.keys():
             raise ValueError(f"defined twice: {', '.join(sorted(twice))}")
         probes.update(found)

@@ -11,8 +11,8 @@ from lightlint.facts.releases.old_uses import Used, old_uses
 from lightlint.facts.releases.torch_api import OldName
 from lightlint.finding import Applicability
 from lightlint.fixes.draft import Draft
+from lightlint.fixes.drafts.renames import rename_to
 from lightlint.fixes.edits import replace
-from lightlint.fixes.renames import rename_to
 
 _STAYING = {"torch.norm"}  # deprecated since 1.9 in the documentation alone, without a warning or a date: nothing to do
 

@@ -7,7 +7,7 @@ from lightlint.facts.releases.compat import removal_tier
 from lightlint.facts.releases.old_uses import Used, old_uses
 from lightlint.facts.releases.torch_api import OldName
 from lightlint.finding import Applicability
-from lightlint.fixes.renames import rename_to
+from lightlint.fixes.drafts.renames import rename_to
 
 
 class TorchRemovedName(Check):

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
-from lightlint.explore.evaluation import evaluated_loaders
+from lightlint.explore.questions.evaluation import evaluated_loaders
 from lightlint.values.core import is_constant
 
 if TYPE_CHECKING:

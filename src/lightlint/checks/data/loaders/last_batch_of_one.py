@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Normalised
-from lightlint.explore.certain import anyhow
+from lightlint.explore.questions.certain import anyhow
 from lightlint.values.core import Constant, Sequence, is_constant
 from lightlint.values.training import Instance, Loader, Tensor
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from lightlint.check import Check, Fault
 from lightlint.engine.events import NextTaken, Stepped
 from lightlint.engine.frames import Condition, Loop
-from lightlint.explore.certain import held_anyhow
+from lightlint.explore.questions.certain import held_anyhow
 from lightlint.models.data.loaders import length
 
 if TYPE_CHECKING:

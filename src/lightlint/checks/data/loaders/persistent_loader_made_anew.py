@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import AttributeSet, CalledUnknown, LoaderMade, Looped
-from lightlint.explore.certain import anyhow
+from lightlint.explore.questions.certain import anyhow
 from lightlint.values.core import Value, is_constant, number_of
 from lightlint.values.training import Loader
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import SampleMade, Transformed
-from lightlint.explore.evaluation import evaluated_loaders
+from lightlint.explore.questions.evaluation import evaluated_loaders
 from lightlint.models.data.transforms import drawing
 from lightlint.values.core import Library
 from lightlint.values.training import Instance

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Forward, Stepped, Written
-from lightlint.explore.evaluation import evaluated_loaders
-from lightlint.explore.logged import monitor_of
-from lightlint.explore.queries import identity_of
+from lightlint.explore.questions.evaluation import evaluated_loaders
+from lightlint.explore.questions.logged import monitor_of
+from lightlint.explore.questions.queries import identity_of
 from lightlint.values.core import Constant, Sequence
 from lightlint.values.training import Instance, Loader
 

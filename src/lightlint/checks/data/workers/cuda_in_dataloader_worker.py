@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import CudaUsed, LoaderWorked
-from lightlint.explore.certain import anyhow
+from lightlint.explore.questions.certain import anyhow
 from lightlint.facts.project.mentions import occurs
 from lightlint.values.core import NONE, is_constant, number_of
 

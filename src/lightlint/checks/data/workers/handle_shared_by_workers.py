@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import HandleUsed, LoaderWorked
-from lightlint.explore.certain import held_anyhow
+from lightlint.explore.questions.certain import held_anyhow
 from lightlint.finding import Tier
 from lightlint.models.data.sources import OPENERS
 from lightlint.values.core import Library, number_of, text_of

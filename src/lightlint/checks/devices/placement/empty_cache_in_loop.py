@@ -7,7 +7,7 @@ import libcst as cst
 
 from lightlint.check import Check, Fault, Repair
 from lightlint.engine.events import Called
-from lightlint.explore.queries import with_each_batch
+from lightlint.explore.questions.queries import with_each_batch
 from lightlint.fixes.edits import drop_statement
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import libcst as cst
 from lightlint.check import Check, Fault, Repair
 from lightlint.engine.events import Called, Event, TensorMoved
 from lightlint.engine.frames import Condition
-from lightlint.explore.queries import speaks_of
+from lightlint.explore.questions.queries import speaks_of
 from lightlint.facts.ranks.world import Ranks
 from lightlint.finding import Tier
 from lightlint.fixes.edits import replace

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Backward, CalledUnknown, Event, NumberTaken, StepReturned
-from lightlint.explore.queries import uses_gpu, with_each_batch
+from lightlint.explore.questions.queries import uses_gpu, with_each_batch
 from lightlint.facts.lightning.hooks import TRAINING_STEP
 from lightlint.values.core import Unknown, text_of
 

@@ -7,7 +7,7 @@ import libcst as cst
 
 from lightlint.check import Check, Fault, Repair
 from lightlint.engine.events import Called, TensorMoved
-from lightlint.explore.queries import in_batch, uses_gpu
+from lightlint.explore.questions.queries import in_batch, uses_gpu
 from lightlint.finding import Applicability, Tier
 from lightlint.fixes.draft import Draft
 from lightlint.fixes.edits import replace

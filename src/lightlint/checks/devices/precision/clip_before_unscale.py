@@ -7,9 +7,9 @@ import libcst as cst
 
 from lightlint.check import Check, Fault, Repair
 from lightlint.engine.events import Backward, Clipped, FitStarted, Stepped, Unscaled
-from lightlint.explore.queries import beside, holds, scales
+from lightlint.explore.questions.queries import beside, holds, scales
+from lightlint.fixes.drafts.moves import block_of
 from lightlint.fixes.edits import Draft, insert_before
-from lightlint.fixes.moves import block_of
 from lightlint.values.core import is_constant
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import libcst as cst
 
 from lightlint.check import Check, Fault, Repair
 from lightlint.engine.events import Backward, Called, Stepped, Unscaled
-from lightlint.explore.queries import in_sight, scales
+from lightlint.explore.questions.queries import in_sight, scales
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import drop_statement, replace
 from lightlint.values.training import Instance, Tensor

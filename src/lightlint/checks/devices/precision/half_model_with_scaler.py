@@ -7,7 +7,7 @@ import libcst as cst
 
 from lightlint.check import Check, Fault, Repair
 from lightlint.engine.events import Called, FitStarted, Halved, Stepped
-from lightlint.explore.queries import in_sight, scales
+from lightlint.explore.questions.queries import in_sight, scales
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import Draft, drop_statement, replace
 from lightlint.values.core import is_constant

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Called, Stepped
-from lightlint.explore.queries import scales
+from lightlint.explore.questions.queries import scales
 
 if TYPE_CHECKING:
     from lightlint.engine.frames import Loop

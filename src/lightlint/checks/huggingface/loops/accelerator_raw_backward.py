@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Backward, Stepped
-from lightlint.explore.accelerators import accumulates, has_plugin, manager_of, scales
+from lightlint.explore.questions.accelerators import accumulates, has_plugin, manager_of, scales
 from lightlint.finding import Tier
 
 if TYPE_CHECKING:

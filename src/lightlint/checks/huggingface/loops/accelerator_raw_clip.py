@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Backward, Called, Clipped
-from lightlint.explore.accelerators import accumulates, is_synchronised, manager_of, scales
+from lightlint.explore.questions.accelerators import accumulates, is_synchronised, manager_of, scales
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry, Path

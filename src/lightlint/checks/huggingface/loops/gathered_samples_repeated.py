@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Collective
 from lightlint.engine.events.huggingface import Trimmed
-from lightlint.explore.queries import in_batch
+from lightlint.explore.questions.queries import in_batch
 from lightlint.values.training import Loader, Tensor, tensors_in
 
 if TYPE_CHECKING:

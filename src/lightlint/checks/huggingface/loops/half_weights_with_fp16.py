@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Halved, Stepped
 from lightlint.engine.events.huggingface import TrainerRan
-from lightlint.explore.accelerators import manager_of, scales
+from lightlint.explore.questions.accelerators import manager_of, scales
 from lightlint.frameworks.huggingface.values import dtype_of, has_adapter, is_off, is_on, is_quantized, setting
 from lightlint.values.training import Module
 

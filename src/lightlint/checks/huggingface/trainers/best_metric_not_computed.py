@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events.huggingface import MetricsComputed
-from lightlint.explore.queries import sure
-from lightlint.explore.training_arguments import call_of
+from lightlint.explore.questions.queries import sure
+from lightlint.explore.questions.training_arguments import call_of
 from lightlint.frameworks.huggingface.values import setting
 from lightlint.values.core import Class, Function, Mapping, Unknown, text_of
 

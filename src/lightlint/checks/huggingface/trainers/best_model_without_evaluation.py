@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
-from lightlint.explore.training_arguments import calls_of, said, word_of
+from lightlint.explore.questions.training_arguments import calls_of, said, word_of
 from lightlint.frameworks.huggingface.values import is_on
 from lightlint.values.core import Unknown, number_of
 

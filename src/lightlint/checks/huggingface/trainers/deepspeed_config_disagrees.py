@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
-from lightlint.explore.training_arguments import calls_of, said
+from lightlint.explore.questions.training_arguments import calls_of, said
 from lightlint.values.core import Constant, Mapping, is_constant
 
 if TYPE_CHECKING:

@@ -4,8 +4,8 @@ import libcst as cst
 
 from lightlint.check import Check, Repair
 from lightlint.finding import Applicability
-from lightlint.fixes.comments import comment_behind
 from lightlint.fixes.draft import RawEdit
+from lightlint.fixes.drafts.comments import comment_behind
 from lightlint.fixes.edits import Draft, drop_statement, replace, wrap_statements
 
 _AUTOCAST = {"torch.autocast", "torch.amp.autocast", "torch.cuda.amp.autocast", "torch.cpu.amp.autocast"}

@@ -8,7 +8,7 @@ import libcst as cst
 
 from lightlint.check import Check, Fault, Repair
 from lightlint.engine.events import Backward, BatchDrawn, Differentiated, Forward, ModeSet
-from lightlint.explore.queries import goes_nowhere, in_sight
+from lightlint.explore.questions.queries import goes_nowhere, in_sight
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import decorate
 

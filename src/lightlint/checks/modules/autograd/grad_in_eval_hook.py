@@ -7,7 +7,7 @@ import libcst as cst
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Backward, Called, CalledUnknown, Differentiated, Event
-from lightlint.explore.certain import anyhow
+from lightlint.explore.questions.certain import anyhow
 
 # what runs a step in inference mode: `fit` validates under `no_grad`
 if TYPE_CHECKING:

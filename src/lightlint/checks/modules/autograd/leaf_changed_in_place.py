@@ -7,7 +7,7 @@ import libcst as cst
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import LeafChanged
-from lightlint.explore.certain import anyhow
+from lightlint.explore.questions.certain import anyhow
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry

@@ -8,7 +8,7 @@ import libcst as cst
 
 from lightlint.check import Check, Fault, Repair
 from lightlint.engine.events import Called, LoadedUsed
-from lightlint.explore.certain import anyhow
+from lightlint.explore.questions.certain import anyhow
 from lightlint.facts.code.unknown import UNKNOWN
 from lightlint.facts.objects.checkpoints import LOAD
 from lightlint.facts.releases.compat import is_versioned

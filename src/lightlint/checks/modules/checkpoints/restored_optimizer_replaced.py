@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import OptimizerMade, StateLoaded, Stepped
-from lightlint.explore.certain import held_anyhow
-from lightlint.explore.queries import in_sight
+from lightlint.explore.questions.certain import held_anyhow
+from lightlint.explore.questions.queries import in_sight
 from lightlint.values.training import Optimizer
 
 if TYPE_CHECKING:

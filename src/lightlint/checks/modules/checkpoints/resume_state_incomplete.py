@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Called, ScheduleMade, ScheduleStepped, StateLoaded, Stepped
-from lightlint.explore.checkpoints import counted_behind, read_keys, saves_of
-from lightlint.explore.queries import holds, identity_of, in_sight, scales
+from lightlint.explore.questions.checkpoints import counted_behind, read_keys, saves_of
+from lightlint.explore.questions.queries import holds, identity_of, in_sight, scales
 from lightlint.finding import Tier
 from lightlint.values.core import Mapping, is_constant
 from lightlint.values.training import Instance, Module, Optimizer, Schedule

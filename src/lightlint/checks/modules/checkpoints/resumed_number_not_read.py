@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import StateLoaded, Stepped, Written
-from lightlint.explore.checkpoints import counted_behind, read_keys, saves_of, unread
-from lightlint.explore.queries import in_sight
+from lightlint.explore.questions.checkpoints import counted_behind, read_keys, saves_of, unread
+from lightlint.explore.questions.queries import in_sight
 from lightlint.values.core import Mapping, number_of
 from lightlint.values.training import Optimizer
 

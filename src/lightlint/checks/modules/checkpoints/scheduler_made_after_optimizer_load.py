@@ -7,7 +7,7 @@ import libcst as cst
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import ScheduleMade, ScheduleStepped, StateLoaded, Stepped
-from lightlint.explore.queries import beside, in_batch
+from lightlint.explore.questions.queries import beside, in_batch
 from lightlint.finding import Tier
 from lightlint.values.core import Sequence, Value, is_constant, number_of
 from lightlint.values.training import Schedule

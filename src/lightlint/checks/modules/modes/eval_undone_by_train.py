@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Forward, ModeSet
-from lightlint.explore.certain import held_anyhow
+from lightlint.explore.questions.certain import held_anyhow
 from lightlint.models.training.modules import by_mode
 from lightlint.values.core import Class
 from lightlint.values.training import Module

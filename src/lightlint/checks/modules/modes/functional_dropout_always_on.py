@@ -8,7 +8,7 @@ import libcst as cst
 
 from lightlint.check import Check, Fault, Repair
 from lightlint.engine.events import Called
-from lightlint.explore.queries import holds, in_each_mode
+from lightlint.explore.questions.queries import holds, in_each_mode
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import insert_argument
 from lightlint.values.core import is_constant

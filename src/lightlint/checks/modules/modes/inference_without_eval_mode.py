@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Backward, Called, Differentiated, FitStarted, Forward, ModeSet, StateLoaded, Stepped
-from lightlint.explore.evaluation import is_saved_state
-from lightlint.explore.queries import acts_by_mode, in_sight, sure
+from lightlint.explore.questions.evaluation import is_saved_state
+from lightlint.explore.questions.queries import acts_by_mode, in_sight, sure
 from lightlint.values.core import Value
 from lightlint.values.training import Module
 

@@ -14,8 +14,8 @@ from lightlint.engine.events import (
     Stepped,
     WeightSet,
 )
-from lightlint.explore.evaluation import is_saved_state
-from lightlint.explore.queries import acts_by_mode, in_batch, in_sight, sure
+from lightlint.explore.questions.evaluation import is_saved_state
+from lightlint.explore.questions.queries import acts_by_mode, in_batch, in_sight, sure
 from lightlint.values.training import Module, Optimizer
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Forward, ModeSet
-from lightlint.explore.certain import anyhow
+from lightlint.explore.questions.certain import anyhow
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry

@@ -8,7 +8,7 @@ import libcst as cst
 from lightlint.check import Check, Fault, Repair
 from lightlint.engine.events import Forward, ModeSet, Stepped
 from lightlint.engine.frames import Condition, Loop
-from lightlint.explore.queries import acts_by_mode
+from lightlint.explore.questions.queries import acts_by_mode
 from lightlint.finding import Applicability, Tier
 from lightlint.fixes.edits import insert_before
 from lightlint.values.core import Site

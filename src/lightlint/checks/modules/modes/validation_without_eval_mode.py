@@ -8,8 +8,8 @@ import libcst as cst
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Backward, Forward, Stepped
-from lightlint.explore.certain import anyhow
-from lightlint.explore.queries import acts_by_mode, goes_nowhere, in_batch, in_sight
+from lightlint.explore.questions.certain import anyhow
+from lightlint.explore.questions.queries import acts_by_mode, goes_nowhere, in_batch, in_sight
 
 if TYPE_CHECKING:
     from lightlint.engine.events import Where

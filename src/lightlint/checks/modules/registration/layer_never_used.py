@@ -8,7 +8,7 @@ import libcst as cst
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import AttributeSet
-from lightlint.explore.queries import inside, is_held
+from lightlint.explore.questions.queries import inside, is_held
 from lightlint.facts.code.bindings import Kind
 from lightlint.facts.code.names import UNKNOWN
 from lightlint.facts.objects.classes import MODULE, NN_MODULE

@@ -8,7 +8,7 @@ import libcst as cst
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Appended, AttributeSet, Event
-from lightlint.explore.queries import inside
+from lightlint.explore.questions.queries import inside
 from lightlint.finding import Tier
 from lightlint.values.core import Class, Constant, Function, Sequence, Value, is_constant, text_of
 from lightlint.values.training import Instance, Tensor

@@ -8,7 +8,7 @@ import libcst as cst
 
 from lightlint.check import Check, Fault, Repair
 from lightlint.engine.events import AttributeSet, Backward, Called, Forward, OptimizerMade
-from lightlint.explore.queries import is_held
+from lightlint.explore.questions.queries import is_held
 from lightlint.facts.code.bindings import Binding, Kind
 from lightlint.facts.objects.classes import NN_MODULE
 from lightlint.facts.values.displays import (
@@ -21,7 +21,7 @@ from lightlint.facts.values.displays import (
     moves_items,
 )
 from lightlint.finding import Applicability
-from lightlint.fixes.containers import as_container, container_for
+from lightlint.fixes.repairs.containers import as_container, container_for
 from lightlint.values.core import Mapping, Sequence, Value
 from lightlint.values.training import Module, Tensor, tensors_in
 

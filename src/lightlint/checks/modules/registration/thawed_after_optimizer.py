@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Backward, GradientsSwitched, OptimizerMade
-from lightlint.explore.queries import in_sight
+from lightlint.explore.questions.queries import in_sight
 from lightlint.values.training import Module, Tensor
 
 if TYPE_CHECKING:

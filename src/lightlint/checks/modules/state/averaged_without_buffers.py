@@ -15,7 +15,7 @@ from lightlint.engine.events import (
     WeightSet,
     Written,
 )
-from lightlint.explore.queries import in_batch, in_sight, is_held
+from lightlint.explore.questions.queries import in_batch, in_sight, is_held
 from lightlint.values.core import Library, is_constant
 from lightlint.values.training import Module
 

@@ -8,7 +8,7 @@ import libcst as cst
 
 from lightlint.check import Check, Fault, Repair
 from lightlint.engine.events import Appended, Called, Emptied
-from lightlint.explore.certain import anyhow
+from lightlint.explore.questions.certain import anyhow
 from lightlint.facts.project.mentions import is_changed_elsewhere
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import Draft, insert_after

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Backward, Left
-from lightlint.explore.queries import loops_together
+from lightlint.explore.questions.queries import loops_together
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry, Path

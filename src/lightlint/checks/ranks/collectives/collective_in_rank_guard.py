@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Collective
-from lightlint.explore.queries import may_be_alone, on_some_ranks
+from lightlint.explore.questions.queries import may_be_alone, on_some_ranks
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry

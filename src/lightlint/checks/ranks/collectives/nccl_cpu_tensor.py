@@ -8,7 +8,7 @@ import libcst as cst
 
 from lightlint.check import Check, Fault, Repair
 from lightlint.engine.events import Collective, GroupStarted
-from lightlint.explore.queries import speaks_of, sure
+from lightlint.explore.questions.queries import speaks_of, sure
 from lightlint.facts.tensors.tensors import FACTORIES
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import insert_argument

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import AttributeSet, Collective, Event, Left, Looped
-from lightlint.explore.queries import exchanging, loops_together, on_some_ranks
+from lightlint.explore.questions.queries import exchanging, loops_together, on_some_ranks
 from lightlint.facts.ranks.world import Ranks
 from lightlint.finding import Tier
 from lightlint.values.core import Site, is_constant

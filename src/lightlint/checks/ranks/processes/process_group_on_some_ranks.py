@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from lightlint.check import Check, Fault
 from lightlint.engine.events import GroupMade
 from lightlint.engine.machine import plain_key
-from lightlint.explore.queries import on_some_ranks
+from lightlint.explore.questions.queries import on_some_ranks
 from lightlint.values.core import Sequence
 
 if TYPE_CHECKING:

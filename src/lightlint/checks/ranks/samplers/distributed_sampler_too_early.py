@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Called, GroupStarted
-from lightlint.explore.queries import speaks_of
+from lightlint.explore.questions.queries import speaks_of
 from lightlint.facts.ranks.world import Ranks
 
 if TYPE_CHECKING:

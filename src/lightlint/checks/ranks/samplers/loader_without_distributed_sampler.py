@@ -9,7 +9,7 @@ import libcst as cst
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Event, FitStarted, GroupStarted, LoaderMade
-from lightlint.explore.queries import exchanging, in_sight, may_be_alone
+from lightlint.explore.questions.queries import exchanging, in_sight, may_be_alone
 from lightlint.facts.code.names import UNKNOWN
 from lightlint.facts.data.loading import Driver
 from lightlint.facts.ranks.world import FABRIC, Ranks

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Forward
-from lightlint.explore.queries import in_sight, on_some_ranks
+from lightlint.explore.questions.queries import in_sight, on_some_ranks
 from lightlint.finding import Tier
 from lightlint.values.core import Unknown, is_constant
 from lightlint.values.training import Module

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Event, OptimizerMade, Sharded, Stepped
-from lightlint.explore.certain import held_anyhow
+from lightlint.explore.questions.certain import held_anyhow
 from lightlint.values.training import Tensor
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Called, Clipped
 from lightlint.engine.frames import Condition
-from lightlint.explore.queries import speaks_of
+from lightlint.explore.questions.queries import speaks_of
 from lightlint.models.ranks.sharding import shards
 from lightlint.values.training import Module
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import ShardsGathered
-from lightlint.explore.queries import on_some_ranks
+from lightlint.explore.questions.queries import on_some_ranks
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Backward, Cleared, Stepped
-from lightlint.explore.queries import in_batch, once_in_several
+from lightlint.explore.questions.queries import in_batch, once_in_several
 from lightlint.values.core import Site
 from lightlint.values.training import Instance, Tensor
 

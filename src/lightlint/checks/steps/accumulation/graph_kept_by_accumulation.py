@@ -7,7 +7,7 @@ import libcst as cst
 
 from lightlint.check import Check, Fault, Repair
 from lightlint.engine.events import Appended, Backward, Differentiated, Emptied, Summed
-from lightlint.explore.queries import goes_nowhere, in_batch
+from lightlint.explore.questions.queries import goes_nowhere, in_batch
 from lightlint.facts.code.bindings import Kind
 from lightlint.facts.graphs.autograd import Graph
 from lightlint.facts.lightning.hooks import TRAINING_STEP

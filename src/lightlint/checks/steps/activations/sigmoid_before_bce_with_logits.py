@@ -7,9 +7,9 @@ import libcst as cst
 
 from lightlint.check import Check, Fault, Repair
 from lightlint.engine.events import LossComputed
-from lightlint.explore.queries import sure
+from lightlint.explore.questions.queries import sure
 from lightlint.finding import Applicability
-from lightlint.fixes.logits import bare_logits
+from lightlint.fixes.repairs.logits import bare_logits
 from lightlint.values.training import Tensor
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import LossComputed, OneNormalised
-from lightlint.explore.queries import sure
+from lightlint.explore.questions.queries import sure
 from lightlint.values.training import Tensor
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ import libcst as cst
 from lightlint.check import Check, Fault, Repair
 from lightlint.facts.releases.failures import is_expected
 from lightlint.finding import Applicability, Tier
-from lightlint.fixes.dimensions import dimensions_before, dimensions_of, picked
 from lightlint.fixes.edits import insert_argument
+from lightlint.fixes.repairs.dimensions import dimensions_before, dimensions_of, picked
 from lightlint.values.core import is_constant
 from lightlint.values.training import Tensor
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Backward
-from lightlint.explore.queries import in_sight, over_old_sum
+from lightlint.explore.questions.queries import in_sight, over_old_sum
 from lightlint.values.training import Module
 
 if TYPE_CHECKING:

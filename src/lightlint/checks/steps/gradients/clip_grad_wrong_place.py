@@ -7,9 +7,9 @@ import libcst as cst
 
 from lightlint.check import Check, Fault, Repair
 from lightlint.engine.events import Backward, Cleared, Clipped, Stepped
-from lightlint.explore.queries import beside
+from lightlint.explore.questions.queries import beside
 from lightlint.finding import Applicability, Tier
-from lightlint.fixes.moves import move_before
+from lightlint.fixes.drafts.moves import move_before
 from lightlint.values.core import number_of
 from lightlint.values.training import Tensor
 

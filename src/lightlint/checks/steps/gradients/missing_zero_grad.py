@@ -7,7 +7,7 @@ import libcst as cst
 
 from lightlint.check import Check, Fault, Repair
 from lightlint.engine.events import Backward, Cleared, Stepped
-from lightlint.explore.queries import identity, in_batch, in_sight
+from lightlint.explore.questions.queries import identity, in_batch, in_sight
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import Draft, insert_after, insert_before
 from lightlint.values.training import Tensor

@@ -7,7 +7,7 @@ import libcst as cst
 
 from lightlint.check import Check, Fault, Repair
 from lightlint.engine.events import Backward
-from lightlint.explore.queries import in_sight
+from lightlint.explore.questions.queries import in_sight
 from lightlint.finding import Applicability
 from lightlint.fixes.draft import Draft
 from lightlint.fixes.edits import insert_argument, replace

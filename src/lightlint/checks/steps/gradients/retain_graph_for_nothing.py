@@ -7,7 +7,7 @@ import libcst as cst
 
 from lightlint.check import Check, Fault, Repair
 from lightlint.engine.events import Backward, Differentiated
-from lightlint.explore.queries import in_batch, sure
+from lightlint.explore.questions.queries import in_batch, sure
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import remove_argument
 

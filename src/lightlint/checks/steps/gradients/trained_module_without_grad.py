@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Backward, OptimizerMade
-from lightlint.explore.queries import identity, in_sight
+from lightlint.explore.questions.queries import identity, in_sight
 from lightlint.values.training import Tensor
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import libcst as cst
 from lightlint.check import Check, Fault, Repair
 from lightlint.engine.events import Backward, CalledUnknown, Cleared, Stepped
 from lightlint.finding import Applicability
-from lightlint.fixes.moves import move_before
+from lightlint.fixes.drafts.moves import move_before
 from lightlint.values.training import Instance, Tensor, tensors_in
 
 if TYPE_CHECKING:

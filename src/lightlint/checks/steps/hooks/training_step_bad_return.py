@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import StepReturned
-from lightlint.explore.queries import in_sight, sure
+from lightlint.explore.questions.queries import in_sight, sure
 from lightlint.values.core import Constant, Mapping, Sequence, Unknown, Value
 from lightlint.values.training import Tensor
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Backward, Configured, LossComputed, StepReturned
-from lightlint.explore.queries import in_sight, inside, sure
+from lightlint.explore.questions.queries import in_sight, inside, sure
 from lightlint.values.core import is_constant
 
 if TYPE_CHECKING:

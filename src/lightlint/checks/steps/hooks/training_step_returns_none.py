@@ -7,7 +7,7 @@ import libcst as cst
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import StepReturned
-from lightlint.explore.queries import in_sight
+from lightlint.explore.questions.queries import in_sight
 from lightlint.facts.code.bindings import dotted_name
 from lightlint.facts.lightning.hooks import TRAINING_STEP, Hook, Owner
 from lightlint.facts.ranks.world import Ranks

@@ -7,7 +7,7 @@ import libcst as cst
 
 from lightlint.check import Check, Fault, Repair
 from lightlint.engine.events import Backward, Cleared, Configured
-from lightlint.explore.queries import in_sight
+from lightlint.explore.questions.queries import in_sight
 from lightlint.finding import Applicability, Tier
 from lightlint.fixes.edits import drop_statement
 from lightlint.values.core import Unknown

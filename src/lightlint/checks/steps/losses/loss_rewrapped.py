@@ -8,7 +8,7 @@ import libcst as cst
 
 from lightlint.check import Check, Fault, Repair
 from lightlint.engine.events import Backward, Stepped
-from lightlint.explore.queries import in_sight
+from lightlint.explore.questions.queries import in_sight
 from lightlint.finding import Applicability, Tier
 from lightlint.fixes.edits import Draft, drop_statement, replace
 from lightlint.values.core import Cut

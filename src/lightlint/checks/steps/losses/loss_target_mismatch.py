@@ -7,7 +7,7 @@ import libcst as cst
 
 from lightlint.check import Check, Fault, Repair
 from lightlint.engine.events import LossComputed
-from lightlint.explore.queries import sure
+from lightlint.explore.questions.queries import sure
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import replace
 from lightlint.values.training import Tensor

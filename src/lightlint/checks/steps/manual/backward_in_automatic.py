@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Backward, Stepped, StepReturned
-from lightlint.explore.queries import in_sight, inside
+from lightlint.explore.questions.queries import in_sight, inside
 from lightlint.finding import Tier
 from lightlint.values.core import is_constant
 from lightlint.values.training import Tensor, tensors_in

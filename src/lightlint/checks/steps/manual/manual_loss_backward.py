@@ -9,7 +9,7 @@ import libcst as cst
 from lightlint.check import Check, Fault, Repair
 from lightlint.engine.events import Backward, Configured
 from lightlint.explore.parsed import words_in
-from lightlint.explore.queries import in_sight
+from lightlint.explore.questions.queries import in_sight
 from lightlint.finding import Applicability, Tier
 from lightlint.fixes.edits import Draft, replace
 from lightlint.values.core import Class

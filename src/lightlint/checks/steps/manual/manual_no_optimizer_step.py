@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Backward, CalledUnknown, Configured, Stepped
-from lightlint.explore.queries import in_sight
+from lightlint.explore.questions.queries import in_sight
 from lightlint.facts.lightning.hooks import TRAINING_STEP
 from lightlint.facts.project.mentions import occurs
 from lightlint.values.core import Class, Function

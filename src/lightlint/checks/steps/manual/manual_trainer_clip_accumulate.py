@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Configured
-from lightlint.explore.queries import in_sight, sure
+from lightlint.explore.questions.queries import in_sight, sure
 from lightlint.values.core import number_of, written
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Backward, Configured, Stepped
-from lightlint.explore.queries import in_sight, inside
+from lightlint.explore.questions.queries import in_sight, inside
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
-from lightlint.explore.bootstrap import bootstrapped, is_number
+from lightlint.explore.questions.bootstrap import bootstrapped, is_number
 from lightlint.values.training import Tensor
 
 if TYPE_CHECKING:

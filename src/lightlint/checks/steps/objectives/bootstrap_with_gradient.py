@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Stepped
-from lightlint.explore.bootstrap import bootstrapped
+from lightlint.explore.questions.bootstrap import bootstrapped
 from lightlint.values.training import Tensor
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Backward, Cleared, Stepped
-from lightlint.explore.queries import in_sight, sure
+from lightlint.explore.questions.queries import in_sight, sure
 from lightlint.values.training import Module, Tensor
 
 if TYPE_CHECKING:

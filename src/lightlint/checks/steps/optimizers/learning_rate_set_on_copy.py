@@ -7,9 +7,9 @@ import libcst as cst
 
 from lightlint.check import Check, Fault, Repair
 from lightlint.engine.events import Appended, CopySet, StateLoaded, Written
-from lightlint.explore.queries import is_held
+from lightlint.explore.questions.queries import is_held
 from lightlint.finding import Applicability
-from lightlint.fixes.expressions import replace
+from lightlint.fixes.drafts.expressions import replace
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry

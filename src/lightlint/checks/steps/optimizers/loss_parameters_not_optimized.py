@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Backward, Forward, OptimizerMade, StateLoaded, Stepped
-from lightlint.explore.queries import identity, in_sight, is_held
+from lightlint.explore.questions.queries import identity, in_sight, is_held
 from lightlint.facts.project.mentions import occurs
 from lightlint.values.core import Class
 from lightlint.values.training import Module, Tensor

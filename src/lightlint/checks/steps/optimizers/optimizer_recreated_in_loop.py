@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import OptimizerMade, Stepped
-from lightlint.explore.certain import anyhow
-from lightlint.explore.queries import in_batch, in_sight
+from lightlint.explore.questions.certain import anyhow
+from lightlint.explore.questions.queries import in_batch, in_sight
 from lightlint.values.core import Site, is_constant
 from lightlint.values.training import Optimizer, Tensor
 

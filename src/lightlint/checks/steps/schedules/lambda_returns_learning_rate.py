@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from lightlint.check import Check, Fault
 from lightlint.engine.events import ScheduleMade
 from lightlint.engine.language.operators import factors_of
-from lightlint.explore.queries import optimizer_of
+from lightlint.explore.questions.queries import optimizer_of
 from lightlint.values.core import Unknown
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import libcst as cst
 
 from lightlint.check import Check, Fault, Repair
 from lightlint.engine.events import Called
-from lightlint.explore.queries import sure
+from lightlint.explore.questions.queries import sure
 from lightlint.facts.releases.compat import is_versioned
 from lightlint.facts.steps.updates import SCHEDULER
 from lightlint.facts.values.keywords import keywords

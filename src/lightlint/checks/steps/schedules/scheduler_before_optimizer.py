@@ -7,10 +7,10 @@ import libcst as cst
 
 from lightlint.check import Check, Fault, Repair
 from lightlint.engine.events import ScheduleStepped, Stepped
-from lightlint.explore.queries import optimizer_of
+from lightlint.explore.questions.queries import optimizer_of
 from lightlint.facts.code.tree import Loop
 from lightlint.finding import Applicability, Tier
-from lightlint.fixes.moves import block_of, move_after
+from lightlint.fixes.drafts.moves import block_of, move_after
 from lightlint.values.core import Site
 from lightlint.values.training import Instance, Optimizer, Schedule
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Left, ScheduleStepped, Stepped
 from lightlint.engine.language.operators import factors_of
-from lightlint.explore.queries import holds, in_batch, loader_lengths, once_in_several, optimizer_of, sure
+from lightlint.explore.questions.queries import holds, in_batch, loader_lengths, once_in_several, optimizer_of, sure
 from lightlint.values.core import Constant, number_of
 from lightlint.values.training import Instance
 

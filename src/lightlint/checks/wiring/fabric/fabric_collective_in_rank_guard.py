@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Called
-from lightlint.explore.queries import on_some_ranks
+from lightlint.explore.questions.queries import on_some_ranks
 from lightlint.facts.ranks.world import Ranks
 from lightlint.values.core import is_constant
 

@@ -8,7 +8,7 @@ import libcst as cst
 
 from lightlint.check import Check, Fault, Repair
 from lightlint.engine.events import EvaluationGiven
-from lightlint.explore.logged import loader_count
+from lightlint.explore.questions.logged import loader_count
 from lightlint.facts.lightning.overrides import taken
 from lightlint.facts.project.mentions import is_called_with_arguments
 from lightlint.facts.versions.versions import Version

@@ -11,7 +11,7 @@ from lightlint.facts.releases.compat import is_versioned
 from lightlint.facts.versions.versions import Version, releases
 from lightlint.finding import Tier
 from lightlint.fixes.edits import insert_parameter
-from lightlint.fixes.hook_parameters import without_missing
+from lightlint.fixes.repairs.hook_parameters import without_missing
 
 _ELSEWHERE = {"optimizer_idx", "dataloader_iter"}  # of steps: a rule of its own, a way of its own to get batches
 

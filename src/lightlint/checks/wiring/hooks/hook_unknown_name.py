@@ -10,7 +10,7 @@ from lightlint.facts.lightning.spelling import close_hook
 from lightlint.facts.project.mentions import is_mentioned
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import Draft, join, rename
-from lightlint.fixes.hook_parameters import without_missing
+from lightlint.fixes.repairs.hook_parameters import without_missing
 
 _KNOWN_SINCE = "1.0"  # before, hooks had other names, such as `validation_end`
 _OPTIONAL = {Owner.MODULE: {"forward", "state_dict", "load_state_dict"}}  # torch's own, not only Lightning's

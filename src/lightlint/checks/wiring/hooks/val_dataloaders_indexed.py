@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Misused
-from lightlint.explore.queries import sure
+from lightlint.explore.questions.queries import sure
 from lightlint.values.training import Loader
 
 if TYPE_CHECKING:

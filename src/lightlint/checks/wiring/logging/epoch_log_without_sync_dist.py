@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Collective, Logged
-from lightlint.explore.queries import watched_keys
+from lightlint.explore.questions.queries import watched_keys
 from lightlint.facts.ranks.world import Ranks
 from lightlint.values.core import is_constant, text_of
 from lightlint.values.training import Tensor

@@ -7,7 +7,7 @@ import libcst as cst
 
 from lightlint.check import Check, Fault, Repair
 from lightlint.engine.events import Logged
-from lightlint.explore.queries import watched_keys
+from lightlint.explore.questions.queries import watched_keys
 from lightlint.facts.ranks.world import Ranks
 from lightlint.finding import Applicability, Tier
 from lightlint.fixes.edits import rename

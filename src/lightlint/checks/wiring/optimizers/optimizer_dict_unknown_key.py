@@ -11,8 +11,8 @@ from lightlint.facts.lightning.configured import Part
 from lightlint.facts.releases.api import lightning_api
 from lightlint.finding import Applicability, Tier
 from lightlint.fixes.draft import join
+from lightlint.fixes.drafts.entries import insert_entry, remove_entry
 from lightlint.fixes.edits import replace, wrap
-from lightlint.fixes.entries import insert_entry, remove_entry
 from lightlint.values.training import Schedule
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import libcst as cst
 from lightlint.check import Check, Fault, Repair
 from lightlint.engine.events import Configured
 from lightlint.fixes.draft import join
-from lightlint.fixes.entries import insert_entry, remove_entry
+from lightlint.fixes.drafts.entries import insert_entry, remove_entry
 from lightlint.values.core import is_constant
 
 if TYPE_CHECKING:

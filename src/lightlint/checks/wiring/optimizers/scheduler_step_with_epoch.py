@@ -7,7 +7,7 @@ import libcst as cst
 
 from lightlint.check import Check, Fault, Repair
 from lightlint.engine.events import ScheduleStepped
-from lightlint.explore.queries import counts_batches, in_batch, inside, loader_lengths
+from lightlint.explore.questions.queries import counts_batches, in_batch, inside, loader_lengths
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import remove_argument
 from lightlint.values.core import Library

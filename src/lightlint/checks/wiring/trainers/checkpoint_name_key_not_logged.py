@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import FitStarted
-from lightlint.explore.logged import file_names, listed, logged, spellings_of
+from lightlint.explore.questions.logged import file_names, listed, logged, spellings_of
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry

@@ -9,12 +9,12 @@ import libcst as cst
 
 from lightlint.check import Check, Fault, Repair
 from lightlint.engine.events import FitStarted
-from lightlint.explore.logged import evaluated_on, is_per_loader, listed, logged, lost, monitors, spellings_of
+from lightlint.explore.questions.logged import evaluated_on, is_per_loader, listed, logged, lost, monitors, spellings_of
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import replace
 
 if TYPE_CHECKING:
-    from lightlint.explore.logged import Key, Monitor
+    from lightlint.explore.questions.logged import Key, Monitor
     from lightlint.explore.rehearsals import Entry
 
 _LOADER = re.compile(r"/dataloader_idx_(\d+)$")

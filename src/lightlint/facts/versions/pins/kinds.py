@@ -104,7 +104,7 @@ def _of_yaml(name: str, folder: str) -> Reader:
         kind = Kind.CI
 
     def read(file: Path, text: str) -> Iterable[Pin]:
-        environments = import_module("lightlint.facts.versions.pins.environments")
+        environments = import_module("lightlint.facts.versions.pins.formats.environments")
         if name.startswith(("env", "conda")) or environments.lists_packages(text):
             yield from environments.environment_pins(file, text)
         else:
@@ -115,7 +115,7 @@ def _of_yaml(name: str, folder: str) -> Reader:
 
 def _texts(kind: Kind) -> Reader:
     def read(file: Path, text: str) -> Iterable[Pin]:
-        from lightlint.facts.versions.pins.containers import text_pins
+        from lightlint.facts.versions.pins.formats.containers import text_pins
 
         return text_pins(file, text, kind)
 
@@ -125,5 +125,5 @@ def _texts(kind: Kind) -> Reader:
 def _load(place: str) -> Reader:
     """A reader by its module and name: most projects need two or three of them."""
     module, _, name = place.partition(":")
-    found: Reader = getattr(import_module(f"lightlint.facts.versions.pins.{module}"), name)
+    found: Reader = getattr(import_module(f"lightlint.facts.versions.pins.formats.{module}"), name)
     return found

@@ -8,7 +8,7 @@ import libcst as cst
 from lightlint.check import Check, Fault, Repair
 from lightlint.checks.data.loaders.dataloader_arg_conflict.without_workers import WithoutWorkers, is_tested
 from lightlint.engine.events import LoaderMade
-from lightlint.explore.queries import sure
+from lightlint.explore.questions.queries import sure
 from lightlint.facts.code.bindings import Kind
 from lightlint.facts.code.names import UNKNOWN
 from lightlint.facts.data.workers import LOADER

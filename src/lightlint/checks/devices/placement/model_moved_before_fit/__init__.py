@@ -8,7 +8,7 @@ import libcst as cst
 from lightlint.check import Check, Fault, Repair
 from lightlint.checks.devices.placement.model_moved_before_fit.forks import forks, use_before
 from lightlint.engine.events import Called, CalledUnknown, Event, Forward
-from lightlint.explore.queries import is_held
+from lightlint.explore.questions.queries import is_held
 from lightlint.facts.ranks.world import Ranks
 from lightlint.finding import Tier
 from lightlint.fixes.edits import drop_statement, replace

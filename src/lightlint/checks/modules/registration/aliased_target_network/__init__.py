@@ -9,7 +9,7 @@ import libcst as cst
 from lightlint.check import Check, Fault, Repair
 from lightlint.checks.modules.registration.aliased_target_network.twins import Pair, Twins
 from lightlint.engine.events import AttributeSet, StateLoaded, Stepped
-from lightlint.explore.certain import anyhow
+from lightlint.explore.questions.certain import anyhow
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import add_import, join, wrap
 from lightlint.values.core import Mapping, Site

@@ -11,7 +11,7 @@ from lightlint.engine.events import AttributeSet, DevicesMixed
 from lightlint.facts.objects.classes import NN_MODULE
 from lightlint.facts.project.mentions import is_changed_elsewhere, moves_default_device
 from lightlint.finding import Applicability
-from lightlint.fixes.buffers import as_buffer
+from lightlint.fixes.repairs.buffers import as_buffer
 from lightlint.values.core import Class, Function
 from lightlint.values.training import Instance, Tensor
 

@@ -9,7 +9,7 @@ from lightlint.checks.ranks.processes.file_write_on_every_rank import tracking
 from lightlint.checks.ranks.processes.file_write_on_every_rank.first_process import first_process_fills
 from lightlint.checks.ranks.processes.file_write_on_every_rank.outer_guards import guarded_by_others, is_given_to_some
 from lightlint.engine.events import Written
-from lightlint.explore.queries import happens_once, may_be_alone
+from lightlint.explore.questions.queries import happens_once, may_be_alone
 from lightlint.facts.lightning.hooks import ONCE_PER_NODE, Hook
 from lightlint.facts.ranks.processes import FULLY_SHARDED
 from lightlint.facts.ranks.rank_tests import leaves_many, meant, says_two
@@ -17,7 +17,7 @@ from lightlint.facts.ranks.world import FABRIC, Ranks
 from lightlint.facts.ranks.writes import What, Write
 from lightlint.finding import Applicability, Tier
 from lightlint.fixes.edits import insert_argument
-from lightlint.fixes.rank_zero import on_rank_zero
+from lightlint.fixes.repairs.rank_zero import on_rank_zero
 from lightlint.values.training import Instance
 
 _ONE_RANK = re.compile(

@@ -9,7 +9,7 @@ from lightlint.check import Check, Fault, Repair
 from lightlint.checks.ranks.samplers.missing_set_epoch.samplers import SAMPLERS, Samplers
 from lightlint.checks.ranks.samplers.missing_set_epoch.streams import Stream, training_streams
 from lightlint.engine.events import Backward, EpochSet, Looped
-from lightlint.explore.queries import sure
+from lightlint.explore.questions.queries import sure
 from lightlint.facts.code.tree import Loop
 from lightlint.facts.data.loading import LOADER, Driver
 from lightlint.fixes.edits import insert_before

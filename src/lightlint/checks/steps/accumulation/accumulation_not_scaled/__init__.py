@@ -9,7 +9,7 @@ import libcst as cst
 from lightlint.check import Check, Fault, Repair
 from lightlint.checks.steps.accumulation.accumulation_not_scaled.micro_batches import MicroBatches
 from lightlint.engine.events import Backward, Cleared, Stepped
-from lightlint.explore.queries import in_batch, in_sight
+from lightlint.explore.questions.queries import in_batch, in_sight
 from lightlint.facts.code.bindings import dotted_name
 from lightlint.facts.code.tree import Loop
 from lightlint.finding import Applicability

@@ -8,7 +8,7 @@ import libcst as cst
 from lightlint.check import Check, Fault
 from lightlint.checks.steps.accumulation.accumulation_tail_dropped.tails import is_filled, is_rest_asked
 from lightlint.engine.events import Backward, Cleared, Stepped
-from lightlint.explore.queries import in_batch
+from lightlint.explore.questions.queries import in_batch
 from lightlint.facts.code.bindings import Kind
 from lightlint.facts.lightning.hooks import TRAINING_STEP
 from lightlint.facts.objects.classes import MODULE

@@ -8,7 +8,7 @@ import libcst as cst
 from lightlint.check import Check, Fault
 from lightlint.checks.steps.manual.global_step_multiple_optimizers.batch_counts import BatchCounts
 from lightlint.engine.events import Configured, Stepped
-from lightlint.explore.queries import in_batch, in_sight
+from lightlint.explore.questions.queries import in_batch, in_sight
 from lightlint.finding import Tier
 from lightlint.values.core import number_of
 

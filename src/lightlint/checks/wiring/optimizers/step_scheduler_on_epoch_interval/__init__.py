@@ -13,12 +13,12 @@ from lightlint.checks.wiring.optimizers.step_scheduler_on_epoch_interval.lambda_
     measures,
 )
 from lightlint.engine.events import Configured
-from lightlint.explore.queries import configured_at, counts_batches
+from lightlint.explore.questions.queries import configured_at, counts_batches
 from lightlint.facts.code.bindings import Kind
 from lightlint.facts.lightning.configured import SCHEDULERS, Scheduler
 from lightlint.finding import Applicability, Tier
+from lightlint.fixes.drafts.entries import insert_entry
 from lightlint.fixes.edits import wrap
-from lightlint.fixes.entries import insert_entry
 from lightlint.values.core import Class, Constant, Function, Unknown
 
 if TYPE_CHECKING:

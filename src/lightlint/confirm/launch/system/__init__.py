@@ -1,0 +1,1 @@
+"""Processes, signals and folders of a run, as the operating system has them."""

@@ -1,0 +1,1 @@
+"""Meters at the lines of findings, and of what the program's names hold."""

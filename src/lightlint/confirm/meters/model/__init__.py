@@ -1,0 +1,1 @@
+"""Meters of the model and of what trains it."""

@@ -1,0 +1,1 @@
+"""Meters of a process: its memory, its time, its warnings."""

@@ -1,0 +1,1 @@
+"""Meters of what ranks and workers do: collectives, draws, files."""

@@ -1,0 +1,1 @@
+"""Probes of a process: its memory, its time, what it raises."""

@@ -1,0 +1,1 @@
+"""Probes of what ranks and workers do."""

@@ -1,0 +1,1 @@
+"""Probes of what training does: gradients, losses, modes, schedules, updates."""

@@ -1,0 +1,1 @@
+"""Code, held against an environment."""

@@ -1,0 +1,1 @@
+"""What an environment is: described from inside, and read back from whatever describes it."""

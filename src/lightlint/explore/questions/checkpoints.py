@@ -1,0 +1,62 @@
+"""What is saved in checkpoints, and what is read of them."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from typing import TYPE_CHECKING
+
+from lightlint.engine.events import Event, RangeBegun, StateRead, Written
+from lightlint.explore.questions.queries import identity_of
+from lightlint.values.core import Constant, Mapping
+from lightlint.values.training import Optimizer
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Path
+    from lightlint.values.core import Site, Value
+
+
+def read_keys(paths: list[Path]) -> dict[Site, set[Hashable] | None]:
+    """What is read of the checkpoints that each `torch.load` gives; None where it may be anything."""
+    found: dict[Site, set[Hashable] | None] = {}
+    for path in paths:
+        for event in path.of(StateRead):
+            keys = found.setdefault(event.load.site, set())
+            known = isinstance(event.key, Constant) and not event.state.escaped
+            if keys is not None and known and isinstance(event.key, Constant):
+                keys.add(event.key.value)
+            else:
+                found[event.load.site] = None
+    return found
+
+
+def saves_of(paths: list[Path], optimizer: Optimizer) -> Iterator[Written]:
+    """Where checkpoints with the state of an optimizer are written whose content is all in sight."""
+    for path in paths:
+        for event in path.of(Written):
+            content = event.value
+            if event.name == "torch.save" and isinstance(content, Mapping) and not content.more:
+                sources = [each.source for each in content.items.values() if isinstance(each, Mapping)]
+                if any(identity_of(each) == identity_of(optimizer) for each in sources if isinstance(each, Optimizer)):
+                    yield event
+
+
+def unread(save: Written, keys: set[Hashable]) -> Iterator[tuple[Hashable, Value]]:
+    """What a checkpoint holds beside what is read of it, if it holds all of that."""
+    items = save.value.items if isinstance(save.value, Mapping) else {}
+    if keys <= items.keys():
+        yield from ((key, value) for key, value in items.items() if key not in keys)
+
+
+def counted_behind(path: Path, event: Event, value: Value) -> Iterator[RangeBegun]:
+    """The ranges behind an event one of whose numbers a value is, or is worked out from."""
+    lines = {*_lines(value.key)}
+    yield from (each for each in path.of(RangeBegun) if each.time > event.time and each.site[1] in lines)
+
+
+def _lines(key: object) -> Iterator[object]:
+    """Where the ranges stand whose numbers a key is made of."""
+    if isinstance(key, tuple):
+        if key[:1] == ("index",):
+            yield key[1]
+        else:
+            yield from (line for each in key for line in _lines(each))

@@ -1,0 +1,1 @@
+"""The forms in which projects write what they install."""

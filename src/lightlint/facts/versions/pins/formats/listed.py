@@ -1,0 +1,30 @@
+"""The pins of tox.ini's and setup.cfg's lines."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from lightlint.facts.versions.pins.formats.containers import text_pins
+from lightlint.facts.versions.pins.pin import Kind, Pin, pin_of
+from lightlint.facts.versions.requirements import parse_requirement
+
+
+def tox_pins(file: Path, text: str) -> Iterator[Pin]:
+    """The pins of tox.ini's `deps` and commands."""
+    yield from text_pins(file, text, Kind.CI)
+    for row, line in enumerate(text.splitlines(), 1):
+        line = re.sub(r"^(?:deps\s*=|[\w.{},!-]+\s*:(?!/))\s*", "", line.strip())
+        for pin in pin_of(file, row, parse_requirement(line)):
+            yield Pin(pin.name, pin.specifier, file, row, conditional=True, kind=Kind.CI)
+
+
+def setup_cfg_pins(file: Path, text: str) -> Iterator[Pin]:
+    """The pins of setup.cfg; which section they stand in is not looked at."""
+    for row, line in enumerate(text.splitlines(), 1):
+        value = (
+            line.partition("=")[2] if re.match(r"(?:install|setup|tests)_requires\b|[\w-]+\s*=\s*\w", line) else line
+        )
+        if line[:1].isspace() or value is not line:
+            yield from pin_of(file, row, parse_requirement(value), conditional=True)

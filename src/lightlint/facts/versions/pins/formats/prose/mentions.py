@@ -1,0 +1,149 @@
+"""Versions in sentences and badges: "tested on PyTorch 1.4 and 1.7", "PyTorch >= 1.0", `img.shields.io/badge/PyTorch-1.8-red`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from urllib.parse import unquote
+
+from lightlint.facts.versions.pins.formats.prose.paragraphs import Paragraph, is_aside
+
+_NAME = r"py-?torch[\s_-]*lightning|lightning|py-?torch|torch|torchvision|torchaudio"
+_VERSION = r"[012]\.(?:\d{1,2}(?:\.\d{1,2})?|x)(?!\d|\.\d|(?!rc\d)[A-Zac-z_])"
+_LATER = r"\+(?!\s*[a-z]*\d)|\s+\+(?!\s*[a-z]*\s*v?\d)|[\s(]*(?:or|and|及|或)?\s*(?:later|higher|above|newer|greater|upwards?|onwards?|up\b|以上)"
+_EARLIER = r"[\s(]*(?:or|and)\s*(?:earlier|lower|below|older)"
+_BELOW = r"(?:before|below|prior\s+to|(?:earlier|lower|less)\s+than)\b"
+_ONE = (
+    rf"(?:{_BELOW}\s*v?(?P<bound>{_VERSION})"
+    r"|(?P<operator>[<>=~]{1,2}|[≥≤]|at\s+least)?\s*v?(?P<version>" + _VERSION + r")(?:rc\d+)?(?:\+?(?:cu\d+|cpu))?"
+    rf"(?:(?P<later>{_LATER})|(?P<earlier>{_EARLIER}))?)"
+)
+_EACH = re.compile(_ONE, re.IGNORECASE)
+_SEVERAL = re.sub(r"\?P<\w+>", "?:", rf"{_ONE}(?:(?:\s*[,/|&~\u2013-]\s*|\s*,?\s*(?:or|and|to|through)\s+){_ONE})*")
+_BETWEEN = r"(?:[\s:,|(=_-]|\b(?:versions?|v\.|install(?:ed)?|tested|on|with|is|between|from)(?!\w))*"
+_MENTION = re.compile(
+    rf"(?<![\w./-])({_NAME})(?![a-uw-z/]|\.\w){_BETWEEN}({_SEVERAL})|\bversions?\s+({_SEVERAL})\s+of\s+({_NAME})\b",
+    re.IGNORECASE,
+)
+_SAYS_SO = re.compile(
+    r"\b(?:tested|verified|validated|checked|evaluated|developed|written|implemented|built|based|trained|requir\w+|needs?|needed|depend\w*"
+    r"|prerequisites?|install\w*|using|uses?|used|works?|working|runs?|runnable|supports|supported|compatible|environments?|versions?|example)\b"
+    r"|需要|要求|依赖|环境|版本|安装|测试|支持",
+    re.IGNORECASE,
+)
+_BADGE = re.compile(r"(?:shields\.io|badgen\.net)/(?:static/)?(?:badge/|v1\?)([^\s)\"'>\]]+)", re.IGNORECASE)
+_MARKUP = re.compile(r"<[^<>]{0,300}>|[*`]+|(?<=\])\([^()]*(?:\([^()]*\)[^()]*)*\)|(?<=\])\s?\[[^\]]*\]")
+_SENTENCE_END = re.compile(r"(?<=[.!?;])\s|(?<=。)")
+_CLAUSE_END = re.compile(
+    r"(?<=[.!?;])\s|(?<=。)|\s(?=(?:since|because|but|however|while|although|whereas)\b)|\(|(?<=\))", re.IGNORECASE
+)
+_LIST = re.compile(r"[A-Za-z][\w -]*[<>=~]{1,2} ?[\w.]+(?:, ?[A-Za-z][\w -]*[<>=~]{1,2} ?[\w.]+)+")
+_LONGEST = 20_000
+_DATA = re.compile(r"\S{400,}")  # a picture in the text
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """A version of a distribution that a text names; `counts` where the text says that the project needs or used it."""
+
+    name: str
+    specifier: str
+    row: int
+    counts: bool
+
+
+def versions_at(line: str) -> tuple[str, list[str]] | None:
+    """The distribution and the specifiers that a line without markup begins with."""
+    found = _MENTION.search(line)
+    return (distribution(found[1]), specifiers(found[2])) if found and found[1] else None
+
+
+def distribution(name: str) -> str:
+    """The distribution that people mean by a name."""
+    plain = re.sub(r"[\s_-]", "", name.lower())
+    return {"pytorch": "torch", "pytorchlightning": "pytorch-lightning"}.get(plain, plain)
+
+
+def mentions(paragraph: Paragraph) -> Iterator[Mention]:
+    """The versions that a paragraph mentions; code shows none but in lists, commands in it are read by others."""
+    if paragraph.is_code:
+        yield from _listed_in_code(paragraph)
+        return
+    yield from _in_badges(paragraph)
+    text = plain(paragraph.text)
+    for found in _MENTION.finditer(text):
+        says_so = bool(_SAYS_SO.search(_around(_SENTENCE_END, text, found))) or paragraph.sets_up
+        counts = says_so and not paragraph.is_news and not is_aside(_around(_CLAUSE_END, text, found))
+        row = paragraph.row + text.count("\n", 0, found.start())
+        yield from _each(found[1] or found[4], found[2] or found[3], row, counts=counts)
+
+
+def _listed_in_code(paragraph: Paragraph) -> Iterator[Mention]:
+    """The versions in lines of code that are none: `Python >= 3.5, PyTorch == 0.3.1, torchvision == 0.2.0`."""
+    for row, line in enumerate(paragraph.text.splitlines(), paragraph.row):
+        for found in _MENTION.finditer(line) if _LIST.fullmatch(line.strip()) else ():
+            yield from _each(found[1] or found[4], found[2] or found[3], row, counts=True)
+
+
+def _around(end: re.Pattern[str], text: str, found: re.Match[str]) -> str:
+    """The sentence or the clause that a match stands in."""
+    breaks = [0, *(each.start() for each in end.finditer(text)), len(text)]
+    return text[
+        max(each for each in breaks if each <= found.start()) : min(each for each in breaks if each >= found.end())
+    ]
+
+
+def _in_badges(paragraph: Paragraph) -> Iterator[Mention]:
+    for badge in _BADGE.finditer(paragraph.text):
+        row = paragraph.row + paragraph.text.count("\n", 0, badge.start())
+        for found in _MENTION.finditer(_of_badge(badge[1])):
+            yield from _each(found[1], found[2], row, counts=True)
+
+
+def _of_badge(address: str) -> str:
+    """The words on a badge: `PyTorch-1.8-red` is `PyTorch 1.8`, `label=PyTorch&message=1.8` too."""
+    if "message=" in address:
+        parts = dict(part.partition("=")[::2] for part in address.split("&"))
+        return unquote(f"{parts.get('label', '')} {parts['message']}").replace("_", " ")
+    words = unquote(address.partition("?")[0]).replace("--", "~").split("-")
+    return " ".join(words[:-1]).replace("~", "-").replace("_", " ").strip()
+
+
+def plain(text: str) -> str:
+    """A text without markup; its lines stay as they are."""
+    text = re.sub(r"!\[[^\]]*\]\([^)]*\)", "", _DATA.sub("", text[:_LONGEST]))
+    text = _MARKUP.sub(lambda found: "\n" * found.group().count("\n"), text)
+    return re.sub(r"[\[\]]", "", text)
+
+
+def _each(name: str, versions: str, row: int, *, counts: bool) -> Iterator[Mention]:
+    for specifier in specifiers(versions):
+        yield Mention(distribution(name), specifier, row, counts)
+
+
+def specifiers(versions: str) -> list[str]:
+    """What a list of versions asks for: `1.4, 1.5+` is two of them, `>=1.4, <1.9` one."""
+    found: list[str] = []
+    for each in _EACH.finditer(versions):
+        specifier = f"<{each['bound']}" if each["bound"] else _of(each)
+        if found and specifier.startswith(("<", "!")) and found[-1].startswith(">"):
+            found[-1] += f",{specifier}"
+        else:
+            found.append(specifier)
+    return found
+
+
+def _of(found: re.Match[str]) -> str:
+    """People who write 1.7 mean any release of it, with `==` too, and 1.7.1 for that one."""
+    operator, version = _operator(found), found["version"].lower().replace("x", "*")
+    if operator in {"", "=="}:
+        operator = "==" if version.count(".") > 1 else ""
+    return operator + version
+
+
+def _operator(version: re.Match[str]) -> str:
+    written = version["operator"] or ""
+    if written.lower().startswith("at") or version["later"]:
+        return ">="
+    return "<=" if version["earlier"] else {"≥": ">=", "≤": "<=", "=": "=="}.get(written, written)
