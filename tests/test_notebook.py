@@ -250,12 +250,49 @@ def test_a_broken_cell_is_blanked_but_for_the_names_it_binds_and_told_and_the_ot
     assert not source.editable([source.edit(source.cells[1].start, source.cells[1].start, "v = 1\n")])
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "weights = # your code here",
+        "def weigh(x):\n    # YOUR CODE HERE\nprint(weigh(1))",
+        "for x in data:\n    #\n    # your code here\n    #\n\n    loss = f(out)",
+        "def weigh(x):\n    # fill in the weights\n    return weights",
+        "loss = <YOUR CODE: of all scores>",
+        "key = # your key here",
+    ],
+)
+def test_a_cell_with_a_blank_to_fill_is_blanked_without_report(text: str) -> None:
+    source = read_notebook("a.ipynb", notebook(text))
+    assert (source.broken, source.masked) == ((), ((0, len(text)),))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# YOUR CODE HERE\nweights = f(1)",
+        "### START CODE HERE ###\nweights = f(1)\n### END CODE HERE ###",
+        "weights = f(1)  # your code here",
+        "weights = f(1)  # put the code on the GPU",
+    ],
+)
+def test_a_blank_that_is_filled_is_read(text: str) -> None:
+    assert read_notebook("a.ipynb", notebook(text)).masked == ()
+
+
 @given(st.lists(st.sampled_from(sorted(BLANKS_TO_FILL)), max_size=6).map("\n".join))
 def test_a_broken_cell_parses_at_its_length_and_binds_what_it_bound(text: str) -> None:
     masked = mask_broken(text).text
     assert [len(row) for row in masked.split("\n")] == [len(row) for row in text.split("\n")]
     bound = {node.id for node in ast.walk(ast.parse(masked)) if isinstance(node, ast.Name) and node.id != "_"}
     assert bound == {name for row, names in BLANKS_TO_FILL.items() if row in text.split("\n") for name in names}
+
+
+@pytest.mark.parametrize(
+    "text", ["def scale(x):\n    twice = <YOUR CODE>\n    return x\n", "class scale:\n    def f(self):"]
+)
+def test_a_broken_cell_binds_what_it_defines(text: str) -> None:
+    masked = ast.parse(mask_broken(text).text)
+    assert [node.id for node in ast.walk(masked) if isinstance(node, ast.Name) and node.id != "_"] == ["scale"]
 
 
 @pytest.mark.parametrize("text", ["  x = 1\n  y = 2", ">>> x = 1", "%sql\nselect * from t", "cd ..", "conda install x"])

@@ -2,7 +2,7 @@
 
 A masked statement becomes a call of `_`, of which nothing is known, padded with blanks; text that is no Python of
 this program (`%%bash`, `%%writefile`) becomes blank, and so does a cell that does not parse, save that the names it
-gives values hold such a call from there on. Valid Python is never masked: `%`, `!` at the start of a logical
+gives values hold such a call from there on. So does a cell with a blank for students to fill. Valid Python is never masked: `%`, `!` at the start of a logical
 line or behind `=`, and `?` outside strings and comments, occur in none. A comment that suppresses findings stays.
 """
 
@@ -34,9 +34,14 @@ _INSTALL = re.compile(
 _NEXT_COMMAND = re.compile(r"&&|\|\||;\s|\s\|\s")
 _SUPPRESSION = re.compile(r"(?<=[ \t])#\s*(?:noqa\b|lightlint\s*:)[^\r\n]*\Z", re.IGNORECASE)
 _SHELL_COMMENT = re.compile(r"(?:^|\s)#.*")
-_DEFINITION = re.compile(r"[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]")
 _NAME = r"(?!(?:True|False|None|_)\b)[^\W\d]\w*"
+_DEFINITION = re.compile(rf"[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+(?P<names>{_NAME})")
 _BOUND = re.compile(rf"[ \t]*(?P<names>{_NAME}(?:[ \t]*,[ \t]*{_NAME})*)[ \t]*=(?!=)")
+_BLANK = re.compile(
+    r"(?P<code>[^#\r\n]*)#(?![^\r\n]*\bend\b)[^\r\n]*\b(?:your\s+(?:own\s+)?(?:code|answer|solution|implementation|\w+\s+here)|code\s+(?:goes\s+)?here"
+    r"|fill\s+(?:this\s+|me\s+)?in\b|complete\s+(?:the|this)\s+(?:code|line))|(?P<bracket>[^#\r\n]*<\s*your\s+code)",
+    re.IGNORECASE,
+)
 _CONTINUATION = re.compile(r"\\(?:\r\n|\r|\n)")
 
 
@@ -60,16 +65,16 @@ def mask_all(text: str) -> Masked:
 
 
 def mask_broken(text: str) -> Masked:
-    """Blank a cell that does not parse, but let the names that it gives values hold something unknown from there on."""
+    """Blank a cell that does not parse, but let the names that it binds hold something unknown from there on."""
     rows: list[str] = []
     inside: int | None = None  # the indent of a function or class whose names are its own
     for row in text.splitlines(keepends=True):
         indent = len(row) - len(row.lstrip())
         if row.strip() and inside is not None and indent <= inside:
             inside = None
-        if inside is None and _DEFINITION.match(row):
+        bound = (_DEFINITION.match(row) or _BOUND.match(row)) if inside is None else None
+        if bound and bound.re is _DEFINITION:
             inside = indent
-        bound = _BOUND.match(row) if inside is None else None
         rows.append(_bound(bound["names"].strip(), row) if bound else _blank(row))
     return Masked("".join(rows), ((0, len(text)),), tuple(_shell_commands(text, 0)))
 
@@ -77,6 +82,26 @@ def mask_broken(text: str) -> Masked:
 def _bound(names: str, row: str) -> str:
     statement = f"{names}=_()"
     return statement + _blank(row[len(statement) :]) if len(statement) <= len(row.rstrip("\r\n")) else _blank(row)
+
+
+def has_blank(text: str) -> bool:
+    """Whether a cell leaves code for students to write: what it computes is not to be seen.
+
+    Where more than a `return` follows the comment that asks for code in the next row, as deep, the blank is taken for
+    filled.
+    """
+    rows = text.splitlines()
+    for at, row in enumerate(rows):
+        blank = _BLANK.match(row)
+        code = blank["code"] if blank else None
+        if blank and (code is None or code.rstrip().endswith(("=", "(", ",", ":", "[", "return"))):
+            return True
+        if code is not None and not code.strip():
+            behind = next((each for each in rows[at + 1 :] if not each.lstrip().startswith("#")), "")
+            inner = behind.strip()
+            if not inner or inner.startswith("return") or len(behind) - len(behind.lstrip()) < len(code):
+                return True
+    return False
 
 
 def mask_unparsed(text: str) -> Masked | None:

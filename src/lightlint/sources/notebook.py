@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lightlint.sources import json_spans
-from lightlint.sources.magics import Masked, mask, mask_all, mask_broken, mask_unparsed
+from lightlint.sources.magics import Masked, has_blank, mask, mask_all, mask_broken, mask_unparsed
 from lightlint.sources.source import Cell, ForeignError, Source, UnreadableError
 
 _LFS = b"version https://git-lfs"
@@ -93,7 +93,8 @@ class NotebookOrigin:
 def read_notebook(filename: str, data: bytes) -> Source:
     """The source of a notebook of format 4: its code cells, each followed by a line end.
 
-    A cell with a syntax error is blanked, but for the names it binds, and named in `Source.broken`.
+    A cell with a syntax error is blanked, but for the names it binds, and named in `Source.broken`, unless it leaves a
+    blank for students to fill: such a cell is blanked in silence.
 
     Raises:
         UnreadableError: the bytes are no notebook of format 4, or one of another language than Python.
@@ -131,7 +132,9 @@ def read_notebook(filename: str, data: bytes) -> Source:
 
 
 def _read_cell(text: str) -> tuple[Masked, tuple[int, str] | None]:
-    """A cell's masked text, and the offset and message of its syntax error."""
+    """A cell's masked text, and the offset and message of its syntax error, unless it is there for students to mend."""
+    if has_blank(text):
+        return mask_broken(text), None
     masked = mask(text)
     fault = _syntax_error(masked.text)
     if fault is None:
