@@ -401,7 +401,8 @@ def _of_instance(machine: Machine, value: Instance, index: Value, node: ast.AST)
                 return value.items.get(index.value) or Unknown()
             return next(iter(value.items.values()), Unknown())
         if value.items is not None:
-            return _of_sequence(Sequence(value.items, more=value.more_items), index)
+            part = _of_sequence(Sequence(value.items, more=value.more_items), index)
+            return _of_same_kind(value, part) if isinstance(part, Sequence) else part
         if value.opaque:
             return objects.attribute(machine, value, f"[{index.value if isinstance(index, Constant) else '?'}]", node)
     if value.kind == "namespace" and isinstance(index, Constant) and isinstance(index.value, str):
@@ -410,6 +411,13 @@ def _of_instance(machine: Machine, value: Instance, index: Value, node: ast.AST)
     if isinstance(own, Function):
         return call(machine, Bound(value, own), Arguments([index]), node)
     return Unknown()
+
+
+def _of_same_kind(whole: Module, part: Sequence) -> Module:
+    """A slice of a ModuleList or Sequential: one of its kind, with the same modules in it."""
+    found = copy(whole)
+    found.items, found.more_items, found.attributes = list(part.items), part.more, {}
+    return found
 
 
 def _set_part(machine: Machine, module: Module, index: Value, new: Value, node: ast.AST) -> None:

@@ -62,6 +62,11 @@ def moves_default_device(project: Project, source: Source) -> bool:
     return _occurs(project, source, word, rf"{word}(?:device\s*\(|tensor_type\s*\([^\n]*cuda)")
 
 
+def reseeds_each_epoch(project: Project, source: Source) -> bool:
+    """Whether some code of a project seeds a generator by the epoch, from which its workers then start."""
+    return _occurs(project, source, "seed", r"seed(?:_everything)?\([^\n]*epoch")
+
+
 def runs_where_processes_spawn(project: Project, source: Source) -> bool:
     """Whether some code of a project knows Windows or macOS, where worker processes start by spawn."""
     return any(_occurs(project, source, word, pattern) for word, pattern in _SPAWNING.items())

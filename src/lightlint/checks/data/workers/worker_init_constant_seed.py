@@ -9,6 +9,7 @@ from lightlint.check import Check, Fault, Repair
 from lightlint.engine.events import Called, LoaderWorked
 from lightlint.facts.code.bindings import Kind
 from lightlint.facts.data.workers import LOADER
+from lightlint.facts.project.mentions import reseeds_each_epoch
 from lightlint.facts.ranks.seeds import Seeds
 from lightlint.finding import Applicability, Tier
 from lightlint.fixes.edits import remove_argument
@@ -45,12 +46,18 @@ class WorkerInitConstantSeed(Check):
                 f"every worker seeds {_list(same)} with the same number: all draw the same",
                 repair=self._repair(call, function, len(seeds)),
             )
-        elif repeated and not self._is_persistent(call) and not self.facts.datasets.never_ends(call):
+        elif repeated and not self._is_persistent(call) and not self._starts_elsewhere(call, function):
             self.report(
                 given,
                 f"a worker seeds {_list(repeated)} with the same number in each epoch: every epoch draws the same",
                 tier=None if any(Seeds(self.facts).first_words(function.body)) else Tier.NOTE,
             )
+
+    def _starts_elsewhere(self, call: cst.Call, function: cst.CSTNode) -> bool:
+        """Whether there is one epoch only, or the state that a worker reads is another in each: the program seeds by the epoch."""
+        reads_state = any(Seeds(self.facts).first_words(function))
+        reseeds = reads_state and reseeds_each_epoch(self.facts.project, self.facts.source)
+        return reseeds or self.facts.datasets.never_ends(call)
 
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Functions of loaders that seed a generator with one number in every worker."""

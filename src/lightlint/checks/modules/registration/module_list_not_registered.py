@@ -73,6 +73,41 @@ class ModuleListNotRegistered(Check):
         if isinstance(target, cst.Attribute) and len(assign.targets) == 1:
             self._judge(target, assign.value)
 
+    def _hides_on_purpose(self, node: cst.CSTNode | None) -> bool:
+        """Whether an attribute is set to `[module]` and only asked for `[0]`: how a second reference is kept from torch."""
+        assign = (
+            next((each for each in (node, *self.tree.ancestors(node)) if isinstance(each, cst.Assign)), None)
+            if node
+            else None
+        )
+        target = assign.targets[0].target if assign is not None else None
+        match assign.value if assign is not None else None:
+            case (
+                cst.List(elements=[cst.Element(value=cst.Name())]) | cst.Tuple(elements=[cst.Element(value=cst.Name())])
+            ):
+                room = self.tree.enclosing_class(target) if target is not None else None
+                key = self.names.key(target)
+                read = (
+                    [
+                        each
+                        for each in self.tree.within(room, cst.Attribute)
+                        if each is not target and self.names.key(each) == key
+                    ]
+                    if room
+                    else []
+                )
+                return bool(read) and all(map(self._is_asked_for_first, read))
+        return False
+
+    def _is_asked_for_first(self, held: cst.Attribute) -> bool:
+        above = self.tree.parent(held)
+        match above:
+            case cst.Subscript(value=value, slice=[cst.SubscriptElement(slice=cst.Index(value=index))]) if (
+                value is held
+            ):
+                return self.names.constant(index) in (0, -1)
+        return False
+
     def _judge(self, target: cst.Attribute, value: cst.BaseExpression) -> None:
         node, name = self.classes.self_class(target.value), target.attr.value
         held = (self._display(value) or self._made_by(value)) if node is not None else None
@@ -93,7 +128,7 @@ class ModuleListNotRegistered(Check):
             or self._are_moved(target)
         ):
             return
-        if self.runs_right(target, AttributeSet, _hides):
+        if self._hides_on_purpose(target) or self.runs_right(target, AttributeSet, _hides):
             return
         kind = type(held).__name__.removesuffix("Comp").lower()
         self.report(
@@ -239,7 +274,11 @@ class ModuleListNotRegistered(Check):
             for event in path.of(AttributeSet):
                 hidden = {p for each in _modules_in(event.value) for p in each.parameters() if p.requires_grad}
                 told = _hides(event) and not event.object.escaped and trained & hidden and not given & hidden
-                if told and not hidden & _seen_by_others(path, _modules_in(event.value)):
+                if (
+                    told
+                    and not self._hides_on_purpose(self.node_of(event.site))
+                    and not hidden & _seen_by_others(path, _modules_in(event.value))
+                ):
                     kind = "dict" if isinstance(event.value, Mapping) else "list"
                     message = f"`self.{event.name}` is a plain {kind}: the modules in it are not trained, not moved and not saved"
                     yield Fault.of(event, message)

@@ -30,8 +30,12 @@ class SchedulerWrongCadence(Check):
             often = in_batch(event.where) or _once_for_each_batch(event)
             return _is_known(event) and counts_batches(event) and not often and bool(event.where.turns)
 
+        ends = [each.key for event in entry.of(Left) if event.leaves_loop for each in event.where.conditions]
+
         def is_frequent(event: ScheduleStepped) -> bool:
-            return _is_known(event) and _counts_epochs(event)
+            length = event.schedule.length
+            reached = length is not None and any(holds(key, length.key) for key in ends)  # it counts what ends the loop
+            return _is_known(event) and _counts_epochs(event) and not reached
 
         for event in sure(entry, ScheduleStepped, is_rare):
             name = event.schedule.name

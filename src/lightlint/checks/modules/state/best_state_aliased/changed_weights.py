@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from lightlint.facts.file import FileFacts
 
 TRAINING = re.compile(r"train|fit(?!ness)|backward|learn(?!er)|optimi[sz]e|finetune|run_epoch|one_epoch", re.IGNORECASE)
+_UPDATE = re.compile(r"\bstep\b|optim|-=|\.(?:add|sub|mul|copy|addc\w+)_\(|set_\(", re.IGNORECASE)
 _BETTER = (cst.LessThan, cst.GreaterThan, cst.LessThanEqual, cst.GreaterThanEqual)
 _OF_MODULES = {"parameters", "state_dict", "eval"}
 _MOVING = {"to", "cuda"}
@@ -39,7 +40,7 @@ class ChangedWeights:
             known = self._facts.values.is_optimizer(receiver)
             return known or bool(re.search("opt", self._names.key(receiver), re.IGNORECASE))
         if self._facts.loops.is_backward(call) or self._facts.steps.leads(call, self._facts.loops.is_backward):
-            return True
+            return bool(_UPDATE.search(self._facts.source.text))  # gradients alone change no weights
         if not TRAINING.search(method) or self._names.key(receiver) == model:
             return False
         own = receiver is not None and self._facts.classes.is_self(receiver) and model.startswith("self")
