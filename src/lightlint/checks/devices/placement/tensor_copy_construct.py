@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from lightlint.check import Check, Fault, Repair
+from lightlint.finding import Tier
 from lightlint.fixes.edits import Draft, replace
 from lightlint.values.training import Tensor
 
@@ -13,10 +14,12 @@ from lightlint.values.training import Tensor
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry
 
-_METHODS = {"detach", "unsqueeze", "cuda", "softmax", "log_softmax", "requires_grad_", "contiguous"}
+_OF_SCORES = {"softmax", "log_softmax", "requires_grad_"}  # methods of what training computes
+_METHODS = {"detach", "unsqueeze", "cuda", "contiguous", *_OF_SCORES}
 _FUNCTIONS = {
     f"torch.{name}" for name in ("cat", "stack", "argmax", "softmax", "sigmoid", "matmul", "mm", "where", "exp")
 }
+_WARNS = "`torch.tensor()` of a tensor warns each time it runs, and is a copy all the same: use `.clone()`"
 
 
 class TensorCopyConstruct(Check):
@@ -27,11 +30,16 @@ class TensorCopyConstruct(Check):
         sources = self.facts.reaching.sources(given)
         if sources and all(map(self._is_tensor, sources)):
             text = self.code.text_of(given)
-            self.report(
-                call,
-                f"`torch.tensor()` copies `{text}` without its graph, so no gradient goes back through it: use `.clone()`",
-                repair=Repair("copy it with `detach().clone()`", self._draft(call, given)),
-            )
+            lost = f"`torch.tensor()` copies `{text}` without its graph, so no gradient goes back through it: use `.clone()`"
+            cuts = any(map(self._may_train, sources))
+            repair = Repair("copy it with `detach().clone()`", self._draft(call, given))
+            self.report(call, lost if cuts else _WARNS, repair=repair, tier=None if cuts else Tier.NOTE)
+
+    def _may_train(self, value: cst.BaseExpression) -> bool:
+        """Whether a tensor is a loss or scores, which gradients are meant to go back through."""
+        if not isinstance(value, cst.Call):
+            return False
+        return self.facts.criteria.of(value) is not None or self.names.method(value) in _OF_SCORES
 
     def _is_tensor(self, value: cst.BaseExpression) -> bool:
         """Whether a value surely is a tensor."""
@@ -58,5 +66,6 @@ class TensorCopyConstruct(Check):
                 and (given.graph or given.traits or given.origin is not None)
                 and not given.escaped
             ):
-                message = "`torch.tensor()` copies a tensor without its graph, so no gradient goes back through it: use `.clone()`"
-                yield Fault.of(event, message)
+                lost = "`torch.tensor()` copies a tensor without its graph, so no gradient goes back through it: use `.clone()`"
+                cuts = bool(given.graph or given.parameters)
+                yield Fault.of(event, lost if cuts else _WARNS, tier=None if cuts else Tier.NOTE)

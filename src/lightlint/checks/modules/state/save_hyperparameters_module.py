@@ -81,9 +81,20 @@ class SaveHyperparametersModule(Check):
             given = self._uses(function, name) if annotation is None else []
             kinds = {self._kind(each.name) for use in given for each in self.values.origins(use)}
             kind = self._kind(promised) if annotation is not None else kinds.pop() if len(kinds) == 1 else ""
+            if kind == "module" and annotation is not None and self._makes_part(name, function):
+                continue
             sure = kind == "module" or annotation is None
             if kind and (sure or not self._may_be_factory(name, function)):
                 yield name, kind
+
+    def _makes_part(self, name: str, init: cst.FunctionDef) -> bool:
+        """Whether what is annotated as a module is the class or partial that makes it: `self.head = head(in_features=16)`."""
+        for use in self.tree.own(init.body, cst.Name):
+            call = self.tree.parent(use)
+            kept = self.tree.parent(call) if isinstance(call, cst.Call) and call.func is use and use.value == name else None
+            if isinstance(kept, cst.Assign) and any(isinstance(each.target, cst.Attribute) for each in kept.targets):
+                return True
+        return False
 
     def _kind(self, name: str | None) -> str:
         if name is not None and self.facts.configured.is_scheduler(name):
