@@ -23,6 +23,7 @@ _SWITCHES = {"torch.autograd.set_detect_anomaly", "torch.autograd.anomaly_mode.s
 _BLOCKS = {"torch.autograd.detect_anomaly", "torch.autograd.anomaly_mode.detect_anomaly", *_SWITCHES}
 _DEPTH = 3
 _DEBUG = re.compile(r"debug|test|nan|anomal|repro", re.IGNORECASE)
+_OF_TESTS, _TESTS = re.compile(r"^(?:test_|conftest)|_test\.py$|debug|anomal"), {"test", "tests"}  # files and their folders
 
 
 _MESSAGE = "anomaly detection is on for the whole run: every backward pass is checked"
@@ -96,9 +97,8 @@ class AnomalyModeLeftOn(Check):
         """Whether a test decides about it, or names say that this is no training proper."""
         function = self.tree.function(call)
         tests = [test for test, _ in self.facts.conditions(call) if "__name__" not in self._words(test)]
-        around = [function.name.value] if function is not None else []
-        named = any(_DEBUG.search(each) for each in (*around, *self.facts.path.name))
-        return bool(tests) or named
+        named = function is not None and _DEBUG.search(function.name.value)
+        return bool(tests or named or _OF_TESTS.search(self.facts.path.name) or self.facts.path.parent.name in _TESTS)
 
     def _words(self, node: cst.CSTNode) -> set[str]:
         return {name.value for name in self.tree.within(node, cst.Name)}

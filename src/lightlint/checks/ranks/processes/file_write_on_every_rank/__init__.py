@@ -11,6 +11,7 @@ from lightlint.checks.ranks.processes.file_write_on_every_rank.outer_guards impo
 from lightlint.engine.events import Written
 from lightlint.explore.questions.queries import happens_once, may_be_alone
 from lightlint.facts.lightning.hooks import ONCE_PER_NODE, Hook
+from lightlint.facts.ranks.lone_process import runs_alone
 from lightlint.facts.ranks.processes import FULLY_SHARDED
 from lightlint.facts.ranks.rank_tests import leaves_many, meant, says_two
 from lightlint.facts.ranks.world import FABRIC, Ranks
@@ -61,7 +62,7 @@ class FileWriteOnEveryRank(Check):
 
     def _is_chosen(self, call: cst.Call) -> bool:
         """Whether a test around the call may let one rank only get to it, or is about a single process."""
-        if self.guards.guarded(call, self._may_choose) or self._is_alone(call):
+        if self.guards.guarded(call, self._may_choose) or self._is_alone(call) or runs_alone(self.facts, call):
             return True
         tests = [test for test, outcome in self._tests(call) if not self._leaves_many(test, outcome)]
         return any(_ONE_RANK.search(name.value) for test in tests for name in self.tree.within(test, cst.Name))
