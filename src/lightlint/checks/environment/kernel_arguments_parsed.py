@@ -36,12 +36,14 @@ class KernelArgumentsParsed(Check):
     def _takes_kernels(self) -> bool:
         """Whether the notebook sets the arguments, or declares the one that its kernel is started with."""
         for call in self.tree.all(cst.Call):
-            if self.names.method(call) == "add_argument" and any(
-                self.names.constant(a.value) in _KERNELS for a in call.args
-            ):
+            if self.names.method(call) == "add_argument" and any(map(self._is_kernels, call.args)):
                 return True
         used = [each for each in self.tree.all(cst.Attribute) if each.attr.value == "argv"]
         return bool(used)
+
+    def _is_kernels(self, arg: cst.Arg) -> bool:
+        option = self.names.constant(arg.value)
+        return isinstance(option, str) and option in _KERNELS
 
     def _runs(self, node: cst.CSTNode, given: cst.BaseExpression | None, depth: int) -> bool:
         """Whether a cell surely comes to a node, with nothing given for the arguments."""

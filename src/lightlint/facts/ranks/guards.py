@@ -171,7 +171,7 @@ class Guards:
         if isinstance(expression, cst.Subscript):
             index = expression.slice[0].slice
             key = self._names.constant(index.value) if isinstance(index, cst.Index) else UNKNOWN
-            return self._names.of(expression.value) == "os.environ" and key in _RANK_VARIABLES
+            return self._names.of(expression.value) == "os.environ" and isinstance(key, str) and key in _RANK_VARIABLES
         name = self._names.of(expression.func)
         key = self._names.constant(expression.args[0].value) if expression.args else UNKNOWN
         return name in {"os.environ.get", "os.getenv"} and isinstance(key, str) and key in _RANK_VARIABLES

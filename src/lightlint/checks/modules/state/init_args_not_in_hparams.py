@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from lightlint.check import Check, Fault
 from lightlint.engine.events import MadeFromCheckpoint
 from lightlint.facts.objects.classes import MODULE
+from lightlint.facts.project.mentions import occurs
 from lightlint.values.core import Class, Library
 
 if TYPE_CHECKING:
@@ -40,12 +41,17 @@ class InitArgsNotInHparams(Check):
     def _keeps_none(self, cls: Class) -> bool:
         """Whether a class derives from LightningModule itself, and its file keeps no hyperparameters in any way."""
         direct = [each.path for each in cls.bases if isinstance(each, Library)] == [MODULE] and len(cls.bases) == 1
-        if not direct or cls.node.decorator_list:
+        if not direct or cls.node.decorator_list or self._is_a_twin(cls):
             return False
         here = cls.file == str(self.facts.path)
         text = self.facts.source.text if here else self.facts.project.text(Path(cls.file))
         own = ast.get_source_segment(text, cls.node)
         return own is not None and not _KEPT.search(own) and not _FROM_OUTSIDE.search(text)
+
+    def _is_a_twin(self, cls: Class) -> bool:
+        """Whether a class cannot be trained, and another of its name can, whose checkpoints it loads."""
+        named = rf"class\s+{re.escape(cls.name)}\b"
+        return cls.find("training_step") is None and occurs(self.facts.project, cls.name, named, Path(cls.file))
 
 
 def _required(node: ast.ClassDef) -> list[str]:
