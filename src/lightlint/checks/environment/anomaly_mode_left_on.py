@@ -23,7 +23,10 @@ _SWITCHES = {"torch.autograd.set_detect_anomaly", "torch.autograd.anomaly_mode.s
 _BLOCKS = {"torch.autograd.detect_anomaly", "torch.autograd.anomaly_mode.detect_anomaly", *_SWITCHES}
 _DEPTH = 3
 _DEBUG = re.compile(r"debug|test|nan|anomal|repro", re.IGNORECASE)
-_OF_TESTS, _TESTS = re.compile(r"^(?:test_|conftest)|_test\.py$|debug|anomal"), {"test", "tests"}  # files and their folders
+_OF_TESTS, _TESTS = (
+    re.compile(r"^(?:test_|conftest)|_test\.py$|debug|anomal"),
+    {"test", "tests"},
+)  # files and their folders
 
 
 _MESSAGE = "anomaly detection is on for the whole run: every backward pass is checked"

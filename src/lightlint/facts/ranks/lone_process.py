@@ -20,7 +20,8 @@ _GROUP = {
     "torch.distributed.is_torchelastic_launched",
 }
 _FLAG = re.compile(
-    r"^(?:is_|use_|using_)?(?:distributed|multi_?gpus?|ddp|fsdp|deepspeed|several_ranks|multi_?process(?:ing)?)$", re.IGNORECASE
+    r"^(?:is_|use_|using_)?(?:distributed|multi_?gpus?|ddp|fsdp|deepspeed|several_ranks|multi_?process(?:ing)?)$",
+    re.IGNORECASE,
 )
 _COUNTS = {"world_size", "num_processes", "num_devices", "num_ranks"}
 _DEPTH = 4

@@ -45,7 +45,12 @@ class RequiresGradTypo(Check):
         if len(call.args) != 3 or self.names.call(call) != "builtins.setattr":
             return
         word = self.names.constant(call.args[1].value)
-        if not isinstance(word, str) or word not in _MISSPELLED or self._is_read(word) or not self._is_parameter(call.args[0].value):
+        if (
+            not isinstance(word, str)
+            or word not in _MISSPELLED
+            or self._is_read(word)
+            or not self._is_parameter(call.args[0].value)
+        ):
             return
         self.report(call, f"`{word}` is an attribute that torch does not know: `requires_grad` stays as it is")
 

@@ -91,7 +91,11 @@ class SaveHyperparametersModule(Check):
         """Whether what is annotated as a module is the class or partial that makes it: `self.head = head(in_features=16)`."""
         for use in self.tree.own(init.body, cst.Name):
             call = self.tree.parent(use)
-            kept = self.tree.parent(call) if isinstance(call, cst.Call) and call.func is use and use.value == name else None
+            kept = (
+                self.tree.parent(call)
+                if isinstance(call, cst.Call) and call.func is use and use.value == name
+                else None
+            )
             if isinstance(kept, cst.Assign) and any(isinstance(each.target, cst.Attribute) for each in kept.targets):
                 return True
         return False
