@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
+from lightlint.settings import load
 from lightlint.sources.discover import Problem, discover
 from lightlint.sources.gitignore import parse_gitignore
 
@@ -34,6 +35,11 @@ def found(*paths: Path | str, exclude: tuple[str, ...] = (), **options: bool) ->
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     return tmp_path
+
+
+def test_what_macos_leaves_behind_is_no_python(project: Path) -> None:
+    plant(project, "a.py", "._a.py", "__MACOSX/b.py", "src/._c.ipynb")
+    assert found(".", exclude=load(isolated=True).exclude) == ["a.py"]
 
 
 def test_python_files_and_notebooks_are_found_by_name(project: Path) -> None:

@@ -144,6 +144,7 @@ def project(tmp_path: Path):
         pytest.param({"conda.recipe/meta.yaml": "requirements:\n  run:\n    - pytorch ==1.10.2\n    - pytorch-lightning 1.5.*\n"}, "src/a.py", id="a recipe"),
         pytest.param({"reproducibility/pip_requirements.txt": OLD}, "src/a.py", id="a folder of any name"),
         pytest.param({"requirement.txt": OLD}, "train.py", id="the singular"),
+        pytest.param({"requirements.txt": "mamba install torch==1.10.2\npip install pytorch-lightning==1.5.10\n"}, "train.py", id="commands in a list"),
         pytest.param({"tools/requirements-version.txt": OLD}, "train.py", id="another name"),
         pytest.param({"pkg/setup.py": "import setuptools as s\ns.setup(install_requires=['numpy'])", "requirements.txt": OLD}, "pkg/train.py", id="a nearer setup.py without torch"),
         pytest.param({"pkg/setup.cfg": "[flake8]\nmax-line-length = 99\n", "requirements.txt": OLD}, "pkg/a/train.py", id="a nearer setup.cfg without torch"),

@@ -35,6 +35,8 @@ DEFAULT_EXCLUDE = (
     ".tox",
     ".venv",
     ".vscode",
+    "._*",  # what macOS stores beside files on other systems: no Python, whatever the ending
+    "__MACOSX",
     "__pycache__",
     "__pypackages__",
     "_build",

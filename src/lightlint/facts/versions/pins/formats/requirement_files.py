@@ -15,6 +15,9 @@ _ASIDE = re.compile(r"(?:^|[-_.])(?:docs?|readthedocs|rtd|tests?|dev|develop|typ
 _INCLUDE = re.compile(r"(?:-r|-c|--requirement|--constraint)[\s=]*(\S+)")
 _AS_CONDA = re.compile(r"^([\w.-]+)\s*=\s*(\d[^=\s]*)(?:=\S*)?$")  # pip refuses it, and it is clear
 _AS_TABLE = re.compile(r"^([A-Za-z][\w.-]*)\s+(\d[\w.+]*)(?:\s+\S+){0,2}$")  # what `pip list` and `conda list` print
+_AS_COMMAND = re.compile(
+    r"^(?:pip3?|conda|(?:micro)?mamba|uv pip) install\s+(?=[A-Za-z\"'])"
+)  # people paste what they ran
 _DEEPEST = 8
 
 
@@ -44,6 +47,7 @@ def line_pins(file: Path, row: int, line: str, *, conditional: bool = False) -> 
     if "conda.anaconda.org/" in line or ("://" not in line and line.endswith((".conda", ".tar.bz2"))):
         yield from package_pins(file, row, line)
         return
+    line = _AS_COMMAND.sub("", line)
     if found := _AS_CONDA.match(line) or _AS_TABLE.match(line):
         line = f"{found[1]}=={found[2]}"
     requirement = parse_requirement(re.split(r"\s--?\w", line)[0])
