@@ -16,6 +16,8 @@ _READ_ONLY = {
     Owner.DATA_MODULE: {"hparams", "hparams_initial"},
     Owner.CALLBACK: {"state_key"},
 }  # fmt: skip
+# since when those of a module cannot be set that its oldest release in the table has already
+_EARLY = {"current_epoch": "1.0", "device": "0.7.6", "global_step": "1.0", "on_gpu": "0.8"}
 
 
 class ReservedAttribute(Check):
@@ -54,7 +56,7 @@ class ReservedAttribute(Check):
         api = lightning_api()
         added = {Owner.MODULE: api.lightning_module, Owner.DATA_MODULE: api.datamodule, Owner.CALLBACK: api.callback}
         version = added[owner].added.get(name)
-        return str(version) if version else None
+        return str(version) if version else _EARLY.get(name) if owner is Owner.MODULE else None
 
     def _has_own(self, node: cst.ClassDef, name: str) -> bool:
         """Whether a class of the project makes something else of the name: a property of its own, a class attribute."""
