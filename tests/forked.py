@@ -20,9 +20,9 @@ from typing import IO, NoReturn
 
 from checkout import environment_of
 
-from lightlint.gate import checked_pages, met_by
+from lightlint.linting.gate import checked_pages, met_by
+from lightlint.linting.walk import _check_class
 from lightlint.text import Text
-from lightlint.walk import _check_class
 
 
 def run_forked(module: str, *arguments: str | Path, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:

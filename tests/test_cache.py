@@ -14,17 +14,18 @@ from pathlib import Path
 import pytest
 from forked import run_forked
 
-from lightlint import batch, run
 from lightlint.cache import store
 from lightlint.cache.doubt import doubtful
 from lightlint.cache.folder import clean, prepare
 from lightlint.cache.store import Cache
+from lightlint.config.settings import Settings, load
 from lightlint.facts.project.roots import nearest_with, root_of
 from lightlint.facts.versions.pins import entries_of, pins_in
 from lightlint.facts.versions.targets import installed, target_in
-from lightlint.looked import LOOKED
+from lightlint.linting import batch
+from lightlint.memo.looked import LOOKED
+from lightlint.pipeline import run
 from lightlint.results import Result
-from lightlint.settings import Settings, load
 
 BASE = """
 import lightning as L
@@ -403,7 +404,7 @@ def test_a_hit_imports_none_of_what_lints(project):
     age(project)
     command(project, ".")
     code = (
-        "import sys\nfrom lightlint.cli import run_command\n"
+        "import sys\nfrom lightlint.cli.main import run_command\n"
         "run_command(['--isolated', '--exit-zero', '--output-format', 'json', '--notes', '.'])\n"
         "print([m for m in sys.modules if m.startswith(('libcst', 'rich', 'lightlint.facts', 'lightlint.checks'))],"
         " file=sys.stderr)\n"

@@ -57,7 +57,7 @@ def imported(folder: Path, *arguments: str) -> str:
 def test_the_next_run_reads_neither_rules_nor_settings(project: Path) -> None:
     modules = imported(project, "code")
     assert "lightlint.cache.whole" in modules
-    assert not any(name in modules for name in ("lightlint.settings", "lightlint.pages", "argparse", "libcst"))
+    assert not any(name in modules for name in ("lightlint.config.settings", "lightlint.pages", "argparse", "libcst"))
     again = lightlint(project, "code")
     assert (again.returncode, again.stderr) == (1, "")
     assert again.stdout == lightlint(project, "--no-cache", "code").stdout
@@ -161,7 +161,7 @@ def test_a_second_repair_has_nothing_to_lint(project: Path) -> None:
     said = [lightlint(project, "code", "--fix").stdout for _ in range(3)]
     assert said == ["No findings in 2 files.\n"] * 3
     modules = imported(project, "code", "--fix")
-    assert not any(name in modules for name in ("lightlint.settings", "lightlint.pages", "argparse", "libcst"))
+    assert not any(name in modules for name in ("lightlint.config.settings", "lightlint.pages", "argparse", "libcst"))
 
 
 def test_what_was_repaired_is_not_said_of_the_next_run(project: Path) -> None:

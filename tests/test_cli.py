@@ -386,7 +386,7 @@ def test_a_directory_called_rule_can_be_linted(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("rule", list(all_pages()))
 def test_every_rule_can_be_asked_for(rule: str) -> None:
-    from lightlint.rulebook import as_markdown
+    from lightlint.cli.rule import as_markdown
 
     page = all_pages()[rule]
     assert as_markdown(page).startswith(f"# {page.name} ({page.code})\n")

@@ -12,15 +12,15 @@ from pathlib import Path
 import pytest
 from rulebook import Example, examples
 
+from lightlint.config.settings import load
 from lightlint.facts.project.project import Projects
 from lightlint.finding import Applicability
 from lightlint.fixes.apply import fix_source
 from lightlint.fixes.leftovers import leftovers
-from lightlint.lint import lint
+from lightlint.linting.lint import lint
 from lightlint.pages import Page, all_pages
-from lightlint.parsing import parses
-from lightlint.settings import load
 from lightlint.sources.load import load as load_source
+from lightlint.trees.parsing import parses
 
 _PAGES = [page for page in all_pages().values() if page.fix is Applicability.SAFE and page.family != "lightlint"]
 CASES = [

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from rulebook import notebook
 
+from lightlint.config.settings import load as load_settings
 from lightlint.facts.project.project import Projects
-from lightlint.lint import lint
-from lightlint.settings import load as load_settings
+from lightlint.linting.lint import lint
 from lightlint.sources.load import load
 
 PROGRAM = """

@@ -26,7 +26,7 @@ def test_the_seeds_keep_every_promise(unsafe: bool, tmp_path: Path) -> None:
 
 def test_a_broken_promise_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A gate that hides a finding: the faulty file meets the `needs` of no page."""
-    from lightlint import lint
+    from lightlint.linting import lint
 
     monkeypatch.setattr(lint, "met_by", lambda _text, _active: [])
     (tmp_path / "train.py").write_text((ROOT / "fixtures/seeds/s08_empty_cache/emptied.py").read_text())

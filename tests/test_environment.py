@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 from checkout import run
 
+from lightlint.config.settings import load
 from lightlint.environment.code.usage import Usage, usage_of
 from lightlint.environment.describing.packages import ill_matched
 from lightlint.environment.describing.probe import describe, variables
 from lightlint.environment.describing.side import Side, SideError, read_side
-from lightlint.settings import load
 from lightlint.sources.load import read
 
 LIGHTLINT = [sys.executable, "-m", "lightlint"]

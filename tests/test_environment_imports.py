@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from checkout import run_module
 
+from lightlint.config.settings import load
 from lightlint.environment.code.check import check
 from lightlint.environment.code.usage import Usage
 from lightlint.environment.describing.side import Side
 from lightlint.environment.rows import BREAKS, FAILS
-from lightlint.settings import load
 from lightlint.sources.load import read
 
 

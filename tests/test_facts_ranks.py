@@ -11,8 +11,8 @@ import pytest
 from lightlint.facts.file import FileFacts
 from lightlint.facts.project.project import Projects
 from lightlint.facts.ranks.world import Ranks
-from lightlint.parsing import parse
 from lightlint.sources.load import load
+from lightlint.trees.parsing import parse
 
 
 def facts_of(folder: Path, name: str, *, distributed: bool | None = None, **files: str) -> FileFacts:

@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 from faulty import FAULT
 
-from lightlint import batch, jobs, run
+from lightlint.config.settings import Settings, load
 from lightlint.facts.project.project import Projects
+from lightlint.linting import batch
+from lightlint.pipeline import jobs, run
 from lightlint.results import Result
-from lightlint.settings import Settings, load
 from lightlint.sources.load import load as read_file
 from lightlint.sources.source import Source
 

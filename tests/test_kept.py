@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from lightlint.compiled import kept_code, save
-from lightlint.kept import derived, read
+from lightlint.memo.compiled import kept_code, save
+from lightlint.memo.kept import derived, read
 
 PROGRAM = """
 import torch
@@ -108,7 +108,7 @@ def test_patterns_are_what_they_are_without_it(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(sys, "pycache_prefix", str(tmp_path))
     plain = [re.compile(*each) for each in PATTERNS]
     for name in ("test-patterns", "test-patterns", "test-others"):
-        monkeypatch.setattr("lightlint.compiled._tables", {})  # as in a new process
+        monkeypatch.setattr("lightlint.memo.compiled._tables", {})  # as in a new process
         re.purge()
         with kept_code(name):
             kept = [re.compile(*each) for each in PATTERNS]

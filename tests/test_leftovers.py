@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rulebook import notebook
 
-from lightlint.cli import run_command
+from lightlint.cli.main import run_command
 
 NEW = '[tool.lightlint]\ntarget = { torch = "2.9", lightning = "2.6" }\n'
 

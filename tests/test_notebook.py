@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from lightlint.cli import run_command
+from lightlint.cli.main import run_command
 from lightlint.finding import Edit, Location
 from lightlint.sources.load import load
 from lightlint.sources.magics import mask, mask_broken

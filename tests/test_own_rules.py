@@ -10,14 +10,14 @@ import checkout
 import pytest
 from rulebook import Example, examples
 
-from lightlint import run
 from lightlint.check import Check, Fault, Repair
 from lightlint.checks.devices.placement.empty_cache_in_loop import EmptyCacheInLoop
-from lightlint.cli import run_command
+from lightlint.cli.main import run_command
+from lightlint.config.settings import Settings, load
 from lightlint.finding import Finding
 from lightlint.fixes.edits import Draft, RawEdit
 from lightlint.pages import Page, find
-from lightlint.settings import Settings, load
+from lightlint.pipeline import run
 
 
 def page_of(code: str) -> Page:

@@ -12,18 +12,18 @@ from pathlib import Path
 import pytest
 from rulebook import Example, examples
 
-from lightlint import run
 from lightlint.check import Check
+from lightlint.config.settings import Settings, load
 from lightlint.facts.project.project import Projects
 from lightlint.finding import Applicability, Finding
 from lightlint.fixes.apply import Fixed, fix_source
 from lightlint.fixes.leftovers import leftovers
-from lightlint.lint import lint
+from lightlint.linting.lint import lint
 from lightlint.pages import Page, all_pages
-from lightlint.parsing import parses
-from lightlint.settings import Settings, load
+from lightlint.pipeline import run
 from lightlint.sources.load import load as load_source
 from lightlint.sources.source import Source
+from lightlint.trees.parsing import parses
 
 PAGES = [page for page in all_pages().values() if page.family != "lightlint"]
 CASES = [pytest.param(page, example, id=f"{page.name}:{example.line}") for page in PAGES for example in examples(page)]

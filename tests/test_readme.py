@@ -12,9 +12,9 @@ import pytest
 from checkout import ROOT, run
 
 from lightlint.arguments import Parser, _parser
+from lightlint.config.options import _PARSERS, OUTPUT_FORMATS
 from lightlint.confirm.command import _parser as confirm_parser
 from lightlint.confirm.verdict import Outcome
-from lightlint.options import _PARSERS, OUTPUT_FORMATS
 
 TEXT = (ROOT / "README.md").read_text("utf-8")
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from lightlint.config.settings import load
 from lightlint.explore import rehearsals
 from lightlint.facts.project.project import Projects
-from lightlint.lint import lint
-from lightlint.settings import load
+from lightlint.linting.lint import lint
 from lightlint.sources.load import load as load_source
 
 PROGRAM = """

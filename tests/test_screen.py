@@ -8,11 +8,11 @@ import pytest
 from checkout import ROOT
 from faulty import FAULT
 
-from lightlint import lint as linting
+from lightlint.config.settings import load
 from lightlint.facts.project.project import Projects
 from lightlint.finding import Finding
-from lightlint.lint import lint
-from lightlint.settings import load
+from lightlint.linting import lint as linting
+from lightlint.linting.lint import lint
 from lightlint.sources.load import load as load_source
 from lightlint.sources.source import UnreadableError
 
@@ -59,7 +59,7 @@ def test_syntax_without_a_sketch_is_parsed(tmp_path: Path, parsed: list[str]) ->
 
 
 def test_fixtures_have_the_same_findings(monkeypatch: pytest.MonkeyPatch) -> None:
-    from lightlint import screen
+    from lightlint.linting import screen
 
     def all_findings() -> dict[str, tuple[Finding, ...]]:
         every: dict[str, tuple[Finding, ...]] = {}

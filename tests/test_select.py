@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from lightlint.config.select import Layer, UnknownRuleError, match, resolve
 from lightlint.finding import Tier
 from lightlint.needs import Needs
 from lightlint.pages import FAMILIES, Page, all_pages
-from lightlint.select import Layer, UnknownRuleError, match, resolve
 
 
 def page(code: str, name: str, family: str, *aliases: str) -> Page:

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from lightlint import settings
+from lightlint.config import settings
+from lightlint.config.globs import absolute, matches
+from lightlint.config.options import SettingsError
+from lightlint.config.settings import DEFAULT_EXCLUDE, Settings, load
 from lightlint.finding import Finding, Location, Tier
-from lightlint.globs import absolute, matches
-from lightlint.options import SettingsError
 from lightlint.pages import all_pages
-from lightlint.settings import DEFAULT_EXCLUDE, Settings, load
 
 
 @pytest.fixture(autouse=True)

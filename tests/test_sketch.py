@@ -17,10 +17,10 @@ from programs import programs
 from lightlint.facts.code.fields import children, semantic_fields
 from lightlint.facts.code.positions import Positions
 from lightlint.facts.code.tree import Tree
-from lightlint.sketch import UnsketchableError
-from lightlint.sketch.places import SketchPlaces, UnplacedError
-from lightlint.sketch.statements import Sketch, sketch
 from lightlint.sources.source import Source
+from lightlint.trees.sketch import UnsketchableError
+from lightlint.trees.sketch.places import SketchPlaces, UnplacedError
+from lightlint.trees.sketch.statements import Sketch, sketch
 
 _RARE = {"Match", "TryStar", "TypeVar", "ParamSpec", "TypeVarTuple", "TypeAlias", "TemplateStr"}
 _STRINGS = (cst.FormattedString, cst.ConcatenatedString)

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rulebook import examples
 
-from lightlint.cli import run_command
+from lightlint.cli.main import run_command
+from lightlint.config.settings import load
 from lightlint.facts.project.project import Projects
 from lightlint.facts.project.roots import nearest_with, root_of
 from lightlint.facts.versions.pins import Kind, entries_of, pins_in
@@ -22,9 +23,8 @@ from lightlint.facts.versions.pins.formats.prose import readme_pins
 from lightlint.facts.versions.pins.formats.requirement_files import requirement_pins
 from lightlint.facts.versions.targets import target_in, target_of
 from lightlint.facts.versions.versions import Target, Version
-from lightlint.lint import lint
+from lightlint.linting.lint import lint
 from lightlint.pages import all_pages
-from lightlint.settings import load
 from lightlint.sources.load import load as load_source
 
 OLD = "torch==1.10.2\npytorch-lightning==1.5.10\n"

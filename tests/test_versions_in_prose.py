@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lightlint.cli import run_command
+from lightlint.cli.main import run_command
 from lightlint.facts.project.roots import nearest_with, root_of
 from lightlint.facts.versions.pins import entries_of, pins_in
 from lightlint.facts.versions.pins.formats.prose import readme_pins

@@ -14,11 +14,11 @@ def main() -> int:
     said = _said_before(sys.argv[1:])
     if said is not None:
         return said
-    from lightlint.compiled import kept_code, save
+    from lightlint.memo.compiled import kept_code, save
 
     gc.disable()  # a run gives its memory back now and then by itself
     with kept_code("command"):
-        from lightlint.cli import run_command
+        from lightlint.cli.main import run_command
     try:
         return run_command(sys.argv[1:])
     finally:

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import NoReturn
 
 from lightlint.cache.folder import NAME as CACHE
-from lightlint.options import OUTPUT_FORMATS
-from lightlint.run import WHOLE, Shard
+from lightlint.config.options import OUTPUT_FORMATS
+from lightlint.pipeline.run import WHOLE, Shard
 
 _EPILOG = """commands:
   lightlint rule CODE|NAME   explain a rule

@@ -13,7 +13,7 @@ from lightlint.finding import Applicability, Finding, Fix, Tier
 from lightlint.fixes.code import Code
 from lightlint.fixes.draft import Draft, as_fix
 from lightlint.pages import Page
-from lightlint.sketch.places import UnplacedError
+from lightlint.trees.sketch.places import UnplacedError
 
 _PLACES = (cst.BaseExpression, cst.BaseSmallStatement, cst.BaseCompoundStatement)
 

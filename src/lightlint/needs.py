@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from lightlint.compiled import kept_code
+from lightlint.memo.compiled import kept_code
 from lightlint.text import BLOCKS, WORD, Text
 
 _GAP = r"(?:\s|\\\r?\n)*"  # what may stand between a name and the dot or bracket beside it

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 
 from lightlint.finding import Applicability, Tier
-from lightlint.kept import derived
+from lightlint.memo.kept import derived
 from lightlint.needs import Needs
 
 FAMILIES = {

@@ -20,9 +20,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import lightlint.clock
-from lightlint import run
 from lightlint.clock import STAGES
-from lightlint.settings import load
+from lightlint.config.settings import load
+from lightlint.pipeline import run
 
 Files = dict[str, str]
 SHAPES: dict[str, tuple[Callable[[int], Files], tuple[int, ...]]] = {}

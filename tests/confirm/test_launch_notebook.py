@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from launched import Place, place
 
+from lightlint.config.settings import load
 from lightlint.confirm.claims import suspicions
 from lightlint.confirm.launch.notebook import as_script
 from lightlint.confirm.launch.target import CommandError
-from lightlint.settings import load
 
 __all__ = ["place"]
 

@@ -25,16 +25,16 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 
-from lightlint import run
+from lightlint.config.settings import Settings, load
 from lightlint.facts.project.project import Projects
 from lightlint.finding import Edit, Finding
 from lightlint.fixes.apply import Fixed, fix_source
-from lightlint.lint import lint
-from lightlint.parsing import parses
-from lightlint.settings import Settings, load
+from lightlint.linting.lint import lint
+from lightlint.pipeline import run
 from lightlint.sources.discover import discover
 from lightlint.sources.load import load as load_source
 from lightlint.sources.source import Source, UnreadableError
+from lightlint.trees.parsing import parses
 
 
 @dataclass

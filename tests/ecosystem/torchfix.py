@@ -19,9 +19,9 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
-from lightlint import run
+from lightlint.config.settings import load
 from lightlint.pages import all_pages
-from lightlint.settings import load
+from lightlint.pipeline import run
 
 _LINE = re.compile(r"^(?P<path>[^\s:][^:\n]*):(?P<row>\d+):\d+: (?P<code>TOR\d+) (?P<text>.*)", re.MULTILINE)
 

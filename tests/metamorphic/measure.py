@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
+from lightlint.config.settings import Settings, load
 from lightlint.facts.project.project import Projects
 from lightlint.finding import Finding
-from lightlint.lint import lint
-from lightlint.settings import Settings, load
+from lightlint.linting.lint import lint
 from lightlint.sources.load import load as load_source
 
 from .cases import Case

@@ -14,16 +14,16 @@ from pathlib import Path
 from pyflakes.checker import Checker
 from rulebook import Example, examples
 
+from lightlint.config.settings import Settings, load
 from lightlint.facts.project.project import Projects
 from lightlint.finding import Finding
 from lightlint.fixes.apply import Fixed, fix_source
 from lightlint.fixes.leftovers import leftovers
-from lightlint.lint import lint
+from lightlint.linting.lint import lint
 from lightlint.pages import Page, all_pages
-from lightlint.parsing import parses
-from lightlint.settings import Settings, load
 from lightlint.sources.load import load as load_source
 from lightlint.sources.source import Source
+from lightlint.trees.parsing import parses
 
 from .cases import COMMENT, Case
 from .measure import rewritten

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from lightlint.cache.folder import NAME, clean, folder_of
-from lightlint.options import SettingsError
-from lightlint.settings import load
+from lightlint.config.options import SettingsError
+from lightlint.config.settings import load
 
 
 def main(arguments: Sequence[str]) -> int:

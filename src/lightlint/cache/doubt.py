@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lightlint.cache.stamps import NEVER, OF_FILE, OF_FOLDER, Stamp, is_settled, stamp
-from lightlint.digest import digest
+from lightlint.memo.digest import digest
 
 if TYPE_CHECKING:
     from lightlint.facts.project.project import Question

@@ -12,14 +12,14 @@ from functools import cache
 from importlib.machinery import PathFinder
 
 from lightlint import __version__
-from lightlint.digest import digest
+from lightlint.memo.digest import digest
 
 TYPE_CHECKING = False  # that of `typing`, whose import a warm run has no time for
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from lightlint.settings import Settings
+    from lightlint.config.settings import Settings
 
 NAME = ".lightlint_cache"
 RUN = "run-"  # what the name of a file begins with that holds what a run said

@@ -22,10 +22,10 @@ from lightlint.cache.codec import packed, unpacked
 from lightlint.cache.doubt import Changes, changes, doubtful, glimpses_of, listings_of
 from lightlint.cache.entries import Answered, Entry, answers_of, as_list, compacted
 from lightlint.cache.stamps import NEVER, Stamp, is_recent, stamp, taken
-from lightlint.digest import digest
-from lightlint.looked import LOOKED
+from lightlint.config.settings import Settings
+from lightlint.memo.digest import digest
+from lightlint.memo.looked import LOOKED
 from lightlint.results import Problem, Result
-from lightlint.settings import Settings
 
 if TYPE_CHECKING:
     from lightlint.facts.project.project import Projects, Question

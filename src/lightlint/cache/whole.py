@@ -27,7 +27,7 @@ def recall(arguments: Sequence[str]) -> tuple[str, int] | None:
         return None
     import json
 
-    from lightlint.digest import digest
+    from lightlint.memo.digest import digest
 
     key = _key(arguments)
     parts = folder.read(os.path.join(where, f"{folder.RUN}{digest(key)}.json"))  # noqa: PTH118
@@ -53,7 +53,7 @@ def keep(arguments: Sequence[str], stamps: Mapping[str, Stamp], text: str, statu
     """
     import json
 
-    from lightlint.digest import digest
+    from lightlint.memo.digest import digest
 
     now = time.time_ns()
     where = _folder(arguments)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from lightlint import run
+from lightlint.config.settings import Settings
 from lightlint.confirm.plan import Target
 from lightlint.confirm.probes import all_probes
 from lightlint.confirm.verdict import Claim
@@ -14,7 +14,7 @@ from lightlint.facts.project.project import Project
 from lightlint.facts.project.roots import root_of
 from lightlint.finding import Finding
 from lightlint.pages import all_pages
-from lightlint.settings import Settings
+from lightlint.pipeline import run
 from lightlint.sources.load import load
 from lightlint.sources.source import UnreadableError
 

@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from lightlint.arguments import Parser, before_command, count, seconds
+from lightlint.config.settings import load as load_settings
 from lightlint.confirm import flow
 from lightlint.confirm.launch.system.home import home
 from lightlint.confirm.launch.system.signals import Interrupted, interruptible
 from lightlint.confirm.launch.target import CommandError, parse
 from lightlint.confirm.reports.report import Report
-from lightlint.settings import load as load_settings
 
 CLEAN, FAULTY, FAILED = 0, 1, 2
 FORMATS = ("text", "json", "html")

@@ -15,6 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from lightlint.config.settings import load as load_settings
 from lightlint.confirm import plan as plans
 from lightlint.confirm import records
 from lightlint.confirm.boot.exits import tell_exception
@@ -26,7 +27,6 @@ from lightlint.confirm.judge import judge, unnamed
 from lightlint.confirm.observed import observe
 from lightlint.confirm.reports import text
 from lightlint.confirm.reports.report import Judged, Report
-from lightlint.settings import load as load_settings
 
 if TYPE_CHECKING:
     from lightlint.confirm.boot.session import Session

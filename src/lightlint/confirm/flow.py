@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from lightlint.config.settings import Settings
 from lightlint.confirm import claims, determinism, kept, records
 from lightlint.confirm import plan as plans
 from lightlint.confirm.claims import Suspicion
@@ -26,7 +27,6 @@ from lightlint.confirm.probes import all_probes
 from lightlint.confirm.records import Run
 from lightlint.confirm.reports.report import Judged, Report
 from lightlint.facts.project.roots import root_of
-from lightlint.settings import Settings
 
 _TIMED_BATCHES = 12  # of each pass of the run that measures time: the first few warm up
 _RUNS, _TIMED, _INJECTED, _SEEDED = "runs", "timed", "injected-", "seeded-"

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 from lightlint import __version__
 
 if TYPE_CHECKING:
+    from lightlint.config.settings import Settings
     from lightlint.facts.project.project import Projects
     from lightlint.finding import Finding
-    from lightlint.settings import Settings
 
 
 class Plugin:
@@ -35,7 +35,7 @@ class Plugin:
         Raises:
             ExecutionError: the file's settings cannot be used; flake8 prints the reason and ends.
         """
-        from lightlint.options import SettingsError
+        from lightlint.config.options import SettingsError
 
         try:
             findings = _findings(self._filename, self._text)
@@ -50,7 +50,7 @@ class Plugin:
 
 
 def _findings(filename: str, text: str) -> Sequence[Finding]:
-    from lightlint.lint import lint
+    from lightlint.linting.lint import lint
     from lightlint.sources.python import PythonOrigin
     from lightlint.sources.source import Source
 
@@ -63,7 +63,7 @@ def _findings(filename: str, text: str) -> Sequence[Finding]:
 
 @cache
 def _settings() -> Settings:
-    from lightlint.settings import load
+    from lightlint.config.settings import load
 
     return load()
 

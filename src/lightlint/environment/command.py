@@ -95,11 +95,11 @@ def _described(python: str) -> str:
 
 
 def _diff(options: argparse.Namespace) -> int:
+    from lightlint.config.settings import load
     from lightlint.environment.code.usage import Usage, usage_of
     from lightlint.environment.describing.side import read_side
     from lightlint.environment.diff import diff
     from lightlint.environment.memory import read_need
-    from lightlint.settings import load
 
     settings = load({}, file=None, isolated=False)
     usage = usage_of(options.code, settings) if options.code else Usage()
@@ -109,12 +109,12 @@ def _diff(options: argparse.Namespace) -> int:
 
 
 def _check(options: argparse.Namespace) -> int:
+    from lightlint.config.settings import load
     from lightlint.environment.code.check import check
     from lightlint.environment.code.usage import usage_of
     from lightlint.environment.describing.importing import failures
     from lightlint.environment.describing.side import Side, read_side
     from lightlint.environment.memory import read_need
-    from lightlint.settings import load
 
     settings = load({}, file=None, isolated=False)
     if options.against:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from lightlint.config.settings import Settings
 from lightlint.environment import memory
 from lightlint.environment.code import api
 from lightlint.environment.code import findings as rules
@@ -13,7 +14,6 @@ from lightlint.environment.describing.side import Side
 from lightlint.environment.rows import BREAKS, CHANGES, DIFFERS, FAILS, SLOWS, Row, ordered
 from lightlint.finding import Tier
 from lightlint.reports.place import place
-from lightlint.settings import Settings
 
 _FLAGS = ("default_dtype", "float32_matmul_precision", "cudnn_benchmark", "cudnn_deterministic", "allow_tf32")
 _BUILD = ("cuda", "hip", "cudnn", "nccl", "mps_available", "deterministic_algorithms", "threads")

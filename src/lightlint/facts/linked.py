@@ -18,7 +18,7 @@ from lightlint.facts.ranks.processes import Processes
 from lightlint.facts.ranks.world import World
 from lightlint.facts.ranks.writes import Writes
 from lightlint.facts.tensors.tensors import Tensors
-from lightlint.latest import Latest
+from lightlint.memo.latest import Latest
 from lightlint.sources.depth import too_deep
 from lightlint.sources.load import load
 from lightlint.sources.source import Source, UnreadableError

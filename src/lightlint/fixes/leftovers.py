@@ -16,8 +16,8 @@ from lightlint.finding import Edit
 from lightlint.fixes.code import Code
 from lightlint.fixes.draft import RawEdit
 from lightlint.fixes.drafts.imports import drop_import
-from lightlint.parsing import UnparsableError, deep_recursion, no_collection, parse
 from lightlint.sources.source import Source
+from lightlint.trees.parsing import UnparsableError, deep_recursion, no_collection, parse
 
 # Whose import does nothing but bind names, as far as a file that no longer uses them can tell.
 _QUIET = frozenset(

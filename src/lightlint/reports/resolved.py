@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from lightlint.config.options import shown
+from lightlint.config.settings import Settings
 from lightlint.facts.project.roots import root_of
 from lightlint.facts.versions.evidence import COMPANIONS, DISTRIBUTIONS, places
 from lightlint.facts.versions.pins import Kind, Pin
 from lightlint.facts.versions.requirements import script_install
 from lightlint.facts.versions.targets import place_of, target_of
 from lightlint.facts.versions.versions import Range, Target
-from lightlint.options import shown
 from lightlint.pages import all_pages
-from lightlint.settings import Settings
 from lightlint.sources.load import load
 from lightlint.sources.source import UnreadableError
 

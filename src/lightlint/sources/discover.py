@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from lightlint.globs import absolute, compiled
-from lightlint.looked import looked
+from lightlint.config.globs import absolute, compiled
+from lightlint.memo.looked import looked
 from lightlint.sources.gitignore import GitIgnore, parse_gitignore
 
 _SUFFIXES = (".py", ".pyw", ".ipynb")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from lightlint.looked import looked
+from lightlint.memo.looked import looked
 from lightlint.sources.python import read_python
 from lightlint.sources.source import Source, UnreadableError
 

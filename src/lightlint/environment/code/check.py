@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from lightlint.config.settings import Settings
 from lightlint.environment import memory
 from lightlint.environment.code import api
 from lightlint.environment.code import findings as rules
@@ -18,7 +19,6 @@ from lightlint.facts.versions.pins import Kind, pins_in
 from lightlint.facts.versions.versions import Version, parse_range
 from lightlint.finding import Tier
 from lightlint.reports.place import place
-from lightlint.settings import Settings
 
 _VERSIONED = ("LL7", "LL8")  # families whose findings speak of versions and environments
 

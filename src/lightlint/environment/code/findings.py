@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from lightlint import run
+from lightlint.config.settings import Settings, Target
 from lightlint.environment.code.usage import Usage
 from lightlint.environment.describing.side import Side
 from lightlint.finding import Finding
-from lightlint.settings import Settings, Target
+from lightlint.pipeline import run
 
 
 def lightning_of(usage: Usage, side: Side) -> tuple[str, str | None]:

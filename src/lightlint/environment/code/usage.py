@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
 
+from lightlint.config.settings import Settings
 from lightlint.environment.code.uses import Use, uses
 from lightlint.environment.describing.side import SideError
-from lightlint.settings import Settings
 from lightlint.sources.discover import discover
 from lightlint.sources.load import load
 from lightlint.sources.source import Source, UnreadableError

@@ -18,7 +18,7 @@ from lightlint.facts.code.unknown import UNKNOWN
 from lightlint.facts.project.summary import CallSummary
 from lightlint.facts.project.yaml_text import read_yaml
 from lightlint.facts.releases.api import lightning_api
-from lightlint.looked import looked
+from lightlint.memo.looked import looked
 from lightlint.values.canonical import canonical
 
 _SUFFIXES = (".yaml", ".yml")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence, Set
 from pathlib import Path
 
-from lightlint.digest import digest
+from lightlint.memo.digest import digest
 
 _IMPORT = re.compile(r"\b(?:from|import)[ \t]+[^\n(#]*(?:\([^)]*\))?")
 _WORD = re.compile(r"\w+|\*")

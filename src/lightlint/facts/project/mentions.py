@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary
 
 from lightlint.facts.project.glimpse import bytes_at
 from lightlint.facts.project.project import Project, Question
-from lightlint.looked import looked
+from lightlint.memo.looked import looked
 from lightlint.sources.source import Source
 
 _ANSWERS: WeakKeyDictionary[Project, dict[Question, bool]] = WeakKeyDictionary()

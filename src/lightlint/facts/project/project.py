@@ -11,7 +11,7 @@ from lightlint.facts.project.configs import Configs
 from lightlint.facts.project.glimpse import INDEXED, bytes_at, glimpse, import_words, indexed
 from lightlint.facts.project.roots import root_of
 from lightlint.facts.project.summary import CallSummary, ClassSummary, ModuleSummary, summarise
-from lightlint.looked import looked
+from lightlint.memo.looked import looked
 from lightlint.sources.discover import discover
 from lightlint.sources.load import load
 from lightlint.sources.source import UnreadableError

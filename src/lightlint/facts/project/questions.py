@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Set
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 
-from lightlint.digest import digest
 from lightlint.facts.project.mentions import occurs
 from lightlint.facts.project.project import Project, Question
+from lightlint.memo.digest import digest
 from lightlint.sources.load import bytes_of
 from lightlint.sources.source import UnreadableError
 

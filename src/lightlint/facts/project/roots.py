@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-from lightlint.looked import looked
+from lightlint.memo.looked import looked
 
 _MARKERS = ("pyproject.toml", "setup.py", "setup.cfg", ".git")
 _LISTS = ("requirements.txt", "environment.yml", "environment.yaml", "Pipfile")  # where nothing better marks a project

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sys
 
-from lightlint.looked import looked
+from lightlint.memo.looked import looked
 
 
 def version_text(distribution: str) -> str | None:

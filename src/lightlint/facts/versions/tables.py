@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from lightlint.kept import derived
+from lightlint.memo.kept import derived
 
 
 @cache

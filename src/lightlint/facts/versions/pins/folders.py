@@ -9,7 +9,7 @@ from functools import cache
 from itertools import islice
 from pathlib import Path
 
-from lightlint.looked import looked
+from lightlint.memo.looked import looked
 
 _SIDE = frozenset(
     (

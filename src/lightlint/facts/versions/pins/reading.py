@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 from lightlint.facts.project.roots import nearest_with
-from lightlint.looked import looked
+from lightlint.memo.looked import looked
 
 _LARGEST, _LARGEST_LOCK = 1_000_000, 20_000_000
 _ABOVE = 3  # folders above a project's files in which its versions may stand, where no `.git` says where it ends

@@ -7,8 +7,8 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
-from lightlint.globs import absolute, compiled
-from lightlint.select import UnknownRuleError, match, suggestion
+from lightlint.config.globs import absolute, compiled
+from lightlint.config.select import UnknownRuleError, match, suggestion
 
 OUTPUT_FORMATS = ("full", "concise", "json", "sarif")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from lightlint.sketch import UnsketchableError, nodes
+from lightlint.trees.sketch import UnsketchableError, nodes
 
 _LITERAL = re.compile(
     r"(?i:[rbuft]{0,2})(?:'''(?:[^'\\]|\\[\s\S]|'(?!''))*'''|\"\"\"(?:[^\"\\]|\\[\s\S]|\"(?!\"\"))*\"\"\""

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lightlint.config.settings import Settings
 from lightlint.results import Changed, Problem, Progress, Result, merged
-from lightlint.settings import Settings
 from lightlint.sources.discover import discover
 
 if TYPE_CHECKING:
@@ -78,8 +78,8 @@ def _results(
             if result is not None:
                 found[number] = result
     if len(found) < len(files):
-        from lightlint import batch
-        from lightlint.jobs import lint_files
+        from lightlint.linting import batch
+        from lightlint.pipeline.jobs import lint_files
 
         open_ones = [number for number in range(len(files)) if number not in found]
         done = len(found)
@@ -119,8 +119,8 @@ def fix(
         number for number, path in enumerate(files) if _is_due(results[number], settings.for_path(path), unsafe=unsafe)
     ]
     if due:
-        from lightlint.batch import Fixer
-        from lightlint.jobs import lint_files
+        from lightlint.linting.batch import Fixer
+        from lightlint.pipeline.jobs import lint_files
 
         fixer = Fixer(unsafe, {str(files[number]): results[number].findings for number in due})
         repaired = lint_files([files[number] for number in due], settings, None, jobs, lambda *_: None, fixer)
@@ -157,7 +157,7 @@ def _is_due(result: Result, settings: Settings, *, unsafe: bool) -> bool:
 
 def check_text(data: bytes, filename: str, settings: Settings) -> Result:
     """Lint text that stands for a file, as editors and `-` give it."""
-    from lightlint.batch import checked, unread
+    from lightlint.linting.batch import checked, unread
     from lightlint.sources.load import read
     from lightlint.sources.source import UnreadableError
 
@@ -171,7 +171,7 @@ def check_text(data: bytes, filename: str, settings: Settings) -> Result:
 
 def fix_text(data: bytes, filename: str, settings: Settings, *, unsafe: bool) -> tuple[Result, bytes]:
     """Lint and repair text that stands for a file; the second value is the repaired text."""
-    from lightlint.batch import fixed_text, unread
+    from lightlint.linting.batch import fixed_text, unread
     from lightlint.sources.load import read
     from lightlint.sources.source import UnreadableError
 

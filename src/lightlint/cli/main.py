@@ -9,19 +9,19 @@ from collections.abc import Iterator, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, TextIO
 
-from lightlint.compiled import kept_code
+from lightlint.config.options import SettingsError
+from lightlint.config.settings import Settings
+from lightlint.config.settings import load as load_settings
 from lightlint.finding import Finding
-from lightlint.options import SettingsError
+from lightlint.memo.compiled import kept_code
 from lightlint.pages import PageError
-from lightlint.settings import Settings
-from lightlint.settings import load as load_settings
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
     from lightlint.cache.store import Cache
     from lightlint.clock import Spent
-    from lightlint.run import Result
+    from lightlint.pipeline.run import Result
 
 CLEAN, FOUND, FAILED, INTERRUPTED = 0, 1, 2, 130
 
@@ -30,8 +30,8 @@ _COMMANDS = {
     "confirm": "lightlint.confirm.command",
     "env": "lightlint.environment.command",
     "forecast": "lightlint.forecast.command",
-    "merge": "lightlint.merge",
-    "rule": "lightlint.rulebook",
+    "merge": "lightlint.cli.merge",
+    "rule": "lightlint.cli.rule",
 }  # first word: the module whose `main` runs it
 
 
@@ -98,7 +98,7 @@ def _show_settings(paths: Sequence[str], settings: Settings) -> int:
 
 
 def _paths(arguments: Sequence[str], options: Namespace, settings: Settings) -> int:
-    from lightlint import run
+    from lightlint.pipeline import run
     from lightlint.reports.progress import progress_bar
 
     fixing = settings.fix or options.diff
@@ -154,7 +154,7 @@ def _cache(options: Namespace, settings: Settings) -> Cache | None:
 
 
 def _stdin(options: Namespace, settings: Settings) -> int:
-    from lightlint import run
+    from lightlint.pipeline import run
 
     data, filename = sys.stdin.buffer.read(), options.stdin_filename or "-"
     if not settings.fix and not options.diff:

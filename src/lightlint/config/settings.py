@@ -9,11 +9,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from lightlint.config.globs import matches
+from lightlint.config.options import SettingsError, checked, in_file, kind_of, on_command_line, shown
+from lightlint.config.select import Layer, Selection, resolve
 from lightlint.finding import Finding, Tier
-from lightlint.globs import matches
-from lightlint.looked import looked
-from lightlint.options import SettingsError, checked, in_file, kind_of, on_command_line, shown
-from lightlint.select import Layer, Selection, resolve
+from lightlint.memo.looked import looked
 
 DEFAULT_EXCLUDE = (
     ".bzr",

@@ -15,13 +15,13 @@ import libcst as cst
 from lightlint.clock import Clock, stage
 from lightlint.facts.file import FileFacts
 from lightlint.finding import Finding
-from lightlint.latest import Latest
+from lightlint.linting.walk import walk
+from lightlint.memo.latest import Latest
 from lightlint.pages import Page
-from lightlint.sketch import UnsketchableError
-from lightlint.sketch.places import SketchPlaces, UnplacedError
-from lightlint.sketch.statements import Sketch, sketch
 from lightlint.sources.source import Source
-from lightlint.walk import walk
+from lightlint.trees.sketch import UnsketchableError
+from lightlint.trees.sketch.places import SketchPlaces, UnplacedError
+from lightlint.trees.sketch.statements import Sketch, sketch
 
 
 class SketchFacts(FileFacts):

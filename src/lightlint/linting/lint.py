@@ -9,16 +9,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lightlint.clock import Clock, stage
-from lightlint.compiled import kept_code
+from lightlint.config.settings import Settings
 from lightlint.finding import Applicability, Finding, Fix
-from lightlint.gate import checked_pages, met_by
+from lightlint.linting.gate import checked_pages, met_by
+from lightlint.memo.compiled import kept_code
 from lightlint.pages import Page, all_pages, find
-from lightlint.parsing import UnparsableError, deep_recursion, no_collection, parse
-from lightlint.settings import Settings
 from lightlint.sources.depth import too_deep
 from lightlint.sources.source import Source
 from lightlint.sources.suppress import Resolve, Suppressions, Unused, noqa_row, resolver
 from lightlint.text import NOTEBOOK, Text
+from lightlint.trees.parsing import UnparsableError, deep_recursion, no_collection, parse
 
 if TYPE_CHECKING:
     from lightlint.facts.file import FileFacts
@@ -96,8 +96,8 @@ def _run(
     """What rules find in a source; with its `text`, only those look at its tree that need more than its sketch."""
     with kept_code("lint"), stage(clock, "imports"):
         from lightlint.facts.file import FileFacts
-        from lightlint.screen import screened
-        from lightlint.walk import walk
+        from lightlint.linting.screen import screened
+        from lightlint.linting.walk import walk
 
     def facts_of(kind: Callable[..., FileFacts], module: Any) -> FileFacts:
         target = vars(settings.target)

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 from lightlint import needs
-from lightlint.kept import derived
+from lightlint.memo.kept import derived
 from lightlint.pages import Page, all_pages
 from lightlint.text import Text
 

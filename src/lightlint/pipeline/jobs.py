@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from lightlint.batch import One, Outcome, checked, outcomes, shares
 from lightlint.cache.store import Kept
-from lightlint.digest import digest
+from lightlint.config.settings import Settings
 from lightlint.facts.project.project import Projects, Question
 from lightlint.facts.project.questions import Answers
-from lightlint.looked import LOOKED
+from lightlint.linting.batch import One, Outcome, checked, outcomes, shares
+from lightlint.memo.digest import digest
+from lightlint.memo.looked import LOOKED
 from lightlint.results import Problem, Progress, Result
-from lightlint.settings import Settings
 from lightlint.sources.load import bytes_of
 from lightlint.sources.source import UnreadableError
 
@@ -87,7 +87,7 @@ def _linted(
     """Lint files in this process, in several, or on the cluster of an address; in the latter they come as they are done."""
     sizes = [_size(path) for path in files]
     if isinstance(jobs, str):
-        from lightlint.cluster import lint_on
+        from lightlint.pipeline.cluster import lint_on
 
         yield from (_Linted(number, result) for number, result in lint_on(jobs, files, sizes, settings, one))
         return

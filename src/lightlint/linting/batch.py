@@ -8,17 +8,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lightlint.clock import Clock
-from lightlint.digest import digest
+from lightlint.config.settings import Settings
 from lightlint.facts.project.project import Projects, Question
 from lightlint.finding import Edit, Finding
 from lightlint.fixes.apply import fix_source
-from lightlint.lint import Crash, Linted, lint, unreadable
-from lightlint.parsing import no_collection, parses
+from lightlint.linting.lint import Crash, Linted, lint, unreadable
+from lightlint.memo.digest import digest
 from lightlint.results import Changed, Problem, Result, Rewritten
-from lightlint.settings import Settings
 from lightlint.sources.load import bytes_of, read
 from lightlint.sources.source import Cell, ForeignError, Source, UnreadableError, UnwritableError
 from lightlint.strangers import strangers_in
+from lightlint.trees.parsing import no_collection, parses
 
 _WASTE = 32_000_000  # bytes of source whose facts may wait for the collector, as far as they lie in circles
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import libcst as cst
 
-from lightlint.sketch import UnsketchableError, nodes
-from lightlint.sketch.expressions import Expressions
 from lightlint.syntax import syntax_of
+from lightlint.trees.sketch import UnsketchableError, nodes
+from lightlint.trees.sketch.expressions import Expressions
 
 _COMPOUND = {
     ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.If, ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith,

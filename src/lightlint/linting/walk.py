@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from lightlint.clock import Clock, stage
-from lightlint.compiled import kept_code
 from lightlint.finding import Finding
+from lightlint.memo.compiled import kept_code
 from lightlint.pages import Page
 
 if TYPE_CHECKING:

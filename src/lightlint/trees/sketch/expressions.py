@@ -8,9 +8,9 @@ from typing import Any
 
 import libcst as cst
 
-from lightlint.sketch import UnsketchableError, nodes
-from lightlint.sketch.strings import string
 from lightlint.syntax import rows_of
+from lightlint.trees.sketch import UnsketchableError, nodes
+from lightlint.trees.sketch.strings import string
 
 
 class Expressions:

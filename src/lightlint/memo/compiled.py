@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from types import CodeType, ModuleType, SimpleNamespace
 from typing import Any
 
-from lightlint.kept import read, write
+from lightlint.memo.kept import read, write
 
 _compiler: ModuleType = vars(re)["_compiler"]
 _engine: Any = vars(_compiler)["_sre"]

@@ -7,9 +7,9 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 
+from lightlint.config.select import UnknownRuleError, match
 from lightlint.pages import FAMILIES, Page, all_pages, find
 from lightlint.reports.paint import TIER_STYLES, Span, draw, wants_colour
-from lightlint.select import UnknownRuleError, match
 
 _BLOCK = re.compile(r"^```python (\w+)$", re.MULTILINE)
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from lightlint.options import SettingsError
+from lightlint.config.options import SettingsError
 from lightlint.reports import sarif
 
 _LOUD = {"error", "warning"}

@@ -9,11 +9,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from lightlint import __version__
-from lightlint.batch import One, outcomes, shares
+from lightlint.config.options import SettingsError
+from lightlint.config.settings import Settings
 from lightlint.facts.project.project import Projects
-from lightlint.options import SettingsError
+from lightlint.linting.batch import One, outcomes, shares
 from lightlint.results import Result
-from lightlint.settings import Settings
 
 _SHARES = 4  # for each thread of the cluster, so that a slow share keeps few waiting
 _LEAST = 1_000_000  # bytes of source that keep a process busy for longer than it takes to start
@@ -68,7 +68,7 @@ def _version() -> str:
 
 def _share(task: bytes, folder: str) -> bytes:
     """What a worker does, in a process of its own: the others of its threads may lint, too, and it has its own folder."""
-    command = [sys.executable, "-c", "from lightlint.cluster import lint_share; lint_share()"]
+    command = [sys.executable, "-c", "from lightlint.pipeline.cluster import lint_share; lint_share()"]
     done = subprocess.run(command, input=task, cwd=folder, capture_output=True, check=False)
     if done.returncode:
         raise RuntimeError(done.stderr.decode(errors="replace"))

@@ -1,0 +1,1 @@
+"""Trees of a text: parsed ones, and sketches of them."""
