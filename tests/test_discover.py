@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from lightlint.settings import load
+from lightlint.config.settings import load
 from lightlint.sources.discover import Problem, discover
 from lightlint.sources.gitignore import parse_gitignore
 
