@@ -165,6 +165,41 @@ def test_what_works_with_lightning_1_only_says_so(project, tied: str, beside: st
     assert project({"requirements.txt": f"{beside}{tied}\n"}, package="lightning").surely_below("2.0")
 
 
+@pytest.mark.parametrize(
+    ("files", "below"),
+    [
+        ({"environment.yml": "dependencies:\n  - python=3.7\n  - pip\n"}, "1.14"),
+        ({"environment.yml": "dependencies:\n  - python=3.6.9=h0\n  - pytorch\n"}, "1.11"),
+        ({"Dockerfile": "FROM python:3.8-slim\nRUN pip install torch\n"}, "2.5"),
+        ({"README.md": "```\nconda create -n net python=3.7 -y\npip install torch\n```\n"}, "1.14"),
+        (
+            {"pyproject.toml": '[project]\nname = "net"\nrequires-python = ">=3.7,<3.9"\ndependencies = ["torch"]\n'},
+            "2.5",
+        ),
+        ({"Pipfile": '[packages]\ntorch = "*"\n[requires]\npython_version = "3.7"\n'}, "1.14"),
+        ({"environment.yml": "dependencies:\n  - python=3.7\n  - pytorch>=1.6\n"}, "1.14"),
+    ],
+)
+def test_an_old_python_runs_no_newer_torch(project, files: dict[str, str], below: str):
+    torch = project(files)
+    assert not torch.may_be_at_least(below)
+    assert torch.may_be_below(below)
+    assert not torch.surely_below(below), "the environment may be older than the code"
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"environment.yml": "dependencies:\n  - python=3.11\n"},
+        {"pyproject.toml": '[tool.poetry.dependencies]\npython = "^3.8"\ntorch = "*"\n'},
+        {"pyproject.toml": '[project]\nname = "net"\nrequires-python = ">=3.7"\ndependencies = ["torch"]\n'},
+        {"environment.yml": "dependencies:\n  - python=3.7\n", "requirements.txt": "torch>=2.0,<3"},
+    ],
+)
+def test_another_python_leaves_the_newest(project, files: dict[str, str]):
+    assert project(files).may_be_at_least("2.6")
+
+
 @pytest.mark.parametrize("lightning", ["lightning>=2.0", "pytorch-lightning==2.1.0"])
 def test_a_newer_lightning_that_is_named_holds(project, lightning: str):
     assert project({"requirements.txt": f"{lightning}\nlightning-bolts\n"}, package="lightning").surely_at_least("2.0")

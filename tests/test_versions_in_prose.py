@@ -66,6 +66,8 @@ def told(text: str, name: str = "torch") -> Range | None:
         ("Works with torch 1.7.1. PyTorch 2.0 features are planned.", ">=1.7.1,<2.1"),
         ("#### Install\n* V100 (32G): CUDA 10.1 + PyTorch 1.6.0 + torchvision 0.7.0", "==1.6.0"),
         ("The code was tested with Python 3.7 and PyTorch 1.0.0rc1.", "==1.0.0"),
+        ("- You will need [Pytorch1.0](https://pytorch.org/get-started/locally/)", ">=1.0,<1.1"),
+        ("You will also need PyTorch 1.4 and a GPU.", ">=1.4,<1.5"),
         ("Requires PyTorch 1.7 + and CUDA", ">=1.7"),
         ("## Enviroment\n - Python3\n - [Pytorch](http://pytorch.org/) before 0.4 (newer ones: see issue 3)", "<0.4"),
         ("Works with PyTorch earlier than 1.5.", "<1.5"),

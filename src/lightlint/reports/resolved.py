@@ -71,7 +71,7 @@ def _versions(path: Path, root: Path, settings: Settings) -> Iterator[str]:
         seen = list(_seen(package, path, root, lines))
         chosen = [pin for pin in seen if target.source != taken and place_of(pin, root) == taken]
         why = _WHY.get(target.source, "").format(package)
-        yield f"    from {why or (_told(chosen[0], root) if chosen else f'{taken}, what goes with the other package there')}"
+        yield f"    from {why or (_told(chosen[0], root) if chosen else f'{taken}, what goes with what stands there')}"
         if target.allowed is not None:
             yield f"    fixes keep to what the project allows: {_limits(target.allowed)}"
         others = [_told(pin, root) for pin in seen if pin not in chosen]

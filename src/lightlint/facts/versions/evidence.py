@@ -130,7 +130,7 @@ def _is_exact(found: Range) -> bool:
 
 
 def _choice(package: str, place: Place) -> Choice | None:
-    found = next(filter(None, (_of(name, place) for name in DISTRIBUTIONS[package])), None)
+    found = next(filter(None, (_of(name, place) for name in DISTRIBUTIONS.get(package, (package,)))), None)
     if package == "torch":
         return _narrowed(found, place) if found else _beside(place)
     return _first_lightning(found, place) if package == "lightning" else found

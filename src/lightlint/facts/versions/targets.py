@@ -55,7 +55,28 @@ def _read(package: str, path: Path, root: Path, pip_lines: tuple[str, ...]) -> T
     def around() -> Iterable[Place]:
         return places(path, root, pip_lines)
 
-    return _pinned(package, around, root) or _unpinned(package, around, root)
+    found = _pinned(package, around, root) or _unpinned(package, around, root)
+    if found.upper is not None and found.source != "installed":
+        return found
+    python = settled("python", around())
+    end = _end_for(package, python.range) if python else None
+    return _within(found, end, python.pin, root) if python and end else found
+
+
+def _end_for(package: str, python: Range) -> Version | None:
+    """Before which version of a package its releases end that some Python of a range runs, None where they go on."""
+    ends = table("releases")["last_for_python"].get(package, {})
+    known = [(Version(minor).bumped(2), Version(last).bumped(2)) for minor, last in ends.items()]
+    return min((end for above, end in known if python.upper is not None and python.upper <= above), default=None)
+
+
+def _within(found: Target, end: Version, pin: Pin, root: Path) -> Target:
+    """What the project's Python leaves of a package that it does not pin, or from below only."""
+    pinned = found.source.startswith("pin")
+    if pinned and found.lower is not None and found.lower >= end:
+        return found
+    lower = found.lower if pinned else None
+    return Target(found.package, lower, end, f"pin {place_of(pin, root)}", found.allowed, hearsay=True)
 
 
 def _pinned(package: str, around: Callable[[], Iterable[Place]], root: Path) -> Target | None:

@@ -57,7 +57,7 @@ def _read(file: Path) -> list[Pin]:
         return []
     names_them = "torch" in text.lower() or "lightning" in text.lower() or "-r" in text or "-c" in text
     try:
-        names_them = names_them or file.name == "setup.py" or ".txt" in text
+        names_them = names_them or file.name == "setup.py" or ".txt" in text or "python" in text
         pins = [pin for pin in reader(file, text) if pin.specifier] if names_them else []
     except (OSError, ValueError, RecursionError):  # TOML's and JSON's errors are ValueErrors
         return []

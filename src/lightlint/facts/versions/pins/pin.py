@@ -20,6 +20,7 @@ PINNED = frozenset(
     (
         *("torch", "lightning", "pytorch-lightning", "lightning-fabric", "torchvision", "torchaudio", "torchtext"),
         *("transformers", "trl", "peft", "accelerate"),
+        "python",
         *OF_LIGHTNING_1,
     )
 )

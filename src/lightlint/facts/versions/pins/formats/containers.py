@@ -12,6 +12,7 @@ from lightlint.facts.versions.pins.formats.variables import Variables
 from lightlint.facts.versions.pins.pin import Kind, Pin
 
 _MAY_NAME_IMAGE = re.compile(r"(?:torch|lightning)\S*:|(?i:image\b|from:|docker|singularity).*\$")
+_PYTHON = re.compile(r"(?<=[\s/])python:(\d\.\d+)")
 _FROM = re.compile(r"\s*FROM\s", re.IGNORECASE)
 
 
@@ -25,7 +26,7 @@ def dockerfile_pins(file: Path, text: str) -> Iterator[Pin]:
         if _FROM.match(line.text):
             yield from (pin for pins in stage.values() for pin in pins)
             stage = {}
-            for pin in _image_pins(file, line, variables, Kind.IMAGE):
+            for pin in (*_image_pins(file, line, variables, Kind.IMAGE), *_python_pins(file, line)):
                 stage.setdefault(pin.name, []).append(pin)
             continue
         installed: dict[str, list[Pin]] = {}
@@ -34,6 +35,12 @@ def dockerfile_pins(file: Path, text: str) -> Iterator[Pin]:
                 installed.setdefault(pin.name, []).append(pin)
         stage.update(installed)
     yield from (pin for pins in stage.values() for pin in pins)
+
+
+def _python_pins(file: Path, line: Line) -> Iterator[Pin]:
+    """The Python of an image that holds little else, `FROM python:3.8-slim`."""
+    if found := _PYTHON.search(line.text):
+        yield Pin("python", found[1], file, line.row_of(found[0]), kind=Kind.IMAGE)
 
 
 def _replaces(pin: Pin) -> bool:

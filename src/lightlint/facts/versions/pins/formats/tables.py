@@ -25,6 +25,7 @@ _REQUIRED = (  # where a project says what it cannot do without
     ("default",),  # Pipfile.lock
 )
 _TABLES = re.compile("dependencies|packages|requires|default|develop|sources")
+_PYTHON_KEYS = {"requires-python", "python_version", "python_full_version"}  # of [project], of Pipfile's [requires]
 _DEEPEST = 8
 _ENTRY = re.compile(
     r"^\[\[packages?\]\][^\n]*\n(?:[^\[\n][^\n]*\n?)+", re.MULTILINE
@@ -65,7 +66,9 @@ def _walk(file: Path, text: str, value: Any, path: tuple[str, ...]) -> Iterator[
     elif isinstance(value, dict):
         holds_versions = bool(path) and bool(_TABLES.search(path[-1]))
         for key, inner in value.items():
-            if holds_versions and canonical(key) in PINNED and not _is_table_of_lists(inner):
+            if key in _PYTHON_KEYS and isinstance(inner, str):
+                yield Pin("python", inner, file, _row(text, key), conditional=False)
+            elif holds_versions and canonical(key) in PINNED and not _is_table_of_lists(inner):
                 yield from _named(file, text, key, inner, conditional=conditional)
             else:
                 yield from _walk(file, text, inner, (*path, str(key)))
