@@ -86,7 +86,7 @@ def iterate(machine: Machine, value: Value, node: ast.AST) -> Iteration:
 
 def use_up(machine: Machine, value: Value | None, node: ast.AST) -> None:
     """Note who takes everything out of a generator, the first or a later one."""
-    if not isinstance(value, Sequence) or value.kind not in ("generator", "parameters"):
+    if not isinstance(value, Sequence) or value.kind not in ("generator", "parameters") or value.escaped:
         return
     if value.emptied_at is not None:
         machine.emit(UsedUp(machine.where(node), value.emptied_at, value.site))

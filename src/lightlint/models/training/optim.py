@@ -51,6 +51,7 @@ def set_up_optimizer(machine: Machine, optimizer: Optimizer, given: Arguments, n
     optimizer.more |= not given.exact and not optimizer.parameters
     optimizer.groups = _groups(machine, given.get(0, "params"), node) or [optimizer.parameters]
     optimizer.own_rates = _has_own_rates(given.get(0, "params"))
+    _put_lists(given.get(0, "params"), optimizer)
     machine.emit(OptimizerMade(machine.where(node), optimizer))
 
 
@@ -65,6 +66,15 @@ def _has_own_rates(value: Value | None) -> bool:
 def _group_values(value: Value | None) -> list[Value | None]:
     items = value.items if isinstance(value, Sequence) else []
     return [each.items.get("params") for each in items if isinstance(each, Mapping)]
+
+
+def _put_lists(value: Value | None, optimizer: Optimizer) -> None:
+    """An optimizer puts lists of parameters into the groups that it is given, in the place of generators."""
+    groups = [each for each in value.items if isinstance(each, Mapping)] if isinstance(value, Sequence) else []
+    for group, parameters in zip(groups, optimizer.groups, strict=False):
+        held = group.items.get("params")
+        if isinstance(held, Iterator) or (isinstance(held, Sequence) and held.kind in ("generator", "parameters")):
+            group.items["params"] = Sequence(parameters, more=not isinstance(held, Sequence) or held.more)
 
 
 def _groups(machine: Machine, value: Value | None, node: ast.AST) -> list[list[Tensor]]:

@@ -18,6 +18,10 @@ _MOST_FILES = 60
 _PROSE_ONLY = {"docs", "doc"}  # docs/requirements.txt is for building them
 
 
+# What stands in a file that names one of `PINNED`, or leads to another that may.
+_NAMED = ("torch", "lightning", "transformers", "trl", "peft", "accelerate", "-r", "-c")
+
+
 class Weight(Enum):
     """Whether files decide, or are read only where those that do leave something open."""
 
@@ -55,7 +59,8 @@ def _read(file: Path) -> list[Pin]:
     text = text_of(file, lock=is_lock(file))
     if text is None:
         return []
-    names_them = "torch" in text.lower() or "lightning" in text.lower() or "-r" in text or "-c" in text
+    lower = text.lower()
+    names_them = any(word in lower for word in _NAMED)
     try:
         names_them = names_them or file.name == "setup.py" or ".txt" in text or "python" in text
         pins = [pin for pin in reader(file, text) if pin.specifier] if names_them else []
