@@ -422,3 +422,13 @@ def test_show_settings_says_what_was_taken_from_where(tmp_path: Path, monkeypatc
     ]
     assert "the setting `target.torch`" in said(tmp_path, monkeypatch, capsys, "--show-settings", "--target-torch=2")[1]
     assert said(tmp_path, monkeypatch, capsys, "--show-settings", "missing.py")[0] == 2
+
+
+@pytest.mark.parametrize("package", ["transformers", "trl", "peft", "accelerate"])
+def test_requirements_that_name_no_torch_are_read(package: str, tmp_path: Path) -> None:
+    """Many projects on Transformers leave torch to it."""
+    forget()
+    (tmp_path / "requirements.txt").write_text(f"datasets==3.1.0\n{package}==1.2.3\nwandb\n")
+    (tmp_path / "train.py").write_text("print(1)\n")
+    target = target_of(package, tmp_path / "train.py", tmp_path)
+    assert (target.source, target.lower) == ("pin requirements.txt:2", Version("1.2.3"))

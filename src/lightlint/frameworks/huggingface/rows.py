@@ -23,6 +23,7 @@ from lightlint.values.core import (
     Value,
     is_constant,
     text_of,
+    traits_of,
 )
 from lightlint.values.training import Instance
 
@@ -51,6 +52,9 @@ _SAME = [
     "train_test_split",
 ]
 
+_PARTS = ("filter", "select", "shard", "take", "skip")
+_FITTED = ("filter", "take", "skip")  # the others are made for parts
+
 
 @package("datasets")
 def datasets(machine: Machine, path: str, given: Arguments, node: ast.AST) -> Value | None:
@@ -59,8 +63,22 @@ def datasets(machine: Machine, path: str, given: Arguments, node: ast.AST) -> Va
     if last in ("load_dataset", "load_from_disk", "concatenate_datasets", "interleave_datasets") or (
         last.startswith("from_") and ("Dataset." in path or "DatasetDict." in path)
     ):
-        return rows(machine, node, given.get(0, "dsets"))
+        made = rows(machine, node, given.get(0, "dsets"))
+        if not _is_same_everywhere(given):
+            made.attributes["#apart"] = Unknown()
+        return made
     return None
+
+
+def _is_same_everywhere(given: Arguments) -> bool:
+    """Whether a call asks for the same rows in each process, as far as its arguments tell."""
+    open_ones = [each for each in given.values() if isinstance(each, Unknown) and not each.default]
+    ranked = any(_names_rank(each.node) for each in given.values() if isinstance(each, Function))
+    return given.exact and not open_ones and not ranked and "rank" not in traits_of(*given.values())
+
+
+def _names_rank(node: ast.AST) -> bool:
+    return any(isinstance(each, ast.Name) and ("rank" in each.id or "world" in each.id) for each in ast.walk(node))
 
 
 def rows(machine: Machine, node: ast.AST, given: Value | None = None) -> Instance:
@@ -88,7 +106,10 @@ def method(machine: Machine, held: Value, name: str, given: Arguments, node: ast
     if name == "map":
         return _mapped(machine, held, given, node)
     if name in _SAME:
-        return _like(machine, held, node)
+        made = _like(machine, held, node)
+        if name in _PARTS and not (name in _FITTED and _is_same_everywhere(given)):
+            made.attributes["#apart"] = Unknown()
+        return made
     return (
         NONE
         if name in ("set_format", "set_transform", "save_to_disk", "push_to_hub", "cleanup_cache_files")

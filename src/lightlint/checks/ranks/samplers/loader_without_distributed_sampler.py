@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from lightlint.check import Check, Fault
-from lightlint.engine.events import Event, FitStarted, GroupStarted, LoaderMade
+from lightlint.engine.events import Event, FitStarted, Forward, GroupStarted, LoaderMade
 from lightlint.explore.questions.queries import exchanging, in_sight, may_be_alone
 from lightlint.facts.code.names import UNKNOWN
 from lightlint.facts.data.loading import Driver
 from lightlint.facts.ranks.world import FABRIC, Ranks
 from lightlint.finding import Tier
-from lightlint.values.core import NONE, Class, is_constant, traits_of
+from lightlint.models.names.huggingface import ROWS
+from lightlint.values.core import NONE, Class, Value, is_constant, traits_of
 from lightlint.values.training import Instance
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ _BATCH_SAMPLER = "torch.utils.data.BatchSampler"
 
 
 _RAW = "no `DistributedSampler` in this loader: every rank trains on all of its data"
+_RAW_ROWS = "nothing gives each rank its own rows of this data set: every rank trains on all of it"
 _LEFT_ALONE = "no sampler here and none from the Trainer: every rank trains on all of this loader's data"
 _SHARES = re.compile(r"rank|world|replica|shard|split", re.IGNORECASE)
 
@@ -124,13 +126,22 @@ class LoaderWithoutDistributedSampler(Check):
         shared = {event.site for event in entry.of(LoaderMade) if not _is_whole(event)}
         for path in entry.paths:
             plain = [event for event in path.of(LoaderMade) if event.site not in shared]
-            feeding = {turn.loop.over for event in exchanging(path) for turn in event.where.turns} if plain else set()
+            feeding = _feeding(path) if plain else set()
             alone = {turn.loop.over for event in _left_alone(path) for turn in event.where.turns} if plain else set()
             for event in plain:
                 if event.loader in feeding and not may_be_alone(event.where):
-                    yield Fault.of(event, _RAW)
+                    yield Fault.of(event, _RAW_ROWS if _are_rows(event.loader.data) else _RAW)
                 elif event.loader in alone:
                     yield Fault.of(event, _LEFT_ALONE)
+
+
+def _feeding(path: Path) -> set[Value | None]:
+    """What the passes that exchange gradients go over, and the loaders whose batches they are given."""
+    passes = exchanging(path)
+    turns = {event.where.turns for event in passes}
+    given = (event for event in path.of(Forward) if event.training and event.graph and event.where.turns in turns)
+    drawn: set[Value | None] = {each.batch_of for event in given for each in event.inputs}
+    return drawn | {turn.loop.over for event in passes for turn in event.where.turns}
 
 
 def _left_alone(path: Path) -> list[Event]:
@@ -148,12 +159,19 @@ def _is_whole(event: LoaderMade) -> bool:
     """Whether a loader goes through all of a data set, which lies in sight and is the same on all ranks."""
     loader, data = event.loader, event.loader.data
     given = loader.arguments
-    if not isinstance(data, Instance) or data.kind != "data set" or loader.open_arguments:
+    if not isinstance(data, Instance) or data.kind not in ("data set", ROWS) or loader.open_arguments:
+        return False
+    if _are_rows(data) and "#apart" in data.attributes:
         return False
     sampled = any(not is_constant(given.get(name, NONE), None) for name in ("sampler", "batch_sampler"))
     held = traits_of(*data.arguments.values(), *data.attributes.values())
     apart = "rank" in held or "indices" in data.arguments or event.where.depends_on("rank")
     return not sampled and not apart and in_sight([loader, data]) and not _may_share(data) and _is_by_index(data)
+
+
+def _are_rows(data: Value | None) -> bool:
+    """Whether a data set is a table of Datasets, streamed or not, which `split_dataset_by_node` shares out."""
+    return isinstance(data, Instance) and data.kind == ROWS
 
 
 def _is_by_index(data: Instance) -> bool:
