@@ -338,7 +338,8 @@ class Machine:
             "iterator",
         ):
             return True
-        if isinstance(value, Unknown) and value.key is not None:
+        answers_alike = isinstance(value, Unknown) or getattr(value, "kind", "") in ("data set", "loader")
+        if answers_alike and value.key is not None:
             key, negated = plain_key(value.key)
             known = self.answers.get(key)
             compared = constant_compared(key)

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from lightlint.check import Check, Fault, Repair
-from lightlint.engine.events import Called
+from lightlint.engine.events import Called, Event, Stepped
 from lightlint.explore.questions.queries import with_each_batch
 from lightlint.fixes.edits import drop_statement
 
 if TYPE_CHECKING:
-    from lightlint.explore.rehearsals import Entry
+    from lightlint.explore.rehearsals import Entry, Path
 
 
 class EmptyCacheInLoop(Check):
@@ -20,6 +20,8 @@ class EmptyCacheInLoop(Check):
         for path in entry.paths:
             calls = (each for each in path.of(Called) if each.path == "torch.cuda.empty_cache")
             for event in with_each_batch(path, calls):
+                if _trains_in_rounds(path, event):
+                    continue
                 where = f"each `{event.where.hook}`" if event.where.hook else "each batch"
                 yield Fault.of(event, f"`empty_cache()` in {where} hands the allocator's blocks back to the driver")
 
@@ -28,3 +30,13 @@ class EmptyCacheInLoop(Check):
         if not isinstance(statement, cst.Expr) or statement.value is not node:
             return None
         return Repair("drop the call", drop_statement(self.code, statement))
+
+
+def _trains_in_rounds(path: Path, event: Event) -> bool:
+    """Whether whole loops over batches are trained in each turn, as between the samples of reinforcement learning."""
+    depth = len(event.where.turns)
+    steps = (step.where.turns for step in path.of(Stepped))
+    return any(
+        turns[:depth] == event.where.turns and any(turn.loop.kind == "batch" for turn in turns[depth:])
+        for turns in steps
+    )

@@ -14,10 +14,11 @@ if TYPE_CHECKING:
 class LossWithoutGradient(Check):
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Passes that reach no parameter, over what hangs on indices and comparisons of what an optimizer trains."""
+        reaching = {each.site for each in entry.of(Backward) if any(held.parameter for held in each.parameters)}
         for path in entry.paths:
             trained = {each for step in path.of(Stepped) if not step.optimizer.escaped for each in step.parameters}
             for event in path.of(Backward):
-                if event.loss is None or any(each.parameter for each in event.parameters) or not in_sight([event.loss]):
+                if event.loss is None or event.site in reaching or not in_sight([event.loss]):
                     continue
                 cut = next(
                     (each for each in event.loss.cuts if each.how in _DISCRETE and each.parameters & trained), None

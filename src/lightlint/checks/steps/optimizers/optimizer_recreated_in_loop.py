@@ -49,7 +49,7 @@ def _is_told(event: OptimizerMade) -> bool:
 def _takes_epochs(step: Stepped, depth: int) -> bool:
     """Whether a step lies in a loop over epochs inside of `depth` loops: those go over whole runs, each with an optimizer."""
     kinds = [turn.loop.kind for turn in step.where.turns[depth:]]
-    return len(kinds) > 1 and "batch" in kinds[1:]
+    return len(kinds) > 1 and (kinds[0] != "batch" or "batch" in kinds[1:])
 
 
 def _averages(optimizer: Optimizer) -> bool:
