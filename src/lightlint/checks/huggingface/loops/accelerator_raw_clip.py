@@ -32,11 +32,16 @@ def _fault(path: Path, event: Clipped, by_torch: set[Site]) -> str | None:
     if accelerator is None or accelerator.escaped or accelerator.open_arguments or not _is_through(path):
         return None
     raw = event.site in by_torch
-    if raw and scales(accelerator):
+    if raw and scales(accelerator) and not _is_unscaled(path, event, accelerator):
         return "torch clips gradients that the Accelerator has scaled: a limit for others than these"
     if not is_synchronised(event) and accumulates(accelerator) and _in_accumulate(path, event, accelerator):
         return "gradients are clipped before all batches of a step have added theirs"
     return None
+
+
+def _is_unscaled(path: Path, event: Clipped, accelerator: Instance) -> bool:
+    calls = (each for each in path.of(Called) if each.receiver is accelerator and each.name == "unscale_gradients")
+    return any(each.time < event.time and each.where.same_turn(event.where) for each in calls)
 
 
 def _is_through(path: Path) -> bool:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from lightlint.check import Check, Fault
 from lightlint.engine.events.huggingface import TrainerRan
 from lightlint.frameworks.huggingface.values import base_of
-from lightlint.values.core import Constant, Mapping, Sequence, text_of
+from lightlint.values.core import Class, Constant, Mapping, Sequence, text_of
 from lightlint.values.training import Instance
 
 if TYPE_CHECKING:
@@ -27,9 +27,17 @@ class IntegerMultiHotLabels(Check):
                 continue
             if "compute_loss_func" in event.trainer.arguments or "data_collator" in _own_collator(event.trainer):
                 continue
+            if _has_own_loss(event.trainer):
+                continue
             site = _integers(event.trainer.arguments.get("train_dataset"))
             if site is not None:
                 yield Fault(site, "the labels are integers, and the loss of a multi-label model takes floats only")
+
+
+def _has_own_loss(trainer: Instance) -> bool:
+    """Whether a class of the program computes the loss, or makes the batches, itself."""
+    cls = trainer.cls
+    return isinstance(cls, Class) and any(cls.find(name) is not None for name in _REPLACING)
 
 
 def _own_collator(trainer: Instance) -> set[str]:
