@@ -324,9 +324,17 @@ def _has(value: Instance, name: str) -> bool | None:
     return None
 
 
+_OF_TORCH_2 = frozenset(
+    ["scaled_dot_product_attention", "compile", "inference_mode", "set_float32_matmul_precision", "vmap"]
+)
+"""Names for which programs look whether torch has them, and which each torch of these days has."""
+
+
 def _hasattr(_: Machine, given: Arguments, __: ast.AST) -> Value:
     value, name = given.get(0, ""), text_of(given.get(1, ""))
     present = _has(value, name) if isinstance(value, Instance) and name is not None else None
+    if isinstance(value, Library) and value.path.startswith("torch.") and name in _OF_TORCH_2:
+        present = True
     if present is not None:
         return Constant(present)
     return Unknown(("has", value.key, name) if value is not None and value.key is not None else None, plain=True)

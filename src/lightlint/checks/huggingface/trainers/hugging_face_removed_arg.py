@@ -22,8 +22,11 @@ if TYPE_CHECKING:
 class HuggingFaceRemovedArg(Check):
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Keywords that a Trainer, its arguments or an Accelerator no longer take."""
+        patched = any(
+            each.value == "unsloth" for each in self.tree.all(cst.Name)
+        )  # hands each on to where TRL takes it
         for path, events in entry.calls.items():
-            tables = _tables(path)
+            tables = _tables(path) if not (patched and path.startswith("trl.")) else ()
             for event in events if tables else ():
                 for name in event.given.keywords:
                     yield from self._fault(event, name, tables)

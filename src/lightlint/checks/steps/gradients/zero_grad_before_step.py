@@ -76,7 +76,7 @@ def _lost(path: Path) -> Iterator[Fault]:
                 useful.add(event.optimizer)
             elif held:
                 idle.append((event, state[held[0]]))
-            for each in held:
+            for each in dict.fromkeys(held):  # a parameter may stand in several groups
                 if state[each].cleared is None:
                     del state[each]
     for step, gradient in idle:
