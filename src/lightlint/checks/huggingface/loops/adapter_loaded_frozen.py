@@ -32,14 +32,14 @@ class AdapterLoadedFrozen(Check):
 
 
 def _frozen(path: Path) -> Iterator[AdapterAdded]:
-    trained = [event.model for event in path.of(TrainerRan) if event.method == "train"]
-    stepped = [set(event.parameters) for event in path.of(Stepped)]
+    trained = [each for each in path.of(TrainerRan) if each.method == "train"]
     for event in path.of(AdapterAdded):
         model = event.model
         asked = event.trainable is not None and not is_constant(event.trainable, False)
         if not event.loaded or asked or model.open_arguments or model.escaped:
             continue
         parameters = model.parameters()
-        runs = any(each is model for each in trained) or any(set(parameters) & each for each in stepped)
+        stepped = (set(each.parameters) for each in path.of(Stepped) if each.time > event.time)
+        runs = any(each.model is model for each in trained) or any(set(parameters) & each for each in stepped)
         if runs and not any(each.requires_grad for each in parameters):
             yield event

@@ -59,7 +59,8 @@ def _misplaced(path: Path) -> Iterator[tuple[Clipped, Stepped, bool]]:
     waiting: list[Clipped] = []
     for event in path.events:
         if isinstance(event, Backward):
-            waiting += [each for each in early if set(event.parameters) & set(each.parameters)]
+            near = (each for each in early if event.where.turns[: len(each.where.turns)] == each.where.turns)
+            waiting += [each for each in near if set(event.parameters) & set(each.parameters)]
             state.update(dict.fromkeys(event.parameters, "added"))
             early = []
         elif isinstance(event, Cleared):
