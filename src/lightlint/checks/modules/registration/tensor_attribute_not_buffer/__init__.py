@@ -114,10 +114,25 @@ class TensorAttributeNotBuffer(Check):
             plain = not (tensor.parameter or tensor.buffer or tensor.escaped or tensor.role == "batch")
             if not plain or not tensor.sure_device or tensor.stored_at is None or tensor.stored_at in moved:
                 continue
+            if self._is_put_where_told(tensor):
+                continue
             if self._is_made_once(tensor) and not self._is_replaced(entry, tensor):
                 name = next((each.name for each in entry.of(AttributeSet) if each.site == tensor.stored_at), "")
                 message = f"`self.{name}` stays on the CPU when the module is moved: register it as a buffer"
                 yield Fault(tensor.stored_at, message)
+
+    def _is_put_where_told(self, tensor: Tensor) -> bool:
+        """Whether what stores a tensor moves it to a device that a name holds: a caller may say another."""
+        node = self.node_of(tensor.stored_at) if tensor.stored_at is not None else None
+        statement = self.tree.statement(node) if node is not None else None
+        calls = self.tree.within(statement, cst.Call) if statement is not None else []
+        return any(
+            isinstance(arg.value, (cst.Name, cst.Attribute)) and not self.names.of(arg.value)
+            for call in calls
+            for arg in call.args
+            if (arg.keyword is not None and arg.keyword.value == "device")
+            or (self.names.method(call) == "to" and arg.keyword is None)
+        )
 
     def _is_made_once(self, tensor: Tensor) -> bool:
         """Whether a tensor is stored where a module is made, and no method that may run later does so again."""
