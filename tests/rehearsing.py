@@ -20,7 +20,7 @@ def entries_of(text: str, **others: str) -> list[Entry]:
 def rehearsals_of(text: str, **others: str) -> Rehearsals:
     """The same, with what can be asked for besides."""
     texts = {"/program/main.py": text} | {f"/program/{name}.py": other for name, other in others.items()}
-    modules = {name: Parsed(ast.parse(each)) for name, each in texts.items()}
+    modules = {name: Parsed(ast.parse(each), each) for name, each in texts.items()}
 
     def find(dotted: str, _: Path) -> Path | None:
         return Path(f"/program/{dotted}.py") if dotted in others else None

@@ -208,16 +208,24 @@ class Check:
         found: cst.CSTNode = self.tree.module
         smallest = (len(self.facts.source.text) + 1, True)
         unplaced: UnplacedError | None = None
-        for node in self.tree.nodes:
-            if isinstance(node, _PLACES):
-                try:
-                    first, last = self.facts.positions.span(node)
-                except UnplacedError as error:
-                    unplaced = error
-                    continue
-                size = (last - first, not isinstance(node, cst.BaseExpression))
-                if first <= start and end <= last and size < smallest:
-                    found, smallest = node, size
+
+        def is_around(node: cst.CSTNode) -> bool:
+            nonlocal found, smallest, unplaced
+            if not isinstance(node, _PLACES):
+                return True
+            try:
+                first, last = self.facts.positions.span(node)
+            except UnplacedError as error:
+                unplaced = error
+                return True
+            if not (first <= start and end <= last):
+                return bool(getattr(node, "decorators", ()))  # which stand before it
+            size = (last - first, not isinstance(node, cst.BaseExpression))
+            if size < smallest:
+                found, smallest = node, size
+            return True
+
+        self.tree.descend(is_around)
         if unplaced is not None and smallest[0] > end - start:  # a smaller one may be among those
             raise unplaced
         return found

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from functools import cached_property
+from collections.abc import Sequence
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
-from lightlint.syntax import rows_of, syntax_of
+from lightlint.syntax import rows_of, statements_in, syntax_of
 
 if TYPE_CHECKING:
     import ast
@@ -54,7 +54,7 @@ class Text:
     @cached_property
     def words(self) -> frozenset[str]:
         """Every identifier."""
-        return frozenset(WORD.findall(self._all))
+        return words_of(self._all) if self._within is None else frozenset(WORD.findall(self._all))
 
     def matches(self, pattern: re.Pattern[str]) -> bool:
         """Whether a regular expression matches somewhere."""
@@ -105,7 +105,7 @@ class Text:
         if self.tree is None:
             return None
         found: _Ranges = {kind: [] for kind in BLOCKS}
-        for statement in _statements(self.tree.body):
+        for statement in statements_in(self.tree.body):
             kinds = _KINDS.get(type(statement).__name__)
             if kinds is None:
                 continue
@@ -117,25 +117,14 @@ class Text:
         return found
 
 
+@lru_cache(maxsize=2)  # a file's are asked for by its needs and by its rehearsal
+def words_of(text: str) -> frozenset[str]:
+    """Every identifier of a text."""
+    return frozenset(WORD.findall(text))
+
+
 def _dotted(base: ast.expr) -> str:
     """A name with its dots, empty for any other expression."""
     if type(base).__name__ == "Attribute":
         return f"{_dotted(base.value)}.{base.attr}"  # type: ignore[attr-defined]
     return base.id if type(base).__name__ == "Name" else ""  # type: ignore[attr-defined]
-
-
-def _statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
-    """Statements with all inside them; what stands in expressions holds none."""
-    stack = [*body]
-    while stack:
-        statement = stack.pop()
-        yield statement
-        inside = getattr(statement, "body", None)
-        if inside is not None:  # of most statements nothing more need be asked
-            stack += inside
-            for name in ("orelse", "finalbody"):
-                stack += getattr(statement, name, ())
-            for handler in getattr(statement, "handlers", ()):
-                stack += handler.body
-        for case in getattr(statement, "cases", ()):
-            stack += case.body

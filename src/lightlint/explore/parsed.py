@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
+from functools import cached_property
 from typing import NamedTuple
 
 from lightlint.models.names.tables import COLLECTIVES
+from lightlint.syntax import statements_in, walked
 
 _FRAMES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 _MOST_TEXT = 600_000  # characters of modules that are kept parsed, at some 60 bytes each
@@ -16,8 +18,9 @@ _MOST_TEXT = 600_000  # characters of modules that are kept parsed, at some 60 b
 class Parsed:
     """A module of the program."""
 
-    def __init__(self, tree: ast.Module) -> None:
+    def __init__(self, tree: ast.Module, text: str) -> None:
         self.tree = tree
+        self._may_yield = "yield" in text
         self._last_answers: dict[int, frozenset[int]] = {}
         self._generators: dict[int, bool] = {}  # as the others by the id of a node
         self._idle: dict[int, bool] = {}
@@ -26,7 +29,7 @@ class Parsed:
         """Whether a test decides only about messages: rehearsing it the other way would show nothing."""
         found = self._idle.get(id(test))
         if found is None:
-            sides = (each for part in (*test.body, *test.orelse) for each in ast.walk(part))
+            sides = (each for part in (*test.body, *test.orelse) for each in walked(part))
             found = self._idle[id(test)] = not any(map(_acts, sides))
         return found
 
@@ -34,7 +37,7 @@ class Parsed:
         """Whether one of its functions yields."""
         found = self._generators.get(id(function))
         if found is None:
-            found = self._generators[id(function)] = _yields(function)
+            found = self._generators[id(function)] = self._may_yield and _yields(function)
         return found
 
     def last_answers(self, function: ast.AST) -> frozenset[int]:
@@ -72,7 +75,9 @@ def _last_answers(body: list[ast.stmt]) -> Iterator[int]:
 
 def _found(function: ast.AST) -> Iterator[int]:
     """The tests in a loop that looks for something, where a loop that finds nothing raises: in its `else`, or right behind it."""
-    for node in ast.walk(function):
+    statements = [*statements_in([function])] if isinstance(function, ast.stmt) else []
+    parts = [part for each in statements for name in ("handlers", "cases") for part in getattr(each, name, ())]
+    for node in (*statements, *parts):
         for field in ("body", "orelse", "finalbody"):
             block = getattr(node, field, None)
             for loop, after in zip(block, [*block[1:], None], strict=False) if isinstance(block, list) else ():
@@ -108,7 +113,7 @@ class Kept:
         self._size -= len(known)
         if known != text:
             tree = parse(text)
-            parsed = Parsed(tree) if tree is not None else None
+            parsed = Parsed(tree, text) if tree is not None else None
         self._kept[file] = text, parsed
         self._size += len(text)
         while self._size > _MOST_TEXT and len(self._kept) > 1:
@@ -278,66 +283,97 @@ def functions_of(body: list[ast.stmt]) -> list[Named]:
     return found
 
 
-def trains(function: ast.AST, imported: Mapping[str, str]) -> bool:
-    """Whether a function has a word of training in it: others are rehearsed where they are called."""
-    return not _TRAINING.isdisjoint(words_in(function, imported))
-
-
-def training_functions(functions: list[Named], imported: Mapping[str, str]) -> list[Named]:
-    """Functions and methods with a word of training in them or in another that they name, those that none names first."""
-    words: dict[str, set[str]] = {}
-    inner: set[str] = set()
-    for name, node in functions:
-        words.setdefault(name, set()).update(words_in(node, imported))
-        inner |= own_names(node) - {name}
-    named = {name: (found & words.keys()) - {name} for name, found in words.items()}
-    training = {name for name, found in words.items() if not _TRAINING.isdisjoint(found)}
-    while more := {name for name, others in named.items() if others & training} - training:
-        training |= more
-    found = [each for each in functions if each.name in training]
-    return sorted(found, key=lambda each: (each.name in inner, _BACKWARD.isdisjoint(words[each.name])))
-
-
-def drives(function: ast.AST, imported: Mapping[str, str]) -> bool:
-    """Whether a function may hand modules to a framework, or do its work."""
-    return not _DRIVING.isdisjoint(words_in(function, imported))
-
-
-_DRIVING = frozenset(["fit", "launch", "configure_optimizers"])
-
-
-def other_names(tree: ast.Module) -> dict[str, str]:
-    """The names that a module gives what it imports under another, and `partial(F.kl_div, ...)` and the like of it."""
-    aliases = (each for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for each in node.names)
-    found = {each.asname: each.name for each in aliases if each.asname is not None}
-    for node in tree.body:
-        words = _TRAINING & words_in(node.value, found) if isinstance(node, ast.Assign) else frozenset()
-        names = [each.id for each in node.targets if isinstance(each, ast.Name)] if isinstance(node, ast.Assign) else []
-        found |= {name: min(words) for name in names if words}
-    return found
-
-
 _BACKWARD = frozenset(["backward", "manual_backward", "training_step"])
+_DRIVING = frozenset(["fit", "launch", "configure_optimizers"])
+_LONGEST_NAME = 80
 
 
-def own_names(function: ast.AST) -> set[str]:
-    """The functions of its module or methods of its object that a function may name."""
-    nodes = [*ast.walk(function)]
-    attributes = (each for each in nodes if isinstance(each, ast.Attribute) and isinstance(each.value, ast.Name))
-    names = {each.attr for each in attributes if getattr(each.value, "id", "") in ("self", "cls")}
-    return names | {each.id for each in nodes if isinstance(each, ast.Name)}
+class Said(NamedTuple):
+    """What some code says.
+
+    Args:
+        names: the names in it, also those that `getattr` is given; of what is set, `name =`, too.
+        own: the functions of its module or methods of its object that it may name.
+        texts: the last words of its texts.
+    """
+
+    names: set[str]
+    own: set[str]
+    texts: set[str]
 
 
-def words_in(function: ast.AST, imported: Mapping[str, str]) -> set[str]:
-    """The names in some code, also those that `getattr` is given; of what is set, `name =`, too."""
+class Words:
+    """What the functions of a module say, and whether they train: each is read once."""
+
+    def __init__(self, tree: ast.Module) -> None:
+        self._tree = tree
+        self._said: dict[int, Said] = {}  # by the id of a node
+        self._renamed: dict[str, str] = {}
+
+    def said(self, node: ast.AST) -> Said:
+        """What some code says, what is imported under another name by its own, too."""
+        found = self._said.get(id(node))
+        if found is None:
+            plain = said_in(node)
+            own = {self._imported.get(name, name) for name in plain.names} | plain.names
+            found = self._said[id(node)] = plain._replace(names=own)
+        return found
+
+    @cached_property
+    def _imported(self) -> dict[str, str]:
+        """The names that a module gives what it imports under another, and `partial(F.kl_div, ...)` and the like of it."""
+        imports = (each for each in statements_in(self._tree.body) if isinstance(each, ast.ImportFrom))
+        found = {each.asname: each.name for node in imports for each in node.names if each.asname is not None}
+        for node in self._tree.body:
+            if isinstance(node, ast.Assign):
+                said = said_in(node.value).names
+                words = _TRAINING & (said | {found.get(name, name) for name in said})
+                names = [each.id for each in node.targets if isinstance(each, ast.Name)]
+                found |= {name: min(words) for name in names if words}
+        return found
+
+    def trains(self, function: ast.AST) -> bool:
+        """Whether a function has a word of training in it: others are rehearsed where they are called."""
+        return not _TRAINING.isdisjoint(self.said(function).names)
+
+    def drives(self, function: ast.AST) -> bool:
+        """Whether a function may hand modules to a framework, or do its work."""
+        return not _DRIVING.isdisjoint(self.said(function).names)
+
+    def training(self, functions: list[Named]) -> list[Named]:
+        """Functions and methods with a word of training in them or in another that they name, those that none names first."""
+        words: dict[str, set[str]] = {}
+        inner: set[str] = set()
+        for name, node in functions:
+            words.setdefault(name, set()).update(self.said(node).names)
+            inner |= self.said(node).own - {name}
+        named = {name: (found & words.keys()) - {name} for name, found in words.items()}
+        training = {name for name, found in words.items() if not _TRAINING.isdisjoint(found)}
+        while more := {name for name, others in named.items() if others & training} - training:
+            training |= more
+        found = [each for each in functions if each.name in training]
+        return sorted(found, key=lambda each: (each.name in inner, _BACKWARD.isdisjoint(words[each.name])))
+
+
+def said_in(code: ast.AST) -> Said:
+    """What some code says."""
     names: set[str] = set()
-    for node in ast.walk(function):
-        if isinstance(node, ast.Attribute):
-            names |= {node.attr, f"{node.attr} ="} if isinstance(node.ctx, ast.Store) else {node.attr}
-        elif isinstance(node, ast.Name):
+    own: set[str] = set()
+    texts: set[str] = set()
+    for node in walked(code):
+        if isinstance(node, ast.Name):
             names.add(node.id)
+            own.add(node.id)
+        elif isinstance(node, ast.Attribute):
+            names.add(node.attr)
+            if isinstance(node.ctx, ast.Store):
+                names.add(f"{node.attr} =")
+            if isinstance(node.value, ast.Name) and node.value.id in ("self", "cls"):
+                own.add(node.attr)
+        elif isinstance(node, ast.Constant):
+            if isinstance(node.value, str) and len(node.value) < _LONGEST_NAME:
+                texts.add(node.value.rpartition(".")[2])
         elif isinstance(node, ast.Call) and getattr(node.func, "id", "") == "getattr":
-            names |= {
-                each.value for each in node.args if isinstance(each, ast.Constant) and isinstance(each.value, str)
-            }
-    return {imported.get(name, name) for name in names} | names
+            given = (each.value for each in node.args if isinstance(each, ast.Constant))
+            names.update(each for each in given if isinstance(each, str))
+    return Said(names, own, texts)

@@ -15,7 +15,7 @@ from lightlint.engine.language import expressions, flow, statements  # noqa: F40
 from lightlint.engine.machine import BudgetSpentError, Machine, Test
 from lightlint.explore import programs
 from lightlint.explore.besides import Others
-from lightlint.explore.parsed import Named, drives, functions_of, other_names, training_functions, trains
+from lightlint.explore.parsed import Named, Words, functions_of
 from lightlint.explore.programs import MOST_METHODS, Start
 from lightlint.explore.sources import ProjectSources
 from lightlint.frameworks import fabric, huggingface, lightning, parts, trainers  # noqa: F401 - their methods register themselves
@@ -122,6 +122,7 @@ class Rehearsals:
         self._of_rest: dict[int, Entry] = {}  # by the id of the function's node
         self._of_top: list[Entry] = []  # of a file that does not train
         tree = sources.tree(file)
+        self._words = Words(tree or ast.Module([], []))
         if tree is not None and training:
             self._explore(tree)
 
@@ -170,7 +171,7 @@ class Rehearsals:
     @cached_property
     def _others(self) -> Others | None:
         tree = self._sources.tree(self.file)
-        return Others(tree) if tree is not None else None
+        return Others(tree, self._words) if tree is not None else None
 
     def _is_a(self, node: ast.ClassDef, kind: str) -> bool:
         cls = self._first.modules[self.file].scope.names.get(node.name) if self._first is not None else None
@@ -180,9 +181,9 @@ class Rehearsals:
         self._rehearse("main", programs.main(self.file), whole=True)
         classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
         bases = {getattr(base, "id", "") for node in classes for base in node.bases}
-        imported = other_names(tree)
+        words = self._words
         functions = [each for each in functions_of(tree.body) if not each.name.startswith("test_")]
-        drivers = [each for each in functions if not self._has_run(each) and drives(each.node, imported)]
+        drivers = [each for each in functions if not self._has_run(each) and words.drives(each.node)]
         begun = [*self._begin_functions(drivers)]
         for node in classes:
             if node.name not in bases:  # else what it does is rehearsed with the class that it is a part of
@@ -190,7 +191,7 @@ class Rehearsals:
         methods = {id(each.node): node for node in classes for each in functions_of(node.body)}
         left = [*functions, *(each for node in classes for each in functions_of(node.body))]
         left = [each for each in left if not self._has_run(each) and not each.name.startswith(_NOT_CALLED)]
-        training = training_functions(left, imported)
+        training = words.training(left)
         begun += self._begin_functions([each for each in training if id(each.node) not in methods])
         for node in classes:
             own = [each for each in training if methods.get(id(each.node)) is node and not self._has_run(each)]
@@ -201,7 +202,7 @@ class Rehearsals:
                             f"{node.name}.{method.name}", programs.running_method(self.file, node.name, method.name)
                         )
                     )
-            begun += self._begin_making(node, imported)
+            begun += self._begin_making(node)
         begun += [
             self._begin(f"{each.name} in a loader", programs.loading(self.file, each.name))
             for each in self._unloaded(classes)
@@ -311,11 +312,11 @@ class Rehearsals:
         elif kind_of_class(cls) == "metric" and not any(id(each) in self._called for each in node.body):
             self._rehearse(node.name, programs.metering(self.file, node.name))
 
-    def _begin_making(self, node: ast.ClassDef, imported: Mapping[str, str]) -> Iterator[_Begun]:
+    def _begin_making(self, node: ast.ClassDef) -> Iterator[_Begun]:
         """An object is made of a class that nothing has made yet, and its methods are called in their order."""
         own = [each for each in node.body if isinstance(each, ast.FunctionDef)]
         start = next((each for each in own if each.name == "__init__"), None)
-        if start is not None and id(start) not in self._called and trains(start, imported):
+        if start is not None and id(start) not in self._called and self._words.trains(start):
             names = [each.name for each in own if not each.name.startswith(("__", "on_", "test_"))]
             yield self._begin(f"{node.name}.__init__", programs.making(self.file, node.name, names[:MOST_METHODS]))
         elif start is not None and id(start) not in self._called and self._is_a(node, "data module"):

@@ -6,6 +6,7 @@ import ast
 import os
 import re
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from pathlib import Path
 
 from lightlint.explore.needed import needed_by_classes
@@ -16,6 +17,11 @@ _REGISTERS = re.compile(
     r"|^[A-Za-z_][\w.]*(?:\(|\[[^\]\n]*\]\s*=(?!=)|(?<=\w)\.\w+\s*=(?!=))",
     re.MULTILINE,
 )  # a decorator, call or assignment to a part of something, in the first column
+
+
+@lru_cache(maxsize=1024)
+def _registers(text: str) -> bool:
+    return _REGISTERS.search(text) is not None
 
 
 class ProjectSources:
@@ -83,7 +89,7 @@ class ProjectSources:
     def registers(self, file: str) -> bool:
         """Whether running a module may do more than to give its names their values: a look at its text tells."""
         if file not in self._registers:
-            self._registers[file] = _REGISTERS.search(self._text(file)) is not None
+            self._registers[file] = _registers(self._text(file))
         return self._registers[file]
 
     def uses(self, file: str, name: str) -> bool:
@@ -129,7 +135,7 @@ class _Alone(ProjectSources):
             whole = self._read(file)
             tree = whole.tree if whole is not None else None
             needed = needed_by_classes(tree, self._text(file)) if tree is not None else []
-            self._parsed[file] = Parsed(ast.Module(needed, [])) if tree is not None else None
+            self._parsed[file] = Parsed(ast.Module(needed, []), self._text(file)) if tree is not None else None
         return self._parsed[file]
 
 

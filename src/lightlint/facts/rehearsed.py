@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -13,8 +13,8 @@ from weakref import WeakKeyDictionary
 
 from lightlint.facts.project.project import Project, Question
 from lightlint.sources.source import Source
-from lightlint.syntax import syntax_of
-from lightlint.text import WORD
+from lightlint.syntax import syntax_of, walked
+from lightlint.text import words_of
 
 if TYPE_CHECKING:
     from lightlint.engine.events import E, Where
@@ -62,7 +62,8 @@ class Rehearsed:
 
     @cached_property
     def _trains(self) -> bool:
-        return _TRAINS.search(self._source.text) is not None and _trains(self._tree)
+        told = any(map(_HINTS.__getitem__, self._words)) and _TRAINS.search(self._source.text) is not None
+        return told and _trains(self._tree)
 
     @property
     def passes(self) -> list[Entry]:
@@ -75,9 +76,9 @@ class Rehearsed:
         with self._asking():
             return [] if words.isdisjoint(self._words) else self._besides_training.rest(words)
 
-    @cached_property
+    @property
     def _words(self) -> frozenset[str]:
-        return frozenset(WORD.findall(self._source.text))
+        return words_of(self._source.text)
 
     @cached_property
     def _besides_training(self) -> Rehearsals:
@@ -119,7 +120,9 @@ class Rehearsed:
         def read(file: str) -> Parsed | None:
             return kept.of(file, text_of(file), _tree)
 
-        sources = ProjectSources(project.find_module, read, {self._file: Parsed(self._tree)}, text_of)
+        sources = ProjectSources(
+            project.find_module, read, {self._file: Parsed(self._tree, self._source.text)}, text_of
+        )
         return Rehearsals(sources, file, training=training)
 
     def span(self, site: Site) -> tuple[int, int] | None:
@@ -167,11 +170,11 @@ class Rehearsed:
 
 def _trains(tree: ast.Module) -> bool:
     """Whether code names anything of training, or has it looked up by its name in a text."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute):
-            names = [node.attr]
-        elif isinstance(node, ast.Name):
+    for node in walked(tree):
+        if isinstance(node, ast.Name):
             names = [node.id]
+        elif isinstance(node, ast.Attribute):
+            names = [node.attr]
         elif isinstance(node, (ast.FunctionDef, ast.alias)):
             names = [node.name]
         elif isinstance(node, ast.Call):
@@ -179,9 +182,33 @@ def _trains(tree: ast.Module) -> bool:
             names = [each.rpartition(".")[2] for each in texts]
         else:
             continue
-        if any(map(_TRAINING.fullmatch, names)):
+        if any(map(_NAMES.__getitem__, names)):
             return True
     return False
+
+
+class _Matching(dict[str, bool]):
+    """Which words match a regular expression; those of a project's files are mostly the same."""
+
+    def __init__(self, matches: Callable[[str], object]) -> None:
+        super().__init__()
+        self._matches = matches
+
+    def __missing__(self, word: str) -> bool:
+        self[word] = found = self._matches(word) is not None
+        return found
+
+
+_HINTS = _Matching(
+    re.compile(
+        r"backward$|_step|^fit$|DataLoader$|cross_entropy|CrossEntropyLoss|nll_loss|NLLLoss|BCE\w*Loss|kl_div|KLDivLoss"
+        r"|mse_loss|MSELoss|l1_loss|L1Loss|lr_scheduler|param_groups|barrier$|all_reduce$|^compute$|[Dd]istributed|^on_"
+        r"|random_split|train_test_split|load_state_dict$|^load$|load_from_checkpoint$|Trainer$|TrainingArguments|Fabric$"
+        r"|Accelerator$|PeftModel|Config$|^generate$|LightningCLI|^configure_optimizers|ModelCheckpoint|EarlyStopping"
+        r"|torchmetrics|autocast$|GradScaler|^(?:in|out)_(?:features|channels)$|^(?:num_embeddings|embedding_dim)$|Lightning"
+    ).search
+)  # words of which a text that trains has one
+_NAMES = _Matching(_TRAINING.fullmatch)
 
 
 def _tree(text: str) -> ast.Module | None:

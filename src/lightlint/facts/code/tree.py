@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterator, Set
+from collections.abc import Callable, Iterator, Set
 from typing import Any, TypeVar, overload
 
 import libcst as cst
@@ -94,6 +94,12 @@ class Tree:
         while index >= 0:
             yield self.nodes[index]
             index = self._parents[index]
+
+    def descend(self, enters: Callable[[cst.CSTNode], bool]) -> None:
+        """Show the nodes in source order, but for those below one that is not entered."""
+        index, behind = 0, len(self.nodes)
+        while index < behind:
+            index = index + 1 if enters(self.nodes[index]) else self._last[index] + 1
 
     def order(self, node: cst.CSTNode) -> int:
         """Position in source order: a smaller number stands earlier."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import OrderedDict, defaultdict
 from collections.abc import Iterable, Iterator, Sequence, Set
 from functools import cached_property
 from pathlib import Path
@@ -17,6 +17,7 @@ from lightlint.sources.load import load
 from lightlint.sources.source import UnreadableError
 
 _HOPS = 8
+_MOST_TEXT = 4_000_000  # characters of files that are kept
 
 
 Question = tuple[str, ...]
@@ -59,6 +60,8 @@ class Project:
         self.asked: set[Question] = set()
         self._summaries: dict[Path, ModuleSummary] = {}
         self._modules: dict[tuple[str, Path], Path | None] = {}
+        self._texts: OrderedDict[Path, str] = OrderedDict()  # those that were asked for last
+        self._size = 0  # of these
         self._listings: dict[Path, frozenset[str]] = {}
         self._words: dict[Path, frozenset[str]] = {}
         self._offered: dict[Path, tuple[frozenset[str], frozenset[Question]]] = {}
@@ -122,10 +125,17 @@ class Project:
     def text(self, path: Path) -> str:
         """The text of a file, empty for one that cannot be read."""
         self.asked.add(("text", str(path)))
-        try:
-            return load(path).text
-        except UnreadableError:
-            return ""
+        text = self._texts.pop(path, None)
+        if text is None:
+            try:
+                text = load(path).text
+            except UnreadableError:
+                text = ""
+            self._size += len(text)
+        self._texts[path] = text
+        while self._size > _MOST_TEXT and len(self._texts) > 1:
+            self._size -= len(self._texts.popitem(last=False)[1])
+        return text
 
     def _listed(self, folder: Path) -> frozenset[str]:
         """The names in a folder: most imports name no file of the project, which one listing tells."""

@@ -14,6 +14,7 @@ from lightlint.facts.code.names import UNKNOWN
 from lightlint.facts.objects.classes import MODULE, NN_MODULE
 from lightlint.facts.project.mentions import is_mentioned_elsewhere, occurs
 from lightlint.finding import Tier
+from lightlint.text import words_of
 from lightlint.values.core import Class, Library, Value
 from lightlint.values.training import Module, Tensor
 
@@ -26,7 +27,9 @@ _LAYERS = re.compile(
 )
 _DROPOUT = re.compile(r"torch\.nn\.(?:modules\.dropout\.)?(?:Alpha|FeatureAlpha)?Dropout\w*")
 _HOLDERS = {"torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict"}
-_BY_NO_NAME = re.compile(r"\b(?:getattr|vars|locals|__dict__|_modules|_parameters|__getattr__|(?:named_)?children)\b")
+_BY_NO_NAME = frozenset(
+    ["getattr", "vars", "locals", "__dict__", "_modules", "_parameters", "__getattr__", "children", "named_children"]
+)
 _UNTRAINED = "its parameters get no gradient, which DDP takes for an error"
 _MEANT = re.compile("dummy|fake|device|empty|placeholder|unused|anchor", re.IGNORECASE)
 _DDP = {"DistributedDataParallel": r"\bDistributedDataParallel\(", "ddp": r"strategy\s*=\s*['\"]ddp['\"]"}
@@ -42,20 +45,19 @@ class LayerNeverUsed(Check):
 
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Layers, parameters and dropouts that `__init__` makes, called by no pass, of which nothing in sight has the name."""
-        unread = self._unread()
-        for path in entry.paths:
-            for event in path.of(AttributeSet):
-                if event.name not in unread or not inside(event.where, "__init__"):
-                    continue
+        made = [each for path in entry.paths for each in path.of(AttributeSet) if inside(each.where, "__init__")]
+        found = [(event, lost) for event in made if (lost := _lost(event.value))]
+        unread = self._unread() if found else set()
+        for event, lost in found:
+            if event.name in unread and not _is_shared(event):
                 node = self._class(event.object)
-                lost = _lost(event.value) if node is not None and not _is_shared(event) else ""
-                if node is not None and lost and not _MEANT.search(event.name) and not self._is_used(node, event.name):
+                if node is not None and not _MEANT.search(event.name) and not self._is_used(node, event.name):
                     tier = Tier.NOTE if lost == _UNTRAINED and not self._waits() else None
                     yield Fault.at(event, f"nothing uses `self.{event.name}`: {lost}", tier=tier)
 
     def _unread(self) -> set[str]:
         """The attributes that the file sets to more than constants and parameters, and does not read."""
-        if _BY_NO_NAME.search(self.facts.source.text):
+        if not _BY_NO_NAME.isdisjoint(words_of(self.facts.source.text)):
             return set()
         sets: list[tuple[cst.Assign | cst.AnnAssign, cst.BaseExpression]]
         sets = [(each, each.targets[0].target) for each in self.tree.all(cst.Assign) if len(each.targets) == 1]

@@ -8,7 +8,7 @@ import libcst as cst
 
 from lightlint.check import Check, Fault, Repair
 from lightlint.engine.events import Backward, Configured
-from lightlint.explore.parsed import words_in
+from lightlint.explore.parsed import said_in
 from lightlint.explore.questions.queries import in_sight
 from lightlint.finding import Applicability, Tier
 from lightlint.fixes.edits import Draft, replace
@@ -78,7 +78,7 @@ class ManualLossBackward(Check):
             if isinstance(module.cls, Class)
             else []
         )
-        spelled = {word for room in rooms for word in words_in(room, {})}
+        spelled = {word for room in rooms for word in said_in(room).names}
         return "" if any(map(_BY_HAND.search, spelled)) else self.facts.world.ddp
 
     def repair(self, node: cst.CSTNode, fault: Fault) -> Repair | None:
