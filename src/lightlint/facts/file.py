@@ -17,6 +17,7 @@ from lightlint.facts.lightning.monitors import Monitors
 from lightlint.facts.lightning.optimization import Optimization
 from lightlint.facts.linked import Linked
 from lightlint.facts.objects.checkpoints import Checkpoints
+from lightlint.facts.objects.kept import KeptValues
 from lightlint.facts.objects.prefixes import Prefixes
 from lightlint.facts.ranks.data_parallel import DataParallel
 from lightlint.facts.ranks.forwards import Forwards
@@ -59,6 +60,11 @@ class FileFacts(Linked):
         from lightlint.facts.rehearsed import rehearsed
 
         return rehearsed(self.source, self.path, self.project)
+
+    @cached_property
+    def kept_values(self) -> KeptValues:
+        """What attributes may hold."""
+        return KeptValues(self.tree, self.names, self.classes, self.source.text)
 
     @cached_property
     def data_parallel(self) -> DataParallel:

@@ -158,6 +158,10 @@ class Classes:
             self._lineages[name] = tuple(each for each, _ in self._lineage(name, self._path.parent, ()))
         return any(each in names for each in self._lineages[name])
 
+    def name_may_be_a(self, name: str, *names: str) -> bool:
+        """As `name_is_a`, also where a class above is out of sight."""
+        return self.name_is_a(name, *names) or "" in self._lineages.get(name, ("",))
+
     def complete(self, node: cst.ClassDef) -> bool:
         """Whether every class above is in sight, so that what is not found is not there."""
         return "" not in self.ancestors(node)

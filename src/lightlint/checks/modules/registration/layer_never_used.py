@@ -9,9 +9,10 @@ import libcst as cst
 from lightlint.check import Check, Fault
 from lightlint.engine.events import AttributeSet
 from lightlint.explore.questions.queries import inside, is_held
-from lightlint.facts.code.bindings import Kind
+from lightlint.facts.code.bindings import Binding, Kind, dotted_name
 from lightlint.facts.code.names import UNKNOWN
 from lightlint.facts.objects.classes import MODULE, NN_MODULE
+from lightlint.facts.objects.kept import sides
 from lightlint.facts.project.mentions import is_mentioned_elsewhere, occurs
 from lightlint.finding import Tier
 from lightlint.text import words_of
@@ -26,6 +27,18 @@ _LAYERS = re.compile(
     r"|Embedding\w*|LSTM\w*|GRU\w*|RNN\w*|MultiheadAttention|Transformer\w*)"
 )
 _DROPOUT = re.compile(r"torch\.nn\.(?:modules\.dropout\.)?(?:Alpha|FeatureAlpha)?Dropout\w*")
+_NO_LAYERS = (
+    cst.Comparison,
+    cst.BinaryOperation,
+    cst.UnaryOperation,
+    cst.Lambda,
+    cst.List,
+    cst.Dict,
+    cst.Set,
+    cst.BaseComp,
+)
+_LIBRARIES = ("torch.", "builtins.", "numpy.", "math.", "collections.")
+_DEPTH = 3
 _HOLDERS = {"torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict"}
 _BY_NO_NAME = frozenset(
     ["getattr", "vars", "locals", "__dict__", "_modules", "_parameters", "__getattr__", "children", "named_children"]
@@ -75,7 +88,38 @@ class LayerNeverUsed(Check):
         """Whether a value may be made here, as no constant and no argument is."""
         given = self.names.bindings.lookup(value) if isinstance(value, cst.Name) else []
         known = value is None or self.names.constant(value) is not UNKNOWN
-        return not known and not any(each.kind is Kind.PARAMETER for each in given)
+        if known or any(each.kind is Kind.PARAMETER for each in given):
+            return False
+        return value is not None and any(self._may_be_layer(each, 0) for each in sides(value))
+
+    def _may_be_layer(self, value: cst.BaseExpression, depth: int) -> bool:
+        """Whether a value may be a layer, or a parameter, that an object does not hold under another name, too."""
+        if isinstance(value, cst.Name) and depth < _DEPTH:
+            found = self.names.bindings.lookup(value)
+            return any(self._is_bound_to_layer(each, depth) for each in found)
+        if isinstance(value, (cst.Attribute, cst.Subscript)):
+            return dotted_name(_root(value)) != "self"
+        if not isinstance(value, cst.Call):
+            return not isinstance(value, _NO_LAYERS) and self.names.constant(value) is UNKNOWN
+        made = self.names.call(value)
+        if made is None:
+            return not (self.names.method(value) in ("get", "pop") and self._is_given(_root(value.func)))
+        layer = made in _HOLDERS or _LAYERS.match(made) or _DROPOUT.match(made)
+        if layer or self.classes.local(made):
+            return bool(layer)
+        through = any(self._may_be_layer(each.value, depth + 1) for each in value.args) if depth < _DEPTH else True
+        return through or not made.startswith(_LIBRARIES)
+
+    def _is_bound_to_layer(self, binding: Binding, depth: int) -> bool:
+        if binding.kind in (Kind.PARAMETER, Kind.IMPORT, Kind.FUNCTION, Kind.CLASS):
+            return False
+        if binding.kind is not Kind.ASSIGN or binding.path or binding.value is None:
+            return True
+        return any(self._may_be_layer(each, depth + 1) for each in sides(binding.value))
+
+    def _is_given(self, name: cst.BaseExpression) -> bool:
+        found = self.names.bindings.lookup(name) if isinstance(name, cst.Name) else []
+        return bool(found) and all(each.kind is Kind.PARAMETER for each in found)
 
     def _class(self, made: Value) -> cst.ClassDef | None:
         """The class of a module whose bases are all in the project, torch or Lightning, and which computes by itself."""
@@ -133,6 +177,13 @@ class LayerNeverUsed(Check):
                 yield True
             else:
                 yield owner is None or bool({*self.classes.line(owner)} & {*self.classes.line(node)})
+
+
+def _root(value: cst.BaseExpression) -> cst.BaseExpression:
+    """What a chain of attributes and items begins with."""
+    while isinstance(value, (cst.Attribute, cst.Subscript)):
+        value = value.value
+    return value
 
 
 def _lost(value: Value) -> str:

@@ -43,12 +43,21 @@ _OVERRIDES = {"parameters", "named_parameters", "state_dict", "_apply", "to", "m
 
 class ModuleListNotRegistered(Check):
     def wants_passes(self) -> bool:
-        """Whether the file gathers objects in a container that none of torch's takes over."""
+        """Whether the file gathers modules in a container that none of torch's takes over, and an attribute may hold one."""
         calls = self.tree.all(cst.Call)
         taking = (call for call in calls if self.names.method(call) in _TAKING)
         taken = {self.names.key(arg.value) for call in taking for arg in call.args}
         made = (call for call in calls if self.names.method(call)[:1].isupper() or self._is_of_torchvision(call))
-        return any(self._is_gathered(call, taken) for call in made)
+        gathered = (call for call in made if self._is_gathered(call, taken))
+        kept = self.facts.kept_values
+        return any(map(kept.may_be_module, gathered)) and kept.may_hold(self._may_be_plain)
+
+    def _may_be_plain(self, value: cst.BaseExpression) -> bool:
+        """Whether a value may be a plain container of modules."""
+        made = self.names.call(value) if isinstance(value, cst.Call) else None
+        if made is not None and (self.classes.local(made) or made.startswith("torch.")):
+            return False
+        return not self.facts.kept_values.is_scalar(value)
 
     def _is_of_torchvision(self, call: cst.Call) -> bool:
         return (self.names.call(call) or "").startswith("torchvision.models.")
@@ -61,6 +70,8 @@ class ModuleListNotRegistered(Check):
             holder = self.tree.parent(above)
             if isinstance(holder, cst.Arg):
                 return self.names.method(self.tree.parent(holder)) not in _TAKING
+            if isinstance(holder, cst.AugAssign):
+                return self.names.key(holder.target) not in taken
             return not isinstance(holder, cst.Assign) or self.names.key(holder.targets[0].target) not in taken
         call = self.tree.parent(above) if isinstance(above, cst.Arg) else None
         if isinstance(call, cst.Call) and isinstance(call.func, cst.Attribute) and call.func.attr.value in _GROWING:

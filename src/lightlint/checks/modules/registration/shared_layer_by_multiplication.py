@@ -8,6 +8,7 @@ import libcst as cst
 
 from lightlint.check import Check, Fault, Repair
 from lightlint.facts.code.bindings import Kind
+from lightlint.facts.code.unknown import UNKNOWN
 from lightlint.facts.objects.classes import NN_MODULE
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import replace
@@ -30,7 +31,16 @@ _ON_PURPOSE = re.compile(
 
 
 class SharedLayerByMultiplication(Check):
-    asks_passes = True
+    def wants_passes(self) -> bool:
+        """Whether a list of one thing is multiplied."""
+        products = (each for each in self.tree.all(cst.BinaryOperation) if isinstance(each.operator, cst.Multiply))
+        return any(self._may_repeat(side) for each in products for side in (each.left, each.right))
+
+    def _may_repeat(self, side: cst.BaseExpression) -> bool:
+        named = self.names.bindings.lookup(side) if isinstance(side, cst.Name) else []
+        values = [side, *(each.value for each in named if each.kind is Kind.ASSIGN)]
+        shown = [each for each in values if isinstance(each, (cst.List, cst.Tuple)) and len(each.elements) == 1]
+        return any(self.names.constant(each.elements[0].value) is UNKNOWN for each in shown)
 
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Containers that are given one layer times a number."""

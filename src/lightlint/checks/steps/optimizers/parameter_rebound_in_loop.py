@@ -9,6 +9,7 @@ import libcst as cst
 from lightlint.check import Check, Fault, Repair
 from lightlint.engine.events import ParametersChanged, Rebound
 from lightlint.facts.code.bindings import Binding, Kind
+from lightlint.facts.code.unknown import UNKNOWN
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import Draft, replace_statement
 
@@ -26,10 +27,37 @@ _SAME_ITEMS = {f"builtins.{name}" for name in ("iter", "list", "reversed", "tupl
 _PURE = re.compile(r"torch\.(?:nn\.functional\.|Tensor\.)?[a-z]\w*[a-z\d]$|torch\.nn\.Parameter$|torch\.\w*Tensor$")
 _WITH_EFFECT = {"backward", "register_hook", "register_post_accumulate_grad_hook", "retain_grad", "set"}
 _DEPTH = 4
+_WORDS = frozenset([*_TENSORS, "state_dict"])
+_ENDS = (cst.Return, cst.Raise, cst.Break, cst.Continue)
 
 
 class ParameterReboundInLoop(Check):
-    asks_rest = frozenset([*_TENSORS, "state_dict"])
+    def wants_rest(self) -> frozenset[str]:
+        """Those of parameters, where a name may get a value that nothing reads."""
+        return _WORDS if any(map(self._may_be_lost, self.tree.all(cst.Assign))) else frozenset()
+
+    def _may_be_lost(self, assign: cst.Assign) -> bool:
+        name = assign.targets[0].target
+        if len(assign.targets) != 1 or not isinstance(name, cst.Name) or self.tree.function(assign) is None:
+            return len(assign.targets) == 1 and isinstance(name, cst.Name) and bool(self.tree.loops(assign))
+        if self.names.constant(assign.value) is not UNKNOWN or self._is_read_next(assign, name.value):
+            return False
+        return not self._is_read(name, self.names.bindings.lookup(name))
+
+    def _is_read_next(self, assign: cst.Assign, name: str) -> bool:
+        """Whether one of the next statements reads a name, before anything else may happen to it."""
+        line = self.tree.parent(assign)
+        block = self.tree.parent(line) if line is not None else None
+        body = getattr(block, "body", ())
+        behind = body[body.index(line) + 1 :] if isinstance(body, (list, tuple)) and line in body else ()
+        for statement in behind:
+            words = [each for each in self.tree.within(statement, cst.Name) if each.value == name]
+            if words:
+                targets = {id(each.target) for each in self.tree.within(statement, cst.AssignTarget)}
+                return any(id(each) not in targets for each in words) and not any(id(each) in targets for each in words)
+            if any(self.tree.within(statement, kind) for kind in _ENDS):
+                return False
+        return False
 
     def visit_Assign(self, node: cst.Assign) -> None:
         name = node.targets[0].target if len(node.targets) == 1 else None

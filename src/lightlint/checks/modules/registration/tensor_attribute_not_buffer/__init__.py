@@ -19,6 +19,8 @@ _MAKING = {
     "tensor", "zeros", "ones", "full", "empty", "arange", "linspace", "logspace", "eye", "rand", "randn", "randint", "randperm",
     "from_numpy", "as_tensor", "Tensor", "FloatTensor", "LongTensor", "hann_window", "hamming_window",
 }  # fmt: skip
+_LIBRARIES = ("torch.", "builtins.", "math.", "numpy.", "collections.", "typing.")
+_DEPTH = 3
 _KEEPING = {"Parameter", "register_buffer", "register_parameter"}
 Source = tuple[cst.BaseExpression | None, tuple[int, ...]]
 
@@ -32,11 +34,30 @@ class TensorAttributeNotBuffer(Check):
         return not moves_default_device(self.facts.project, self.facts.source)  # else it is made there at once
 
     def wants_passes(self) -> bool:
-        """Whether tensors are made where a module may keep them."""
-        made = (each for each in self.tree.all(cst.Call) if self.names.method(each) in _MAKING)
-        return any(map(self._may_be_kept, made))
+        """Whether tensors are made where a module may keep them, and an attribute may get one of these."""
+        made = [each for each in self.tree.all(cst.Call) if self.names.method(each) in _MAKING]
+        made = [each for each in made if self._may_be_kept(each)]
+        makers = {function.name.value for each in made if (function := self.tree.function(each)) is not None}
+        known = {id(each) for each in made}
+        return bool(made) and self.facts.kept_values.may_hold(lambda value: self._is_of(value, known, makers, 0))
+
+    def _is_of(self, value: cst.CSTNode, made: set[int], makers: set[str], depth: int) -> bool:
+        """Whether a value may be, or come of, what some calls make, or what functions with such calls give."""
+        for call in self.tree.within(value, cst.Call):
+            name = self.names.call(call)
+            if id(call) in made or self.names.method(call) in makers:
+                return True
+            if name is not None and not name.startswith(_LIBRARIES) and self.classes.local(name) is None:
+                return True
+        found = [each for name in self.tree.within(value, cst.Name) for each in self.names.bindings.lookup(name)]
+        values = {id(each.value): each.value for each in found if each.value is not None}
+        return bool(values) and (
+            depth > _DEPTH or any(self._is_of(each, made, makers, depth + 1) for each in values.values())
+        )
 
     def _may_be_kept(self, made: cst.Call) -> bool:
+        if (self.names.call(made) or "torch.").partition(".")[0] not in ("torch", "builtins"):
+            return False  # of numpy, or of Python's own `random`
         above = self.tree.ancestors(made)
         kept = not any(self.names.method(each) in _KEEPING for each in above if isinstance(each, cst.Call))
         function = self.tree.function(made)

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
+from lightlint.checks.steps.activations.single_logit_softmax.outputs import SingleOutputs
 from lightlint.engine.events import LossComputed, OneNormalised
 from lightlint.explore.questions.queries import sure
 from lightlint.values.training import Tensor
@@ -12,11 +13,15 @@ if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry
 
 _LOSSES = ("cross_entropy", "CrossEntropyLoss")
+_WORDS = frozenset(["softmax", "log_softmax", *_LOSSES])
 
 
 class SingleLogitSoftmax(Check):
-    asks_passes = True
-    asks_rest = frozenset(["softmax", "log_softmax", *_LOSSES])
+    def wants_passes(self) -> bool:
+        return SingleOutputs(self).may_be_normalised()
+
+    def wants_rest(self) -> frozenset[str]:
+        return _WORDS if SingleOutputs(self).may_be_normalised() else frozenset()
 
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Losses and softmaxes over classes of which the last layer has one."""

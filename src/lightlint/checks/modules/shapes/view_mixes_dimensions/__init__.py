@@ -1,21 +1,19 @@
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
+from lightlint.checks.modules.shapes.view_mixes_dimensions.sizes import WrittenSizes
 from lightlint.engine.events import DimensionsMixed
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry
 
-_WORDS = re.compile(r"\b(?:view|reshape)\b")
-
 
 class ViewMixesDimensions(Check):
     def wants_passes(self) -> bool:
-        return _WORDS.search(self.facts.source.text) is not None
+        return WrittenSizes(self).may_be_reordered()
 
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Views that are given the sizes of a tensor's own dimensions in another order."""
