@@ -103,6 +103,17 @@ def test_a_framework_that_no_rule_knows_is_told(project: Path) -> None:
     assert "deepspeed" not in lightlint(cwd=project).stdout
 
 
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="this Python reads it")
+def test_a_file_for_a_newer_python_is_told(project: Path) -> None:
+    (project / "newer.py").write_text(
+        "import torch\n\n\ndef first[T](loader: list[T]) -> T:\n    return loader[0].backward()\n"
+    )
+    for _ in range(3):  # linted, from the cache of files, from that of runs
+        ran = lightlint("newer.py", "clean.py", cwd=project)
+        assert ran.returncode == 0
+        assert "which runs lightlint, cannot read newer.py: what the code does was not followed." in ran.stdout
+
+
 def test_concise_and_quiet(project: Path) -> None:
     ran = lightlint("train.py", "--output-format", "concise", "-q", cwd=project)
     assert ran.returncode == 1

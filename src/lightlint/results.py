@@ -52,6 +52,8 @@ class Result:
     spent: Spent = ()
     strangers: tuple[tuple[str, str], ...] = ()
     """Files, and frameworks that they import and no rule knows."""
+    newer: tuple[str, ...] = ()
+    """Files that libcst reads and the Python that runs lightlint does not, so that what they do was not followed."""
 
 
 def merged(results: Iterable[Result]) -> Result:
@@ -64,4 +66,5 @@ def merged(results: Iterable[Result]) -> Result:
         sum(result.files for result in each),
         total(result.spent for result in each),
         tuple(stranger for result in each for stranger in result.strangers),
+        tuple(filename for result in each for filename in result.newer),
     )

@@ -24,6 +24,7 @@ class Entry:
     findings: list[list[Any]]
     problems: list[str]
     strangers: list[str]
+    newer: bool
 
 
 def answers_of(table: list[Any], entry: Entry) -> Iterable[Answered]:
@@ -53,4 +54,5 @@ def as_list(entry: Entry) -> list[Any]:
         entry.findings,
         entry.problems,
         entry.strangers,
+        entry.newer,
     ]

@@ -172,6 +172,7 @@ class Cache:
             [packed(finding) for finding in result.findings],
             [problem.message for problem in result.problems],
             [name for _, name in result.strangers],
+            bool(result.newer),
         )
         self._used.add(kept.path)
         self._new = True
@@ -241,7 +242,7 @@ class Cache:
         self._used.add(full)
         problems = tuple(Problem(str(path), message, fatal=False) for message in entry.problems)
         strangers = tuple((str(path), name) for name in entry.strangers)
-        return Result(found, problems, files=1, strangers=strangers)
+        return Result(found, problems, files=1, strangers=strangers, newer=(str(path),) if entry.newer else ())
 
     def _rules(self, path: Path, settings: Settings) -> str:
         active = settings.rules_for(path)

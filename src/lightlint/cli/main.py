@@ -237,6 +237,7 @@ def _summary(result: Result, listed: Sequence[Finding], would: bool, stream: Tex
         hidden = len(result.findings) - len(listed)
         yield summary.render(listed, hidden=hidden, files=result.files, left=bool(fixed), colour=colour)
         yield summary.render_strangers(result.strangers, colour=colour)
+        yield summary.render_newer(result.newer, colour=colour)
 
 
 def _print(texts: Iterator[str] | Sequence[str], stream: TextIO) -> None:

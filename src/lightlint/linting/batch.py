@@ -80,7 +80,8 @@ def _result(source: Source, linted: Linted, projects: Projects) -> Result:
     path = Path(source.filename).absolute()
     names = (name for name in strangers_in(source.text) if projects.of(path).find_module(name, path.parent) is None)
     strangers = tuple((source.filename, name) for name in names)
-    return Result(linted.findings, tuple(map(_crashed, linted.crashes)), files=1, strangers=strangers)
+    newer = (source.filename,) if linted.newer else ()
+    return Result(linted.findings, tuple(map(_crashed, linted.crashes)), files=1, strangers=strangers, newer=newer)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from lightlint.pages import Page, all_pages, find
 from lightlint.sources.depth import too_deep
 from lightlint.sources.source import Source
 from lightlint.sources.suppress import Resolve, Suppressions, Unused, noqa_row, resolver
+from lightlint.syntax import parses_here
 from lightlint.text import NOTEBOOK, Text
 from lightlint.trees.parsing import UnparsableError, deep_recursion, no_collection, parse
 
@@ -42,6 +43,7 @@ class Linted:
 
     findings: tuple[Finding, ...]
     crashes: tuple[Crash, ...] = ()
+    newer: bool = False  # libcst reads it and Python does not: rules asked the text alone
 
 
 def lint(
@@ -69,13 +71,14 @@ def lint(
         text = None
         pages = [page for page in checked_pages() if page.name in active]
     found, crashes = _run(source, text, pages, settings, projects, clock) if pages else ([], [])
+    newer = bool(pages) and not parses_here(source.text) and not any(each.code == SYNTAX for each in found)
     found += _broken_cells(source)
     on = {page.code for page in all_pages().values() if page.name in active}
     kept, silenced = suppressions.split((each for each in found if each.code in on), codes_of())
     if UNUSED in on:
         kept += [_idle(source, unused) for unused in suppressions.unused(silenced, codes_of(), on)]
     return Linted(
-        tuple(sorted((_shown(source, each) for each in kept), key=lambda each: each.sort_key)), tuple(crashes)
+        tuple(sorted((_shown(source, each) for each in kept), key=lambda each: each.sort_key)), tuple(crashes), newer
     )
 
 

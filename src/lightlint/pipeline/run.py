@@ -132,7 +132,7 @@ def fix(
 def _told(before: Result, after: Result) -> Result:
     """What a repair gave, with the problems that were met before it."""
     problems = tuple(dict.fromkeys((*before.problems, *after.problems)))
-    return replace(after, problems=problems, strangers=before.strangers)
+    return replace(after, problems=problems, strangers=before.strangers, newer=before.newer)
 
 
 def _written(before: Result, after: Result) -> Result:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -46,6 +47,16 @@ def render_strangers(strangers: Sequence[tuple[str, str]], *, colour: bool = Fal
     return draw(_stranger_spans(files), colour)
 
 
+def render_newer(files: Sequence[str], *, colour: bool = False) -> str:
+    """Which files the Python that runs lightlint cannot read, so that rules asked the text alone.
+
+    Args:
+        files: their names.
+        colour: draw for a terminal.
+    """
+    return draw(_newer_spans(files), colour)
+
+
 def counted(number: int, noun: str) -> str:
     """`1 file`, `2 files`."""
     return f"{number} {noun}{'' if number == 1 else 's'}"
@@ -70,6 +81,17 @@ def _stranger_spans(files: Mapping[str, Sequence[str]]) -> Iterator[Span]:
     for name, where in sorted(files.items()):
         place = printable(where[0]) if len(where) == 1 else counted(len(where), "file")
         yield f"{name} ({place}) is not known to lightlint: what it does with a model was not looked at.\n", ""
+
+
+def _newer_spans(files: Sequence[str]) -> Iterator[Span]:
+    if files:
+        place = printable(files[0]) if len(files) == 1 else counted(len(files), "file")
+        version = ".".join(map(str, sys.version_info[:2]))
+        yield (
+            f"Python {version}, which runs lightlint, cannot read {place}: what the code does was not followed. "
+            "Install lightlint in a newer Python.\n",
+            "",
+        )
 
 
 def _fixable(findings: Sequence[Finding]) -> Iterator[Span]:

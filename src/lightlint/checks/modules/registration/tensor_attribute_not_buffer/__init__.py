@@ -8,6 +8,7 @@ import libcst as cst
 from lightlint.check import Check, Fault, Repair
 from lightlint.checks.modules.registration.tensor_attribute_not_buffer.tensor_uses import TensorUses
 from lightlint.engine.events import AttributeSet, DevicesMixed
+from lightlint.facts.code.bindings import dotted_name
 from lightlint.facts.objects.classes import NN_MODULE
 from lightlint.facts.project.mentions import is_changed_elsewhere, moves_default_device
 from lightlint.finding import Applicability
@@ -37,18 +38,23 @@ class TensorAttributeNotBuffer(Check):
         """Whether tensors are made where a module may keep them, and an attribute may get one of these."""
         made = [each for each in self.tree.all(cst.Call) if self.names.method(each) in _MAKING]
         made = [each for each in made if self._may_be_kept(each)]
-        makers = {function.name.value for each in made if (function := self.tree.function(each)) is not None}
         known = {id(each) for each in made}
+        makers = {function.name.value for each in made if (function := self.tree.function(each)) is not None}
+        for assign in self.tree.all(cst.Assign):
+            if any(id(each) in known for each in self.tree.within(assign.value, cst.Call)):
+                makers |= {dotted_name(each.target).rpartition(".")[2] for each in assign.targets}
         return bool(made) and self.facts.kept_values.may_hold(lambda value: self._is_of(value, known, makers, 0))
 
     def _is_of(self, value: cst.CSTNode, made: set[int], makers: set[str], depth: int) -> bool:
-        """Whether a value may be, or come of, what some calls make, or what functions with such calls give."""
+        """Whether a value may be, or come of, what some calls make; `makers` are called what gives, or gets, such things."""
         for call in self.tree.within(value, cst.Call):
             name = self.names.call(call)
             if id(call) in made or self.names.method(call) in makers:
                 return True
             if name is not None and not name.startswith(_LIBRARIES) and self.classes.local(name) is None:
                 return True
+        if any(each.attr.value in makers for each in self.tree.within(value, cst.Attribute)):
+            return True
         found = [each for name in self.tree.within(value, cst.Name) for each in self.names.bindings.lookup(name)]
         values = {id(each.value): each.value for each in found if each.value is not None}
         return bool(values) and (

@@ -32,7 +32,10 @@ class WrittenSizes:
         calls = [each for each in self._tree.all(cst.Call) if self._names.method(each) in _METHODS]
         called = {id(each.func) for each in calls}
         others = (each for each in self._tree.all(cst.Attribute) if each.attr.value in _METHODS)
-        return any(id(each) not in called for each in others) or any(map(self._may_be, calls))
+        texts = (self._names.constant(each) for each in self._tree.all(cst.SimpleString))
+        if any(id(each) not in called for each in others) or any(each in _METHODS for each in texts):
+            return True
+        return any(map(self._may_be, calls))
 
     def _may_be(self, call: cst.Call) -> bool:
         name = self._names.call(call)

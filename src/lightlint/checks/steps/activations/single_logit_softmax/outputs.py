@@ -30,7 +30,8 @@ class SingleOutputs:
         if not _LOSSES.isdisjoint(named):
             return True
         calls = [each for each in self._tree.all(cst.Call) if self._names.method(each) in _NORMALISING]
-        plain = sum(each in _NORMALISING for each in named)
+        texts = [self._names.constant(each) for each in self._tree.all(cst.SimpleString)]
+        plain = sum(each in _NORMALISING for each in (*named, *texts))
         return plain > len(calls) or any(map(self._may_take, calls))
 
     def _may_take(self, call: cst.Call) -> bool:
