@@ -1,20 +1,22 @@
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Iterator
 from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
-from lightlint.engine.events import Forward, Stepped, Written
+from lightlint.engine.events import Called, Forward, Logged, Stepped, Written
 from lightlint.explore.questions.evaluation import evaluated_loaders
-from lightlint.explore.questions.logged import monitor_of
+from lightlint.explore.questions.logged import STOPPING, monitor_of, spellings_of
 from lightlint.explore.questions.queries import identity_of
-from lightlint.values.core import Constant, Sequence
+from lightlint.values.core import Constant, Library, Sequence, is_constant, text_of
 from lightlint.values.training import Instance, Loader
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry, Path
     from lightlint.values.core import Value
 
+_TRAINING = re.compile("(?:on_)?train")
 _MESSAGE = (
     "the data that says which epoch is the best is the data of the final test: its result is the best of many tries"
 )
@@ -39,19 +41,36 @@ class SelectedOnTestData(Check):
         for fit in entry.calls.get(".fit", ()):
             validated = _data(fit.argument("val_dataloaders", 2))
             trainer = fit.receiver
-            if validated is None or trainer is None or trainer.kind != "trainer" or not _watches(trainer):
+            watching = _watching(entry, trainer) if isinstance(trainer, Instance) and trainer.kind == "trainer" else ()
+            if validated is None or not watching:
                 continue
             tests = [each for each in entry.calls.get(".test", ()) if each.receiver is trainer and each.time > fit.time]
             same = [each for each in tests if _data(each.argument("dataloaders", 1)) is validated]
-            if same and len(same) == len(tests):  # else another one is the final test, and this a second look
+            stops = any(isinstance(each.cls, Library) and each.cls.path == STOPPING for each in watching)
+            chosen = stops or not any(_is_last(fit, each) for each in same)
+            if same and chosen and len(same) == len(tests):  # else another one is the final test, and this a second look
                 yield Fault.at(fit, _MESSAGE, *(each.site for each in same))
 
 
-def _watches(trainer: Instance) -> bool:
-    """Whether a Trainer surely keeps, or stops at, what its validation says is the best."""
+def _watching(entry: Entry, trainer: Instance) -> list[Instance]:
+    """What surely keeps, or stops at, what a Trainer's validation says is the best."""
     held = trainer.arguments.get("callbacks")
     given = held.items if isinstance(held, Sequence) else [held]
-    return any(isinstance(each, Instance) and monitor_of(each) is not None for each in given)
+    found = [(each, monitor_of(each)) for each in given if isinstance(each, Instance)]
+    return [each for each, key in found if key is not None and not _is_of_training(entry, key)]
+
+
+def _is_of_training(entry: Entry, key: str) -> bool:
+    """Whether a metric is one that training steps log, and no validation."""
+    hooks = {event.where.hook for event in entry.of(Logged) if text_of(event.name) in spellings_of(key)}
+    return all(_TRAINING.match(each) for each in hooks) if hooks else bool(_TRAINING.search(key))
+
+
+def _is_last(fit: Called, test: Called) -> bool:
+    """Whether what is tested is the model as training left it, whatever was kept as the best."""
+    model, kept = test.argument("model", 0), test.argument("ckpt_path", 2)
+    plain = kept is None or is_constant(kept, None)
+    return plain and model is not None and model is fit.argument("model", 0)
 
 
 def _data(value: Value | None) -> Value | None:
