@@ -53,7 +53,9 @@ def _form(name: str, source: Value, given: Arguments) -> str | None:
     held = source.form if isinstance(source, Tensor) else None
     if name == "squeeze":
         removes = not given.positional and not given.keywords
-        return ROW if held == COLUMN and (removes or first in _LAST) else held
+        if held != COLUMN or (first == 0 and not removes):
+            return held
+        return ROW if removes or first in _LAST else None  # `squeeze(2)` takes the last dimension of three
     if name == "unsqueeze":
         return COLUMN if first in _LAST and isinstance(source, Tensor) else None
     if name in ("view", "reshape"):

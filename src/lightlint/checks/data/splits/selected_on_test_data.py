@@ -48,7 +48,9 @@ class SelectedOnTestData(Check):
             same = [each for each in tests if _data(each.argument("dataloaders", 1)) is validated]
             stops = any(isinstance(each.cls, Library) and each.cls.path == STOPPING for each in watching)
             chosen = stops or not any(_is_last(fit, each) for each in same)
-            if same and chosen and len(same) == len(tests):  # else another one is the final test, and this a second look
+            if (
+                same and chosen and len(same) == len(tests)
+            ):  # else another one is the final test, and this a second look
                 yield Fault.at(fit, _MESSAGE, *(each.site for each in same))
 
 
