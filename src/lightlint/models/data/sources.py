@@ -75,6 +75,7 @@ def _opener(path: str) -> FunctionModel:
         made = open_file(machine, path, given.get(0, "name"), node)
         if text_of(given.keywords.get("driver")) == "core":
             made.attributes.pop("#sure", None)
+        made.arguments.update(given.sure())
         return made
 
     return make
