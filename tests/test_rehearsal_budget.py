@@ -49,3 +49,40 @@ def test_no_check_fails_where_the_budget_is_gone(steps: int, tmp_path: Path, mon
     (tmp_path / "program.py").write_text(PROGRAM)
     linted = lint(load_source(tmp_path / "program.py"), load(isolated=True), Projects())
     assert not linted.crashes, linted.crashes[0].traceback
+
+
+STEPPED = """
+import lightning as L
+import torch
+from torch import nn
+
+
+class Net(L.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.automatic_optimization = False
+        self.head = nn.Linear(16, 1)
+
+    def training_step(self, batch, batch_idx):
+        optimizer = self.optimizers()
+        decays = self.lr_schedulers()
+        decay = decays[0]
+        optimizer.zero_grad()
+        self.manual_backward(self.head(batch).mean())
+        optimizer.step()
+        for _ in range(100):
+            self.log("loss", self.head(batch).mean())
+        decay.step()
+
+    def configure_optimizers(self):
+        optimizer = torch.optim.SGD(self.parameters(), lr=0.1)
+        return [optimizer], [torch.optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.9)]
+"""
+
+
+@pytest.mark.parametrize("steps", range(20, 160, 10))
+def test_what_lies_behind_the_budget_is_not_missed(steps: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rehearsals, "_STEPS_PER_PATH", steps)
+    (tmp_path / "program.py").write_text(STEPPED)
+    linted = lint(load_source(tmp_path / "program.py"), load(isolated=True), Projects())
+    assert not [finding for finding in linted.findings if finding.counts], steps
