@@ -65,8 +65,7 @@ class Net(L.LightningModule):
 
     def training_step(self, batch, batch_idx):
         optimizer = self.optimizers()
-        decays = self.lr_schedulers()
-        decay = decays[0]
+        decay = self.lr_schedulers()
         optimizer.zero_grad()
         self.manual_backward(self.head(batch).mean())
         optimizer.step()
