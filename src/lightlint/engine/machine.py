@@ -184,6 +184,7 @@ class Machine:
         self.distributed = False
         self.group_ended = False  # whether a process group has been destroyed, and none started since
         self.default_device: str | None = "cpu"
+        self.seed: Value | None = None  # of torch's own generator, where the program sets one
         self.given_back: Value | None = None  # by a function that nobody calls, to whoever may
         self.returned_at: Site | None = (
             None  # the value of the last `return`, None where the last function ended without

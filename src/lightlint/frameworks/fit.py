@@ -245,6 +245,7 @@ def _train(
         for epoch.turn in (1, 2):
             run.all("on_train_epoch_start")
             with run.loop("batch", batches) as inner:
+                inner.over = sources[0] if len(sources) == 1 and isinstance(sources[0], Loader) else None
                 for inner.turn in (1, 2):
                     _step(run, sources, optimizers, schedules, automatic)
             _validate(run)

@@ -15,6 +15,7 @@ from lightlint.models.names.tables import ACTIVATIONS, DTYPES, FACTORIES, HARMLE
 from lightlint.models.ranks.groups import rank_value
 from lightlint.models.registry import FUNCTIONS, PACKAGES, function
 from lightlint.models.tensors import forms, layouts, precision
+from lightlint.models.tensors.arithmetic import note_sum
 from lightlint.models.training import modules
 from lightlint.values.canonical import canonical
 from lightlint.values.core import (
@@ -137,6 +138,8 @@ def _torch(machine: Machine, path: str, last: str, given: Arguments, node: ast.A
     ):
         found = tensors.computed(machine, last, given, node)
         layouts.note(machine, found, last, given, node)
+        if last == "lerp" and isinstance(found, Tensor):
+            note_sum(machine, found, given.get(0, "input") or NONE, given.get(1, "end") or NONE, node)
         if last in precision.NAMES:
             precision.note(machine, found, last, given, node, sure=True)
         return found
@@ -392,7 +395,6 @@ def _same(_: Machine, given: Arguments, __: ast.AST) -> Value:
 
 
 @function(
-    "torch.manual_seed",
     "torch.set_float32_matmul_precision",
     "torch.use_deterministic_algorithms",
     "torch.set_default_dtype",

@@ -9,7 +9,16 @@ from typing import cast
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.calls import call, call_unknown
 from lightlint.engine.containers import key_of
-from lightlint.engine.events import CopySet, Emptied, LightningAsked, LoadedUsed, NoneUsed, PartReplaced, StateRead
+from lightlint.engine.events import (
+    CopySet,
+    Emptied,
+    ItemSet,
+    LightningAsked,
+    LoadedUsed,
+    NoneUsed,
+    PartReplaced,
+    StateRead,
+)
 from lightlint.engine.events.huggingface import Trimmed
 from lightlint.engine.frames import Iteration
 from lightlint.engine.imports import kept
@@ -30,7 +39,10 @@ from lightlint.models.data import (
 )
 from lightlint.models.names.tables import BUILTINS
 from lightlint.models.python import containers, contexts, standard
-from lightlint.models.ranks import groups
+from lightlint.models.ranks import (
+    groups,
+    seeds,  # noqa: F401 - its functions register themselves
+)
 from lightlint.models.registry import ITEMS
 from lightlint.models.training import modules
 from lightlint.values.core import (
@@ -152,6 +164,8 @@ class LibraryModels:
                 machine.emit(CopySet(machine.where(node), value.copied, value))
             key = key_of(index, ("?", getattr(node, "lineno", 0)))
             value.items[key], value.said[key] = new, machine.site(node)
+            if isinstance(new, Module):
+                machine.emit(ItemSet(machine.where(node), value, key, new))
             value.more |= not isinstance(index, Constant)
         elif isinstance(value, Sequence):
             position = number_of(index)
@@ -174,6 +188,8 @@ class LibraryModels:
             own = value.cls.find("__setitem__") if isinstance(value.cls, Class) else None
             if isinstance(own, Function):
                 call(machine, Bound(value, own), Arguments([index, new]), node)
+            elif "#items" in value.attributes:
+                self.set_item(machine, value.attributes["#items"], index, new, node)
         elif isinstance(value, Unknown):
             machine.escape(new)
 
@@ -410,7 +426,8 @@ def _of_instance(machine: Machine, value: Instance, index: Value, node: ast.AST)
     own = value.cls.find("__getitem__") if isinstance(value.cls, Class) else None
     if isinstance(own, Function):
         return call(machine, Bound(value, own), Arguments([index]), node)
-    return Unknown()
+    held = value.attributes.get("#items")
+    return _of_mapping(machine, held, index, node) if isinstance(held, Mapping) else Unknown()
 
 
 def _of_same_kind(whole: Module, part: Sequence) -> Module:

@@ -109,6 +109,8 @@ def _note_ranks(machine: Machine, made: Instance, node: ast.AST) -> None:
 def make(machine: Machine, cls: Class, given: Arguments, node: ast.AST) -> Instance:
     """An instance of a class of the program."""
     made = _new(machine, cls, node)
+    if not _DICTS.isdisjoint(cls.libraries()) and cls.find("__getitem__") is None:
+        made.attributes["#items"] = Mapping(more=True)
     init = cls.find("__init__")
     if isinstance(init, Function):
         made.initialised = made.kind not in ("module", "metric")
@@ -122,6 +124,10 @@ def make(machine: Machine, cls: Class, given: Arguments, node: ast.AST) -> Insta
     library = next((each.last for each in cls.lineage() if isinstance(each, Library) and kind_of(each.path)), "object")
     initialise(machine, made, library, given, node)
     return made
+
+
+_DICTS = {"builtins.dict", "collections.OrderedDict", "collections.UserDict"}
+_OF_DICTS = {"get", "items", "keys", "values", "update", "setdefault", "pop", "clear"}
 
 
 def _has_fields(cls: Class) -> bool:
@@ -190,6 +196,8 @@ def attribute(machine: Machine, value: Instance, name: str, node: ast.AST) -> Va
             return _from_class(machine, value, found, node)
         if name == "__class__":
             return value.cls
+    if name in _OF_DICTS and "#items" in value.attributes:
+        return Method(value.attributes["#items"], name)
     if value.kind in ("trainer", "data module") or (isinstance(value, Module) and is_lightning(value)):
         machine.emit(LightningAsked(machine.where(node), value, name))
     specific = _special(machine, value, name, node)

@@ -53,6 +53,15 @@ class AttributeSet(Event):
 
 
 @dataclass(eq=False)
+class ItemSet(Event):
+    """A dict was given a module under a key."""
+
+    container: Mapping
+    key: Hashable
+    value: Value
+
+
+@dataclass(eq=False)
 class PartReplaced(Event):
     """A module's part was replaced by another."""
 

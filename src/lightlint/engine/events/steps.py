@@ -111,10 +111,11 @@ class ScheduleStepped(Event):
 
 @dataclass(eq=False)
 class ParametersChanged(Event):
-    """Parameters were given other values by hand: in place, by `nn.init`."""
+    """Parameters were given other values by hand: in place, by `nn.init`; `given`: what those come from."""
 
     parameters: list[Tensor]
     name: str
+    given: list[Tensor] = field(default_factory=list)
 
 
 @dataclass(eq=False)

@@ -317,6 +317,8 @@ def _same(symbol: str, left: Constant, right: Constant) -> Constant:
 
 
 def _contains(item: Constant, container: Value) -> bool | None:
+    if isinstance(container, Instance):  # of a class that is a dict
+        container = container.attributes.get("#items", container)
     try:
         if isinstance(container, Mapping):
             return True if item.value in container.items else (None if container.more else False)

@@ -12,6 +12,7 @@ from lightlint.engine.events import NextTaken, RangeBegun, UsedUp
 from lightlint.engine.execution import Raised
 from lightlint.engine.frames import Iteration
 from lightlint.engine.generators import Frame, iteration_of
+from lightlint.engine.language import operators
 from lightlint.engine.machine import Machine
 from lightlint.models import tensors
 from lightlint.models.data import loaders
@@ -239,8 +240,9 @@ def _bound(start: Value, stop: Value | None) -> Value | None:
     return None
 
 
-def enumerate_of(machine: Machine, value: Value, node: ast.AST) -> Iterator:
-    """`enumerate(...)`."""
+def enumerate_of(machine: Machine, value: Value, node: ast.AST, start: Value | None = None) -> Iterator:
+    """`enumerate(...)`; a `start` that is written down is added to the number of the turn."""
+    first = number_of(start)
     inner = iterate(machine, value, node)
 
     def pull(turn: int) -> Value | None:
@@ -252,6 +254,8 @@ def enumerate_of(machine: Machine, value: Value, node: ast.AST) -> Iterator:
         if not inner.known:
             turns = tuple(loop.turn for loop in machine.loops)
             index = Unknown(("index", getattr(node, "lineno", 0), turns, turn), COUNT, plain=True)
+        if first and start is not None:
+            index = operators.binary(machine, "+", index, start, node)
         return Sequence([index, item], "tuple")
 
     outer = Iteration(pull, inner.kind, inner.turns, inner.known, inner.bound, inner.over, inner.close, inner.once)

@@ -104,7 +104,7 @@ def _range(machine: Machine, given: Arguments, node: ast.AST) -> Value:
 
 
 def _enumerate(machine: Machine, given: Arguments, node: ast.AST) -> Value:
-    return iterables.enumerate_of(machine, given.get(0, "iterable") or NONE, node)
+    return iterables.enumerate_of(machine, given.get(0, "iterable") or NONE, node, given.get(1, "start"))
 
 
 def _zip(machine: Machine, given: Arguments, node: ast.AST) -> Value:

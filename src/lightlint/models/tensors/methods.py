@@ -195,7 +195,7 @@ def _in_place(machine: Machine, tensor: Tensor, name: str, given: Arguments, nod
         machine.emit(LeafChanged(machine.where(node), tensor))
     if tensor.parameter:
         tensor.changed_by_hand = True
-        machine.emit(ParametersChanged(machine.where(node), [tensor], name))
+        machine.emit(ParametersChanged(machine.where(node), [tensor], name, others))
         if machine.grad[-1]:  # else torch raises, unless it goes through `.data`
             machine.emit(WeightSet(machine.where(node), tensor))
     if tensor.gradient_of is not None:

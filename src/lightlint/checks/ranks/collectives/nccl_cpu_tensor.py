@@ -8,11 +8,12 @@ import libcst as cst
 
 from lightlint.check import Check, Fault, Repair
 from lightlint.engine.events import Collective, GroupStarted
+from lightlint.explore.questions.defaults import of_default_run
 from lightlint.explore.questions.queries import speaks_of, sure
 from lightlint.facts.tensors.tensors import FACTORIES
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import insert_argument
-from lightlint.values.core import is_constant, text_of
+from lightlint.values.core import is_constant, text_of, written
 from lightlint.values.training import Instance, Tensor, tensors_in
 
 if TYPE_CHECKING:
@@ -27,7 +28,8 @@ class NcclCpuTensor(Check):
         """Collectives of nccl that are given a tensor that was made on the CPU or brought there."""
         if not self._uses_nccl():
             return
-        for event in sure(entry, Collective, lambda each: _on_cpu(each) is not None):
+        options = [event.given.get(0, "backend") for event in entry.of(GroupStarted) if event.given is not None]
+        for event in sure(of_default_run(entry, options), Collective, lambda each: _on_cpu(each) is not None):
             tensor = _on_cpu(event)
             asked = any(speaks_of(each.key, _BACKEND) for each in event.where.conditions)
             if tensor is not None and not asked and _is_of_nccl(event):
@@ -38,7 +40,7 @@ class NcclCpuTensor(Check):
         """Whether each process group that the file starts is one of nccl's."""
         started = [event for each in self.facts.rehearsed.entries for event in each.of(GroupStarted)]
         given = [event.given for event in started if event.given is not None]
-        return bool(given) and all(text_of(each.get(0, "backend")) == "nccl" for each in given)
+        return bool(given) and all(text_of(written(each.get(0, "backend"))) == "nccl" for each in given)
 
     def repair(self, _node: cst.CSTNode, fault: Fault) -> Repair | None:
         span = self.facts.rehearsed.span(fault.also[0]) if fault.also else None

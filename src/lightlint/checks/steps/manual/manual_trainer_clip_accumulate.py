@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Configured
+from lightlint.explore.questions.defaults import of_default_run
 from lightlint.explore.questions.queries import in_sight, sure
 from lightlint.values.core import number_of, written
 
@@ -17,7 +18,8 @@ class ManualTrainerClipAccumulate(Check):
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Trainers told to clip or to accumulate for a module that optimizes by hand, on each path."""
         for name in ("gradient_clip_val", "accumulate_grad_batches"):
-            for event in sure(entry, Configured, partial(_acts, name)):
+            options = [event.trainer.arguments.get(name) for event in entry.of(Configured)]
+            for event in sure(of_default_run(entry, options), Configured, partial(_acts, name)):
                 if event.trainer.site is not None:
                     message = f"`{name}` with `{event.module.name}`, which optimizes by hand: `fit` raises"
                     yield Fault(event.trainer.site, message, of_call=True)

@@ -7,7 +7,7 @@ from lightlint.check import Check, Fault
 from lightlint.engine.events import Left, ScheduleStepped, Stepped
 from lightlint.engine.language.operators import factors_of
 from lightlint.explore.questions.queries import holds, in_batch, loader_lengths, once_in_several, optimizer_of, sure
-from lightlint.values.core import Constant, number_of
+from lightlint.values.core import Constant, number_of, written
 from lightlint.values.training import Instance
 
 if TYPE_CHECKING:
@@ -49,6 +49,11 @@ class SchedulerWrongCadence(Check):
             yield Fault.at(event, message)
         for path in entry.paths:
             yield from (Fault.at(event, _TOO_OFTEN) for event in _stepped_too_often(path, lengths))
+        for event in sure(entry, ScheduleStepped, _dies_out):
+            message = (
+                f"steps `{event.schedule.name}` once a batch: its rate is next to nothing long before the last epoch"
+            )
+            yield Fault.at(event, message)
         left = {turn.loop.site for event in entry.of(Left) if event.leaves_loop for turn in event.where.turns[-1:]}
         for event in entry.of(ScheduleStepped):
             few = _too_few_epochs(event)
@@ -105,6 +110,24 @@ def _too_few_epochs(event: ScheduleStepped) -> tuple[int, int] | None:
     turns = number_of(loops[0].bound)
     counted = epochs is not None and batches is not None and factors == {("number", number): 1, **dict(batches)}
     return (number, int(turns)) if counted and batches and turns is not None and turns > number else None
+
+
+def _dies_out(event: ScheduleStepped) -> bool:
+    """Whether steps with each batch leave less than a millionth of the rate by the last epoch, with ten batches in each."""
+    given = event.schedule
+    steps = number_of(written(given.argument("step_size", 1))) if given.name == "StepLR" else 1
+    rate = number_of(written(given.argument("gamma", 2 if given.name == "StepLR" else 1)))
+    rate = 0.1 if rate is None and given.name == "StepLR" and given.argument("gamma", 2) is None else rate
+    kinds = [turn.loop.kind for turn in event.where.turns]
+    if given.name not in ("StepLR", "ExponentialLR") or not _is_known(event) or kinds[-2:] != ["count", "batch"]:
+        return False
+    epochs = number_of(written(event.where.turns[-2].loop.bound))
+    if not steps or not rate or not 0 < rate < 1 or not epochs or event.where.depends_on("index"):
+        return False
+    return not once_in_several(event.where) and rate ** (epochs * _FEW_BATCHES // steps) < _NEXT_TO_NOTHING
+
+
+_FEW_BATCHES, _NEXT_TO_NOTHING = 10, 1e-6
 
 
 def _once_for_each_batch(event: ScheduleStepped) -> bool:

@@ -8,6 +8,7 @@ import libcst as cst
 from lightlint.check import Check, Fault, Repair
 from lightlint.checks.data.loaders.dataloader_arg_conflict.without_workers import WithoutWorkers, is_tested
 from lightlint.engine.events import LoaderMade
+from lightlint.explore.questions.defaults import of_default_run
 from lightlint.explore.questions.queries import sure
 from lightlint.facts.code.bindings import Kind
 from lightlint.facts.code.names import UNKNOWN
@@ -16,7 +17,7 @@ from lightlint.facts.objects.classes import ITERABLE_DATASET
 from lightlint.facts.project.options import option_default
 from lightlint.facts.values.keywords import keywords
 from lightlint.fixes.edits import join, remove_argument, replace
-from lightlint.values.core import Value, is_constant
+from lightlint.values.core import Constant, Value, is_constant, number_of, written
 from lightlint.values.training import Instance
 
 if TYPE_CHECKING:
@@ -201,6 +202,23 @@ class DataloaderArgConflict(Check):
         """Loaders whose constructor raises for two arguments that exclude each other."""
         for event in sure(entry, LoaderMade, lambda each: bool(_excluded(each))):
             yield Fault.at(event, f"`{_excluded(event)}` excludes `shuffle=True`: the constructor raises ValueError")
+        options = [e.loader.arguments.get(name) for e in entry.of(LoaderMade) for name in ("num_workers", *_OF_WORKERS)]
+        for event in sure(of_default_run(entry, options), LoaderMade, lambda each: bool(self._idle(each))):
+            names = " and ".join(f"`{each}`" for each in self._idle(event))
+            sure_count = number_of(event.loader.arguments.get("num_workers", Constant(0))) is not None
+            when = "with no workers" if sure_count else "with `num_workers` at its default 0"
+            yield Fault.at(event, f"{names} {when}: the constructor raises ValueError")
+
+    def _idle(self, event: LoaderMade) -> list[str]:
+        """The arguments that ask for workers, of a loader that surely has none."""
+        given = event.loader.arguments
+        count = number_of(written(given.get("num_workers", Constant(0))))
+        if event.loader.name != "DataLoader" or event.loader.open_arguments or count != 0:
+            return []
+        ahead = number_of(written(given.get("prefetch_factor")))
+        asks = ahead is not None and (ahead != 2 or self.facts.torch.surely_at_least("2.0"))  # the default of before
+        found = ["persistent_workers"] if is_constant(written(given.get("persistent_workers")), True) else []
+        return [*found, "prefetch_factor"] if asks else found
 
 
 def _excluded(event: LoaderMade) -> str:

@@ -8,11 +8,12 @@ import libcst as cst
 
 from lightlint.check import Check, Fault, Repair
 from lightlint.checks.modules.registration.aliased_target_network.twins import Pair, Twins
-from lightlint.engine.events import AttributeSet, StateLoaded, Stepped
+from lightlint.engine.events import AttributeSet, ItemSet, ParametersChanged, StateLoaded, Stepped
 from lightlint.explore.questions.certain import anyhow
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import add_import, join, wrap
 from lightlint.values.core import Mapping, Site
+from lightlint.values.training import Module
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry, Path
@@ -130,6 +131,22 @@ class AliasedTargetNetwork(Check):
             other_name = left[event]
             message = f"`self.{event.name}` and `self.{other_name}` are one module: loading one's weights into the other does nothing"
             yield Fault.at(event, message)
+        moved = {event: name for path in entry.paths for event, name in _moved_towards_themselves(path)}
+        for given in anyhow(moved):
+            message = f"the target and `{moved[given]}` are one module: moving one towards the other does nothing"
+            yield Fault.at(given, message)
+
+
+def _moved_towards_themselves(path: Path) -> Iterator[tuple[ItemSet, str]]:
+    """Where a dict was given a module as a target that it has under another key too, whose parameters go into themselves."""
+    changes = path.of(ParametersChanged)
+    own = {each for event in changes for each in event.parameters if any(each is one for one in event.given)}
+    for event in path.of(ItemSet) if own else ():
+        module, key = event.value, event.key
+        named = isinstance(key, str) and _TARGET.search(key) is not None
+        other = next((each for each, held in event.container.items.items() if held is module and each != key), None)
+        if named and other is not None and isinstance(module, Module) and not own.isdisjoint(module.parameters()):
+            yield event, str(other)
 
 
 def _is_own(path: Path, event: StateLoaded) -> bool:

@@ -8,7 +8,7 @@ from lightlint.check import Check, Repair
 from lightlint.checks.ranks.processes.file_write_on_every_rank import tracking
 from lightlint.checks.ranks.processes.file_write_on_every_rank.first_process import first_process_fills
 from lightlint.checks.ranks.processes.file_write_on_every_rank.outer_guards import guarded_by_others, is_given_to_some
-from lightlint.engine.events import Written
+from lightlint.engine.events import GroupStarted, Written
 from lightlint.explore.questions.queries import happens_once, may_be_alone
 from lightlint.facts.lightning.hooks import ONCE_PER_NODE, Hook
 from lightlint.facts.ranks.lone_process import runs_alone
@@ -24,6 +24,7 @@ from lightlint.values.training import Instance
 _ONE_RANK = re.compile(
     r"world_size|num_(?:devices|nodes|gpus|processes)|n_gpus?|fast_dev_run|distributed|is_initialized"
 )
+_JOINING = ("init_process_group", "DistributedDataParallel")
 _SHARDED = {"torch.distributed.checkpoint", "deepspeed", "accelerate", "megatron"}
 
 
@@ -124,7 +125,17 @@ class FileWriteOnEveryRank(Check):
             return False
         called = self.facts.world.called
         sharded = called & FULLY_SHARDED or any(name.startswith(tuple(_SHARDED)) for name in called)
-        return not sharded and self.facts.processes.per_rank(call)
+        return not sharded and (self.facts.processes.per_rank(call) or self._is_rehearsed_by_all(call))
+
+    def _is_rehearsed_by_all(self, call: cst.Call) -> bool:
+        """Whether each rank of a process group that is there comes to a write, whoever calls its function."""
+        found = self.happened(call, Written)
+        ranks = {
+            path.rank
+            for _, path, each in found
+            if any(e.time < each.time and e.by in _JOINING for e in path.of(GroupStarted))
+        }
+        return ranks == {0, 1}
 
     def _repair(self, call: cst.Call, write: Write) -> Repair | None:
         if write.what is What.DIRECTORY:

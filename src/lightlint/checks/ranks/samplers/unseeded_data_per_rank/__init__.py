@@ -1,9 +1,13 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 import libcst as cst
 
-from lightlint.check import Check, Repair
+from lightlint.check import Check, Fault, Repair
 from lightlint.checks.ranks.samplers.unseeded_data_per_rank.handed import differs_by_rank
+from lightlint.engine.events import LoaderMade
 from lightlint.facts.code.bindings import Kind
 from lightlint.facts.data.loading import LOADER
 from lightlint.facts.lightning.hooks import LOADERS, ONCE_PER_NODE, Owner
@@ -12,6 +16,11 @@ from lightlint.facts.ranks.seeds import Seeds
 from lightlint.facts.ranks.world import TRAINER, Ranks
 from lightlint.finding import Tier
 from lightlint.fixes.edits import insert_argument
+from lightlint.values.core import is_constant
+from lightlint.values.training import Instance
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
 
 _SPLITS = {"torch.utils.data.random_split": "generator", "sklearn.model_selection.train_test_split": "random_state"}
 _DRAWS = {f"torch.{name}" for name in ("randn", "rand", "randint", "normal", "randperm")}
@@ -82,7 +91,7 @@ class UnseededDataPerRank(Check):
         if seed is None or not several or self._deals_alone(call):
             return
         if Seeds(self.facts).is_from_rank(seed.value) or differs_by_rank(self.facts, seed.value):
-            self.report(seed.value, "this `DistributedSampler` has another seed on every rank")
+            self.report(seed.value, _OWN_SEED)
 
     def _deals_alone(self, call: cst.Call) -> bool:
         """Whether a sampler draws no order, or shares nothing out."""
@@ -145,3 +154,20 @@ class UnseededDataPerRank(Check):
             return None
         text = "generator=torch.Generator().manual_seed(0)"
         return Repair("split with a seeded generator", insert_argument(self.code, call, text), writes="torch>=1.6")
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Samplers that share the data out, and are seeded with something that each rank has another of."""
+        several = self.facts.world.raw is Ranks.MANY or self.facts.world.lightning is not Ranks.ONE
+        for event in entry.of(LoaderMade) if several else ():
+            sampler = event.loader.sampler
+            if isinstance(sampler, Instance) and sampler.site is not None and _has_own_seed(sampler):
+                yield Fault(sampler.site, _OWN_SEED)
+
+
+_OWN_SEED = "this `DistributedSampler` has another seed on every rank"
+
+
+def _has_own_seed(sampler: Instance) -> bool:
+    seed, given = sampler.arguments.get("seed"), sampler.arguments
+    alone = is_constant(given.get("shuffle"), False) or is_constant(given.get("num_replicas"), 1)
+    return sampler.name == "DistributedSampler" and not alone and seed is not None and "rank" in seed.traits

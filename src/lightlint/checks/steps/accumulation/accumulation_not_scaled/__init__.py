@@ -14,11 +14,12 @@ from lightlint.facts.code.bindings import dotted_name
 from lightlint.facts.code.tree import Loop
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import wrap
-from lightlint.values.core import Constant
+from lightlint.values.core import Constant, Sequence
 from lightlint.values.training import Instance, Tensor
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry, Path
+    from lightlint.values.core import Value
 
 _WINDOW = re.compile(r"accum|micro", re.IGNORECASE)
 
@@ -179,12 +180,41 @@ def _added_up(path: Path) -> Iterator[Backward]:
         elif isinstance(event, Cleared):
             for each in event.parameters:
                 added.pop(each, None)
-        elif isinstance(event, Stepped) and event.where.depends_on("periodic") and _rate_is_plain(event.optimizer):
+        elif isinstance(event, Stepped) and _rate_is_plain(event.optimizer):
+            waits = event.where.depends_on("periodic")
             for each in event.parameters:
                 passes = added.get(each, [])
+                if not waits:
+                    if len(passes) > 1 and each not in by_hand and all(_is_of_group(one, event) for one in passes):
+                        yield passes[-1]
+                        break
+                    continue
                 one_place = len({every.site for every in passes}) == 1 and each not in by_hand
                 if len(passes) < 2 or not one_place or not in_batch(passes[0].where):
                     continue
                 if len(passes[0].where.turns) == len(event.where.turns):
                     yield passes[-1]
                     break
+
+
+def _is_of_group(backward: Backward, step: Stepped) -> bool:
+    """Whether a pass goes over one of the batches in a list that each turn of the step's loop makes anew."""
+    inner, outer = backward.where.turns, step.where.turns
+    if not outer or len(inner) != len(outer) + 1 or inner[: len(outer)] != outer:
+        return False
+    loop = inner[-1].loop
+    over = loop.over
+    fresh = isinstance(over, Sequence) and over.made > outer[-1].loop.made and bool(over.items)
+    return (
+        fresh
+        and isinstance(over, Sequence)
+        and all(map(_is_batch, over.items))
+        and not backward.where.conditions[len(step.where.conditions) :]
+    )
+
+
+def _is_batch(value: Value) -> bool:
+    """Whether something came out of a loader, a batch or its parts."""
+    if isinstance(value, Sequence):
+        return bool(value.items) and all(map(_is_batch, value.items))
+    return isinstance(value, Tensor) and value.batch_of is not None

@@ -15,13 +15,13 @@ from lightlint.facts.objects.classes import MODULE
 from lightlint.facts.project.options import project_default
 from lightlint.facts.steps.accumulation import Window
 from lightlint.facts.values.sources import sources
-from lightlint.values.core import Constant
+from lightlint.values.core import Constant, Sequence, number_of
 from lightlint.values.training import Instance, Loader, Tensor
 
 if TYPE_CHECKING:
     from lightlint.engine.frames import Loop, Turn
     from lightlint.explore.rehearsals import Entry, Path
-    from lightlint.values.core import Site
+    from lightlint.values.core import Site, Value
 
 
 class AccumulationTailDropped(Check):
@@ -147,7 +147,7 @@ class AccumulationTailDropped(Check):
         counted = any(map(_counts_rest, entry.paths))
         for steps in _by_optimizer(entry):
             others = not all(event.where.conditions and in_batch(event.where) for event in steps)
-            right = [event for event in steps if others or counted or _traits(event) & _WITHOUT_REST]
+            right = [e for e in steps if others or counted or _traits(e) & _WITHOUT_REST or _may_be_filled(e)]
             yield from (site for event in right for site in event.where.places)
 
 
@@ -215,6 +215,39 @@ def _is_measured(loop: Loop) -> bool:
     if isinstance(over, Loader):
         return isinstance(over.data, Instance) and "tensors" in over.data.arguments
     return isinstance(over, Instance) and over.name == "cycle"
+
+
+def _may_be_filled(event: Stepped) -> bool:
+    """Whether the program makes data of so many rows, and an option says how large a window is, or its numbers divide
+    but for the number of ranks."""
+    loop = next((turn.loop for turn in reversed(event.where.turns) if turn.loop.kind == "batch"), None)
+    loader = loop.over if loop is not None else None
+    rows = _rows(loader.data) if isinstance(loader, Loader) else None
+    windows = [window for each in event.where.conditions for window in _windows(each.key)]
+    if rows is None or not isinstance(loader, Loader) or len(windows) != 1:
+        return False
+    if not isinstance(windows[0], int):
+        return True
+    size = number_of(loader.arguments.get("batch_size"))
+    return loader.sampler is not None and bool(size) and rows % (int(size or 1) * windows[0]) == 0
+
+
+def _rows(data: Value | None) -> int | None:
+    """How many rows the program makes a TensorDataset with."""
+    tensors = data.arguments.get("tensors") if isinstance(data, Instance) else None
+    held = tensors.items if isinstance(tensors, Sequence) and "indices" not in getattr(data, "arguments", {}) else []
+    return next((each.sizes[0] for each in held if isinstance(each, Tensor) and each.sizes), None)
+
+
+def _windows(key: object) -> Iterator[object]:
+    """By what a number of batches is divided, `(index + 1) % size`: the size, or the key of one that is unknown."""
+    match key:
+        case ("%", ("+", _, ("constant", "int", 1)), ("constant", "int", size)):
+            yield size
+        case ("%", ("+", _, ("constant", "int", 1)), size):
+            yield size
+        case tuple():
+            yield from (each for part in key for each in _windows(part))
 
 
 def _counts_rest(path: Path) -> bool:
