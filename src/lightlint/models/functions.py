@@ -8,6 +8,7 @@ import re
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.calls import call, call_flag, call_unknown
 from lightlint.engine.events import Called, CudaUsed, Differentiated, ParametersChanged, Written
+from lightlint.engine.language import operators
 from lightlint.engine.machine import WORKER, Machine
 from lightlint.models import objects, tensors
 from lightlint.models.names.kinds import kind_of
@@ -136,6 +137,16 @@ def _torch(machine: Machine, path: str, last: str, given: Arguments, node: ast.A
     if path.count(".") == 1 or path.startswith(
         ("torch.nn.functional.", "torch.special.", "torch.linalg.", "torch.fft.", "torch.nn.utils.rnn.")
     ):
+        if (
+            last in _OPERATORS
+            and path.count(".") == 1
+            and len(given.positional) == 2
+            and {*given.keywords} <= {"alpha"}
+        ):
+            first, second = given.positional
+            weight = given.keywords.get("alpha")
+            second = operators.binary(machine, "*", weight, second, node) if weight is not None else second
+            return operators.binary(machine, _OPERATORS[last], first, second, node)
         found = tensors.computed(machine, last, given, node)
         layouts.note(machine, found, last, given, node)
         if last == "lerp" and isinstance(found, Tensor):
@@ -146,6 +157,9 @@ def _torch(machine: Machine, path: str, last: str, given: Arguments, node: ast.A
     if path.startswith(("torch.func.", "torch.autograd.", "torch.utils.checkpoint")):
         return tensors.derive(machine, node, *given.values())
     return Unknown(hint=last)
+
+
+_OPERATORS = {"add": "+", "sub": "-", "subtract": "-", "mul": "*", "multiply": "*", "div": "/", "divide": "/"}
 
 
 def _grad_mode(machine: Machine, path: str, last: str, given: Arguments, node: ast.AST) -> Value:

@@ -45,9 +45,10 @@ class Looped(Event):
 
 @dataclass(eq=False)
 class RangeBegun(Event):
-    """Something is to be counted from a number on."""
+    """Something is to be counted from a number on: by a range, or in `rows` of a `while` that asks for it."""
 
     first: Value
+    rows: frozenset[int] = frozenset()
 
 
 @dataclass(eq=False)

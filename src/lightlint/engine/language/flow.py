@@ -8,7 +8,7 @@ from collections.abc import Callable
 from collections.abc import Sequence as Statements
 
 from lightlint.engine.containers import assign_target
-from lightlint.engine.events import Looped
+from lightlint.engine.events import Looped, RangeBegun
 from lightlint.engine.execution import COMPOUND, LeaveLoop, NextTurn, Raised, Returned, Steps, block, evaluate
 from lightlint.engine.frames import Loop
 from lightlint.engine.language import operators
@@ -210,6 +210,7 @@ def _while(machine: Machine, node: ast.While, scope: Scope) -> Steps:
     test = node.test
     if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], (ast.Lt, ast.LtE, ast.NotEq)):
         bound = evaluate(machine, test.comparators[0], scope)
+        _note_count(machine, node, test.left, scope)
     kind = "while" if bound is None else "count"
     loop = Loop(node, machine.site(node), kind, None if counts_inside(node) else bound, None, False)
 
@@ -223,6 +224,16 @@ def _while(machine: Machine, node: ast.While, scope: Scope) -> Steps:
         return True
 
     yield from _loop(machine, node, loop, next_turn, scope)
+
+
+def _note_count(machine: Machine, node: ast.While, counter: ast.expr, scope: Scope) -> None:
+    """Note the number that a `while` counts on from, and where it does so."""
+    first = evaluate(machine, counter, scope) if isinstance(counter, (ast.Name, ast.Attribute)) else None
+    if isinstance(first, Constant):
+        name = ast.unparse(counter)
+        counted = (each for each in ast.walk(node) if isinstance(each, ast.AugAssign))
+        rows = frozenset(each.lineno for each in counted if ast.unparse(each.target) == name)
+        machine.emit(RangeBegun(machine.where(node.test), first, rows))
 
 
 def _loop(

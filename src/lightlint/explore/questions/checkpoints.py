@@ -48,15 +48,17 @@ def unread(save: Written, keys: set[Hashable]) -> Iterator[tuple[Hashable, Value
 
 
 def counted_behind(path: Path, event: Event, value: Value) -> Iterator[RangeBegun]:
-    """The ranges behind an event one of whose numbers a value is, or is worked out from."""
+    """The ranges, or counting loops, behind an event one of whose numbers a value is, or is worked out from."""
     lines = {*_lines(value.key)}
-    yield from (each for each in path.of(RangeBegun) if each.time > event.time and each.site[1] in lines)
+    for each in path.of(RangeBegun):
+        if each.time > event.time and not lines.isdisjoint(each.rows or {each.site[1]}):
+            yield each
 
 
 def _lines(key: object) -> Iterator[object]:
     """Where the ranges stand whose numbers a key is made of."""
     if isinstance(key, tuple):
-        if key[:1] == ("index",):
+        if key[:1] in (("index",), ("counter",)):
             yield key[1]
         else:
             yield from (line for each in key for line in _lines(each))

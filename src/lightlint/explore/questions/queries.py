@@ -301,9 +301,17 @@ def acts_by_mode(module: Module) -> bool:
         norm = isinstance(each.cls, Library) and "Norm" in each.name and BY_MODE.search(each.name)
         rate = each.argument("p", 0)
         drops = isinstance(each.cls, Library) and "Dropout" in each.name and not is_constant(rate, 0, 0.0)
-        if norm or (drops and (rate is None or isinstance(rate, Constant))):
+        known = isinstance(each.cls, Library) and _NORMALISES.match(each.cls.path) is not None
+        if norm or known or (drops and (rate is None or isinstance(rate, Constant))):
             return True
     return False
+
+
+_NORMALISES = re.compile(
+    r"torchvision\.models\.(?:\w+\.)*(?:resnet|resnext|wide_resnet|densenet|mobilenet|efficientnet|shufflenet|mnasnet|regnet"
+    r"|vgg\d+_bn)"
+)
+"""Networks whose layers are out of sight and that surely have batch norm."""
 
 
 def counts_batches(length: Value | None, lengths: frozenset[Hashable] = frozenset()) -> bool:

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 class AdapterLoadedFrozen(Check):
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Adapters that are loaded frozen, as they are by default, and trained."""
-        found = [[*_frozen(path)] for path in entry.paths if [*path.of(TrainerRan), *path.of(Stepped)]]
+        trained = [path for path in entry.paths if [*path.of(TrainerRan), *path.of(Stepped)]]
+        loading = [path for path in trained if any(event.loaded for event in path.of(AdapterAdded))]
+        found = [[*_frozen(path)] for path in loading]
         if found and all(found):
             message = "the adapter is loaded frozen, and then trained: nothing of the model takes a gradient"
             yield from (Fault.at(event, message) for event in found[0])
@@ -39,7 +41,8 @@ def _frozen(path: Path) -> Iterator[AdapterAdded]:
         if not event.loaded or asked or model.open_arguments or model.escaped:
             continue
         parameters = model.parameters()
-        stepped = (set(each.parameters) for each in path.of(Stepped) if each.time > event.time)
+        later = (each.parameters for each in path.of(Stepped) if each.time > event.time)
+        stepped = (set(each) for each in later if not any(one.requires_grad for one in each))  # else it trains others
         runs = any(each.model is model for each in trained) or any(set(parameters) & each for each in stepped)
         if runs and not any(each.requires_grad for each in parameters):
             yield event

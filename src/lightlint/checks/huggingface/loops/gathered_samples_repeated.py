@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
-from lightlint.engine.events import Collective
+from lightlint.engine.events import Backward, Collective
 from lightlint.engine.events.huggingface import Trimmed
 from lightlint.explore.questions.queries import in_batch
 from lightlint.values.training import Loader, Tensor, tensors_in
@@ -18,12 +18,14 @@ class GatheredSamplesRepeated(Check):
         """Answers for the batches of a prepared loader, gathered with those that only fill the last batch."""
         if any(True for _ in entry.of(Trimmed)):
             return
+        trained = {turn.loop.site for event in entry.of(Backward) for turn in event.where.turns[-1:]}
         for event in entry.of(Collective):
-            if event.name == "accelerator.gather" and in_batch(event.where) and not event.where.grad:
+            apart = event.where.turns and event.where.turns[-1].loop.site not in trained
+            if event.name == "accelerator.gather" and in_batch(event.where) and (apart or not event.where.grad):
                 loaders = [turn.loop.over for turn in event.where.turns if turn.loop.kind == "batch"]
                 prepared = bool(loaders) and isinstance(loaders[-1], Loader) and "#managed" in loaders[-1].attributes
                 given = [tensor for value in event.args for tensor in tensors_in(value)]
-                if prepared and given and all(map(_is_answer, given)):
+                if prepared and given and all(map(_is_answer, given)) and not any(each.requires_grad for each in given):
                     message = (
                         "this gathers the samples, too, that fill the last batch of each process: they count twice"
                     )

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events.huggingface import TrainerMade
-from lightlint.values.core import Bound, Function, Sequence
+from lightlint.values.core import Bound, Class, Function, Sequence
+from lightlint.values.training import Instance
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry
@@ -24,7 +25,7 @@ class RewardArgumentsRefused(Check):
             given = event.trainer.argument("reward_funcs", 1)
             for function in given.items if isinstance(given, Sequence) else [given]:
                 missing = _missing(function)
-                held = function.function if isinstance(function, Bound) else function
+                held = _function(function)
                 if missing and isinstance(held, Function) and held.name != "<lambda>":
                     said = ", ".join(f"`{each}`" for each in missing)
                     message = f"the reward function takes no {said}, which the trainer gives it by name"
@@ -34,8 +35,15 @@ class RewardArgumentsRefused(Check):
                     )
 
 
+def _function(value: Value | None) -> Value | None:
+    """The function that a reward is, or that an object runs which is called like one."""
+    if isinstance(value, Instance) and isinstance(value.cls, Class):
+        return value.cls.find("__call__")
+    return value.function if isinstance(value, Bound) else value
+
+
 def _missing(function: Value | None) -> list[str]:
-    held = function.function if isinstance(function, Bound) else function
+    held = _function(function)
     if not isinstance(held, Function) or held.node.args.kwarg is not None or held.wrapped is not None:
         return []
     parameters = held.node.args
