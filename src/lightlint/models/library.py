@@ -180,7 +180,7 @@ class LibraryModels:
             _set_part(machine, value, index, new, node)
         elif isinstance(value, Tensor):
             value.traits |= ON_SOME if machine.split_ranks else NO_TRAITS
-            value.answer = False
+            value.answer, value.filled = False, True
             for each in tensors_in(new):
                 value.graph |= each.graph
                 value.parameters |= each.parameters

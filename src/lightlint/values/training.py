@@ -91,6 +91,7 @@ class Tensor(Value):
     scaler: Value | None = None  # that scaled the loss
     metric: Value | None = None
     origin: Site | None = None
+    filled = False  # numbers were written into it, or into what it was made of
     uninitialised = False  # nobody has filled its memory
     steps: int | None = None  # of padded sequences: which dimension counts the steps
     rank: int | None = None  # how many dimensions it has

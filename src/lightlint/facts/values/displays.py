@@ -28,8 +28,17 @@ def items(display: Display) -> list[cst.BaseExpression]:
 
 def moves_items(tree: Tree, names: Names, room: cst.CSTNode, key: str) -> bool:
     """Whether code in a class moves what is in the container that `key` names: in a loop over it, or by its subscript."""
-    movers = [call.func for call in tree.within(room, cst.Call) if names.method(call) in _MOVING]
-    receivers = [func.value for func in movers if isinstance(func, cst.Attribute)]
+    return _calls_items(tree, names, room, key, _MOVING)
+
+
+def gives_parameters(tree: Tree, names: Names, room: cst.CSTNode, key: str) -> bool:
+    """Whether code in a class takes the parameters of what is in the container that `key` names."""
+    return _calls_items(tree, names, room, key, {"parameters", "named_parameters"})
+
+
+def _calls_items(tree: Tree, names: Names, room: cst.CSTNode, key: str, methods: set[str]) -> bool:
+    callees = [call.func for call in tree.within(room, cst.Call) if names.method(call) in methods]
+    receivers = [func.value for func in callees if isinstance(func, cst.Attribute)]
     if any(isinstance(each, cst.Subscript) and names.key(each.value) == key for each in receivers):
         return True
     for loop in tree.within(room, cst.For, cst.CompFor):

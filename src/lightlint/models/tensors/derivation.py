@@ -68,6 +68,7 @@ def derive(
     made.device = "cuda" if "cuda" in devices else None if None in devices else devices[0] if devices else None
     made.sure_device = all(tensor.sure_device or tensor.role == "batch" for tensor in sources if tensor.device == "cpu")
     made.escaped = any(tensor.escaped for tensor in sources)
+    made.filled = any(tensor.filled for tensor in sources)
     made.mixed = any(tensor.mixed for tensor in sources)
     made.gradient_touched = any(tensor.gradient_touched for tensor in sources)
     made.scalar = all(tensor.scalar for tensor in sources)

@@ -191,6 +191,7 @@ def _as_mapping(machine: Machine, tensor: Tensor, name: str, given: Arguments, n
 def _in_place(machine: Machine, tensor: Tensor, name: str, given: Arguments, node: ast.AST) -> Tensor:
     others = [each for value in given.values() for each in tensors_in(value)]
     tensor.uninitialised = tensor.answer = False
+    tensor.filled |= any(not isinstance(each, Constant) for each in given.values())
     if tensor.leaf and tensor.requires_grad and not tensor.parameter and machine.grad[-1] and name != "requires_grad_":
         machine.emit(LeafChanged(machine.where(node), tensor))
     if tensor.parameter:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,9 @@ _SEEDS = {
     "lightning.seed_everything": "all generators", "lightning.fabric.seed_everything": "all generators",
 }  # fmt: skip
 _PLAIN = {"builtins.int", "builtins.abs", "builtins.min", "builtins.max"}
+_EVALUATION = re.compile(
+    r"(?i)(?<![a-z])(?:test|val|valid|validation|dev|eval|evaluation)(?![a-z])|(?<=[a-z])(?:Test|Val|Eval)"
+)
 _DEPTH = 4
 
 
@@ -46,7 +50,9 @@ class WorkerInitConstantSeed(Check):
                 f"every worker seeds {_list(same)} with the same number: all draw the same",
                 repair=self._repair(call, function, len(seeds)),
             )
-        elif repeated and not self._is_persistent(call) and not self._starts_elsewhere(call, function):
+        elif repeated and not (
+            self._is_persistent(call) or self._starts_elsewhere(call, function) or self._evaluates(call)
+        ):
             self.report(
                 given,
                 f"a worker seeds {_list(repeated)} with the same number in each epoch: every epoch draws the same",
@@ -146,6 +152,17 @@ class WorkerInitConstantSeed(Check):
     def _is_drawn(self, value: cst.CSTNode | None) -> bool:
         """Whether a number was asked of something other than the command line: a clock, a generator, another process."""
         return isinstance(value, cst.Call) and self.names.method(value) not in {"parse_args", "int", "add_argument"}
+
+    def _evaluates(self, call: cst.Call) -> bool:
+        """Whether names say that a loader is for evaluation, where the same draws in each epoch are welcome."""
+        above = self.tree.parent(call)
+        bound = above.targets[0].target if isinstance(above, cst.Assign) else None
+        data = self.names.argument(call, "dataset", 0)
+        given = data.value if data is not None else None
+        spelled = [self.code.text_of(each) for each in (bound, given) if each is not None]
+        function = self.tree.function(call)
+        spelled += [function.name.value] if isinstance(function, cst.FunctionDef) else []
+        return any(map(_EVALUATION.search, spelled)) and not any("train" in each.lower() for each in spelled[:1])
 
     def _is_persistent(self, call: cst.Call) -> bool:
         given = self.facts.workers.given(call, "persistent_workers")

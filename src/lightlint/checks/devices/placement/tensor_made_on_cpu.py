@@ -73,7 +73,13 @@ class TensorMadeOnCpu(Check):
             for event in path.of(TensorMoved):
                 call = made.get((event.tensor.site, event.where.turns)) if event.tensor.site is not None else None
                 there = event.device == "cuda" or (event.as_other and uses_gpu(path))
-                if call is None or not in_batch(event.where) or not there or not call.given.exact:
+                if (
+                    call is None
+                    or event.tensor.filled
+                    or not in_batch(event.where)
+                    or not there
+                    or not call.given.exact
+                ):
                     continue
                 if event.tensor.origin == event.tensor.site and not _OTHERWISE & call.given.keywords.keys():
                     message = f"`{call.name}` is made on the CPU and copied to the device in each batch"

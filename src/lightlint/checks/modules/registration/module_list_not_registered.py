@@ -14,6 +14,7 @@ from lightlint.facts.objects.classes import NN_MODULE
 from lightlint.facts.values.displays import (
     Display,
     added_to,
+    gives_parameters,
     holds_displays,
     items,
     keeps_chosen,
@@ -139,6 +140,9 @@ class ModuleListNotRegistered(Check):
             or self._are_moved(target)
         ):
             return
+        placed = all(self._made(item) is not item for item in held_items if self._has_parameters(self._made(item)))
+        if placed and any(gives_parameters(self.tree, self.names, each, f"self.{name}") for each in family):
+            return  # trained by an optimizer of their own, and moved where they are made
         if self._hides_on_purpose(target) or self.runs_right(target, AttributeSet, _hides):
             return
         kind = type(held).__name__.removesuffix("Comp").lower()

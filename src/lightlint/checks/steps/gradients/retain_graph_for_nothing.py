@@ -10,6 +10,7 @@ from lightlint.engine.events import Backward, Differentiated
 from lightlint.explore.questions.queries import in_batch, sure
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import remove_argument
+from lightlint.values.core import Site
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry
@@ -18,16 +19,16 @@ if TYPE_CHECKING:
 class RetainGraphForNothing(Check):
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Graphs that a pass has kept and no later one goes over, on each path."""
-        again: set[Backward] = set()
+        again: set[Site] = set()  # also that of the last turn of a loop over what one pass gave: others are kept there
         for path in entry.paths:
             kept: list[Backward] = []
             for event in path.events:
                 if isinstance(event, (Backward, Differentiated)):
-                    again |= {each for each in kept if each.graph & event.graph or _is_open(event)}
+                    again |= {each.site for each in kept if each.graph & event.graph or _is_open(event)}
                     kept += [event] if isinstance(event, Backward) and event.kept else []
         yield from (
             Fault.at(event, "keeps what the forward pass saved, and nothing goes back over it again")
-            for event in sure(entry, Backward, lambda each: _is_kept(each) and each not in again)
+            for event in sure(entry, Backward, lambda each: _is_kept(each) and each.site not in again)
         )
 
     def repair(self, node: cst.CSTNode, _fault: Fault) -> Repair | None:
