@@ -231,6 +231,8 @@ def test_what_powershell_writes_is_read(project, tmp_path: Path):
         ({"other/requirements.txt": "torch==1.8", "other/train.py": "", "requirements.txt": "torch==2.4.0"}, "a.py", "2.4.0", "requirements.txt:1"),
         ({"docker/Dockerfile.old": "FROM pytorch/pytorch:1.8.0-x\n", "docker/Dockerfile.new": "FROM pytorch/pytorch:1.10.2-x\n"}, "a.py", "1.10.2", "docker/Dockerfile.new:1"),
         ({"requirements.txt": "torch>=1.7\ntorchvision==0.11.3"}, "a.py", "1.10.2", "requirements.txt:2"),
+        ({"requirements.txt": "torch>=1.8.1\ntorchaudio>=0.8,<2.1"}, "a.py", "2.0.1", "requirements.txt:2"),
+        ({"requirements.txt": "torch>=2.2\ntorchaudio>=0.8,<2.1"}, "a.py", "2.15.0", "requirements.txt:1"),
     ],
 )  # fmt: skip
 def test_the_nearest_and_most_exact_holds(project, files: dict[str, str], at: str, version: str, source: str):

@@ -148,9 +148,8 @@ def _first_lightning(found: Choice | None, place: Place) -> Choice | None:
 def _narrowed(found: Choice, place: Place) -> Choice:
     """Torch as the release of torchvision or another companion beside it leaves it: `torch>=1.7`, `torchvision==0.11.3`."""
     beside = _beside(place)
-    if beside is None or not _refines(beside, found):
-        return found
-    return Choice(beside.range, beside.pin, found.range)
+    left = Choice(beside.range & found.range, beside.pin, found.range) if beside else None
+    return found if left is None or left.range.empty or not _refines(left, found) else left
 
 
 def _beside(place: Place) -> Choice | None:
