@@ -14,6 +14,7 @@ from lightlint.engine.training_loops import note_backward, note_step
 from lightlint.values.core import (
     LASTING,
     NONE,
+    SINGLE,
     Bound,
     Class,
     Constant,
@@ -27,6 +28,7 @@ from lightlint.values.core import (
     Sequence,
     Unknown,
     Value,
+    number_of,
     traits_of,
 )
 from lightlint.values.training import Instance, Tensor
@@ -99,6 +101,8 @@ def call_unknown(machine: Machine, function: Value, given: Arguments, node: ast.
     if machine.phases[-1] == WORKER and getattr(function, "hint", "") == "cuda":
         machine.emit(CudaUsed(machine.where(node)))
     traits = (traits_of(*values) & LASTING) | (function.traits & {"fitted"})
+    if hint == "reshape" and values and all(number_of(each) == 1 for each in values):
+        traits |= SINGLE
     key = None
     if isinstance(function, Unknown) and function.key is not None and not values:
         key = ("called", function.key)

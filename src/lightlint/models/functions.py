@@ -24,6 +24,7 @@ from lightlint.values.core import (
     FALSE,
     LASTING,
     NONE,
+    SINGLE,
     TRUE,
     Constant,
     Function,
@@ -198,6 +199,8 @@ def _factory(machine: Machine, last: str, given: Arguments, node: ast.AST) -> Te
         made.scalar = plain and last != "Tensor"
         if written is None and not plain and not isinstance(first, Sequence):
             made.device = first.device if isinstance(first, Tensor) else None
+    if first is not None and last in _OF_DATA:
+        made.traits = made.traits | (first.traits & SINGLE)
     tensors.note_cuts(machine, made, first, last, node)
     if tensors_in(first) and written is None and last not in ("from_numpy", "randperm"):
         made.device = None
@@ -216,6 +219,9 @@ def _factory(machine: Machine, last: str, given: Arguments, node: ast.AST) -> Te
     if last in _ROWS:
         made.rank = 1
     return made
+
+
+_OF_DATA = ("from_numpy", "tensor", "as_tensor")
 
 
 def _ask_gradient(made: Tensor, given: Arguments) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lightlint.engine.arguments import Arguments
-from lightlint.values.core import Constant, Sequence, Value, is_constant, number_of, text_of
+from lightlint.values.core import SINGLE, Constant, Sequence, Value, is_constant, number_of, text_of
 from lightlint.values.training import Instance, Tensor
 
 COLUMN, ROW = "column", "row"
@@ -41,6 +41,8 @@ def note(made: Value, name: str, given: Arguments) -> None:
     else:
         made.dtype = _DTYPES.get(name, made.dtype)
     made.form = _form(name, source, given.behind(1)) if source is not None else made.form
+    if name in ("view", "reshape") and _are_all_one(given.behind(1)):
+        made.traits = made.traits | SINGLE
 
 
 def _named(path: str) -> str | None:
@@ -59,9 +61,9 @@ def _form(name: str, source: Value, given: Arguments) -> str | None:
     if name == "unsqueeze":
         return COLUMN if first in _LAST and isinstance(source, Tensor) else None
     if name in ("view", "reshape"):
-        return _viewed(_sizes(given))
+        return None if source.traits >= SINGLE else _viewed(_sizes(given))
     if name in ("flatten", "ravel"):
-        return ROW if not given.positional and not given.keywords else None
+        return ROW if not source.traits >= SINGLE and not given.positional and not given.keywords else None
     if name in ("argmax", "argmin", "max", "min", "amax", "amin"):
         return _reduced(source, first, given.get(1, "keepdim")) if isinstance(source, Tensor) else None
     if name == "topk":
@@ -90,6 +92,12 @@ def _reduced(source: Tensor, dimension: float | None, keepdim: Value | None) -> 
 def _sizes(given: Arguments) -> list[Value]:
     first = given.positional[0] if given.positional else None
     return first.items if isinstance(first, Sequence) else given.positional
+
+
+def _are_all_one(given: Arguments) -> bool:
+    """Whether sizes leave room for one number: `reshape(1, 1)`."""
+    sizes = _sizes(given)
+    return bool(sizes) and all(number_of(each) == 1 for each in sizes)
 
 
 def _viewed(sizes: list[Value]) -> str | None:
