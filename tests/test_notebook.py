@@ -259,6 +259,12 @@ def test_a_broken_cell_is_blanked_but_for_the_names_it_binds_and_told_and_the_ot
         "def weigh(x):\n    # fill in the weights\n    return weights",
         "loss = <YOUR CODE: of all scores>",
         "key = # your key here",
+        "plt.plot(<R singular values>, 'ro')",
+        "<A WHOLE LOT OF YOUR CODE>\nprint(1)",
+        "self.<NAME> = nn.Parameter(<VALUES>)",
+        "model = Model(\n    ???\n)",
+        "# your code here for a network\nnet = \nnet.eval()",
+        "scores = ....",
     ],
 )
 def test_a_cell_with_a_blank_to_fill_is_blanked_without_report(text: str) -> None:

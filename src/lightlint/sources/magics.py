@@ -42,6 +42,9 @@ _BLANK = re.compile(
     r"|fill\s+(?:this\s+|me\s+)?in\b|complete\s+(?:the|this)\s+(?:code|line))|(?P<bracket>[^#\r\n]*<\s*your\s+code)",
     re.IGNORECASE,
 )
+_LEFT_OUT = re.compile(
+    r"(?m)(?:^[ \t]*|[=(,.\[][ \t]*)<[ \t]*(?:\.\.\.|[A-Za-z_][^<>=\r\n]*)>|\?\?\?|=[ \t]*(?:\.{4}[ \t]*)?(?:#.*)?$"
+)  # `<all tokens>`, `???`, `weights = `
 _CONTINUATION = re.compile(r"\\(?:\r\n|\r|\n)")
 
 
@@ -102,6 +105,11 @@ def has_blank(text: str) -> bool:
             if not inner or inner.startswith("return") or len(behind) - len(behind.lstrip()) < len(code):
                 return True
     return False
+
+
+def has_gap(text: str) -> bool:
+    """Whether a cell that does not parse has something left out for students, however it is told."""
+    return bool(_LEFT_OUT.search(text)) or any(map(_BLANK.match, text.splitlines()))
 
 
 def mask_unparsed(text: str) -> Masked | None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lightlint.sources import json_spans
-from lightlint.sources.magics import Masked, has_blank, mask, mask_all, mask_broken, mask_unparsed
+from lightlint.sources.magics import Masked, has_blank, has_gap, mask, mask_all, mask_broken, mask_unparsed
 from lightlint.sources.source import Cell, ForeignError, Source, UnreadableError
 
 _LFS = b"version https://git-lfs"
@@ -145,7 +145,7 @@ def _read_cell(text: str) -> tuple[Masked, tuple[int, str] | None]:
     indent = re.match(r"\s*?([ \t]+)\S", masked.text)
     if indent and _syntax_error(re.sub(f"(?m)^{indent[1]}", "", masked.text)) is None:
         return mask_all(text), None  # IPython takes an indent off that all lines share; at equal length it cannot go
-    return mask_broken(text), fault
+    return mask_broken(text), None if has_gap(text) else fault
 
 
 def _syntax_error(text: str) -> tuple[int, str] | None:
