@@ -434,3 +434,15 @@ def test_requirements_that_name_no_torch_are_read(package: str, tmp_path: Path) 
     (tmp_path / "train.py").write_text("print(1)\n")
     target = target_of(package, tmp_path / "train.py", tmp_path)
     assert (target.source, target.lower) == ("pin requirements.txt:2", Version("1.2.3"))
+
+
+@pytest.mark.parametrize("script", ["job_finetune.sh", "train_lora.slurm", "run_sft.sh"])
+def test_jobs_that_install_ahead_of_training_are_read(script: str, tmp_path: Path) -> None:
+    """On clusters the job installs what it runs with."""
+    forget()
+    (tmp_path / script).write_text(
+        '#!/bin/bash\npip install --no-cache-dir \\\n  "transformers==4.41.2" \\\n  trl==0.9.4\npython train.py\n'
+    )
+    (tmp_path / "train.py").write_text("print(1)\n")
+    assert target_of("trl", tmp_path / "train.py", tmp_path).lower == Version("0.9.4")
+    assert target_of("transformers", tmp_path / "train.py", tmp_path).lower == Version("4.41.2")

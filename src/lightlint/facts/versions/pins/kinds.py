@@ -35,9 +35,10 @@ _IS_CONTAINER = re.compile(
     r"(?:docker|container)file(?!.*\.(?:md|py|dockerignore|ya?ml|json|sh)$)|\.docker$|^(?:singularity|apptainer)|\.def$"
 )
 _IS_SCRIPT = re.compile(
-    r"install|setup|set_up|env|build|docker|conda|req|dep|bootstrap|create|init|prepare|start|run\.|make|just"
+    r"install|setup|set_up|env|build|docker|conda|req|dep|bootstrap|create|init|prepare|start|run|make|just"
+    r"|job|train|tune|launch|submit|slurm|sbatch|colab|cluster"  # which install ahead of what they run
 )
-_SCRIPTS = {".sh", ".bash", ".zsh", ".ps1", ".bat", ".cmd"}
+_SCRIPTS = {".sh", ".bash", ".zsh", ".ps1", ".bat", ".cmd", ".slurm", ".sbatch", ".pbs", ".job"}
 _IS_README = re.compile(
     r"^(?:readme|install|installation|get(?:ting)?[-_]?started|requirements?|environment|setup)(?:[-_.]\w+)?(?:\.(?:md|rst|txt|markdown|adoc))?$"
 )
