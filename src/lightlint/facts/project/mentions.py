@@ -68,17 +68,16 @@ def reseeds_each_epoch(project: Project, source: Source) -> bool:
 
 
 def runs_where_processes_spawn(project: Project, source: Source) -> bool:
-    """Whether some code of a project knows Windows or macOS, where worker processes start by spawn."""
+    """Whether a file knows Windows or macOS, where worker processes start by spawn, or its project plainly runs there."""
+    if _NAMES_PLATFORM.search(source.text):
+        return True
     return any(_occurs(project, source, word, pattern) for word, pattern in _SPAWNING.items())
 
 
+_NAMES_PLATFORM = re.compile(r"['\"](?:win(?:32|64|dows)?|Windows|[Dd]arwin)['\"]|\bos\.name\b|\bfreeze_support\(")
 _SPAWNING = {
     "mps": r"['\"]mps[:'\"]|\bbackends\.mps\b|\btorch\.mps\b",
-    "win": r"['\"](?:win(?:32|64|dows)?|darwin)\d*['\"]",
-    "Windows": r"['\"]Windows['\"]|Operating System :: Microsoft",
-    "Darwin": r"['\"]Darwin['\"]",
-    "os.name": r"\bos\.name\b",
-    "freeze_support": r"\bfreeze_support\(",
+    "Operating System ::": "Operating System :: (?:Microsoft|MacOS)",
     ":\\": r"['\"][A-Z]:\\",
     ":/": r"['\"][A-Z]:/",
 }

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from lightlint.facts.code.bindings import Binding, Kind
+from lightlint.facts.code.bindings import Binding, Kind, unpacked
 from lightlint.facts.code.tree import Loop
 from lightlint.facts.data.loops import LoopKind
 from lightlint.facts.graphs.gradients import Gradients
@@ -255,10 +255,10 @@ class Keepers:
         if keeper.loop is None:
             return False
         return any(
-            self._names.key(target.target) == keeper.key
+            self._names.key(target) == keeper.key and source is not None and not self._holds(source, {keeper.key})
             for assign in self._tree.own(keeper.loop.body, cst.Assign)
-            for target in assign.targets
-            if not self._holds(assign.value, {keeper.key})
+            for each in assign.targets
+            for target, source, _ in unpacked(each.target, assign.value)
         )
 
     def reaches(self, keeper: Keeper) -> tuple[bool, bool]:

@@ -44,6 +44,8 @@ class SelectedOnTestData(Check):
             watching = _watching(entry, trainer) if isinstance(trainer, Instance) and trainer.kind == "trainer" else ()
             if validated is None or not watching:
                 continue
+            if _data(fit.argument("train_dataloaders", 1)) is validated:  # one graph, of which masks choose the parts
+                continue
             tests = [each for each in entry.calls.get(".test", ()) if each.receiver is trainer and each.time > fit.time]
             same = [each for each in tests if _data(each.argument("dataloaders", 1)) is validated]
             stops = any(isinstance(each.cls, Library) and each.cls.path == STOPPING for each in watching)
@@ -85,6 +87,8 @@ def _same_data(path: Path, loaders: dict[Hashable, Loader]) -> Iterator[tuple[Lo
     turns = {turn.loop for event in steps for turn in event.where.turns}
     between: dict[Hashable, tuple[Loader, Forward]] = {}
     after: dict[Hashable, tuple[Loader, Forward]] = {}
+    trained = [each.batch_of for event in path.of(Forward) if event.training for each in event.inputs]
+    train_data = [each.data for each in trained if each is not None]  # one graph, of which masks choose the parts
     for event in path.of(Forward):
         for loader in {each.batch_of for each in event.inputs} - {None}:
             assert loader is not None
@@ -93,6 +97,10 @@ def _same_data(path: Path, loaders: dict[Hashable, Loader]) -> Iterator[tuple[Lo
                 (between if inside else after).setdefault(identity_of(loader), (loader, event))
     for mine, (first, _) in between.items():
         for other, (last, event) in after.items():
-            alike = first.data is last.data and not isinstance(first.data, (Constant, type(None)))
+            alike = (
+                first.data is last.data
+                and not any(each is first.data for each in train_data)
+                and not isinstance(first.data, (Constant, type(None)))
+            )
             if alike and mine != other and other not in between and steps and event.time > steps[-1].time:
                 yield first, last

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ from lightlint.explore.questions.queries import in_batch, uses_gpu
 from lightlint.finding import Applicability, Tier
 from lightlint.fixes.draft import Draft
 from lightlint.fixes.edits import replace
+from lightlint.values.core import Sequence, number_of
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry
@@ -19,6 +21,7 @@ _EXACT = {"torch.zeros", "torch.ones", "torch.empty", "torch.full", "torch.eye"}
 _ROUNDED = {"torch.arange", "torch.linspace"}  # floats may differ in the last digit between devices
 _RANDOM = {"torch.rand", "torch.randn", "torch.randint", "torch.randperm"}  # another stream of numbers
 _MADE = _EXACT | _ROUNDED | _RANDOM
+_FEW, _FEW_EACH = 4096, 16  # numbers in all, and for each of an unknown count
 _OTHERWISE = {"device", "out", "requires_grad", "pin_memory"}
 
 
@@ -83,4 +86,17 @@ class TensorMadeOnCpu(Check):
                     continue
                 if event.tensor.origin == event.tensor.site and not _OTHERWISE & call.given.keywords.keys():
                     message = f"`{call.name}` is made on the CPU and copied to the device in each batch"
-                    yield Fault.of(event, message, tier=Tier.NOTE if call.path in _RANDOM else None)
+                    yield Fault.of(event, message, tier=Tier.NOTE if call.path in _RANDOM or _is_small(call) else None)
+
+
+def _is_small(call: Called) -> bool:
+    """Whether a tensor is of a few numbers, or of a few for each sample: its copy is lost in the time of a step."""
+    first = call.given.positional[:1]
+    sizes = [*first[0].items] if first and isinstance(first[0], Sequence) else [*call.given.positional]
+    if call.path in {"torch.full", "torch.randint"}:
+        sizes = sizes if first and isinstance(first[0], Sequence) else []
+    if call.path in _ROUNDED:
+        sizes = sizes[1:2] or sizes
+    known = [number for number in map(number_of, sizes) if number is not None]
+    largest = {0: _FEW, 1: _FEW_EACH}.get(len(sizes) - len(known), 0)
+    return bool(known) and math.prod(known) <= largest

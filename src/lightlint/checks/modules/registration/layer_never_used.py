@@ -65,8 +65,13 @@ class LayerNeverUsed(Check):
             if event.name in unread and not _is_shared(event):
                 node = self._class(event.object)
                 if node is not None and not _MEANT.search(event.name) and not self._is_used(node, event.name):
-                    tier = Tier.NOTE if lost == _UNTRAINED and not self._waits() else None
+                    idle = lost == _UNTRAINED and not self._waits()
+                    tier = Tier.NOTE if idle or self._is_commented_out(event.name) else None
                     yield Fault.at(event, f"nothing uses `self.{event.name}`: {lost}", tier=tier)
+
+    def _is_commented_out(self, name: str) -> bool:
+        """Whether a comment uses an attribute: who took the line out knows that the layer is idle."""
+        return re.search(rf"#[^\n]*\bself\.{re.escape(name)}\b", self.facts.source.text) is not None
 
     def _unread(self) -> set[str]:
         """The attributes that the file sets to more than constants and parameters, and does not read."""

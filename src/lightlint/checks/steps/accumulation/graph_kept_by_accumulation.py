@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -14,11 +14,15 @@ from lightlint.facts.lightning.hooks import TRAINING_STEP
 from lightlint.facts.steps.keepers import Keeper
 from lightlint.finding import Applicability, Tier
 from lightlint.fixes.edits import join, wrap
+from lightlint.values.core import Sequence
 from lightlint.values.training import Tensor
 
 if TYPE_CHECKING:
+    from lightlint.engine.frames import Turn
     from lightlint.explore.rehearsals import Entry, Path
     from lightlint.values.core import Site
+
+_FEW = 8  # things that a list may hold for as long as a function runs
 
 
 class GraphKeptByAccumulation(Check):
@@ -75,6 +79,8 @@ class GraphKeptByAccumulation(Check):
         keeper = self.facts.keepers.of(node)
         if keeper is None or self._is_average(keeper) or self.facts.gradients.may_be_off(node):
             return
+        if isinstance(keeper.loop, cst.For) and _holds_few(self.values.iterated(keeper.loop.iter)):
+            return
         graphs = [graph for value in keeper.values for graph in self.facts.gradients.graphs(value)]
         if not graphs:
             return
@@ -100,7 +106,7 @@ class GraphKeptByAccumulation(Check):
             self.report(keeper.node, message, repair=Repair("detach what is kept", cut, Applicability.UNSAFE))
         return bool(kept)
 
-    def _repair(self, graphs: Sequence[Graph]) -> Repair | None:
+    def _repair(self, graphs: Collection[Graph]) -> Repair | None:
         if any(graph.held for graph in graphs):
             return None
         return Repair(
@@ -148,12 +154,26 @@ class GraphKeptByAccumulation(Check):
                 if event.site in used or event.before.escaped or event.result.escaped or not graphs or not open_ended:
                     continue
                 if not any(graph.open for graph in graphs):
-                    yield Fault.at(event, "the sum keeps the autograd graph of every iteration alive")
+                    tier = Tier.NOTE if self._is_restarted(self.node_of(event.site)) else None
+                    yield Fault.at(event, "the sum keeps the autograd graph of every iteration alive", tier=tier)
             yield from (
                 Fault.at(event, "the list keeps the autograd graph of every iteration alive")
                 for event in _kept(path)
                 if event.site not in needed
             )
+
+    def _is_restarted(self, node: cst.CSTNode | None) -> bool:
+        """Whether some iterations begin a sum anew, so that it holds the graphs of one update at most."""
+        around = (node, *self.tree.ancestors(node)) if node is not None else ()
+        statement = next((each for each in around if isinstance(each, (cst.AugAssign, cst.Assign))), None)
+        keeper = self.facts.keepers.of(statement) if statement is not None else None
+        return keeper is not None and self.facts.keepers.is_restarted(keeper)
+
+
+def _holds_few(over: cst.CSTNode) -> bool:
+    """Whether a loop goes over a few things that stand there."""
+    parts = over.elements if isinstance(over, (cst.List, cst.Tuple)) else ()
+    return 0 < len(parts) <= _FEW and not any(isinstance(each, cst.StarredElement) for each in parts)
 
 
 def _needed(path: Path) -> Iterator[Site]:
@@ -164,6 +184,12 @@ def _needed(path: Path) -> Iterator[Site]:
         turns = len(event.where.turns)
         if graphs and any(e.time > event.time and len(e.where.turns) < turns and e.graph & graphs for e in later):
             yield event.site
+
+
+def _is_short(turn: Turn) -> bool:
+    """Whether a loop goes over a few things that stand there, as the two networks of a pair."""
+    over = turn.loop.over
+    return isinstance(over, Sequence) and not over.more and len(over.items) <= _FEW
 
 
 def _kept(path: Path) -> Iterator[Appended]:
@@ -179,6 +205,7 @@ def _kept(path: Path) -> Iterator[Appended]:
             or any(graph.open for graph in value.graph)
             or container.escaped
             or container.kind == "deque"
+            or all(map(_is_short, event.where.turns[container.depth :]))
         ):
             continue
         if container.made and container.depth < len(event.where.turns) and id(container) not in emptied:

@@ -6,8 +6,10 @@ from lightlint.check import Check
 from lightlint.facts.code.bindings import Binding, Kind
 from lightlint.facts.code.tree import Loop
 from lightlint.facts.data.loading import LOADER
+from lightlint.facts.project.mentions import occurs
 
 _DEPTH = 4
+_OF_ONE = r"DataLoader\((?:[^()]|\([^()]*\))*?batch_size\s*=\s*1\b"  # somewhere in the project: it may be this one
 _NUMBERS = {"item", "detach", "cpu", "numpy", "tolist", "float", "clone"}
 _SUMS = {"builtins.sum", "numpy.sum", "math.fsum"}
 
@@ -142,7 +144,8 @@ class LossAverageDenominator(Check):
     def _counts_examples(self, number: cst.BaseExpression, loop: Loop | None) -> bool:
         """`len(loader.dataset)`, or that of the data set which the loop's loader was made of; or a sum of batch sizes."""
         made = self._loader(loop)
-        if made is not None and not self._has_batches(made):
+        ones = occurs(self.facts.project, "batch_size", _OF_ONE) if made is None else not self._has_batches(made)
+        if ones:
             return False
         if isinstance(number, cst.Name):
             return loop is not None and self._adds_sizes(number, loop)
