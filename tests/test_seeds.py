@@ -50,7 +50,7 @@ SAID: dict[str, list[Said]] = {
     "s06_pool_lambda": [
         Said("load.ipynb", "unpicklable-worker-callable", "error"),
         Said("load.py", "unpicklable-worker-callable", "error"),
-        Said("load.py", "main-guard-missing", "warning"),
+        Said("load.py", "main-guard-missing", "note"),
     ],
     "s07_batch_of_128": [Said("train.py", "loader-without-workers", "note")],
     "s08_empty_cache": [Said("emptied.py", "empty-cache-in-loop", "warning", "safe")],
