@@ -28,6 +28,7 @@ class Names:
         self._tree = tree
         self.bindings = bindings
         self.module = module or "<file>"
+        self._words: dict[tuple[str, int, int], str | None] = {}  # by the `id` of a scope
         self.of = cache(self._of)  # a method under `cache` would keep every file's names alive
 
     def _of(self, expression: cst.CSTNode | None) -> str | None:
@@ -58,6 +59,12 @@ class Names:
         return self._of_word(name.value, self._tree.scope(name), depth)
 
     def _of_word(self, word: str, scope: Scope, depth: int) -> str | None:
+        key = word, id(scope), depth
+        if key not in self._words:  # a name that is bound n times is read n times, too
+            self._words[key] = self._found(word, scope, depth)
+        return self._words[key]
+
+    def _found(self, word: str, scope: Scope, depth: int) -> str | None:
         found = self.bindings.lookup_in(word, scope)
         if not found:
             return f"builtins.{word}" if hasattr(builtins, word) else self._from_star(word)

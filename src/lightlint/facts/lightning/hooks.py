@@ -178,13 +178,17 @@ class Hooks:
         if function not in self._reached:
             found = [function]
             seen = {id(function)}
+            known: set[Hook] = set()
             for each in found:
+                if each in self._reached:  # all ways to it have been gone
+                    known |= self._reached[each]
+                    continue
                 outer = self._tree.function(each)
                 above = [caller for caller, _ in self.callers.get(each, ())] + ([outer] if outer is not None else [])
                 new = {id(one): one for one in above if id(one) not in seen}
                 seen |= new.keys()
                 found.extend(new.values())
-            self._reached[function] = frozenset(filter(None, map(self.of, found)))
+            self._reached[function] = frozenset(filter(None, map(self.of, found))) | known
         return self._reached[function]
 
     def around(self, node: cst.CSTNode) -> frozenset[Hook]:

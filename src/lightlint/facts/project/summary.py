@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
@@ -161,9 +162,12 @@ class _Reader:
         `settings` are the module's nodes that may set attributes.
         """
         found: dict[str, ClassSummary] = {}
+        by_row = sorted(settings, key=_row)
+        rows = [_row(each) for each in by_row]
         for node in outer:
             if isinstance(node, ast.ClassDef):
-                one = self._class(node, settings)
+                last = node.end_lineno or node.lineno
+                one = self._class(node, by_row[bisect_left(rows, node.lineno) : bisect_right(rows, last)])
                 before = found.get(node.name, one)
                 if not self._exports[node.name] or before.bases != one.bases:
                     one = replace(one, bases=(*one.bases, ""))
@@ -173,9 +177,7 @@ class _Reader:
     def _class(self, node: ast.ClassDef, settings: Sequence[ast.AST]) -> ClassSummary:
         inside = _outer(node)
         constants: dict[str, object] = {}
-        last = node.end_lineno or node.lineno
-        own = [each for each in settings if node.lineno <= _row(each) <= last]
-        for name, expression in (*_own_assigned(own), *_assigned(inside)):
+        for name, expression in (*_own_assigned(settings), *_assigned(inside)):
             value = constant(expression)
             constants[name] = value if constants.get(name, value) == value else UNKNOWN
         methods = [item.name for item in inside if isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef))]

@@ -47,6 +47,7 @@ class Accumulation:
         self._hooks = hooks
         self._values = values
         self._conditions = conditions
+        self._told: dict[int, frozenset[str]] = {}  # by the `id` of a function
 
     def is_step(self, call: cst.Call) -> bool:
         """Whether a call steps an optimizer, itself or through a scaler.
@@ -65,15 +66,20 @@ class Accumulation:
         if self._values.is_optimizer(expression):
             return True
         key = self._names.key(expression)
-        zeroed = (
-            each.func
-            for each in self._tree.within(self._tree.owner(expression), cst.Call)
-            if self._names.method(each) == "zero_grad"
-        )
-        told = any(isinstance(func, cst.Attribute) and self._names.key(func.value) == key for func in zeroed)
+        told = key in self._told_to_clear(self._tree.owner(expression))
         last = key.rpartition(".")[2]
         spelled = _SPELLED_OPTIMIZER.search(last) and not _SPELLED_SCHEDULER.search(last)
         return bool(key) and (told or bool(spelled))
+
+    def _told_to_clear(self, function: cst.FunctionDef | cst.Module) -> frozenset[str]:
+        """The keys of what a function tells to `zero_grad()`."""
+        if id(function) not in self._told:
+            calls = [each for each in self._tree.within(function, cst.Call) if self._names.method(each) == "zero_grad"]
+            funcs = (each.func for each in calls)
+            self._told[id(function)] = frozenset(
+                self._names.key(each.value) for each in funcs if isinstance(each, cst.Attribute)
+            )
+        return self._told[id(function)]
 
     def comes_to_step(self, call: cst.Call) -> bool:
         """Whether a call steps an optimizer, itself or in a helper of this file."""

@@ -5,6 +5,8 @@ Roles (optimizer, loader, module, ...) come from constructors and annotations on
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import libcst as cst
 
 from lightlint.facts.code.bindings import Binding, Kind
@@ -39,11 +41,16 @@ class Values:
         self._containers = Containers(tree, names, classes, hooks, self)
         self._iterables = Iterables(tree, names, classes, hooks, reaching)
         self._searched: dict[tuple[cst.CSTNode | None, int], list[Origin | None]] = {}
+        self._named: dict[tuple[str, int, int], list[Origin | None]] = {}  # by the `id` of a scope
+        self._known: dict[int, tuple[Origin, ...]] = {}  # by the `id` of what was found for a name
 
     def origins(self, expression: cst.CSTNode | None) -> tuple[Origin, ...]:
         """Every constructor an expression's value can come from; empty if any of its sources is out of sight."""
         found = self.origins_at(expression, 0)
-        return () if None in found else tuple(dict.fromkeys(origin for origin in found if origin is not None))
+        if id(found) not in self._known:  # it lives as long as this does
+            known = dict.fromkeys(origin for origin in found if origin is not None)
+            self._known[id(found)] = () if None in found else tuple(known)
+        return self._known[id(found)]
 
     def constructor(self, expression: cst.CSTNode | None) -> Origin | None:
         """The one origin of a value, None if there are several or it is unknown."""
@@ -121,12 +128,16 @@ class Values:
         node = self._classes.self_class(name)
         if node is not None:
             return [Origin(self._names.defined(node))]
-        found = [
-            each for each in self._names.bindings.lookup(name) if each.kind is Kind.PARAMETER or not is_none(each.value)
-        ]
+        key = name.value, id(self._tree.scope(name)), depth
+        if key not in self._named:  # a name that is bound n times is read n times, too
+            self._named[key] = self._of_bindings(self._names.bindings.lookup(name), name.value, depth)
+        return self._named[key]
+
+    def _of_bindings(self, bindings: Sequence[Binding], name: str, depth: int) -> list[Origin | None]:
+        found = [each for each in bindings if each.kind is Kind.PARAMETER or not is_none(each.value)]
         if not found:
             return [None]
-        return [origin for binding in found for origin in self._of_binding(binding, name.value, depth)]
+        return [origin for binding in found for origin in self._of_binding(binding, name, depth)]
 
     def _of_binding(self, binding: Binding, name: str, depth: int) -> list[Origin | None]:
         if binding.kind is Kind.PARAMETER:
