@@ -65,8 +65,8 @@ def _leaving(body: Statements[ast.stmt]) -> ast.stmt | None:
         ways = [last.body, last.orelse]
     elif isinstance(last, ast.Try):
         ways = [last.orelse or last.body, *(each.body for each in last.handlers)]
-    ends = [_leaving(each) for each in ways]
-    return ends[0] if ends and all(ends) else None
+    first = _leaving(ways[0]) if ways else None
+    return first if first is not None and all(map(_leaving, ways[1:])) else None
 
 
 def _is_last_answer(machine: Machine, node: ast.If) -> bool:
