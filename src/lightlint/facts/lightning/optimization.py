@@ -15,7 +15,6 @@ import libcst as cst
 from lightlint.facts.lightning.configured import Configured
 from lightlint.facts.lightning.hooks import TRAINING_STEP, Hook, Owner
 from lightlint.facts.objects.classes import MODULE, NN_MODULE
-from lightlint.facts.project.glimpse import INDEXED
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -63,18 +62,12 @@ class Optimization:
         ends = any(self._classes.has_method(node, "training_step_end") for node in here)
         called = any(self._names.method(call) == TRAINING_STEP for call in self._tree.all(cst.Call))
         return (
-            ends or called or any(map(self.subclasses, here)) or bool(self._users()) or any(map(self._has_heirs, here))
+            ends
+            or called
+            or any(map(self.subclasses, here))
+            or bool(self._users())
+            or any(map(self._classes.heirs_elsewhere, here))
         )
-
-    def _has_heirs(self, node: cst.ClassDef) -> bool:
-        """Whether a class of another file derives from one of this file."""
-        project, here = self._facts.project, self._facts.path
-        for path in project.users(here, *INDEXED):
-            for base in (base for each in project.summary(path).classes.values() for base in each.bases):
-                found = project.find_class(base, path.parent)
-                if found is not None and found[1] == here and base.rpartition(".")[2] == node.name.value:
-                    return True
-        return False
 
     def _users(self) -> tuple[Path, ...]:
         return self._facts.project.users(self._facts.path, TRAINING_STEP)

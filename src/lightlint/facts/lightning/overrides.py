@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from lightlint.facts.lightning.hooks import Owner
+from lightlint.facts.objects.classes import CALLBACK, DATA_MODULE, MODULE
 from lightlint.facts.releases.api import ClassApi, Parameter, lightning_api
 
 if TYPE_CHECKING:
@@ -44,8 +45,26 @@ def class_api(owner: Owner) -> ClassApi:
 
 
 def owner_of(facts: Linked, function: cst.FunctionDef) -> Owner | None:
-    """The kind of Lightning class a method belongs to, its own or, for a mixin, one of this file that derives from it."""
-    return facts.hooks.role(facts.tree.class_of(function))
+    """The kind of Lightning class a method belongs to, its own or, for a mixin, one that derives from it."""
+    return owner_of_name(facts, facts.tree.class_of(function), function.name.value)
+
+
+def owner_of_name(facts: Linked, node: cst.ClassDef | None, name: str) -> Owner | None:
+    """As `owner_of`, for what a class calls by a name."""
+    role = facts.hooks.role(node)
+    return role if node is None or role is not None else _owner_elsewhere(facts, node, name)
+
+
+def _owner_elsewhere(facts: Linked, node: cst.ClassDef, name: str) -> Owner | None:
+    """What a class of another file is that gets a hook from a mixin of this: neither overrides it, nor comes Lightning's
+    class first where that has one, too."""
+    bases = {MODULE: Owner.MODULE, DATA_MODULE: Owner.DATA_MODULE, CALLBACK: Owner.CALLBACK}
+    for heir in facts.classes.heirs_elsewhere(node) if facts.classes.complete(node) else ():
+        for at, base in enumerate(heir.above if name not in heir.summary.methods else ()):
+            mixed = any(each.rpartition(".")[2] == node.name.value for each in heir.above[:at])
+            if base in bases and (mixed or name in class_api(bases[base]).removed):
+                return bases[base]
+    return None
 
 
 def taken(facts: Linked, function: cst.FunctionDef) -> Taken | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from lightlint.facts.code.bindings import Kind, unpacked
 from lightlint.facts.code.names import UNKNOWN, Names
 from lightlint.facts.code.tree import Tree
 from lightlint.facts.objects.optimizers import is_library_optimizer
+from lightlint.facts.project.glimpse import INDEXED
 from lightlint.facts.project.project import Project
 from lightlint.facts.project.summary import ClassSummary
 
@@ -42,6 +44,14 @@ _KNOWN = {
 _HEIGHT = 12
 # classes of these are never what a rule asks for
 _SETTLED = {"torch", "lightning", *sys.stdlib_module_names, "builtins", "typing_extensions"}
+
+
+@dataclass(frozen=True, slots=True)
+class Heir:
+    """A class of another file, and the canonical names of those above it in the order Python looks methods up."""
+
+    summary: ClassSummary
+    above: tuple[str, ...]
 
 
 _Seen = tuple[str, Path]  # a class by its name as files in a folder see it
@@ -149,6 +159,27 @@ class Classes:
     def is_a(self, node: cst.ClassDef | None, *names: str) -> bool:
         """Whether a class surely is, or derives from, one of some canonical classes."""
         return node is not None and any(above in names for above in self.ancestors(node))
+
+    def heirs_elsewhere(self, node: cst.ClassDef) -> list[Heir]:
+        """The classes that derive from one in files that import from this."""
+        return [each for each, above in self._strangers if any(self._is_named(node, *seen) for seen in above)]
+
+    @cached_property
+    def _strangers(self) -> list[tuple[Heir, tuple[_Seen, ...]]]:
+        """The classes of the files that import from this, with those above them."""
+        found: list[tuple[Heir, tuple[_Seen, ...]]] = []
+        for path in self._project.users(self._path, *INDEXED):
+            for each in self._project.summary(path).classes.values():
+                above = tuple(self._joined(each.bases, path.parent, ()))
+                found.append((Heir(each, tuple(name for name, _ in above)), above))
+        return found
+
+    def _is_named(self, node: cst.ClassDef, name: str, near: Path) -> bool:
+        """Whether a name stands for a class of this file, as files in a folder see it."""
+        if name.rpartition(".")[2] != node.name.value:
+            return False
+        found = self._project.find_class(name, near)
+        return found is not None and found[1] == self._path
 
     def name_is_a(self, name: str | None, *names: str) -> bool:
         """As `is_a`, for a class known by canonical name, of this file, the project or a library."""

@@ -5,7 +5,7 @@ import libcst as cst
 from lightlint.check import Check, Repair
 from lightlint.facts.code.bindings import Kind
 from lightlint.facts.lightning.hooks import Owner
-from lightlint.facts.lightning.overrides import owner_of
+from lightlint.facts.lightning.overrides import owner_of, owner_of_name
 from lightlint.facts.project.mentions import is_called
 from lightlint.facts.releases.api import lightning_api
 from lightlint.facts.releases.compat import is_versioned, removal_tier
@@ -30,7 +30,8 @@ class HookRemovedRaises(Check):
         name, assign = target.target, self.tree.parent(target)
         if not isinstance(name, cst.Name) or name.value not in _REFUSED or not isinstance(assign, cst.Assign):
             return
-        if self.hooks.role(self.tree.class_of(assign)) is Owner.MODULE and self._is_callable(assign.value):
+        owner = owner_of_name(self.facts, self.tree.class_of(assign), name.value)
+        if owner is Owner.MODULE and self._is_callable(assign.value):
             self._judge(assign, name)
 
     def _is_callable(self, value: cst.BaseExpression) -> bool:
