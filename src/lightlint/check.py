@@ -67,7 +67,8 @@ class Check:
     `asks_passes`: its `rehearse` asks the forward passes of the file's modules, too, of whatever file (else `wants_passes`).
     `asks_rest`: it asks functions with one of these words besides those that train, too: for faults that lie in one call
     (else `wants_rest`).
-    `users_with`: it asks the files, too, that import from the file and have one of these words: what they do with its classes.
+    `users_with`: it asks the files, too, that import from the file and have one of these words: what they do with its classes
+    (else `wants_users`).
 
     The facts are attributes: `tree`, `names`, `classes`, `hooks`, `values`, `loops`, `guards`, and `facts` for the rest,
     and `code` is what the edit helpers take.
@@ -119,9 +120,10 @@ class Check:
         """The words whose functions are to be rehearsed besides those that train, as far as the text may have the fault."""
         return self.asks_rest
 
-    def asks_users(self, _entry: Entry) -> bool:
-        """Whether what an entry was given decides, so that the files that may give it are to be rehearsed, too."""
-        return False
+    def wants_users(self) -> tuple[str, ...]:
+        """The words whose files are to be rehearsed, too, as far as what they do with this one decides: each costs as much
+        as this file."""
+        return self.users_with
 
     def clears(self, _entry: Entry) -> Iterator[Site]:
         """Places where a rehearsal shows that all is well, whatever the text looks like: nothing is reported in them."""

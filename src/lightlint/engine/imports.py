@@ -8,7 +8,7 @@ from contextlib import suppress
 from lightlint.engine.execution import LeaveLoop, NextTurn, Raised, Returned, run
 from lightlint.engine.machine import Machine
 from lightlint.values.canonical import canonical
-from lightlint.values.core import Constant, Library, Namespace, Promised, Scope, Unknown, Value
+from lightlint.values.core import MODULE_NAME, Constant, Library, Namespace, Promised, Scope, Unknown, Value
 
 _MOST_MODULES = 40
 
@@ -102,7 +102,7 @@ def module_of(machine: Machine, file: str, name: str, *, main: bool = False) -> 
     if known is not None:
         return known
     scope = Scope(file)
-    scope.names["__name__"] = Constant("__main__" if main else name.lstrip(".") or "module")
+    scope.names["__name__"] = Constant("__main__" if main else name.lstrip(".") or "module", MODULE_NAME)
     scope.names["__file__"] = Unknown(("file", file), plain=True)
     module = machine.modules[file] = Namespace(name, scope)
     tree = machine.sources.tree(file)

@@ -96,14 +96,11 @@ def _is_whole(facts: FileFacts, span: tuple[int, int]) -> bool:
     return facts.source.text.startswith((*_FUNCTION, "class "), span[0])
 
 
-_OPTIMIZING = ("torch.optim", "optim.")  # words of files that make optimizers
-
-
 def _rehearse(check: Check, facts: FileFacts, told: Sequence[Finding]) -> None:
     """Report what the rehearsals show, but for what the rule has told from the text."""
     rehearsed = facts.rehearsed
     found: dict[Hashable, tuple[tuple[int, int], Fault]] = {}
-    words = check.users_with or (_OPTIMIZING if any(map(check.asks_users, rehearsed.entries)) else ())
+    words = check.wants_users()
     users = rehearsed.of_users(words) if words else []
     passes = rehearsed.passes if check.wants_passes() else []
     rest = rehearsed.rest(check.wants_rest())

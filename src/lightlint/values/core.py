@@ -8,6 +8,7 @@ from typing import Any
 
 Traits = frozenset[str]
 NO_TRAITS: Traits = frozenset()
+MODULE_NAME: Traits = frozenset({"module name"})  # `__name__`, and what it is compared with
 OWN_DATA: Traits = frozenset({"own data"})  # of this rank's batch, of which the others have another
 ON_SOME: Traits = frozenset({"on some ranks"})  # changed behind a test of the rank
 IDS: Traits = frozenset({"ids"})  # token ids of which no text has been made

@@ -15,7 +15,19 @@ from lightlint.engine.language import operators
 from lightlint.engine.language.counters import counts_inside
 from lightlint.engine.language.narrowing import narrow
 from lightlint.engine.machine import Machine
-from lightlint.values.core import NONE, ON_SOME, Class, Constant, Library, Scope, Sequence, Unknown, Value, is_constant
+from lightlint.values.core import (
+    MODULE_NAME,
+    NONE,
+    ON_SOME,
+    Class,
+    Constant,
+    Library,
+    Scope,
+    Sequence,
+    Unknown,
+    Value,
+    is_constant,
+)
 from lightlint.values.training import Instance
 
 _LEAVES = (ast.Return, ast.Raise, ast.Break, ast.Continue)
@@ -86,7 +98,8 @@ def _branch(machine: Machine, node: ast.If, value: Value) -> tuple[Statements[as
     outcome = machine.decide(value, node.test, default=default, leaves=leaves and not skips)
     if len(machine.asked) > asked and machine.sources.is_idle(machine.file, node):
         machine.asked.popitem()
-    machine.conditions.append(machine.condition(value, outcome, node.test))
+    if not value.traits >= MODULE_NAME:  # else it tells a script from an import, and nothing of what the script does
+        machine.conditions.append(machine.condition(value, outcome, node.test))
     stays = (leaves and not outcome) or (leaves_else and outcome)
     return (node.body if outcome else node.orelse), stays
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Hashable
 from dataclasses import replace
 
@@ -37,6 +38,7 @@ from lightlint.values.core import (
 from lightlint.values.training import Instance, Iterator, Module, Tensor
 
 _THERE = frozenset({"there"})  # whether a file is there
+_NO_FIELD = re.compile(r"(?:typing\.)?ClassVar\b|(?:dataclasses\.)?InitVar\b")  # what is annotated and no field
 
 
 @function("functools.partial")
@@ -278,6 +280,24 @@ def _fields(machine: Machine, given: Arguments, _: ast.AST) -> Value:
     found = Mapping(dict(value.attributes.items()))
     found.made = machine.clock
     return found
+
+
+@function("dataclasses.fields", "attrs.fields")
+def _names_of_fields(machine: Machine, given: Arguments, node: ast.AST) -> Value:
+    """The fields of a data class or of an object of one, in their order."""
+    value = given.get(0, "class_or_instance")
+    cls = value.cls if isinstance(value, Instance) else value
+    if not isinstance(cls, Class) or not cls.sees_all():
+        return Unknown()
+    lineage = [each for each in reversed(cls.lineage()) if isinstance(each, Class)]
+    annotated = {name: annotation for each in lineage for name, annotation, _ in each.fields}
+    found: list[Value] = []
+    for name, annotation in annotated.items():
+        if annotation is None or not _NO_FIELD.match(ast.unparse(annotation)):
+            one = machine.instance(Library("dataclasses.Field"), "field", node)
+            one.attributes["name"] = Constant(name)
+            found.append(one)
+    return made(machine, Sequence(found, "tuple"), node)
 
 
 @function("dataclasses.replace")

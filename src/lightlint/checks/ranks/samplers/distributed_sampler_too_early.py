@@ -18,6 +18,8 @@ _GROUP = re.compile("distributed|initialized|world|rank", re.IGNORECASE)
 
 
 class DistributedSamplerTooEarly(Check):
+    users_with = ("Trainer", "init_process_group")
+
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Samplers that ask the process group for their numbers before one is made."""
         for path in entry.paths:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 _MESSAGE = "nothing clears the gradients between two steps: each step uses the sum over all batches so far"
 
+_OPTIMIZING = ("torch.optim", "optim.")  # words of files that make optimizers
+
 
 class MissingZeroGrad(Check):
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
@@ -25,9 +27,10 @@ class MissingZeroGrad(Check):
         for again in _faults(entry):
             yield Fault.at(again.step, _MESSAGE, again.backward.site)
 
-    def asks_users(self, entry: Entry) -> bool:
-        """Where an optimizer that the entry is given steps so: it may be one of another kind."""
-        return any(getattr(again.step.optimizer, "assumed", False) for again in _faults(entry, given=True))
+    def wants_users(self) -> tuple[str, ...]:
+        """Where an optimizer that an entry is given steps so: it may be one of another kind."""
+        given = (again for entry in self.facts.rehearsed.entries for again in _faults(entry, given=True))
+        return _OPTIMIZING if any(getattr(again.step.optimizer, "assumed", False) for again in given) else ()
 
     def repair(self, node: cst.CSTNode, fault: Fault) -> Repair | None:
         optimizer = self._optimizer(node)

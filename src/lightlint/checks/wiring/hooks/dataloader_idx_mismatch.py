@@ -23,6 +23,7 @@ _HOOKS = {
     "test": ("test_step", "on_test_batch_start", "on_test_batch_end"),
     "predict": ("predict_step",),
 }
+_ALL = {name for names in _HOOKS.values() for name in names}
 _STAGES = {"fit": "validation", "validate": "validation", "test": "test", "predict": "predict"}
 _INDEX = "dataloader_idx"
 
@@ -37,11 +38,19 @@ class DataloaderIdxMismatch(Check):
                 if isinstance(hook, Function) and isinstance(hook.node, ast.FunctionDef):
                     yield from self._faults(hook, name, stage, count or 0)
 
+    def wants_users(self) -> tuple[str, ...]:
+        """Where a step demands the index: who fits the module may give it one loader."""
+        hooks = [each for each in self.tree.all(cst.FunctionDef) if each.name.value in _ALL]
+        params = [each for hook in hooks for each in (*hook.params.params, *hook.params.kwonly_params)]
+        return ("Trainer",) if any(each.name.value == _INDEX and each.default is None for each in params) else ()
+
     def _count(self, cls: Class, stage: str) -> int | None:
         """With how many loaders every run in sight evaluates a module; None where that is not certain."""
-        given = [event for entry in self.facts.rehearsed.entries for event in entry.of(EvaluationGiven)]
+        entries = [*self.facts.rehearsed.entries, *self.facts.rehearsed.of_users(self.wants_users())]
+        given = [event for entry in entries for event in entry.of(EvaluationGiven)]
         here = [event for event in given if event.module.cls.key == cls.key and _STAGES[event.entry] == stage]
-        runs = [event for event in here if event.loaders is not None or event.entry != "fit"]
+        sure = [event for event in here if not event.assumed]  # else all that is known is what its own hooks give
+        runs = [event for event in sure or here if event.loaders is not None or event.entry != "fit"]
         counts = {None if event.open and not event.assumed else loader_count(event.loaders) for event in runs}
         return counts.pop() if len(counts) == 1 else None
 
