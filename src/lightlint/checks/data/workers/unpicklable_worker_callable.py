@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from lightlint.check import Check, Fault
+from lightlint.engine.events import AttributeSet, Called, FitStarted
 from lightlint.facts.code.names import UNKNOWN
 from lightlint.facts.data.workers import LOADER, Method, Starter
 from lightlint.facts.objects.classes import CALLBACK, DATA_MODULE, MODULE
@@ -29,7 +30,7 @@ from lightlint.values.core import (
 from lightlint.values.training import Instance
 
 if TYPE_CHECKING:
-    from lightlint.explore.rehearsals import Entry
+    from lightlint.explore.rehearsals import Entry, Path
 
 _TASKS = {"map", "map_async", "imap", "imap_unordered", "starmap", "starmap_async", "apply", "apply_async", "submit"}
 _PICKLERS = ("dill", "cloudpickle")
@@ -64,7 +65,23 @@ class UnpicklableWorkerCallable(Check):
         if met is not None and self._ranks_are_spawned():
             self.report(met.node, f"`ddp_spawn` pickles `{node.name.value}`, and it holds {met.what}")
 
+    def wants_users(self) -> tuple[str, ...]:
+        """Where a Lightning class of this file makes a function of its own: who fits it may spawn its ranks."""
+        return ("Trainer",) if any(map(self._makes_functions, self.tree.all(cst.ClassDef))) else ()
+
+    def _makes_functions(self, node: cst.ClassDef) -> bool:
+        init = self.classes.methods(node).get("__init__")
+        made = self.tree.within(init.body, cst.Lambda, cst.FunctionDef) if init is not None else []
+        return bool(made) and self.classes.is_a(node, MODULE, DATA_MODULE, CALLBACK)
+
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        yield from self._of_loaders(entry)
+        for path in entry.paths:
+            for fit in path.of(FitStarted):
+                if (text_of(fit.trainer.arguments.get("strategy")) or "").startswith("ddp_spawn"):
+                    yield from _of_ranks(path, fit)
+
+    def _of_loaders(self, entry: Entry) -> Iterator[Fault]:
         """Loaders that hand their workers what cannot be pickled."""
         context = _start_method(entry)
         for event in entry.calls.get(LOADER, ()):
@@ -140,6 +157,23 @@ class UnpicklableWorkerCallable(Check):
         """Whether the file brings a pickler that may take functions by value."""
         imports = self.tree.all(cst.Import, cst.ImportFrom)
         return any(name.value in _PICKLERS for each in imports for name in self.tree.within(each, cst.Name))
+
+
+def _of_ranks(path: Path, fit: FitStarted) -> Iterator[Fault]:
+    """What the module, the data module and the callbacks hold that cannot be sent to ranks that are spawned."""
+    data = [value for event in path.of(Called) if event.site == fit.site for value in event.given.values()]
+    sent = {id(each): each for each in (fit.module, *data, *(fit.callbacks or ())) if isinstance(each, Instance)}
+    last: dict[tuple[int, str], AttributeSet] = {}
+    for event in path.of(AttributeSet):
+        if event.time < fit.time:
+            last[id(event.object), event.name] = event
+        elif held_back(event.value) is not None:
+            return  # what a hook makes is made on each rank
+    for (owner, _), event in last.items():
+        met = held_back(event.value) if owner in sent else None
+        cls = sent[owner].cls if met else None
+        if met and isinstance(cls, Class) and not any(cls.find(name) is not None for name in _OWN_PICKLING):
+            yield Fault.at(event, f"`ddp_spawn` pickles `{cls.name}`, and it holds {met.partition(' ')[2]}")
 
 
 def _is(met: Obstacle) -> str:

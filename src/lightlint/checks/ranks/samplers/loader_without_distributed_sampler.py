@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from lightlint.check import Check, Fault
-from lightlint.engine.events import Event, FitStarted, Forward, GroupStarted, LoaderMade
+from lightlint.engine.events import Called, Event, FitStarted, Forward, GroupStarted, LoaderMade
 from lightlint.explore.questions.queries import exchanging, in_sight, may_be_alone
 from lightlint.facts.code.names import UNKNOWN
 from lightlint.facts.data.loading import Driver
+from lightlint.facts.lightning.hooks import LOADERS
 from lightlint.facts.ranks.world import FABRIC, Ranks
 from lightlint.finding import Tier
 from lightlint.models.names.huggingface import ROWS
-from lightlint.values.core import NONE, Class, Value, is_constant, traits_of
+from lightlint.values.core import NONE, Class, Sequence, Value, is_constant, traits_of
 from lightlint.values.training import Instance
 
 if TYPE_CHECKING:
@@ -27,7 +28,8 @@ _MODEL_PARALLEL = tuple(f"torch.distributed.{name}" for name in _SHARING_BATCHES
 _ALONE = re.compile(
     r"distributed|ddp|world|rank|gpu|is_initialized|multi|parallel|num_(?:devices|nodes)", re.IGNORECASE
 )
-_BATCH_SAMPLER = "torch.utils.data.BatchSampler"
+_RUNS = ("fit", "validate", "test")
+_PLAIN_SAMPLERS = {"Sampler", "object", "Generic", "Iterable", "Sized"}
 
 
 _RAW = "no `DistributedSampler` in this loader: every rank trains on all of its data"
@@ -42,8 +44,6 @@ class LoaderWithoutDistributedSampler(Check):
         driver = loading.training.get(call)
         if driver is None:
             return
-        if driver is Driver.LIGHTNING:
-            self._judge_batch_sampler(call)
         if loading.is_sampled(call) or not loading.is_map_style(call) or self._is_sharded(call, driver):
             return
         if driver is Driver.LIGHTNING:
@@ -62,22 +62,6 @@ class LoaderWithoutDistributedSampler(Check):
             self.report(call, _LEFT_ALONE)
         else:
             self.report(call, "Lightning puts a `DistributedSampler` into this loader on each rank", tier=Tier.NOTE)
-
-    def _judge_batch_sampler(self, call: cst.Call) -> None:
-        """A batch sampler of another class than torch's: Lightning cannot build it again around its own sampler."""
-        arg = self.names.argument(call, "batch_sampler", 4)
-        if arg is None or self.facts.world.lightning is not Ranks.MANY or self._left_alone(unless_unknown=False):
-            return
-        origin = self.values.constructor(arg.value)
-        node = self.classes.local(origin.name) if origin is not None else None
-        if node is None or not self.classes.complete(node) or self.classes.is_a(node, _BATCH_SAMPLER):
-            return
-        if self.classes.has_method(node, "batch_size") or not self._is_sampler(node):
-            return
-        self.report(arg.value, f"`{node.name.value}` is no `BatchSampler`: Lightning raises on several ranks")
-
-    def _is_sampler(self, node: cst.ClassDef) -> bool:
-        return self.classes.is_a(node, "torch.utils.data.Sampler", "builtins.object") or not node.bases
 
     def _left_alone(self, *, unless_unknown: bool = True) -> bool:
         """Whether every Trainer in sight is told to leave samplers alone; an unknown value counts where silence is safe."""
@@ -122,7 +106,10 @@ class LoaderWithoutDistributedSampler(Check):
         return bool(calls) and depth < 4 and all(self._is_alone(each, depth + 1) for each in calls)
 
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
-        """Loaders that every rank goes through whole, for passes that exchange gradients with the others."""
+        """Loaders that every rank goes through whole, for passes that exchange gradients with the others; loaders that
+        Lightning cannot give to several ranks."""
+        if self.facts.world.lightning is Ranks.MANY and not self._left_alone(unless_unknown=False):
+            yield from _with_own_batches(entry)
         shared = {event.site for event in entry.of(LoaderMade) if not _is_whole(event)}
         for path in entry.paths:
             plain = [event for event in path.of(LoaderMade) if event.site not in shared]
@@ -142,6 +129,34 @@ def _feeding(path: Path) -> set[Value | None]:
     given = (event for event in path.of(Forward) if event.training and event.graph and event.where.turns in turns)
     drawn: set[Value | None] = {each.batch_of for event in given for each in event.inputs}
     return drawn | {turn.loop.over for event in passes for turn in event.where.turns}
+
+
+def _with_own_batches(entry: Entry) -> Iterator[Fault]:
+    """Loaders of a Trainer with a batch sampler of another class than torch's: Lightning cannot build it again around its
+    own sampler."""
+    for path in entry.paths:
+        runs = [
+            e for e in path.of(Called) if e.path in _RUNS and e.receiver is not None and e.receiver.kind == "trainer"
+        ]
+        values = [value for run in runs for value in run.given.values()]
+        handed = [each for value in values for each in (value.items if isinstance(value, Sequence) else [value])]
+        for event in path.of(LoaderMade):
+            sampler = event.loader.arguments.get("batch_sampler")
+            cls = sampler.cls if isinstance(sampler, Instance) else None
+            asked = any(call.function.owner and call.function.name in LOADERS for call in event.where.calls)
+            if (
+                (asked or event.loader in handed)
+                and isinstance(cls, Class)
+                and cls.sees_all()
+                and _is_no_batch_sampler(cls)
+            ):
+                message = f"`{cls.name}` is no `BatchSampler`: Lightning raises on several ranks"
+                yield Fault.of(event, message, argument="batch_sampler")
+
+
+def _is_no_batch_sampler(cls: Class) -> bool:
+    bases = {each.rpartition(".")[2] for each in cls.libraries()}
+    return bases <= _PLAIN_SAMPLERS and cls.find("batch_size") is None
 
 
 def _left_alone(path: Path) -> list[Event]:
