@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from lightlint.check import Check, Fault
-from lightlint.engine.events import AttributeSet, Called, FitStarted
+from lightlint.engine.events import AttributeSet, Called
 from lightlint.facts.code.names import UNKNOWN
 from lightlint.facts.data.workers import LOADER, Method, Starter
 from lightlint.facts.objects.classes import CALLBACK, DATA_MODULE, MODULE
@@ -14,6 +14,7 @@ from lightlint.facts.objects.pickling import Obstacle
 from lightlint.facts.project.mentions import runs_where_processes_spawn
 from lightlint.facts.project.options import project_default
 from lightlint.finding import Tier
+from lightlint.frameworks.supply import callbacks_of
 from lightlint.values.core import (
     Bound,
     Class,
@@ -77,9 +78,11 @@ class UnpicklableWorkerCallable(Check):
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         yield from self._of_loaders(entry)
         for path in entry.paths:
-            for fit in path.of(FitStarted):
-                if (text_of(fit.trainer.arguments.get("strategy")) or "").startswith("ddp_spawn"):
-                    yield from _of_ranks(path, fit)
+            for fit in path.of(Called):
+                trainer = fit.receiver if fit.path == "fit" else None
+                strategy = text_of(trainer.arguments.get("strategy")) if trainer is not None else None
+                if trainer is not None and strategy is not None and strategy.startswith("ddp_spawn"):
+                    yield from _of_ranks(path, fit, trainer)
 
     def _of_loaders(self, entry: Entry) -> Iterator[Fault]:
         """Loaders that hand their workers what cannot be pickled."""
@@ -159,10 +162,10 @@ class UnpicklableWorkerCallable(Check):
         return any(name.value in _PICKLERS for each in imports for name in self.tree.within(each, cst.Name))
 
 
-def _of_ranks(path: Path, fit: FitStarted) -> Iterator[Fault]:
+def _of_ranks(path: Path, fit: Called, trainer: Instance) -> Iterator[Fault]:
     """What the module, the data module and the callbacks hold that cannot be sent to ranks that are spawned."""
-    data = [value for event in path.of(Called) if event.site == fit.site for value in event.given.values()]
-    sent = {id(each): each for each in (fit.module, *data, *(fit.callbacks or ())) if isinstance(each, Instance)}
+    given = (*fit.given.values(), *(callbacks_of(trainer) or ()))
+    sent = {id(each): each for each in given if isinstance(each, Instance)}
     last: dict[tuple[int, str], AttributeSet] = {}
     for event in path.of(AttributeSet):
         if event.time < fit.time:
