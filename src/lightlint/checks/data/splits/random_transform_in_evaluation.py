@@ -3,9 +3,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+import libcst as cst
+
 from lightlint.check import Check, Fault
 from lightlint.engine.events import SampleMade, Transformed
 from lightlint.explore.questions.evaluation import evaluated_loaders
+from lightlint.facts.objects.classes import DATA_MODULE
 from lightlint.models.data.transforms import drawing
 from lightlint.values.core import Library
 from lightlint.values.training import Instance
@@ -19,6 +22,11 @@ _DEPTH = 3
 
 
 class RandomTransformInEvaluation(Check):
+    def wants_users(self) -> tuple[str, ...]:
+        """Where a data module of this file draws: who fits with it tells what it evaluates."""
+        modules = (each for each in self.tree.all(cst.ClassDef) if self.classes.is_a(each, DATA_MODULE))
+        return ("Trainer",) if any(True for _ in modules) else ()
+
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Data sets of nothing but evaluation whose pictures a random transform changes."""
         for loader, _ in evaluated_loaders(entry).values():
@@ -35,7 +43,7 @@ def _whole(data: Value | None, depth: int = 0) -> Instance | None:
     """The data set of which a loader's is a part."""
     if isinstance(data, Instance) and depth < _DEPTH:
         inner = data.arguments.get("dataset")
-        return _whole(inner, depth + 1) if isinstance(inner, Instance) else data
+        return _whole(inner, depth + 1) if isinstance(inner, Instance) and inner.kind == "data set" else data
     return None
 
 
