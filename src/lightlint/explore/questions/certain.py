@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import TypeVar
 
-from lightlint.engine.events import E
+from lightlint.engine.events import E, Event
 from lightlint.engine.frames import Condition
 from lightlint.engine.machine import plain_key
+from lightlint.values.core import Site
 
 T = TypeVar("T")
 _Outcomes = dict[Hashable, bool]
@@ -26,6 +27,22 @@ def held_anyhow(things: Iterable[T], conditions: Callable[[T], Iterable[Conditio
     for each, outcomes in given:
         if not outcomes or (len(unsure) < _MOST and _covers(_beside(outcomes, unsure))):
             yield each
+
+
+def follows(first: Event, then: Event) -> bool:
+    """Whether one thing happens whenever another did: its unknown tests are those of the other."""
+    return _outcomes(then.where.conditions).items() <= _outcomes(first.where.conditions).items()
+
+
+def wherever(events: Iterable[tuple[E, bool]]) -> Iterator[E]:
+    """Of some events of all paths, each with whether it is a fault: those behind an unknown test that are one on each path
+    that comes there. Of what is behind none, tests elsewhere decide."""
+    by_place: dict[Site, list[tuple[E, bool]]] = {}
+    for each in events:
+        by_place.setdefault(each[0].site, []).append(each)
+    for found in by_place.values():
+        if all(faulty and _outcomes(event.where.conditions) for event, faulty in found):
+            yield found[0][0]
 
 
 def _outcomes(conditions: Iterable[Condition]) -> _Outcomes:

@@ -7,6 +7,7 @@ import libcst as cst
 
 from lightlint.check import Check, Fault, Repair
 from lightlint.engine.events import Called, FitStarted, Halved, Stepped
+from lightlint.explore.questions.certain import follows, wherever
 from lightlint.explore.questions.queries import in_sight, scales
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import Draft, drop_statement, replace
@@ -23,12 +24,11 @@ _OTHER = ("float", "double", "bfloat16")
 class HalfModelWithScaler(Check):
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Modules made fp16 whose parameters a GradScaler, or a Trainer with one, steps, on each path that gets to such a step."""
-        found = [
-            _halved(path) for path in entry.paths if any(_scales(e) or _is_mixed(path, e) for e in path.of(Stepped))
-        ]
-        if found and all(found):
-            message = "the module gets fp16 parameters, whose gradients the scaler refuses to unscale"
-            yield from (Fault.at(event, message) for event in found[0])
+        message = "the module gets fp16 parameters, whose gradients the scaler refuses to unscale"
+        runs = [path for path in entry.paths if [*_scaled(path)]]
+        found = [[event for event in path.of(Halved) if _steps(path, event)] for path in runs]
+        sure = found[0] if found and all(found) else [*wherever(_judged(entry))]
+        yield from (Fault.at(event, message) for event in sure)
 
     def repair(self, node: cst.CSTNode, _fault: Fault) -> Repair | None:
         draft = self._draft(node) if isinstance(node, cst.Call) else None
@@ -65,14 +65,23 @@ def _is_mixed(path: Path, event: Stepped) -> bool:
     return is_constant(given.get("precision"), *_MIXED) and not is_constant(given.get("accelerator"), "cpu", "tpu")
 
 
-def _halved(path: Path) -> list[Halved]:
-    steps = [event for event in path.of(Stepped) if _scales(event) or _is_mixed(path, event)]
-    scaled = {each for event in steps for each in event.parameters if each.requires_grad}
-    return [
-        event
-        for event in path.of(Halved)
-        if scaled & set(event.parameters) and not event.module.escaped and not _is_undone(path, event)
-    ]
+def _scaled(path: Path) -> Iterator[Stepped]:
+    return (event for event in path.of(Stepped) if _scales(event) or _is_mixed(path, event))
+
+
+def _judged(entry: Entry) -> Iterator[tuple[Halved, bool]]:
+    """The casts to fp16, each with whether a scaler steps the parameters whenever they are cast."""
+    for path in entry.paths:
+        for event in path.of(Halved):
+            yield event, any(follows(event, each) for each in _steps(path, event))
+
+
+def _steps(path: Path, event: Halved) -> list[Stepped]:
+    """What steps the parameters of a module that got fp16 through a scaler."""
+    if event.module.escaped or _is_undone(path, event):
+        return []
+    own = set(event.parameters)
+    return [each for each in _scaled(path) if any(one.requires_grad and one in own for one in each.parameters)]
 
 
 def _is_undone(path: Path, event: Halved) -> bool:
