@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
@@ -31,7 +32,9 @@ class ResumeStateIncomplete(Check):
                 for each in _counting(paths) if resumed else ():
                     mine = not isinstance(each, Schedule) or identity_of(each.optimizer) in resumed
                     if mine and _is_of(path, each) and identity_of(each) not in loaded:
-                        yield _fault(save, each, is_saved=identity_of(each) in saved)
+                        fault = _fault(save, each, is_saved=identity_of(each) in saved)
+                        here = self.facts.rehearsed.nearest(save.where)  # the file may keep another's checkpoints
+                        yield fault if here is None else replace(fault, site=here)
         yield from _without_optimizer(entry, paths)
 
 
