@@ -152,6 +152,11 @@ class Check:
                 start, end = self.facts.positions.span(argument)
             self._report_span(start, end, fault.message, repair, fault.tier)
 
+    def report_away(self, fault: Fault, place: str, start: int, end: int) -> None:
+        """Report at a call, at characters `start` to `end`, what it comes to at a place in another file."""
+        if self._is_due():
+            self._report_span(start, end, f"{fault.message} ({place})", None, fault.tier)
+
     def entry_of(self, node: cst.CSTNode, name: str) -> cst.Arg | cst.DictElement | None:
         """What gives a name its value in a call or in a dict, None where neither says it."""
         if isinstance(node, cst.Call):

@@ -65,6 +65,12 @@ class Rehearsed:
         told = any(map(_HINTS.__getitem__, self._words)) and _TRAINS.search(self._source.text) is not None
         return told and _trains(self._tree)
 
+    @cached_property
+    def others(self) -> list[Path]:
+        """The other files in whose code something happens when this one runs."""
+        files = {event.site[0] for entry in self.entries for path in entry.paths for event in path.events}
+        return sorted(Path(each) for each in files - {self._file, ""})
+
     @property
     def passes(self) -> list[Entry]:
         """The forward passes of the file's modules, in training and in evaluation mode."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -60,6 +60,7 @@ def lint(
         clock: told what takes how long.
     """
     active = settings.rules_for(source.filename)
+    others: Callable[[FileFacts], Sequence[Page]] | None = None
     suppressions = Suppressions.read(source)
     if suppressions.skips_file:
         return Linted(())
@@ -67,10 +68,14 @@ def lint(
         text = Text(source.text, source.shown, *NOTEBOOK[: source.is_notebook])
         with stage(clock, "gate"):
             pages = met_by(text, active)
+
+        def others(facts: FileFacts) -> Sequence[Page]:
+            return _concerning_others(facts, pages, active)
+
     else:
         text = None
         pages = [page for page in checked_pages() if page.name in active]
-    found, crashes = _run(source, text, pages, settings, projects, clock) if pages else ([], [])
+    found, crashes = _run(source, text, pages, others, settings, projects, clock) if pages else ([], [])
     newer = bool(pages) and not parses_here(source.text) and not any(each.code == SYNTAX for each in found)
     found += _broken_cells(source)
     on = {page.code for page in all_pages().values() if page.name in active}
@@ -80,6 +85,15 @@ def lint(
     return Linted(
         tuple(sorted((_shown(source, each) for each in kept), key=lambda each: each.sort_key)), tuple(crashes), newer
     )
+
+
+def _concerning_others(facts: FileFacts, pages: Sequence[Page], active: Set[str]) -> Sequence[Page]:
+    """The rules beside some whose `needs` a file and the others in which its code runs meet together."""
+    others = facts.rehearsed.others
+    if not others:
+        return ()
+    text = Text("\n".join((facts.source.text, *map(facts.project.text, others))))
+    return [page for page in met_by(text, active) if page not in pages]
 
 
 @cache
@@ -92,6 +106,7 @@ def _run(
     source: Source,
     text: Text | None,
     pages: Sequence[Page],
+    others: Callable[[FileFacts], Sequence[Page]] | None,
     settings: Settings,
     projects: Projects,
     clock: Clock | None,
@@ -119,7 +134,7 @@ def _run(
 
     with no_collection(), deep_recursion():
         if text is not None:
-            pages = screened(source.text, text.tree, pages, facts_of, found.append, clock)
+            pages = screened(source.text, text.tree, pages, facts_of, found.append, clock, others)
         if not pages:
             return list(dict.fromkeys(found)), []
         deep = too_deep(source.text)
@@ -132,7 +147,7 @@ def _run(
             return [*found, _own(SYNTAX, source, error.offset, error.offset, error.message)], []
         with stage(clock, "tree"):
             facts = facts_of(FileFacts, module)
-        walk(facts, pages, found.append, failed, clock)
+        walk(facts, pages, found.append, failed, clock, more=others)
         facts.release()
     return list(dict.fromkeys(found)), crashes
 

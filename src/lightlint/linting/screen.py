@@ -47,6 +47,7 @@ def screened(
     facts_of: Callable[[Callable[..., FileFacts], Any], FileFacts],
     add: Callable[[Finding], None],
     clock: Clock | None,
+    more: Callable[[FileFacts], Sequence[Page]] | None = None,
 ) -> Sequence[Page]:
     """The rules that must look at the parsed file; all of them where it has no sketch.
 
@@ -57,6 +58,7 @@ def screened(
         facts_of: makes the facts of a sketch.
         add: called with each finding of the other rules.
         clock: told what takes how long.
+        more: the rules that only what the file does in other files can concern.
     """
     try:
         with stage(clock, "sketch"):
@@ -74,7 +76,7 @@ def screened(
         if not isinstance(error, UnplacedError):
             broken.append(page)  # what went wrong in a fact may have left it half done
 
-    walk(facts, pages, found.append, failed, clock)
+    walk(facts, pages, found.append, failed, clock, more=more)
     facts.release()
     if broken:
         return pages

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import cache
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -25,7 +26,14 @@ Failed = Callable[[Page, Exception], None]
 
 
 def walk(
-    facts: FileFacts, pages: Sequence[Page], add: Callable[[Finding], None], failed: Failed, clock: Clock | None
+    facts: FileFacts,
+    pages: Sequence[Page],
+    add: Callable[[Finding], None],
+    failed: Failed,
+    clock: Clock | None,
+    *,
+    looks_away: bool = True,
+    more: Callable[[FileFacts], Sequence[Page]] | None = None,
 ) -> None:
     """Let checks visit the nodes of a file.
 
@@ -35,6 +43,8 @@ def walk(
         add: called with each finding.
         failed: called from the `except` with what a check raised; the check is out for this file then.
         clock: told what takes how long.
+        looks_away: what the file does in other files of the project counts, too.
+        more: the rules that only what it does in other files can concern.
     """
     handlers: dict[type, list[tuple[Page, Handler]]] = defaultdict(list)
     rehearsing: list[tuple[Page, Check]] = []
@@ -72,10 +82,20 @@ def walk(
             try:
                 with stage(clock, "rehearsal"):
                     found[page.name] = _standing(check, facts, found[page.name])
-                    _rehearse(check, facts, tuple(found[page.name]))
+                    away = _rehearse(check, facts, tuple(found[page.name]))
+                    if looks_away:
+                        _tell_away(check, facts, away)
             except Exception as error:
                 out.add(page.name)
                 failed(page, error)
+    for page in more(facts) if more is not None else ():
+        try:
+            check = _check_class(page)(page, facts, noted)
+            if _rehearses(page):
+                faults = [fault for entry in facts.rehearsed.entries for fault in check.rehearse(entry)]
+                _tell_away(check, facts, [fault for fault in faults if facts.rehearsed.span(fault.site) is None])
+        except Exception as error:
+            failed(page, error)
     for findings in found.values():
         for finding in findings:
             add(finding)
@@ -96,18 +116,21 @@ def _is_whole(facts: FileFacts, span: tuple[int, int]) -> bool:
     return facts.source.text.startswith((*_FUNCTION, "class "), span[0])
 
 
-def _rehearse(check: Check, facts: FileFacts, told: Sequence[Finding]) -> None:
-    """Report what the rehearsals show, but for what the rule has told from the text."""
+def _rehearse(check: Check, facts: FileFacts, told: Sequence[Finding]) -> list[Fault]:
+    """Report what the rehearsals show, but for what the rule has told from the text; returns what lies in other files."""
     rehearsed = facts.rehearsed
     found: dict[Hashable, tuple[tuple[int, int], Fault]] = {}
     words = check.wants_users()
     users = rehearsed.of_users(words) if words else []
     passes = rehearsed.passes if check.wants_passes() else []
     rest = rehearsed.rest(check.wants_rest())
-    for entry in [*rehearsed.entries, *passes, *rest, *users]:
+    away: list[Fault] = []
+    for number, entry in enumerate([*rehearsed.entries, *passes, *rest, *users]):
         for fault in check.rehearse(entry):
             span = rehearsed.span(fault.site)
-            if span is not None:
+            if span is None and number < len(rehearsed.entries):
+                away.append(fault)
+            elif span is not None:
                 found.setdefault((span, fault.message if fault.of_call else fault.argument), (span, fault))
     rows = [(facts.source.row_of(each.start), each.message) for each in told]
     around = {id(fault): _around(facts, fault) for _, fault in found.values()} if rows else {}
@@ -117,6 +140,42 @@ def _rehearse(check: Check, facts: FileFacts, told: Sequence[Finding]) -> None:
         in_given = fault.argument and fault.message in elsewhere  # in the dict that the call is given
         if not in_given and not any(_is_within(row, around[id(fault)]) for row, _ in rows):
             check.report_fault(fault, *span)
+    return away
+
+
+def _tell_away(check: Check, facts: FileFacts, faults: Sequence[Fault]) -> None:
+    """Report at the file's own calls what they come to in other files, unless it is told there: code that only its callers
+    make wrong, such as a meter that is given losses, shows nothing by itself."""
+    rehearsed = facts.rehearsed
+    told: dict[str, list[Finding] | None] = {}
+    seen: set[tuple[Hashable, ...]] = set()
+    for fault in faults:
+        span = next(
+            filter(None, map(rehearsed.span, (*reversed(fault.calls), *fault.also[:1], *reversed(fault.also[1:])))),
+            None,
+        )
+        file, row = fault.site[:2]
+        if span is None or not row or (span, fault.message) in seen:
+            continue
+        seen.add((span, fault.message))
+        if file not in told:
+            told[file] = _findings_in(check, facts, Path(file))
+        findings, other = told[file], facts.other(Path(file))
+        if findings is None or other is None:
+            continue
+        first, last = other.rehearsed.around(row)
+        if not any(first <= other.source.row_of(each.start) <= last for each in findings):
+            check.report_away(fault, f"{Path(file).name}:{row}", *span)
+
+
+def _findings_in(check: Check, facts: FileFacts, file: Path) -> list[Finding] | None:
+    """What the rule finds in another file of the project, looked at by itself; None for one that cannot be looked at."""
+    other = facts.other(file)
+    found: list[Finding] = []
+    failures: list[Page] = []
+    if other is not None:
+        walk(other, [check.page], found.append, lambda page, _: failures.append(page), None, looks_away=False)
+    return None if other is None or failures else found
 
 
 def _is_within(row: int, places: Iterable[Rows]) -> bool:

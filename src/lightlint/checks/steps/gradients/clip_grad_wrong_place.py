@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from lightlint.check import Check, Fault, Repair
-from lightlint.engine.events import Backward, Cleared, Clipped, Stepped
+from lightlint.engine.events import Backward, CalledUnknown, Cleared, Clipped, Event, Stepped
 from lightlint.explore.questions.queries import beside
 from lightlint.finding import Applicability, Tier
 from lightlint.fixes.drafts.moves import move_before
@@ -54,6 +54,7 @@ def _misplaced(path: Path) -> Iterator[tuple[Clipped, Stepped, bool]]:
     """The calls that clip between a step and the next pass, with the step that is before or behind them: whether what they
     find has been used, or cleared already."""
     state: dict[Tensor, Stepped | str] = {}
+    cleared: dict[Tensor, Cleared] = {}
     early: list[Clipped] = []
     emptied = {each for event in path.of(Cleared) for each in event.parameters}
     waiting: list[Clipped] = []
@@ -65,17 +66,28 @@ def _misplaced(path: Path) -> Iterator[tuple[Clipped, Stepped, bool]]:
             early = []
         elif isinstance(event, Cleared):
             state.update(dict.fromkeys(event.parameters, "cleared"))
+            cleared.update(dict.fromkeys(event.parameters, event))
         elif isinstance(event, Stepped):
             yield from ((each, event, False) for each in waiting if set(event.parameters) & set(each.parameters))
             waiting = []
             state.update({each: event for each in event.parameters if state.get(each) == "added"})
         elif isinstance(event, Clipped) and event.parameters and _limits(event) and not event.where.phase:
-            found = {"" if each.escaped else state.get(each) for each in event.parameters}
+            found = {state.get(each) for each in event.parameters}
             only = found.pop() if len(found) == 1 else None
+            since = (
+                only if isinstance(only, Stepped) else cleared.get(event.parameters[0]) if only == "cleared" else None
+            )
+            if since is None or (any(each.escaped for each in event.parameters) and _is_disturbed(path, since, event)):
+                continue
             if isinstance(only, Stepped) and emptied.issuperset(event.parameters):
                 yield event, only, True
             elif only == "cleared":
                 early.append(event)
+
+
+def _is_disturbed(path: Path, first: Event, last: Event) -> bool:
+    """Whether code out of sight runs between two events: what has the parameters may compute gradients then."""
+    return any(first.time < each.time < last.time for each in path.of(CalledUnknown))
 
 
 def _limits(event: Clipped) -> bool:

@@ -92,5 +92,14 @@ def _first_steps(path: Path) -> Iterator[tuple[ScheduleStepped, bool]]:
             stepped.add(event.optimizer)
             before = waiting.pop(event.optimizer, None)
             if before is not None:
-                turns = before.where.turns
-                yield before, event.via != "lightning" and bool(turns) and event.where.turns[: len(turns)] == turns
+                yield before, event.via != "lightning" and _is_in_turn_of(before, event)
+
+
+def _is_in_turn_of(before: ScheduleStepped, event: Stepped) -> bool:
+    """Whether two things happen in one turn of a loop; each may be in further loops, but not in other turns of one."""
+    shared = 0
+    for one, other in zip(before.where.turns, event.where.turns, strict=False):
+        if one != other:
+            return shared > 0 and one.loop is not other.loop
+        shared += 1
+    return shared > 0 and shared == len(before.where.turns)

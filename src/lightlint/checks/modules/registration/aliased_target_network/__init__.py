@@ -13,7 +13,7 @@ from lightlint.explore.questions.certain import anyhow
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import add_import, join, wrap
 from lightlint.values.core import Mapping, Site
-from lightlint.values.training import Module
+from lightlint.values.training import Instance, Module
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry, Path
@@ -117,15 +117,14 @@ class AliasedTargetNetwork(Check):
         spared: set[Site] = set()
         for path in entry.paths:
             own = {id(event.object) for event in path.of(StateLoaded) if _is_own(path, event)}
-            named = path.of(AttributeSet)
-            for event in named:
-                other = next((each for each in named if _is_twin(each, event)), None)
+            for event in path.of(AttributeSet):
                 if not _TARGET.search(event.name):
                     continue
-                if other is None or id(event.value) not in own:
+                other = _twin(event)
+                if other is None:
                     spared.add(event.site)
-                else:
-                    found[event.site] = event, other.name
+                elif id(event.value) in own:
+                    found[event.site] = event, other
         left = {event: name for site, (event, name) in found.items() if site not in spared}
         for event in anyhow(left):
             other_name = left[event]
@@ -157,6 +156,7 @@ def _is_own(path: Path, event: StateLoaded) -> bool:
     return not any(state.made < each.time < event.time for each in path.of(Stepped))
 
 
-def _is_twin(one: AttributeSet, other: AttributeSet) -> bool:
-    """Whether another attribute of the same object is given the same value."""
-    return one.object is other.object and one.value is other.value and one.name != other.name
+def _twin(event: AttributeSet) -> str | None:
+    """Another attribute of the same object that holds the same value."""
+    held = event.object.attributes.items() if isinstance(event.object, Instance) else ()
+    return next((name for name, value in held if value is event.value and name != event.name), None)
