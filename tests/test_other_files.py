@@ -1,0 +1,106 @@
+"""What a program does in other files of its project is told at its own calls, unless it is told there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from lightlint.config.settings import load
+from lightlint.facts.project.project import Projects
+from lightlint.linting.lint import lint
+from lightlint.sources.load import load as load_source
+
+METER = """\
+class Meter:
+    def __init__(self):
+        self.total = 0.0
+
+    def add(self, value):
+        self.total = self.total + value
+"""
+TRAIN = """\
+import torch
+from torch import nn
+
+from meter import Meter
+
+
+def main(batches):
+    net = nn.Linear(4, 4)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    meter = Meter()
+    for x, y in batches:
+        loss = nn.functional.mse_loss(net(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        meter.add(loss)
+    print(float(meter.total))
+"""
+LOOP = """\
+import torch
+from torch import nn
+
+
+def fit(net, optimizer, batches):
+    for x, y in batches:
+        loss = nn.functional.mse_loss(net(x), y)
+        loss.backward()
+        optimizer.step()
+"""
+STARTS = """\
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+from loop import fit
+
+net = nn.Linear(4, 4)
+data = TensorDataset(torch.rand(8, 4), torch.rand(8, 4))
+fit(net, torch.optim.SGD(net.parameters(), lr=0.1), DataLoader(data, batch_size=4))
+"""
+
+
+def told(folder: Path, name: str, *, gate: bool = True) -> list[tuple[str, int, str]]:
+    linted = lint(load_source(folder / name), load({}, isolated=True), Projects(), gate=gate)
+    assert not linted.crashes
+    return [(each.code, each.location.row, each.message) for each in linted.findings if each.counts]
+
+
+def project(folder: Path, **files: str) -> Path:
+    for name, text in files.items():
+        (folder / f"{name}.py").write_text(text)
+    return folder
+
+
+def test_fault_that_only_a_caller_makes_is_told_at_its_call(tmp_path: Path) -> None:
+    folder = project(tmp_path, meter=METER, train=TRAIN)
+    expected = [("LL102", 16, "the sum keeps the autograd graph of every iteration alive (meter.py:6)")]
+    assert told(folder, "train.py") == expected
+    assert told(folder, "train.py", gate=False) == expected
+    assert told(folder, "meter.py") == []
+
+
+def test_mended_caller_is_silent(tmp_path: Path) -> None:
+    assert told(project(tmp_path, meter=METER, train=TRAIN.replace("add(loss)", "add(loss.item())")), "train.py") == []
+
+
+def test_fault_that_its_own_file_shows_is_told_once(tmp_path: Path) -> None:
+    folder = project(tmp_path, loop=LOOP, starts=STARTS)
+    assert [code for code, _, _ in told(folder, "loop.py")] == ["LL101"]
+    assert [each for each in told(folder, "starts.py") if each[0] == "LL101"] == []
+
+
+def test_rule_is_asked_by_the_words_of_all_files_that_run(tmp_path: Path) -> None:
+    """`no_grad` and the loop stand elsewhere: the file that starts them has no word of the rule's."""
+    penalty = (
+        "import torch\n\n\ndef penalty(critic, real):\n    real = real.detach().requires_grad_(True)\n"
+        "    score = critic(real)\n    slope = torch.autograd.grad(score.sum(), real)[0]\n"
+        "    return slope.square().sum(1).mean()\n"
+    )
+    train = TRAIN.replace("from meter import Meter", "from penalty import penalty").replace("    meter = Meter()\n", "")
+    train = train.replace("mse_loss(net(x), y)", "mse_loss(net(x), y) + penalty(net, x)")
+    train = train.replace("        meter.add(loss)\n    print(float(meter.total))\n", "")
+    folder = project(tmp_path, penalty=penalty, train=train)
+    found = told(folder, "train.py")
+    assert [(code, message[-14:]) for code, _, message in found] == [("LL147", "(penalty.py:7)")]
+    assert told(folder, "train.py", gate=False) == found
