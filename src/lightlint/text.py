@@ -27,6 +27,15 @@ _PLAIN_BASE = re.compile(
     r"|(?:enum\.)?(?:Int|Str)?Enum|(?:typing\.)?(?:NamedTuple|TypedDict|Protocol)|str|int|dict|list|Exception|\w+Error"
 )  # a base that is none of Lightning's
 
+TRAINS = re.compile(
+    r"backward\b|def training_step|\.fit\b|DataLoader\b|cross_entropy|CrossEntropyLoss|nll_loss|NLLLoss|BCE\w*Loss"
+    r"|binary_cross_entropy|kl_div|KLDivLoss|mse_loss|MSELoss|l1_loss|L1Loss|lr_scheduler|param_groups|barrier\b|all_reduce\b"
+    r"|\.compute\b|[Dd]istributed|def on_|random_split|train_test_split|load_state_dict\b|torch\.load\b|load_from_checkpoint\b"
+    r"|def (?:validation|test)_step|Trainer\b|TrainingArguments|\bFabric\b|\bAccelerator\b|PeftModel|(?:SFT|DPO|GRPO|KTO|ORPO|PPO|RLOO)Config\b|\.generate\b|LightningCLI|def configure_optimizers|ModelCheckpoint|EarlyStopping"
+    r"|torchmetrics|autocast\b|GradScaler|\.(?:in|out)_(?:features|channels)\s*=(?!=)|\.(?:num_embeddings|embedding_dim)\s*=(?!=)"
+    r"|LightningModule|LightningDataModule"
+)  # what a file must hold for a rehearsal to show anything
+
 _Ranges = dict[str, list[tuple[int, int]]]
 
 

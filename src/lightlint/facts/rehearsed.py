@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary
 from lightlint.facts.project.project import Project, Question
 from lightlint.sources.source import Source
 from lightlint.syntax import syntax_of, walked
-from lightlint.text import words_of
+from lightlint.text import TRAINS, words_of
 
 if TYPE_CHECKING:
     from lightlint.engine.events import E, Where
@@ -23,14 +23,6 @@ if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Path as Rehearsal
     from lightlint.values.core import Site
 
-_TRAINS = re.compile(
-    r"backward\b|def training_step|\.fit\b|DataLoader\b|cross_entropy|CrossEntropyLoss|nll_loss|NLLLoss|BCE\w*Loss"
-    r"|binary_cross_entropy|kl_div|KLDivLoss|mse_loss|MSELoss|l1_loss|L1Loss|lr_scheduler|param_groups|barrier\b|all_reduce\b"
-    r"|\.compute\b|[Dd]istributed|def on_|random_split|train_test_split|load_state_dict\b|torch\.load\b|load_from_checkpoint\b"
-    r"|def (?:validation|test)_step|Trainer\b|TrainingArguments|\bFabric\b|\bAccelerator\b|PeftModel|(?:SFT|DPO|GRPO|KTO|ORPO|PPO|RLOO)Config\b|\.generate\b|LightningCLI|def configure_optimizers|ModelCheckpoint|EarlyStopping"
-    r"|torchmetrics|autocast\b|GradScaler|\.(?:in|out)_(?:features|channels)\s*=(?!=)|\.(?:num_embeddings|embedding_dim)\s*=(?!=)"
-    r"|LightningModule|LightningDataModule"
-)  # what a file must hold for a rehearsal to show anything
 _TRAINING = re.compile(
     r"backward|(?:training|validation|test)_step|fit|DataLoader|(?:cross_entropy|CrossEntropyLoss|nll_loss|NLLLoss|BCE\w*Loss)\w*"
     r"|binary_cross_entropy\w*|kl_div|KLDivLoss|mse_loss|MSELoss|\w*l1_loss|\w*L1Loss"
@@ -62,7 +54,7 @@ class Rehearsed:
 
     @cached_property
     def _trains(self) -> bool:
-        told = any(map(_HINTS.__getitem__, self._words)) and _TRAINS.search(self._source.text) is not None
+        told = any(map(_HINTS.__getitem__, self._words)) and TRAINS.search(self._source.text) is not None
         return told and _trains(self._tree)
 
     @cached_property

@@ -18,7 +18,7 @@ from lightlint.sources.depth import too_deep
 from lightlint.sources.source import Source
 from lightlint.sources.suppress import Resolve, Suppressions, Unused, noqa_row, resolver
 from lightlint.syntax import parses_here
-from lightlint.text import NOTEBOOK, Text
+from lightlint.text import NOTEBOOK, TRAINS, Text
 from lightlint.trees.parsing import UnparsableError, deep_recursion, no_collection, parse
 
 if TYPE_CHECKING:
@@ -75,7 +75,8 @@ def lint(
     else:
         text = None
         pages = [page for page in checked_pages() if page.name in active]
-    found, crashes = _run(source, text, pages, others, settings, projects, clock) if pages else ([], [])
+    due = bool(pages) or TRAINS.search(source.text) is not None  # other files may meet what this one lacks
+    found, crashes = _run(source, text, pages, others, settings, projects, clock) if due else ([], [])
     newer = bool(pages) and not parses_here(source.text) and not any(each.code == SYNTAX for each in found)
     found += _broken_cells(source)
     on = {page.code for page in all_pages().values() if page.name in active}

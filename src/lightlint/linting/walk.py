@@ -164,7 +164,9 @@ def _tell_away(check: Check, facts: FileFacts, faults: Sequence[Fault]) -> None:
         if findings is None or other is None:
             continue
         first, last = other.rehearsed.around(row)
-        if not any(first <= other.source.row_of(each.start) <= last for each in findings):
+        if not any(
+            first <= other.source.row_of(each.start) <= last or each.message == fault.message for each in findings
+        ):
             check.report_away(fault, f"{Path(file).name}:{row}", *span)
 
 
