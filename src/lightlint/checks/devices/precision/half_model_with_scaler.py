@@ -77,11 +77,12 @@ def _judged(entry: Entry) -> Iterator[tuple[Halved, bool]]:
 
 
 def _steps(path: Path, event: Halved) -> list[Stepped]:
-    """What steps the parameters of a module that got fp16 through a scaler."""
+    """What steps the parameters of a module that got fp16 through a scaler, afterwards."""
     if event.module.escaped or _is_undone(path, event):
         return []
     own = set(event.parameters)
-    return [each for each in _scaled(path) if any(one.requires_grad and one in own for one in each.parameters)]
+    later = (each for each in _scaled(path) if each.time > event.time)
+    return [each for each in later if any(one.requires_grad and one in own for one in each.parameters)]
 
 
 def _is_undone(path: Path, event: Halved) -> bool:
