@@ -51,6 +51,8 @@ CLEAN = {
     "one comment without a line end": b"# torch.autograd.set_detect_anomaly",
     "form feeds and blanks": b"\f\n \t\n\f",
     "a line continued at the end of the file": b"x = 1 \\\n",
+    "a template of Jinja's": b"{% if cookiecutter.gpu %}\nimport torch\n{% endif %}\ntorch.autograd.set_detect_anomaly(True)\n",
+    "a template with names to fill in": b"class {{cookiecutter.name}}Trainer:\n    torch.autograd.set_detect_anomaly(True)\n",
 }
 LINTED = {
     "latin-1 cookie": b"# -*- coding: latin-1 -*-\nname = '\xe9t\xe9'\n" + LOOP.encode(),

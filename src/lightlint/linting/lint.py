@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cache
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from lightlint.facts.file import FileFacts
     from lightlint.facts.project.project import Projects
 
+_TEMPLATE = re.compile(r"^[ \t]*\{%-? |\{\{ ?cookiecutter\.", re.MULTILINE)  # Python once Jinja has filled it in
 SYNTAX, CRASH, UNUSED, UNFIXED = "LL000", "LL001", "LL002", "LL003"
 
 
@@ -145,6 +147,8 @@ def _run(
             with stage(clock, "parse"):
                 module = parse(source)
         except UnparsableError as error:
+            if _TEMPLATE.search(source.text):
+                return found, []
             return [*found, _own(SYNTAX, source, error.offset, error.offset, error.message)], []
         with stage(clock, "tree"):
             facts = facts_of(FileFacts, module)
