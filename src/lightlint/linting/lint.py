@@ -80,6 +80,7 @@ def lint(
     due = bool(pages) or TRAINS.search(source.text) is not None  # other files may meet what this one lacks
     found, crashes = _run(source, text, pages, others, settings, projects, clock) if due else ([], [])
     newer = bool(pages) and not parses_here(source.text) and not any(each.code == SYNTAX for each in found)
+    newer = newer and not _TEMPLATE.search(source.text)
     found += _broken_cells(source)
     on = {page.code for page in all_pages().values() if page.name in active}
     kept, silenced = suppressions.split((each for each in found if each.code in on), codes_of())
