@@ -164,7 +164,26 @@ def _dict_comprehension(machine: Machine, node: ast.DictComp, scope: Scope) -> V
         found.items[key_of(key, ("?", len(found.items)))] = evaluate(machine, node.value, inner)
 
     found.more = not _turns(machine, node, scope, add)
+    held = _kept_as_it_is(node)
+    whole = evaluate(machine, held, scope) if held is not None else None
+    if isinstance(whole, Mapping) and whole.source is not None:
+        found.source, found.made, found.depth = whole.source, whole.made, whole.depth
     return found
+
+
+def _kept_as_it_is(node: ast.DictComp) -> ast.expr | None:
+    """The dict whose values are taken over unchanged: `state` of `{k: v for k, v in state.items()}`."""
+    match node.generators, node.value:
+        case (
+            [
+                ast.comprehension(
+                    target=ast.Tuple(elts=[_, ast.Name(id=name)]), iter=ast.Call(func=ast.Attribute() as func)
+                )
+            ],
+            ast.Name(id=given),
+        ) if name == given and func.attr == "items":
+            return func.value
+    return None
 
 
 def _turns(machine: Machine, node: Any, scope: Scope, act: Callable[[Scope], None]) -> bool:

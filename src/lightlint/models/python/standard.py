@@ -58,6 +58,14 @@ def _identity_decorator(machine: Machine, given: Arguments, node: ast.AST) -> Va
     return machine.instance(Library("functools.wraps"), "decorator", node)
 
 
+@function("builtins.dict.fromkeys")
+def _from_keys(machine: Machine, given: Arguments, node: ast.AST) -> Value:
+    given_keys = given.get(0, "iterable")
+    keys, known = listed(machine, given_keys, node) if given_keys is not None else ([], False)
+    value = given.get(1, "value") or NONE
+    return Mapping({key_of(each, ("?", number)): value for number, each in enumerate(keys)}, more=not known)
+
+
 @function("copy.deepcopy", "copy.copy")
 def _copy(machine: Machine, given: Arguments, node: ast.AST) -> Value:
     value = given.get(0, "x")

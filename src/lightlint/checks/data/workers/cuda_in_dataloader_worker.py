@@ -8,7 +8,7 @@ from lightlint.check import Check, Fault
 from lightlint.engine.events import CudaUsed, LoaderWorked
 from lightlint.explore.questions.certain import anyhow
 from lightlint.facts.project.mentions import occurs
-from lightlint.values.core import NONE, is_constant, number_of
+from lightlint.values.core import NONE, is_constant, number_of, written
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry
@@ -27,7 +27,7 @@ class CudaInDataloaderWorker(Check):
         for event in entry.of(LoaderWorked):
             loader = event.loader
             forks = is_constant(loader.arguments.get("multiprocessing_context", NONE), None, "fork")
-            if not forks or not number_of(loader.arguments.get("num_workers")) or loader.open_arguments:
+            if not forks or not number_of(written(loader.arguments.get("num_workers"))) or loader.open_arguments:
                 continue
             for used in anyhow(each for each in event.events if isinstance(each, CudaUsed)):
                 if used.site[0] == event.site[0]:
