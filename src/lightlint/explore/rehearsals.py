@@ -134,7 +134,7 @@ class Rehearsals:
         if (
             self._first is None
         ):  # a file that does not train: what it imports, and what its classes do not name, would cost more than all the rest
-            self._sources = self._sources.alone(self.file)
+            self._sources = self._sources.alone()
             self._rehearse("main", programs.main(self.file), whole=True, most=1)
             self.entries.clear()
         for node in tree.body if tree is not None else []:
@@ -152,6 +152,7 @@ class Rehearsals:
         self.entries, self._steps = [], _STEPS_PER_FILE - self._left_for_rest
         self._steps_per_path = _STEPS_PER_PATH_OF_REST
         if self._first is None and (others or self._others.stand_outside(words)):
+            self._sources = self._sources.alone(self.file)  # as for passes
             self._rehearse("main", programs.main(self.file), whole=True, most=_MOST_PATHS_OF_REST)
             self._of_top = [*self.entries]
         begun: list[_Begun] = []

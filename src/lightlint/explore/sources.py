@@ -38,7 +38,7 @@ class ProjectSources:
         self,
         find: Callable[[str, Path], Path | None],
         read: Callable[[str], Parsed | None],
-        given: Mapping[str, Parsed],
+        given: Mapping[str, Parsed | None],
         text: Callable[[str], str],
     ) -> None:
         self._find, self._read, self._text = find, read, text
@@ -46,10 +46,10 @@ class ProjectSources:
         self._registers: dict[str, bool] = {}
         self._found: dict[tuple[str, str], str | None] = {}
 
-    def alone(self, file: str) -> ProjectSources:
-        """A file without the project around it: only the bases of its classes are imported, and of each file only what
-        its classes may hang on is there."""
-        return _Alone(self)
+    def alone(self, *whole: str) -> ProjectSources:
+        """Files without the project around them: only the bases of their classes are imported, and of each file but a
+        `whole` one only what its classes may hang on is there."""
+        return _Alone(self, whole)
 
     def find(self, dotted: str, importer: str) -> str | None:
         """The file of a module as `importer` imports it, None for a library's."""
@@ -115,8 +115,8 @@ class ProjectSources:
 class _Alone(ProjectSources):
     """Files as far as their classes hang on them: a class has what its bases in other files give it."""
 
-    def __init__(self, project: ProjectSources) -> None:
-        super().__init__(project._find, project._read, {}, project._text)
+    def __init__(self, project: ProjectSources, whole: tuple[str, ...]) -> None:
+        super().__init__(project._find, project._read, {each: project.parsed(each) for each in whole}, project._text)
         self._wanted: dict[str, set[str]] = {}
         """The names that others want of a file: it may have them from yet another."""
 
