@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
@@ -99,10 +99,7 @@ class Text:
     @cached_property
     def tree(self) -> ast.Module | None:
         """What Python's parser makes of the text, None where it refuses it."""
-        try:
-            return syntax_of(self._texts[0])
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            return None
+        return _tree(self._texts[0], syntax_of)
 
     @cached_property
     def _rows(self) -> list[str]:
@@ -111,10 +108,11 @@ class Text:
     @cached_property
     def _by_kind(self) -> _Ranges | None:
         """The rows of its blocks, None where Python refuses the text."""
-        if self.tree is None:
+        tree = self.tree
+        if tree is None:
             return None
         found: _Ranges = {kind: [] for kind in BLOCKS}
-        for statement in statements_in(self.tree.body):
+        for statement in statements_in(tree.body):
             kinds = _KINDS.get(type(statement).__name__)
             if kinds is None:
                 continue
@@ -126,10 +124,60 @@ class Text:
         return found
 
 
+class Together(Text):
+    """A text and those of other files as one, whose blocks are those of each."""
+
+    def __init__(self, text: str, others: Iterable[str]) -> None:
+        self._parts = [Text(text), *map(_known, others)]
+        super().__init__("\n".join(part._all for part in self._parts))
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        return frozenset[str]().union(*(part.words for part in self._parts))
+
+    def matches(self, pattern: re.Pattern[str]) -> bool:
+        return any(part.matches(pattern) for part in self._parts)
+
+    def blocks(self, kind: str) -> Sequence[Text]:
+        return [block for part in self._parts for block in part.blocks(kind)]
+
+    @property
+    def is_parsed(self) -> bool:
+        return all(part.is_parsed for part in self._parts)
+
+
+class _Known(Text):
+    """The text of a file that many others use: what was asked of it is kept, its tree is not."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self._matched: dict[str, bool] = {}
+
+    def matches(self, pattern: re.Pattern[str]) -> bool:
+        found = self._matched.get(pattern.pattern)
+        if found is None:
+            found = self._matched[pattern.pattern] = super().matches(pattern)
+        return found
+
+    @property
+    def tree(self) -> ast.Module | None:
+        return _tree(self._texts[0], syntax_of.__wrapped__)
+
+
+_known = lru_cache(maxsize=64)(_Known)
+
+
 @lru_cache(maxsize=2)  # a file's are asked for by its needs and by its rehearsal
 def words_of(text: str) -> frozenset[str]:
     """Every identifier of a text."""
     return frozenset(WORD.findall(text))
+
+
+def _tree(text: str, parse: Callable[[str], ast.Module]) -> ast.Module | None:
+    try:
+        return parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
 
 
 def _dotted(base: ast.expr) -> str:

@@ -19,7 +19,7 @@ from lightlint.sources.depth import too_deep
 from lightlint.sources.source import Source
 from lightlint.sources.suppress import Resolve, Suppressions, Unused, noqa_row, resolver
 from lightlint.syntax import parses_here
-from lightlint.text import NOTEBOOK, TRAINS, Text
+from lightlint.text import NOTEBOOK, TRAINS, Text, Together
 from lightlint.trees.parsing import UnparsableError, deep_recursion, no_collection, parse
 
 if TYPE_CHECKING:
@@ -96,8 +96,8 @@ def _concerning_others(facts: FileFacts, pages: Sequence[Page], active: Set[str]
     others = facts.rehearsed.others
     if not others:
         return ()
-    text = Text("\n".join((facts.source.text, *map(facts.project.text, others))))
-    return [page for page in met_by(text, active) if page not in pages]
+    text = Together(facts.source.text, map(facts.project.text, others))
+    return met_by(text, active - {page.name for page in pages})
 
 
 @cache
