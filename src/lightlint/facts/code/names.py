@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import builtins
 from collections import defaultdict
 from collections.abc import Sequence
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 
 import libcst as cst
 
@@ -148,9 +149,9 @@ class Names:
         if type(expression) not in _CONSTANT:
             return UNKNOWN
         match expression:
-            case cst.Integer() | cst.Float():
-                return expression.evaluated_value
-            case cst.SimpleString() | cst.ConcatenatedString():
+            case cst.Integer() | cst.Float() | cst.SimpleString():
+                return _literal(expression.value)
+            case cst.ConcatenatedString():
                 text = expression.evaluated_value
                 return UNKNOWN if text is None else text
             case cst.Name(value="True" | "False" | "None" as word):
@@ -183,3 +184,9 @@ class Names:
     def has_star(self, call: cst.Call) -> bool:
         """Whether a call takes `*args` or `**kwargs` whose contents are out of sight."""
         return any(arg.star for arg in call.args)
+
+
+@lru_cache(maxsize=2048)
+def _literal(text: str) -> object:
+    """The value of a number or a text: a file says the same ones over and over, and `ast` takes long for each."""
+    return ast.literal_eval(text)
