@@ -467,3 +467,12 @@ def test_an_indent_behind_which_a_line_goes_on_is_none_that_a_newer_python_knows
     source = read_notebook("a.ipynb", data)
     assert not source.text.strip()
     assert not source.broken
+
+
+def test_a_notebook_of_python_2_has_no_broken_cells() -> None:
+    cell = {"cell_type": "code", "metadata": {}, "execution_count": None, "outputs": [], "source": "print 'loss', 1\n"}
+    info = {"name": "python", "codemirror_mode": {"name": "ipython", "version": 2}, "version": "2.7.15"}
+    for version, broken in (("2.7.15", 0), ("3.7.3", 1)):
+        metadata = {"language_info": info | {"version": version}}
+        data = json.dumps({"cells": [cell], "metadata": metadata, "nbformat": 4, "nbformat_minor": 2}).encode()
+        assert len(read_notebook("old.ipynb", data).broken) == broken

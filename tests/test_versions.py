@@ -338,6 +338,8 @@ def test_ranges_join():
         ("lightning @ git+https://github.com/x/y.git@1.0", "lightning", "", ()),
         ("git+https://github.com/x/y.git#egg=Some_Name", "some-name", "", ()),
         ("https://host/torch-2.1.0-cp310-cp310-manylinux1_x86_64.whl", "torch", "==2.1.0", ()),
+        ("http://host/whl/{accelerator}/torch-1.0.0-{platform}-linux_x86_64.whl", "torch", "==1.0.0", ()),
+        ("http://host/whl/torch-0.4.1-${PY}-linux_x86_64.whl", "torch", "==0.4.1", ()),
         ("./local", "", "", ()),
         (".[dev]", "", "", ()),
     ],

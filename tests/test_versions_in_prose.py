@@ -267,3 +267,9 @@ def test_a_page_speaks_of_the_versions_that_it_applies_to(tmp_path: Path, monkey
     forget_versions()
     run_command(["train.py", "--notes", "--output-format", "concise"])
     assert {"LL728", "LL729", "LL730"} <= set(capsys.readouterr().out.split())
+
+
+def test_prose_names_hugging_face_packages_and_what_to_go_back_to() -> None:
+    assert told("Tested with transformers 4.31 and peft 0.5.", "transformers") == parse_range("4.31")
+    assert told("If results differ, please try using Transformers <= 4.29.", "transformers") == parse_range("<=4.29")
+    assert told("If you use Transformers 5.1, you will see an error.", "transformers") is None

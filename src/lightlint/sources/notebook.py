@@ -15,6 +15,7 @@ from lightlint.sources.magics import Masked, has_blank, has_gap, mask, mask_all,
 from lightlint.sources.source import Cell, ForeignError, Source, UnreadableError
 
 _LFS = b"version https://git-lfs"
+_PYTHON_2 = re.compile(r'"language_info"\s*:\s*\{(?:[^{}]|\{[^{}]*\})*?"version"\s*:\s*"2\.')
 _ESCAPED = re.compile(r"(?<!\\)(?:\\\\)*\\u(?!00[0-7])[0-9a-fA-F]{4}")  # of a character beyond ASCII
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
@@ -108,6 +109,7 @@ def read_notebook(filename: str, data: bytes) -> Source:
     pip_lines: list[tuple[int, str]] = []
     broken: list[tuple[int, str]] = []
     at = 0
+    is_old = bool(_PYTHON_2.search(raw))  # its `print x` is right: cells that today's Python cannot read are no faults
     for number, slot, is_python in _code_cells(raw):
         piece, fault = _read_cell(slot.text) if is_python else (mask_all(slot.text), None)
         slots.append(slot)
@@ -116,7 +118,7 @@ def read_notebook(filename: str, data: bytes) -> Source:
         masked += [(at + start, at + end) for start, end in piece.ranges]
         hidden += [slot.text[start:end] for start, end in piece.ranges]
         pip_lines += [(at + offset, command) for offset, command in piece.commands]
-        broken += [(at + fault[0], fault[1])] if fault else []
+        broken += [(at + fault[0], fault[1])] if fault and not is_old else []
         at += len(slot.text) + 1
     origin = NotebookOrigin(raw, tuple(slots), tuple(hidden))
     return Source(

@@ -13,10 +13,9 @@ _WORDS = {
     "epochs": "epoch", "batches": "batch", "begin": "start", "ends": "end", "starts": "start", "finish": "end",
     "ended": "end", "started": "start", "models": "model", "callback": "callbacks", "schedulers": "scheduler",
 }  # fmt: skip
-# hooks of Lightning before 1.0
-_OLD = {
+# hooks of Lightning before 1.0, which called them
+BEFORE_1_0 = {
     "tng_dataloader": "train_dataloader",
-    "training_end": "on_train_epoch_end",
     "validation_end": "on_validation_epoch_end",
     "test_end": "on_test_epoch_end",
 }
@@ -27,8 +26,8 @@ _SHORTEST = 9  # letters of a name that one letter may be wrong in; two may in n
 def close_hook(name: str, hooks: frozenset[str]) -> str | None:
     """The one hook that a name that is none means: the same words, or a letter or two beside it."""
     candidates = sorted(hooks)
-    if _OLD.get(name) in candidates:
-        return _OLD[name]
+    if BEFORE_1_0.get(name) in candidates:
+        return BEFORE_1_0[name]
     same = [hook for hook in candidates if _words(hook) == _words(name)]
     if len(same) == 1:
         return same[0]

@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 _NAME = re.compile(r"\s*([A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?)\s*(?:\[([^\]]*)\])?\s*")
 _CLAUSES = re.compile(r"\(?\s*((?:(?:===|[<>=!~]=|[<>])\s*[^\s,;()<>=!~]+\s*,?\s*)*)\)?\s*$")
 _WHEEL = re.compile(
-    r"([A-Za-z0-9_.]+)-([^-/]+)(?:-[^-/]+){3,4}\.whl\b|([A-Za-z0-9_.-]+?)-(\d[^-/]*)\.(?:tar\.gz|zip)\b"
-)
+    r"([A-Za-z0-9_.]+)-([^-/{$]+)(?:(?:-[^-/]+){3,4}|(?:-[^-/]+)*?-(?:\{\w+\}|\$\w+|\$\{\w+\})(?:-[^-/]+)*)\.whl\b"
+    r"|([A-Za-z0-9_.-]+?)-(\d[^-/]*)\.(?:tar\.gz|zip)\b"
+)  # of a wheel also where a variable has its tags: Colab's `torch-1.0.0-{platform}-linux_x86_64.whl`
 _EGG = re.compile(r"#(?:.*&)?egg=([\w.-]+)")
 _REVISION = re.compile(r"\.git@[\w./-]+|github\.com/[^/]+/[^/@]+@[\w./-]+")
 

@@ -6,8 +6,9 @@ from lightlint.check import Check, Repair
 from lightlint.facts.lightning.hook_calls import passed, passed_since
 from lightlint.facts.lightning.hooks import STEPS, Owner
 from lightlint.facts.lightning.overrides import class_api, is_changed, is_stub, taken
-from lightlint.facts.lightning.spelling import close_hook
+from lightlint.facts.lightning.spelling import BEFORE_1_0, close_hook
 from lightlint.facts.project.mentions import is_mentioned
+from lightlint.facts.versions.versions import Version
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import Draft, join, rename
 from lightlint.fixes.repairs.hook_parameters import without_missing
@@ -28,6 +29,8 @@ class HookUnknownName(Check):
         api = class_api(owner)
         hooks = frozenset(api.signatures.keys() - api.removed.keys() - _OPTIONAL.get(owner, set()))
         if name in api.signatures or name in api.removed or name in api.added:
+            return
+        if name in BEFORE_1_0 and not self.facts.lightning.surely_at_least(Version("1.0")):
             return
         hook = close_hook(name, hooks)
         if hook is None or not self.classes.complete(node) or self.classes.has_method(node, hook):

@@ -9,29 +9,49 @@ from urllib.parse import unquote
 
 from lightlint.facts.versions.pins.formats.prose.paragraphs import Paragraph, is_aside
 
-_NAME = r"py-?torch[\s_-]*lightning|lightning|py-?torch|torch|torchvision|torchaudio"
-_VERSION = r"[012]\.(?:\d{1,2}(?:\.\d{1,2})?|x)(?!\d|\.\d|(?!rc\d)[A-Zac-z_])"
+_TORCH = r"py-?torch[\s_-]*lightning|lightning|py-?torch|torch|torchvision|torchaudio"
+_HUGGING_FACE = r"transformers|trl|peft|accelerate"
+_REST = r"\.(?:\d{1,2}(?:\.\d{1,2})?|x)(?!\d|\.\d|(?!rc\d)[A-Zac-z_])"
 _LATER = r"\+(?!\s*[a-z]*\d)|\s+\+(?!\s*[a-z]*\s*v?\d)|[\s(]*(?:or|and|及|或)?\s*(?:later|higher|above|newer|greater|upwards?|onwards?|up\b|以上)"
 _EARLIER = r"[\s(]*(?:or|and)\s*(?:earlier|lower|below|older)"
 _BELOW = r"(?:before|below|prior\s+to|(?:earlier|lower|less)\s+than)\b"
-_ONE = (
-    rf"(?:{_BELOW}\s*v?(?P<bound>{_VERSION})"
-    r"|(?P<operator>[<>=~]{1,2}|[≥≤]|at\s+least)?\s*v?(?P<version>" + _VERSION + r")(?:rc\d+)?(?:\+?(?:cu\d+|cpu))?"
-    rf"(?:(?P<later>{_LATER})|(?P<earlier>{_EARLIER}))?)"
-)
-_EACH = re.compile(_ONE, re.IGNORECASE)
-_SEVERAL = re.sub(r"\?P<\w+>", "?:", rf"{_ONE}(?:(?:\s*[,/|&~\u2013-]\s*|\s*,?\s*(?:or|and|to|through)\s+){_ONE})*")
 _BETWEEN = r"(?:[\s:,|(=_-]|\b(?:versions?|v\.|install(?:ed)?|tested|on|with|is|between|from)(?!\w))*"
-_MENTION = re.compile(
-    rf"(?<![\w./-])({_NAME})(?![a-uw-z/]|\.\w){_BETWEEN}({_SEVERAL})|\bversions?\s+({_SEVERAL})\s+of\s+({_NAME})\b",
-    re.IGNORECASE,
-)
+
+
+def _one(majors: str) -> str:
+    """A version whose first number is one of some, with the words that make a bound of it."""
+    version = f"[{majors}]{_REST}"
+    return (
+        rf"(?:{_BELOW}\s*v?(?P<bound>{version})"
+        rf"|(?P<operator>[<>=~]{{1,2}}|[≥≤]|at\s+least)?\s*v?(?P<version>{version})(?:rc\d+)?(?:\+?(?:cu\d+|cpu))?"
+        rf"(?:(?P<later>{_LATER})|(?P<earlier>{_EARLIER}))?)"
+    )
+
+
+def _mention(names: str, majors: str) -> re.Pattern[str]:
+    """A name with one or several versions behind it or, as in "version 1.4 of PyTorch", ahead of it."""
+    one = re.sub(r"\?P<\w+>", "?:", _one(majors))
+    several = rf"{one}(?:(?:\s*[,/|&~\u2013-]\s*|\s*,?\s*(?:or|and|to|through)\s+){one})*"
+    return re.compile(
+        rf"(?<![\w./-])({names})(?![a-uw-z/]|\.\w){_BETWEEN}({several})|\bversions?\s+({several})\s+of\s+({names})\b",
+        re.IGNORECASE,
+    )
+
+
+_EACH = re.compile(_one("0-5"), re.IGNORECASE)
+_MENTIONS = (_mention(_TORCH, "012"), _mention(_HUGGING_FACE, "0-5"))
 _SAYS_SO = re.compile(
     r"\b(?:tested|verified|validated|checked|evaluated|developed|written|implemented|built|based|trained|requir\w+|needs?|needed|depend\w*"
     r"|prerequisites?|install\w*|using|uses?|used|works?|working|runs?|runnable|supports|supported|compatible|environments?|versions?|example)\b"
     r"|需要|要求|依赖|环境|版本|安装|测试|支持",
     re.IGNORECASE,
 )
+_GOES_BACK = re.compile(
+    r"\b(?:downgrad\w+|(?:try|please)\s+(?:try\s+)?(?:to\s+)?(?:us(?:e|ing)|install\w*))\b", re.IGNORECASE
+)
+_BOUND = re.compile(
+    r"<|==|\u2264|\b(?:before|below|earlier|older|lower)\b", re.IGNORECASE
+)  # newer ones are known not to do
 _BADGE = re.compile(r"(?:shields\.io|badgen\.net)/(?:static/)?(?:badge/|v1\?)([^\s)\"'>\]]+)", re.IGNORECASE)
 _MARKUP = re.compile(r"<[^<>]{0,300}>|[*`]+|(?<=\])\([^()]*(?:\([^()]*\)[^()]*)*\)|(?<=\])\s?\[[^\]]*\]")
 _SENTENCE_END = re.compile(r"(?<=[.!?;])\s|(?<=。)")
@@ -55,7 +75,7 @@ class Mention:
 
 def versions_at(line: str) -> tuple[str, list[str]] | None:
     """The distribution and the specifiers that a line without markup begins with."""
-    found = _MENTION.search(line)
+    found = next(filter(None, (each.search(line) for each in _MENTIONS)), None)
     return (distribution(found[1]), specifiers(found[2])) if found and found[1] else None
 
 
@@ -72,17 +92,23 @@ def mentions(paragraph: Paragraph) -> Iterator[Mention]:
         return
     yield from _in_badges(paragraph)
     text = plain(paragraph.text)
-    for found in _MENTION.finditer(text):
+    for found in _all(text):
         says_so = bool(_SAYS_SO.search(_around(_SENTENCE_END, text, found))) or paragraph.sets_up
+        sentence = _around(_SENTENCE_END, text, found)
         counts = says_so and not paragraph.is_news and not is_aside(_around(_CLAUSE_END, text, found))
+        counts |= bool(_GOES_BACK.search(sentence) and _BOUND.search(found.group()))
         row = paragraph.row + text.count("\n", 0, found.start())
         yield from _each(found[1] or found[4], found[2] or found[3], row, counts=counts)
+
+
+def _all(text: str) -> list[re.Match[str]]:
+    return [found for pattern in _MENTIONS for found in pattern.finditer(text)]
 
 
 def _listed_in_code(paragraph: Paragraph) -> Iterator[Mention]:
     """The versions in lines of code that are none: `Python >= 3.5, PyTorch == 0.3.1, torchvision == 0.2.0`."""
     for row, line in enumerate(paragraph.text.splitlines(), paragraph.row):
-        for found in _MENTION.finditer(line) if _LIST.fullmatch(line.strip()) else ():
+        for found in _all(line) if _LIST.fullmatch(line.strip()) else ():
             yield from _each(found[1] or found[4], found[2] or found[3], row, counts=True)
 
 
@@ -97,7 +123,7 @@ def _around(end: re.Pattern[str], text: str, found: re.Match[str]) -> str:
 def _in_badges(paragraph: Paragraph) -> Iterator[Mention]:
     for badge in _BADGE.finditer(paragraph.text):
         row = paragraph.row + paragraph.text.count("\n", 0, badge.start())
-        for found in _MENTION.finditer(_of_badge(badge[1])):
+        for found in _all(_of_badge(badge[1])):
             yield from _each(found[1], found[2], row, counts=True)
 
 
