@@ -7,7 +7,7 @@ import libcst as cst
 
 from lightlint.check import Check, Fault, Repair
 from lightlint.engine.events import ScheduleStepped, Stepped
-from lightlint.explore.questions.queries import optimizer_of
+from lightlint.explore.questions.queries import identity_of, optimizer_of
 from lightlint.facts.code.tree import Loop
 from lightlint.finding import Applicability, Tier
 from lightlint.fixes.drafts.moves import block_of, move_after
@@ -34,9 +34,41 @@ class SchedulerBeforeOptimizer(Check):
             late |= {event.site for event, is_early in found.items() if not is_early}
         message = "steps the scheduler ahead of the optimizer: the first value of its schedule is never used"
         for site, event in early.items():
-            if site not in late:
+            if site not in late and not self._is_for_older(event) and not self._is_moved(entry, event):
                 steps = dict.fromkeys(place for each in entry.of(Stepped) for place in each.where.places)
                 yield Fault(site, message, Tier.WARNING if event.schedule.assumed else None, also=tuple(steps))
+
+    def _is_for_older(self, event: ScheduleStepped) -> bool:
+        """Whether a test keeps the step from the versions that want it behind the optimizer."""
+        from lightlint.facts.releases.compat import is_for_older
+
+        node = self.node_of(event.site)
+        return node is not None and is_for_older(self.facts, node)
+
+    def _is_moved(self, entry: Entry, early: ScheduleStepped) -> bool:
+        """Whether the step has its place behind the optimizer where a test around it comes out the other way."""
+        around = self._tests(early)
+        for path in entry.paths:
+            steps = dict(_first_steps(path))
+            if any(event.site == early.site for event in steps):
+                continue
+            behind = [each for each, is_early in steps.items() if not is_early and _are_of_one(each, early)]
+            if any(around.get(test) is (not outcome) for each in behind for test, outcome in self._tests(each).items()):
+                return True
+        return False
+
+    def _tests(self, event: ScheduleStepped) -> dict[tuple[cst.CSTNode | None, str], bool]:
+        """How the tests that a step stands under came out, by their function and what they ask without `not`."""
+        node = self.node_of(event.site)
+        if node is None:
+            return {}
+        found: dict[tuple[cst.CSTNode | None, str], bool] = {}
+        for test, outcome in self.facts.conditions(node):
+            asked, comes_out = test, outcome
+            while isinstance(asked, cst.UnaryOperation) and isinstance(asked.operator, cst.Not):
+                asked, comes_out = asked.expression, not comes_out
+            found[self.tree.owner(node), self.code.text_of(asked)] = comes_out
+        return found
 
     def repair(self, node: cst.CSTNode, fault: Fault) -> Repair | None:
         """The call behind the last statement of its block that steps the optimizer."""
@@ -93,6 +125,10 @@ def _first_steps(path: Path) -> Iterator[tuple[ScheduleStepped, bool]]:
             before = waiting.pop(event.optimizer, None)
             if before is not None:
                 yield before, event.via != "lightning" and _is_in_turn_of(before, event)
+
+
+def _are_of_one(one: ScheduleStepped, other: ScheduleStepped) -> bool:
+    return identity_of(one.schedule) == identity_of(other.schedule)
 
 
 def _is_in_turn_of(before: ScheduleStepped, event: Stepped) -> bool:
