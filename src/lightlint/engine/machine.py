@@ -165,6 +165,7 @@ class Machine:
         self.answers: dict[Hashable, bool] = {}
         self.bounds: dict[Hashable, Bounds] = {}  # between which numbers an unknown was found to lie, by its key
         self.equals: dict[Hashable, Hashable] = {}  # which constant an unknown was found to be, by their keys
+        self.texts: dict[Value, Hashable] = {}  # the keys of unknowns that have none of their own and may be texts
         self.asked: dict[Test, bool] = {}  # tests that nothing known decides, as they came out
         self.guesses = 0  # how many tests something unknown has decided
         self.assumptions = 0  # how many tests something that nobody in sight gives has decided
@@ -350,6 +351,15 @@ class Machine:
                 known = self._bounded(key)
             return None if known is None else known != negated
         return None
+
+    def text_key(self, value: Value, node: ast.AST) -> Hashable:
+        """What an unknown is known by that is compared with a text at `node`: it stays the same, whatever gave it."""
+        if value.key is not None or not isinstance(value, Unknown):
+            return value.key
+        if value not in self.texts:
+            site = self.site(node)
+            self.texts[value] = ("text", site, self.serial(site))
+        return self.texts[value]
 
     def decide(self, value: Value, node: ast.AST, *, default: bool = True, leaves: bool = False) -> bool:
         """How a test comes out: as known, as it did before, as flipped, else as by default.

@@ -27,6 +27,7 @@ from lightlint.values.core import (
     Value,
     is_constant,
     number_of,
+    text_of,
     traits_of,
 )
 from lightlint.values.training import Instance, Tensor
@@ -241,8 +242,8 @@ def compare(machine: Machine, symbol: str, left: Value, right: Value, node: ast.
             return Constant((left.key == right.key) == (symbol == "is"), traits)
         if not isinstance(left, Unknown) and not isinstance(right, Unknown):
             return Constant((left is right) == (symbol == "is"), traits)
-    if symbol in ("in", "not in") and isinstance(left, Constant):
-        found_in = _contains(left, right)
+    if symbol in ("in", "not in"):
+        found_in = _contains(left, right) if isinstance(left, Constant) else _holds_found(machine, left, right)
         if found_in is not None:
             return Constant(found_in == (symbol == "in"), traits)
     if isinstance(left, Tensor) or isinstance(right, Tensor):
@@ -258,7 +259,13 @@ def compare(machine: Machine, symbol: str, left: Value, right: Value, node: ast.
         if (bar := _bar(higher, lower)) is not None:
             machine.emit(Passed(machine.where(node), bar))
             traits = traits | {"passed by any"}
-    key = (symbol, left.key, right.key) if left.key is not None and right.key is not None else None
+    keys = (left.key, right.key)
+    if symbol in ("==", "!="):
+        if text_of(right) is not None:
+            keys = (machine.text_key(left, node), right.key)
+        elif text_of(left) is not None:
+            keys = (left.key, machine.text_key(right, node))
+    key = (symbol, *keys) if None not in keys else None
     return Unknown(key, traits, plain=True)
 
 
@@ -277,6 +284,16 @@ def _bar(higher: Value, lower: Value) -> Value | None:
 def _is_named(key: Hashable | None) -> bool:
     """Whether a key is that of a constant of a library, as `math.inf`."""
     return isinstance(key, tuple) and key[:1] == ("constant",)
+
+
+def _holds_found(machine: Machine, value: Value, container: Value) -> bool | None:
+    """Whether a written list of constants holds the one that an unknown was found to be."""
+    found = machine.equals.get(machine.texts.get(value, value.key))
+    if found is None or not isinstance(container, Sequence) or container.more:
+        return None
+    if not all(isinstance(each, Constant) for each in container.items):
+        return None
+    return any(each.key == found for each in container.items)
 
 
 def _rank_of(machine: Machine, symbol: str, rank: Value, other: Value) -> Value:
