@@ -178,6 +178,8 @@ class LibraryModels:
                 value.more = True
         elif isinstance(value, Module):
             _set_part(machine, value, index, new, node)
+            if value.escaped:  # who has the whole has its new part
+                machine.escape(new)
         elif isinstance(value, Tensor):
             value.traits |= ON_SOME if machine.split_ranks else NO_TRAITS
             value.answer, value.filled = False, True

@@ -52,7 +52,7 @@ class Tensor(Value):
         layer: the class of the layer that gave it, "" where something else was done since.
         mixed: something of which nothing is known went into it, which may have a graph of its own.
         table: it was made of numbers that the program writes down or loads.
-        blind: of a parameter, whether it was used while gradients were off.
+        blind: of a parameter, whether it was used in a forward pass while gradients were off.
         sums: the places where it was added to itself, and in which turns of the loops down to that over batches.
     """
 

@@ -60,7 +60,7 @@ def derive(
             machine.emit(GarbageRead(machine.where(node), tensor))
     if graph and machine.grad[-1]:
         _record(machine, made, sources, node, saves=saves)
-    elif graph:
+    elif graph and machine.forwards:  # not what brings parameters back onto a sphere between two passes
         for tensor in sources:
             tensor.blind |= tensor.parameter
     _note_cuts(machine, made, sources, how, node)
