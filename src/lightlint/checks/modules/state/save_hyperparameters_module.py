@@ -91,13 +91,13 @@ class SaveHyperparametersModule(Check):
         """Whether what is annotated as a module is the class or partial that makes it: `self.head = head(in_features=16)`."""
         for use in self.tree.own(init.body, cst.Name):
             call = self.tree.parent(use)
-            kept = (
-                self.tree.parent(call)
-                if isinstance(call, cst.Call) and call.func is use and use.value == name
-                else None
-            )
+            if use.value != name or not isinstance(call, cst.Call) or call.func is not use:
+                continue
+            kept = self.tree.parent(call)
             if isinstance(kept, cst.Assign) and any(isinstance(each.target, cst.Attribute) for each in kept.targets):
                 return True
+            if call.args and all(each.keyword or isinstance(each.value, cst.BaseNumber) for each in call.args):
+                return True  # sizes and options: a module itself is called with tensors
         return False
 
     def _kind(self, name: str | None) -> str:
