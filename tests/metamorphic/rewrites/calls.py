@@ -77,7 +77,7 @@ def partial_keywords(program: Program) -> None:
         if slot is None or not _ordinary(slot.value) or not slot.value.keywords:
             return None
         call = slot.value
-        if not all(is_still(each) for each in call.args):
+        if not _may_wait(call):
             return None
         held = ast.Call(ast.Name("partial", ast.Load()), [call.func], call.keywords)
         before = statements("CALL = HELD", CALL=(name := program.fresh("call")), HELD=held)
@@ -152,6 +152,13 @@ def keywords_by_dict_call(program: Program) -> None:
     _keywords(program, lambda call: ast.Call(ast.Name("dict", ast.Load()), [], call.keywords))
 
 
+def _may_wait(call: ast.Call) -> bool:
+    """Whether positional arguments can be evaluated behind the keywords' values, which may change what attributes hold."""
+    if all(map(is_still, _values(call))):
+        return all(map(is_still, call.args))
+    return all(isinstance(each, ast.Name | ast.Constant) for each in call.args)
+
+
 def _values(call: ast.Call) -> list[ast.expr]:
     return [each.value for each in call.keywords]
 
@@ -164,7 +171,7 @@ def _keywords(program: Program, pack: Callable[[ast.Call], ast.expr]) -> None:
         call = slot.value
         if not call.keywords or any(each.arg is None for each in call.keywords) or reads_super(call):
             return None
-        if not all(is_still(each) for each in call.args):
+        if not _may_wait(call):
             return None
         before = statements("OPTIONS = PACKED", OPTIONS=(name := program.fresh("options")), PACKED=pack(call))
         call.keywords = [ast.keyword(None, ast.Name(name, ast.Load()))]
