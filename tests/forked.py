@@ -21,7 +21,7 @@ from typing import IO, NoReturn
 from checkout import environment_of
 
 from lightlint.linting.gate import checked_pages, met_by
-from lightlint.linting.walk import _check_class
+from lightlint.linting.walk import check_class
 from lightlint.text import Text
 
 
@@ -57,7 +57,7 @@ def _import_what_lints() -> None:
     """Import once what each fork would import, and make what is made once in a process."""
     met_by(Text(""), frozenset())
     for page in checked_pages():
-        _check_class(page)
+        check_class(page)
 
 
 def _become(

@@ -50,6 +50,11 @@ class Fault:
     of_call: bool = False  # it lies in the arguments of a call: told there or nowhere by who reads the text
     argument: str = ""  # the one, by its keyword or key
 
+    @property
+    def led_from(self) -> tuple[Site, ...]:
+        """The calls that led here, the innermost first, and the other places that it hangs on."""
+        return (*reversed(self.calls), *self.also[:1], *reversed(self.also[1:]))
+
     @classmethod
     def at(cls, event: Event, message: str, *also: Site, tier: Tier | None = None) -> Fault:
         """A fault where an event happened."""

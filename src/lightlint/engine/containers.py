@@ -158,32 +158,26 @@ def _comprehension(kind: str) -> Callable[[Machine, Any, Scope], Value]:
 
 def _dict_comprehension(machine: Machine, node: ast.DictComp, scope: Scope) -> Value:
     found = Mapping()
+    unchanged = _keeps_values(node)
 
     def add(inner: Scope) -> None:
         key = evaluate(machine, node.key, inner)
         found.items[key_of(key, ("?", len(found.items)))] = evaluate(machine, node.value, inner)
+        over = machine.loops[-1].over
+        whole = over.rows_of if unchanged and isinstance(over, Sequence) else None
+        if whole is not None and whole.source is not None:
+            found.source, found.made, found.depth = whole.source, whole.made, whole.depth
 
     found.more = not _turns(machine, node, scope, add)
-    held = _kept_as_it_is(node)
-    whole = evaluate(machine, held, scope) if held is not None else None
-    if isinstance(whole, Mapping) and whole.source is not None:
-        found.source, found.made, found.depth = whole.source, whole.made, whole.depth
     return found
 
 
-def _kept_as_it_is(node: ast.DictComp) -> ast.expr | None:
-    """The dict whose values are taken over unchanged: `state` of `{k: v for k, v in state.items()}`."""
+def _keeps_values(node: ast.DictComp) -> bool:
+    """Whether the values are those of the pairs that it goes over: `{k: v for k, v in state.items()}`."""
     match node.generators, node.value:
-        case (
-            [
-                ast.comprehension(
-                    target=ast.Tuple(elts=[_, ast.Name(id=name)]), iter=ast.Call(func=ast.Attribute() as func)
-                )
-            ],
-            ast.Name(id=given),
-        ) if name == given and func.attr == "items":
-            return func.value
-    return None
+        case [ast.comprehension(target=ast.Tuple(elts=[_, ast.Name(id=name)]))], ast.Name(id=given):
+            return name == given
+    return False
 
 
 def _turns(machine: Machine, node: Any, scope: Scope, act: Callable[[Scope], None]) -> bool:

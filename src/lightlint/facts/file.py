@@ -66,107 +66,107 @@ class FileFacts(Linked):
         """What attributes may hold."""
         return KeptValues(self.tree, self.names, self.classes, self.source.text)
 
-    @cached_property
+    @property
     def data_parallel(self) -> DataParallel:
         """Which models DDP wraps, and which are inside of those."""
         return self.fact(DataParallel)
 
-    @cached_property
+    @property
     def forwards(self) -> Forwards:
         """Which calls run a forward pass through DDP models, or past them."""
         return self.fact(Forwards)
 
-    @cached_property
+    @property
     def workers(self) -> Workers:
         """What starts worker processes."""
         return self.fact(Workers)
 
-    @cached_property
+    @property
     def gradients(self) -> Gradients:
         """Where autograd records, and which values carry a graph."""
         return self.fact(Gradients)
 
-    @cached_property
+    @property
     def graphless(self) -> Graphless:
         """Which values surely carry no graph."""
         return self.fact(Graphless)
 
-    @cached_property
+    @property
     def numbers(self) -> Numbers:
         """Which values surely are plain numbers."""
         return self.fact(Numbers)
 
-    @cached_property
+    @property
     def fabrics(self) -> Fabrics:
         """What Fabric objects set up."""
         return self.fact(Fabrics)
 
-    @cached_property
+    @property
     def optimization(self) -> Optimization:
         """Who optimizes the LightningModules: Lightning, or their own steps."""
         return self.fact(Optimization)
 
-    @cached_property
+    @property
     def averages(self) -> Averages:
         """Averages that modules keep of what their layers give."""
         return self.fact(Averages)
 
-    @cached_property
+    @property
     def keepers(self) -> Keepers:
         """What gathers something in every iteration."""
         return self.fact(Keepers)
 
-    @cached_property
+    @property
     def configured(self) -> Configured:
         """What `configure_optimizers` returns."""
         return self.fact(Configured)
 
-    @cached_property
+    @property
     def monitors(self) -> Monitors:
         """Which metrics callbacks and schedulers watch."""
         return self.fact(Monitors)
 
-    @cached_property
+    @property
     def rescues(self) -> Rescues:
         """Handlers that let training go on without the step that failed."""
         return self.fact(Rescues)
 
-    @cached_property
+    @property
     def steps(self) -> Steps:
         """What one training step does."""
         return self.fact(Steps)
 
-    @cached_property
+    @property
     def updates(self) -> Updates:
         """In which order a function clears, computes, clips and uses gradients."""
         return self.fact(Updates)
 
-    @cached_property
+    @property
     def results(self) -> Results:
         """What calls of this file's functions and modules give back."""
         return self.fact(Results)
 
-    @cached_property
+    @property
     def rewrapped(self) -> Rewrapped:
         """Which tensors are made of computed values, without their graph."""
         return self.fact(Rewrapped)
 
-    @cached_property
+    @property
     def criteria(self) -> Criteria:
         """Which calls compute a loss."""
         return self.fact(Criteria)
 
-    @cached_property
+    @property
     def checkpoints(self) -> Checkpoints:
         """What is done with what `torch.load` gives."""
         return self.fact(Checkpoints)
 
-    @cached_property
+    @property
     def datasets(self) -> Datasets:
         """Which data sets the workers of DataLoaders draw from."""
         return self.fact(Datasets)
 
-    @cached_property
+    @property
     def prefixes(self) -> Prefixes:
         """Under which prefix state dicts hold their keys."""
         return self.fact(Prefixes)

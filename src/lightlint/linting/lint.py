@@ -19,7 +19,7 @@ from lightlint.sources.depth import too_deep
 from lightlint.sources.source import Source
 from lightlint.sources.suppress import Resolve, Suppressions, Unused, noqa_row, resolver
 from lightlint.syntax import parses_here
-from lightlint.text import NOTEBOOK, TRAINS, Text, Together
+from lightlint.text import NOTEBOOK, TRAINS, Text
 from lightlint.trees.parsing import UnparsableError, deep_recursion, no_collection, parse
 
 if TYPE_CHECKING:
@@ -62,7 +62,6 @@ def lint(
         clock: told what takes how long.
     """
     active = settings.rules_for(source.filename)
-    others: Callable[[FileFacts], Sequence[Page]] | None = None
     suppressions = Suppressions.read(source)
     if suppressions.skips_file:
         return Linted(())
@@ -70,17 +69,13 @@ def lint(
         text = Text(source.text, source.shown, *NOTEBOOK[: source.is_notebook])
         with stage(clock, "gate"):
             pages = met_by(text, active)
-
-        def others(facts: FileFacts) -> Sequence[Page]:
-            return _concerning_others(facts, pages, active)
-
     else:
         text = None
         pages = [page for page in checked_pages() if page.name in active]
     due = bool(pages) or TRAINS.search(source.text) is not None  # other files may meet what this one lacks
-    found, crashes = _run(source, text, pages, others, settings, projects, clock) if due else ([], [])
-    newer = bool(pages) and not parses_here(source.text) and not any(each.code == SYNTAX for each in found)
-    newer = newer and not _TEMPLATE.search(source.text)
+    found, crashes = _run(source, text, pages, active, settings, projects, clock) if due else ([], [])
+    broken = any(each.code == SYNTAX for each in found) or _TEMPLATE.search(source.text)
+    newer = bool(pages) and not broken and not parses_here(source.text)
     found += _broken_cells(source)
     on = {page.code for page in all_pages().values() if page.name in active}
     kept, silenced = suppressions.split((each for each in found if each.code in on), codes_of())
@@ -89,15 +84,6 @@ def lint(
     return Linted(
         tuple(sorted((_shown(source, each) for each in kept), key=lambda each: each.sort_key)), tuple(crashes), newer
     )
-
-
-def _concerning_others(facts: FileFacts, pages: Sequence[Page], active: Set[str]) -> Sequence[Page]:
-    """The rules beside some whose `needs` a file and the others in which its code runs meet together."""
-    others = facts.rehearsed.others
-    if not others:
-        return ()
-    text = Together(facts.source.text, map(facts.project.text, others))
-    return met_by(text, active - {page.name for page in pages})
 
 
 @cache
@@ -110,7 +96,7 @@ def _run(
     source: Source,
     text: Text | None,
     pages: Sequence[Page],
-    others: Callable[[FileFacts], Sequence[Page]] | None,
+    active: Set[str],
     settings: Settings,
     projects: Projects,
     clock: Clock | None,
@@ -118,8 +104,8 @@ def _run(
     """What rules find in a source; with its `text`, only those look at its tree that need more than its sketch."""
     with kept_code("lint"), stage(clock, "imports"):
         from lightlint.facts.file import FileFacts
+        from lightlint.linting.elsewhere import walk_with_others
         from lightlint.linting.screen import screened
-        from lightlint.linting.walk import walk
 
     def facts_of(kind: Callable[..., FileFacts], module: Any) -> FileFacts:
         target = vars(settings.target)
@@ -138,7 +124,7 @@ def _run(
 
     with no_collection(), deep_recursion():
         if text is not None:
-            pages = screened(source.text, text.tree, pages, facts_of, found.append, clock, others)
+            pages = screened(source.text, text.tree, pages, active, facts_of, found.append, clock)
         if not pages:
             return list(dict.fromkeys(found)), []
         deep = too_deep(source.text)
@@ -153,7 +139,7 @@ def _run(
             return [*found, _own(SYNTAX, source, error.offset, error.offset, error.message)], []
         with stage(clock, "tree"):
             facts = facts_of(FileFacts, module)
-        walk(facts, pages, found.append, failed, clock, more=others)
+        walk_with_others(facts, pages, active, found.append, failed, clock)
         facts.release()
     return list(dict.fromkeys(found)), crashes
 

@@ -7,7 +7,7 @@ space around a node or a place that `ast` does not tell, looks at the parsed fil
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from typing import Any
 
 import libcst as cst
@@ -15,7 +15,7 @@ import libcst as cst
 from lightlint.clock import Clock, stage
 from lightlint.facts.file import FileFacts
 from lightlint.finding import Finding
-from lightlint.linting.walk import walk
+from lightlint.linting.elsewhere import walk_with_others
 from lightlint.memo.latest import Latest
 from lightlint.pages import Page
 from lightlint.sources.source import Source
@@ -44,10 +44,10 @@ def screened(
     text: str,
     tree: ast.Module | None,
     pages: Sequence[Page],
+    active: Set[str],
     facts_of: Callable[[Callable[..., FileFacts], Any], FileFacts],
     add: Callable[[Finding], None],
     clock: Clock | None,
-    more: Callable[[FileFacts], Sequence[Page]] | None = None,
 ) -> Sequence[Page]:
     """The rules that must look at the parsed file; all of them where it has no sketch.
 
@@ -55,10 +55,10 @@ def screened(
         text: the file's text.
         tree: what `ast` makes of it, None where it refuses it.
         pages: the rules to try.
+        active: the names of all rules that are on.
         facts_of: makes the facts of a sketch.
         add: called with each finding of the other rules.
         clock: told what takes how long.
-        more: the rules that only what the file does in other files can concern.
     """
     try:
         with stage(clock, "sketch"):
@@ -76,7 +76,7 @@ def screened(
         if not isinstance(error, UnplacedError):
             broken.append(page)  # what went wrong in a fact may have left it half done
 
-    walk(facts, pages, found.append, failed, clock, more=more)
+    walk_with_others(facts, pages, active, found.append, failed, clock)
     facts.release()
     if broken:
         return pages

@@ -6,7 +6,6 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import cache
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -31,11 +30,8 @@ def walk(
     add: Callable[[Finding], None],
     failed: Failed,
     clock: Clock | None,
-    *,
-    looks_away: bool = True,
-    more: Callable[[FileFacts], Sequence[Page]] | None = None,
-) -> None:
-    """Let checks visit the nodes of a file.
+) -> dict[Page, list[Fault]]:
+    """Let checks visit the nodes of a file; returns what its rehearsals show in other files, by rule.
 
     Args:
         facts: those of the file.
@@ -43,13 +39,12 @@ def walk(
         add: called with each finding.
         failed: called from the `except` with what a check raised; the check is out for this file then.
         clock: told what takes how long.
-        looks_away: what the file does in other files of the project counts, too.
-        more: the rules that only what it does in other files can concern.
     """
     handlers: dict[type, list[tuple[Page, Handler]]] = defaultdict(list)
     rehearsing: list[tuple[Page, Check]] = []
     out: set[str] = set()
     found: dict[str, list[Finding]] = defaultdict(list)
+    elsewhere: dict[Page, list[Fault]] = {}
 
     def noted(finding: Finding) -> None:
         found[finding.name].append(finding)
@@ -57,9 +52,9 @@ def walk(
     for page in pages:
         try:
             with stage(clock, "imports"):
-                check_class = _check_class(page)
-            rehearses = _rehearses(page)
-            check = check_class(page, facts, noted if rehearses else add)
+                checker = check_class(page)
+            rehearses = does_rehearse(page)
+            check = checker(page, facts, noted if rehearses else add)
             if rehearses:
                 rehearsing.append((page, check))
             for kind, name in _visits(page):
@@ -82,23 +77,15 @@ def walk(
             try:
                 with stage(clock, "rehearsal"):
                     found[page.name] = _standing(check, facts, found[page.name])
-                    away = _rehearse(check, facts, tuple(found[page.name]))
-                    if looks_away:
-                        _tell_away(check, facts, away)
+                    if faults := _rehearse(check, facts, tuple(found[page.name])):
+                        elsewhere[page] = faults
             except Exception as error:
                 out.add(page.name)
                 failed(page, error)
-    for page in more(facts) if more is not None else ():
-        try:
-            check = _check_class(page)(page, facts, noted)
-            if _rehearses(page):
-                faults = [fault for entry in facts.rehearsed.entries for fault in check.rehearse(entry)]
-                _tell_away(check, facts, [fault for fault in faults if facts.rehearsed.span(fault.site) is None])
-        except Exception as error:
-            failed(page, error)
     for findings in found.values():
         for finding in findings:
             add(finding)
+    return elsewhere
 
 
 def _standing(check: Check, facts: FileFacts, findings: list[Finding]) -> list[Finding]:
@@ -124,60 +111,23 @@ def _rehearse(check: Check, facts: FileFacts, told: Sequence[Finding]) -> list[F
     users = rehearsed.of_users(words) if words else []
     passes = rehearsed.passes if check.wants_passes() else []
     rest = rehearsed.rest(check.wants_rest())
-    away: list[Fault] = []
+    elsewhere: list[Fault] = []
     for number, entry in enumerate([*rehearsed.entries, *passes, *rest, *users]):
         for fault in check.rehearse(entry):
             span = rehearsed.span(fault.site)
             if span is None and number < len(rehearsed.entries):
-                away.append(fault)
+                elsewhere.append(fault)
             elif span is not None:
                 found.setdefault((span, fault.message if fault.of_call else fault.argument), (span, fault))
     rows = [(facts.source.row_of(each.start), each.message) for each in told]
     around = {id(fault): _around(facts, fault) for _, fault in found.values()} if rows else {}
     calls = [around[id(fault)] for _, fault in found.values() if fault.of_call and rows]
-    elsewhere = {message for row, message in rows if not any(_is_within(row, each) for each in calls)}
+    said = {message for row, message in rows if not any(_is_within(row, each) for each in calls)}
     for span, fault in found.values():
-        in_given = fault.argument and fault.message in elsewhere  # in the dict that the call is given
+        in_given = fault.argument and fault.message in said  # in the dict that the call is given
         if not in_given and not any(_is_within(row, around[id(fault)]) for row, _ in rows):
             check.report_fault(fault, *span)
-    return away
-
-
-def _tell_away(check: Check, facts: FileFacts, faults: Sequence[Fault]) -> None:
-    """Report at the file's own calls what they come to in other files, unless it is told there: code that only its callers
-    make wrong, such as a meter that is given losses, shows nothing by itself."""
-    rehearsed = facts.rehearsed
-    told: dict[str, list[Finding] | None] = {}
-    seen: set[tuple[Hashable, ...]] = set()
-    for fault in faults:
-        span = next(
-            filter(None, map(rehearsed.span, (*reversed(fault.calls), *fault.also[:1], *reversed(fault.also[1:])))),
-            None,
-        )
-        file, row = fault.site[:2]
-        if span is None or not row or (span, fault.message) in seen:
-            continue
-        seen.add((span, fault.message))
-        if file not in told:
-            told[file] = _findings_in(check, facts, Path(file))
-        findings, other = told[file], facts.other(Path(file))
-        if findings is None or other is None:
-            continue
-        first, last = other.rehearsed.around(row)
-        if not any(
-            first <= other.source.row_of(each.start) <= last or each.message == fault.message for each in findings
-        ):
-            check.report_away(fault, f"{Path(file).name}:{row}", *span)
-
-
-def _findings_in(check: Check, facts: FileFacts, file: Path) -> list[Finding] | None:
-    """What the rule finds in another file of the project, looked at by itself; None for one that cannot be looked at."""
-    other = facts.other(file)
-    found: list[Finding] = []
-    failures: list[Page] = []
-    if other is not None:
-        walk(other, [check.page], found.append, lambda page, _: failures.append(page), None, looks_away=False)
-    return None if other is None or failures else found
+    return elsewhere
 
 
 def _is_within(row: int, places: Iterable[Rows]) -> bool:
@@ -197,7 +147,8 @@ def _around(facts: FileFacts, fault: Fault) -> list[Rows]:
 
 
 @cache
-def _check_class(page: Page) -> type[Check]:
+def check_class(page: Page) -> type[Check]:
+    """The check of a rule."""
     with kept_code("lint"):
         module = import_module(page.check_module)
     wanted = page.name.replace("-", "").lower()
@@ -206,13 +157,14 @@ def _check_class(page: Page) -> type[Check]:
 
 
 @cache
-def _rehearses(page: Page) -> bool:
+def does_rehearse(page: Page) -> bool:
+    """Whether the check of a rule asks rehearsals."""
     from lightlint.check import Check
 
-    return _check_class(page).rehearse is not Check.rehearse
+    return check_class(page).rehearse is not Check.rehearse
 
 
 @cache
 def _visits(page: Page) -> tuple[tuple[type, str], ...]:
-    names = [name for name in dir(_check_class(page)) if name.startswith("visit_")]
+    names = [name for name in dir(check_class(page)) if name.startswith("visit_")]
     return tuple((getattr(cst, name.removeprefix("visit_")), name) for name in names)

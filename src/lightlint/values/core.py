@@ -152,6 +152,7 @@ class Sequence(Value):
         self.depth = 0  # how many loops were open where it was made
         self.taken: set[int] | None = None  # of the parts of a split: the places that the program takes
         self.emptied_at: Site | None = None  # of a generator: who went over it
+        self.rows_of: Mapping | None = None  # the dict whose `items()` it shows
 
     def __repr__(self) -> str:
         return f"<{self.kind} {self.items}{'...' if self.more else ''}>"

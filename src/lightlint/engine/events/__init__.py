@@ -41,7 +41,6 @@ from lightlint.engine.events.modules import (
     StateLoaded,
     StateRead,
     StateTaken,
-    Unwrapped,
     WrapperAsked,
 )
 from lightlint.engine.events.python import (
@@ -188,7 +187,6 @@ __all__ = [
     "Transformed",
     "Unattached",
     "Unscaled",
-    "Unwrapped",
     "UsedUp",
     "ViewRefused",
     "WeightSet",

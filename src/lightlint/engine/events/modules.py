@@ -112,14 +112,6 @@ class WrapperAsked(Event):
 
 
 @dataclass(eq=False)
-class Unwrapped(Event):
-    """`.module` of a DDP wrapper."""
-
-    wrapper: Module
-    module: Module
-
-
-@dataclass(eq=False)
 class LoadedUsed(Event):
     """Something was asked of what `torch.load` gave, or gave under a key; `asked` is "()" for a call."""
 

@@ -261,8 +261,3 @@ def _compute_metrics(machine: Machine, trainer: Instance, settings: Instance | N
 def callback_method(_: Machine, __: Value, ___: str, ____: Arguments, _____: ast.AST) -> Value:
     """What a callback inherits does nothing."""
     return NONE
-
-
-def is_sequence_trainer(trainer: Instance) -> bool:
-    """Whether what it predicts are token ids: TRL's trainers and the one for sequences."""
-    return any(path.startswith("trl.") or path.endswith("Seq2SeqTrainer") for path in trainer.libraries())

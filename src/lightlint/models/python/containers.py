@@ -123,7 +123,9 @@ def _view(value: Mapping, name: str) -> Sequence:
     if name == "values":
         return Sequence(value.items.values(), more=value.more)
     rows = [Sequence([key, item], "tuple") for key, item in zip(keys, value.items.values(), strict=True)]
-    return Sequence(rows, more=value.more)
+    shown = Sequence(rows, more=value.more)
+    shown.rows_of = value
+    return shown
 
 
 def _entry(value: Mapping, name: str, given: Arguments) -> Value:

@@ -17,7 +17,6 @@ from lightlint.engine.events import (
     ShardsGathered,
     StateLoaded,
     StateTaken,
-    Unwrapped,
 )
 from lightlint.engine.machine import Machine
 from lightlint.models import tensors
@@ -47,8 +46,6 @@ def attribute(machine: Machine, module: Module, name: str, node: ast.AST) -> Val
     if isinstance(module.items, dict) and name in module.items:
         return module.items[name]
     if name == "module" and module.wraps is not None:
-        if isinstance(module.wraps, Module) and module.wrapper == "ddp":
-            machine.emit(Unwrapped(machine.where(node), module, module.wraps))
         return module.wraps
     if name in ("weight", "bias", "in_proj_weight") and module.own:
         return module.own[0]

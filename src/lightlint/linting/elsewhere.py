@@ -1,0 +1,101 @@
+"""What a file comes to in other files of its project, told at its own calls: code that only its callers make wrong, such as a
+meter that is given losses, shows nothing by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence, Set
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lightlint.clock import Clock
+from lightlint.finding import Finding
+from lightlint.linting.gate import met_by
+from lightlint.linting.walk import Failed, check_class, does_rehearse, walk
+from lightlint.pages import Page
+from lightlint.text import Together
+
+if TYPE_CHECKING:
+    from lightlint.check import Check, Fault
+    from lightlint.facts.file import FileFacts
+
+
+def walk_with_others(
+    facts: FileFacts,
+    pages: Sequence[Page],
+    active: Set[str],
+    add: Callable[[Finding], None],
+    failed: Failed,
+    clock: Clock | None,
+) -> None:
+    """Let checks visit the nodes of a file, and look at what its code does in other files.
+
+    Args:
+        facts: those of the file.
+        pages: the rules whose `needs` its own text meets.
+        active: the names of all rules that are on: others of them may concern what it does in other files.
+        add, failed, clock: as `walk` takes them.
+    """
+    elsewhere = walk(facts, pages, add, failed, clock)
+    for page in [*elsewhere, *_concerning_others(facts, pages, active)]:
+        try:
+            check = check_class(page)(page, facts, add)
+            _tell(check, facts, elsewhere[page] if page in elsewhere else _faults_elsewhere(check, facts))
+        except Exception as error:
+            failed(page, error)
+
+
+def _concerning_others(facts: FileFacts, pages: Sequence[Page], active: Set[str]) -> list[Page]:
+    """The rules beside some whose `needs` a file and the others in which its code runs meet together."""
+    left = active - {page.name for page in pages}
+    others = facts.rehearsed.others if left else []
+    if not others:
+        return []
+    return [*filter(does_rehearse, met_by(Together(facts.source.text, map(facts.project.text, others)), left))]
+
+
+def _faults_elsewhere(check: Check, facts: FileFacts) -> list[Fault]:
+    faults = (fault for entry in facts.rehearsed.entries for fault in check.rehearse(entry))
+    return [fault for fault in faults if facts.rehearsed.span(fault.site) is None]
+
+
+def _tell(check: Check, facts: FileFacts, faults: Sequence[Fault]) -> None:
+    """Report faults in other files at the calls that lead there, unless they are told there."""
+    looked_at: dict[str, _Other | None] = {}
+    seen: set[Hashable] = set()
+    for fault in faults:
+        span = next(filter(None, map(facts.rehearsed.span, fault.led_from)), None)
+        file, row = fault.site[:2]
+        if span is None or not row or (span, fault.message) in seen:
+            continue
+        seen.add((span, fault.message))
+        if file not in looked_at:
+            looked_at[file] = _Other.of(check, facts, Path(file))
+        other = looked_at[file]
+        if other is not None and not other.tells(fault):
+            check.report_away(fault, f"{Path(file).name}:{row}", *span)
+
+
+class _Other:
+    """Another file of the project, and what the rule finds in it by itself."""
+
+    def __init__(self, facts: FileFacts, findings: Sequence[Finding]) -> None:
+        self._facts, self._findings = facts, findings
+
+    @classmethod
+    def of(cls, check: Check, facts: FileFacts, file: Path) -> _Other | None:
+        """One by its path; None where it cannot be looked at."""
+        other = facts.other(file)
+        if other is None:
+            return None
+        found: list[Finding] = []
+        failures: list[Page] = []
+        walk(other, [check.page], found.append, lambda page, _: failures.append(page), None)
+        return None if failures else cls(other, found)
+
+    def tells(self, fault: Fault) -> bool:
+        """Whether a fault is told in it: in the function where it lies, or in the same words."""
+        first, last = self._facts.rehearsed.around(fault.site[1])
+        rows = (self._facts.source.row_of(each.start) for each in self._findings)
+        return any(first <= row <= last for row in rows) or any(
+            each.message == fault.message for each in self._findings
+        )
