@@ -37,6 +37,18 @@ class Graph:
         self.consumed += not keep
 
 
+class Rearranged:
+    """A view with the dimensions in another order, of which its tensor and what is cut out of that know.
+
+    `shifted`: it lost its first row and was viewed again, which moves each row one place further than the one above.
+    """
+
+    __slots__ = ("shifted",)
+
+    def __init__(self) -> None:
+        self.shifted = False
+
+
 class Tensor(Value):
     """A tensor.
 
@@ -98,6 +110,9 @@ class Tensor(Value):
     dense = False  # it lies in memory as it is indexed
     order: tuple[int, ...] = ()  # in which its dimensions lay before `reordered_by`, where they were dense
     reordered_by = ""
+    rearranged: Rearranged | None = None  # the view that gave it
+    beheaded = False  # without its first row since
+    factors: list[Value] | None = None  # of a loss: with what it, and what that gives, is multiplied
     sizes: tuple[int, ...] = ()  # of a new tensor, where all are numbers
     batch_of: Loader | None = None  # whose batch it is, or a part of
     rows_first = False  # its first dimension counts the examples of a batch that a loader gave

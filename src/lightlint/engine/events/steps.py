@@ -84,6 +84,7 @@ class LossComputed(Event):
     made: Site | None = None
     log_target: Value | None = None  # of a divergence: whether the target is in logarithms
     ignores: bool = False  # it is told a class that it leaves out
+    factors: list[Value] = field(default_factory=list)  # with what the loss is multiplied later
 
 
 @dataclass(eq=False)

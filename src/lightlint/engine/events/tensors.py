@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lightlint.engine.events.base import Event
-from lightlint.values.training import Module, Tensor
+from lightlint.values.training import Module, Rearranged, Tensor
 
 
 @dataclass(eq=False)
@@ -83,10 +83,11 @@ class BatchMixed(Event):
 
 @dataclass(eq=False)
 class DimensionsMixed(Event):
-    """`view` or `reshape` was given the sizes of a tensor's own dimensions in another order."""
+    """`view` or `reshape` was given the sizes of a tensor's own dimensions in another order; `view` knows what became of it."""
 
     tensor: Tensor
     how: str
+    view: Rearranged
 
 
 @dataclass(eq=False)

@@ -626,6 +626,7 @@ MODULE_METHODS = frozenset(
         "xpu",
         "ipu",
         "type",
+        "size",  # of none, but of tensors that are called like one
         "set_submodule",
         "get_submodule",
         "load_from_checkpoint",

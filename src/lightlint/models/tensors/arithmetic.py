@@ -91,7 +91,9 @@ def turns_to_batch(machine: Machine) -> tuple[int, ...]:
 def _scale(machine: Machine, symbol: str, made: Tensor, tensor: Tensor, other: Value) -> None:
     if symbol in ("*", "/"):
         made.role, made.reduction = (tensor.role if tensor.role == "loss" else None), tensor.reduction
-        made.criterion = tensor.criterion
+        made.criterion, made.factors = tensor.criterion, tensor.factors
+        if symbol == "*" and tensor.factors is not None:
+            tensor.factors.append(other)
         made.scaled = tensor.scaled | {other.key if other.key is not None else ("?", machine.clock)}
         if symbol == "*" and "batch-size" in other.traits:
             made.reduction = "sum"

@@ -11,7 +11,7 @@ from lightlint.engine.language.operators import factors_of
 from lightlint.engine.machine import Machine
 from lightlint.models.tensors import axes
 from lightlint.values.core import Sequence, Value, number_of
-from lightlint.values.training import Tensor
+from lightlint.values.training import Rearranged, Tensor
 
 DENSE = frozenset(["matmul", "bmm", "cat", "stack", "randn", "zeros", "ones", "rand", "contiguous"])
 """What gives tensors that lie in memory as they are indexed."""
@@ -31,10 +31,13 @@ def note(machine: Machine, made: Value, name: str, given: Arguments, node: ast.A
         axes.same(made, source)
     elif name in ("matmul", "bmm"):
         product(made, *given.positional[:2])
-    elif name in ("view", "reshape") and plain and len(sizes) > 1:
+    if name in ("view", "reshape", "view_as", "reshape_as") and source.rearranged is not None:
+        source.rearranged.shifted |= source.beheaded
+    if name in ("view", "reshape") and plain and len(sizes) > 1:
         _view(machine, made, source, len(sizes), name, node)
         if _are_reordered(source, sizes):
-            machine.emit(DimensionsMixed(machine.where(node), source, name))
+            made.rearranged = Rearranged()
+            machine.emit(DimensionsMixed(machine.where(node), source, name, made.rearranged))
     elif name in ("permute", "transpose") and plain:
         _reorder(made, source, [number_of(each) for each in sizes], name)
 

@@ -80,14 +80,15 @@ def loss(
     log_target = given.keywords.get("log_target", log_target)
     ignores = ignores or "ignore_index" in given.keywords or not given.exact
     where = machine.where(node)
-    machine.emit(LossComputed(where, name, LOSSES[name], source, target, reduction, made_at, log_target, ignores))
+    event = LossComputed(where, name, LOSSES[name], source, target, reduction, made_at, log_target, ignores)
+    machine.emit(event)
     mix(machine, node, name, source, target, *(given.keywords.get(each) for each in ("weight", "pos_weight")))
     made = derive(machine, node, *given.values())
     if any(each.requires_grad for each in (source, target) if isinstance(each, Tensor)):
         made.cuts = without_given_gradients(made.cuts)  # what the other side is to come near to
     made.role, made.criterion = "loss", True
     made.reduction = {"mean": "mean", "batchmean": "mean", "sum": "sum"}.get(reduction or "")
-    made.scalar = reduction != "none"
+    made.scalar, made.factors = reduction != "none", event.factors
     if (
         name in ("cross_entropy", "CrossEntropyLoss", "nll_loss", "NLLLoss")
         and isinstance(target, Tensor)

@@ -82,10 +82,18 @@ def item(machine: Machine, tensor: Tensor, index: Value, node: ast.AST) -> Value
     made = derive(machine, node, tensor, keep=True, saves=bool(indices) or isinstance(index, Unknown))
     made.scalar = tensor.rank == 1 and isinstance(number_of(index), int)
     made.form, made.layer = forms.of_item(tensor, index), ""
+    made.rearranged, made.beheaded = tensor.rearranged, tensor.beheaded or _drops_first(index)
     anything = tensor.guessed or tensor.role == "batch"
     if text_of(index) is not None or (anything and isinstance(index, Unknown) and "index" not in index.traits):
         made.escaped = True  # what a module out of sight gives by name may be anything
     return part_of_guess(machine, tensor, made, node)
+
+
+def _drops_first(index: Value) -> bool:
+    """Whether an index is `1:` in one dimension."""
+    places = index.items if isinstance(index, Sequence) and index.kind == "tuple" else [index]
+    slices = (each.items for each in places if isinstance(each, Sequence) and each.kind == "slice")
+    return any(is_constant(first, 1) and is_constant(last, None) for first, last, *_ in slices)
 
 
 def _is_last_step(dimension: int, index: Value) -> bool:

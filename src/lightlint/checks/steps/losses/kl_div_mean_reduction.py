@@ -1,13 +1,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from typing import TYPE_CHECKING
-
-import libcst as cst
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import LossComputed
+from lightlint.explore.questions.queries import speaks_of
+from lightlint.values.core import Unknown, Value, number_of
 from lightlint.values.training import Tensor
 
 if TYPE_CHECKING:
@@ -19,22 +19,27 @@ class KlDivMeanReduction(Check):
         """Divergences that are divided by the number of all elements."""
         for event in entry.of(LossComputed):
             named = event.function in ("kl_div", "KLDivLoss") and event.reduction == "mean"
-            if not named or self._is_made_good(event):
+            if not named or any(map(_counts_classes, event.factors)):
                 continue
             if isinstance(event.input, Tensor) and event.input.role == "log-probabilities":
                 message = 'reduction "mean" divides the divergence by the number of classes, too'
                 yield Fault(event.made or event.site, message, None, (event.site,))
 
-    def _is_made_good(self, event: LossComputed) -> bool:
-        """Whether the divergence is multiplied with the number of classes again."""
-        node = self.node_of(event.site)
-        above = self.tree.parent(node) if node is not None else None
-        while isinstance(above, cst.BinaryOperation) and isinstance(above.operator, (cst.Multiply, cst.Divide)):
-            factors = (above.left, above.right) if isinstance(above.operator, cst.Multiply) else ()
-            if any(each is not node and _CLASSES.search(self.code.text_of(each)) for each in factors):
-                return True
-            node, above = above, self.tree.parent(above)
-        return False
+
+_CLASSES = re.compile(r"(?i)class|vocab")
 
 
-_CLASSES = re.compile(r"(?i)class|vocab|shape\[-?1\]|size\((?:dim=)?-?1\)")
+def _counts_classes(factor: Value) -> bool:
+    """Whether a factor is the number of classes, by its name or as the size of the last dimension, or a product with it."""
+    if isinstance(factor, Unknown) and factor.hint == "size":
+        return any(number_of(each) in (1, -1) for each in factor.lent)
+    return _is_of_classes(factor.key)
+
+
+def _is_of_classes(key: Hashable) -> bool:
+    match key:
+        case ("size", _, 1 | -1):
+            return True
+        case tuple():
+            return any(map(_is_of_classes, key))
+    return speaks_of(key, _CLASSES)

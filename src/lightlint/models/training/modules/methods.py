@@ -34,6 +34,7 @@ from lightlint.values.core import (
     Unknown,
     Value,
     is_constant,
+    number_of,
     text_of,
 )
 from lightlint.values.training import Instance, Module, Tensor
@@ -103,6 +104,8 @@ def call_method(machine: Machine, module: Value, name: str, given: Arguments, no
         return _dict_method(module, name, given)
     if name in ("double", "float", "bfloat16", "share_memory", "compile", "type", "to_empty", "xpu", "ipu"):
         return module
+    if name == "size":  # what its name alone says is a model is a tensor then
+        return Unknown((name, module.key, number_of(given.get(0, "dim"))), plain=True)
     if module.opaque and not name.startswith(
         ("get_", "set_", "resize", "gradient_checkpoint", "enable_", "print_", "num_", "save", "push")
     ):
