@@ -69,6 +69,11 @@ def call(machine: Machine, function: Value, given: Arguments, node: ast.AST, sco
 _OF_ITSELF = frozenset(["to", "cuda", "cpu", "eval", "train", "state_dict", "load_state_dict"])
 """Methods that hand their object to nobody, whatever it is."""
 
+_GRADIENT_PASSES = frozenset(
+    ["abs", "exp", "flatten", "float", "log", "mean", "pow", "reshape", "squeeze", "sum", "view"]
+)
+"""Methods of tensors whose result hangs on the graph of their tensor."""
+
 
 def call_unknown(machine: Machine, function: Value, given: Arguments, node: ast.AST) -> Value:
     """A call of something out of sight: whatever it is given escapes."""
@@ -111,6 +116,7 @@ def call_unknown(machine: Machine, function: Value, given: Arguments, node: ast.
         found = Unknown(key, traits, hint=hint)
         found.lent = values
         found.given_by = holder if isinstance(holder, Value) else None
+        found.answers = holder.answers if isinstance(holder, Value) and hint in _GRADIENT_PASSES else frozenset([found])
     return found
 
 

@@ -170,6 +170,8 @@ def _symbolic(symbol: str, left: Value, right: Value) -> Value:
         found.terms = (symbol, (left, right))
     if left.cuts or right.cuts:
         found.cuts = left.cuts | right.cuts
+    if left.answers or right.answers:
+        found.answers = left.answers | right.answers
     return found
 
 

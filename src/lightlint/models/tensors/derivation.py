@@ -47,6 +47,7 @@ def derive(
         note_early(machine, sources, node)
     made = machine.tensor(node)
     made.leaf = False
+    made.answers = frozenset(answer for value in values if value is not None for answer in value.answers)
     if not sources:
         made.sure_device = True
         return made
