@@ -7,6 +7,7 @@ from collections.abc import Callable, Hashable
 from copy import copy
 from typing import Any
 
+from lightlint.engine.events import Looped
 from lightlint.engine.execution import EXPRESSIONS, evaluate
 from lightlint.engine.frames import Iteration, Loop
 from lightlint.engine.machine import Machine
@@ -200,6 +201,7 @@ def _turns(machine: Machine, node: Any, scope: Scope, act: Callable[[Scope], Non
         turns = iteration.turns if iteration.known else min(iteration.turns, 2)
         known &= iteration.known and turns <= _MOST_ITEMS
         loop = Loop(node, machine.site(node), iteration.kind, iteration.bound, iteration.over, iteration.known)
+        machine.emit(Looped(machine.where(node), loop))
         machine.loops.append(loop)
         try:
             for turn in range(min(turns, _MOST_ITEMS)):

@@ -8,8 +8,9 @@ from lightlint.engine.calls import call
 from lightlint.engine.imports import module_of
 from lightlint.engine.machine import Machine
 from lightlint.explore.assumed import assumed_arguments, call_with_assumed, has_run, make_with_assumed
-from lightlint.frameworks.fit import CALLBACK_HOOKS, fit, test
-from lightlint.frameworks.supply import Supply, hook
+from lightlint.frameworks.company import go_along
+from lightlint.frameworks.fit import fit, test
+from lightlint.frameworks.supply import Supply
 from lightlint.models.annotations import by_name
 from lightlint.models.data.workers import work
 from lightlint.models.names.kinds import kind_of_class
@@ -102,8 +103,7 @@ def hooking(file: str, name: str) -> Start:
         callback = make_with_assumed(machine, cls)
         trainer = machine.instance(Library("lightning.Trainer"), "trainer", cls.node)
         module = by_name(machine, "model", cls.node)
-        for each in CALLBACK_HOOKS["fit"]:
-            hook(machine, callback, each, [trainer, module, Unknown(), Unknown(), Unknown()], cls.node)
+        go_along(machine, [callback], [trainer, module], "fit", cls.node)
 
     return start
 

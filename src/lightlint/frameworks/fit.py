@@ -23,6 +23,7 @@ from lightlint.engine.events import (
 )
 from lightlint.engine.frames import Loop
 from lightlint.engine.machine import Machine
+from lightlint.frameworks.company import accompany
 from lightlint.frameworks.lightning import batch_of
 from lightlint.frameworks.supply import PHASE, Supply, callbacks_of, give_loaders, hook, set_up_data
 from lightlint.models import tensors
@@ -86,42 +87,6 @@ class Fit:
         return Unknown(
             ("batch_idx", tuple(loop.turn for loop in self.machine.loops)), _INDEX, plain=True, hint="batch_idx"
         )
-
-
-def accompany(machine: Machine, trainer: Instance, module: Value, supply: Supply, node: ast.AST) -> None:
-    """A run of a module out of sight: what it does with its data, and with the callbacks of the program."""
-    set_up_data(machine, supply, node)
-    if supply.entry == "fit" and supply.data is not None:
-        hook(machine, supply.data, "train_dataloader", [], node)
-    give_loaders(machine, trainer, module, supply, node)
-    callbacks = [each for each in _items(trainer.arguments.get("callbacks")) if isinstance(each, Instance)]
-    for name in CALLBACK_HOOKS[supply.entry]:
-        for callback in callbacks:
-            hook(machine, callback, name, [trainer, module, Unknown(), Unknown(), Unknown()], node)
-
-
-def _around(stage: str) -> list[str]:
-    return [f"on_{stage}_epoch_start", f"on_{stage}_batch_end", f"on_{stage}_epoch_end"]
-
-
-CALLBACK_HOOKS = {
-    "fit": [
-        "setup",
-        "on_fit_start",
-        "on_train_start",
-        "on_train_epoch_start",
-        "on_train_batch_start",
-        "on_train_batch_end",
-        *_around("validation"),
-        "on_train_epoch_end",
-        "on_train_end",
-        "on_fit_end",
-    ],
-    "validate": _around("validation"),
-    "test": _around("test"),
-    "predict": _around("predict"),
-}
-"""The hooks of a callback by the run that calls them, in their order."""
 
 
 def fit(machine: Machine, module: Module, trainer: Instance, supply: Supply, node: ast.AST) -> None:

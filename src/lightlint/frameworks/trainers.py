@@ -8,7 +8,8 @@ import re
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.events import Collective
 from lightlint.engine.machine import Machine
-from lightlint.frameworks.fit import accompany, evaluate, fit
+from lightlint.frameworks.company import accompany
+from lightlint.frameworks.fit import evaluate, fit
 from lightlint.frameworks.lightning import counter
 from lightlint.frameworks.supply import supplied
 from lightlint.models.ranks.groups import FIRST_NAMES, RANK_NAMES, brought, rank_value, world_size

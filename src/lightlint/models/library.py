@@ -380,6 +380,9 @@ def _of_sequence(value: Sequence, index: Value) -> Value:
     return value.items[0] if value.items else Unknown()
 
 
+_ANY = ("?", "any")
+
+
 def _of_mapping(machine: Machine, value: Mapping, index: Value, node: ast.AST) -> Value:
     key = key_of(index, None)
     found = value.items.get(key) if key is not None else None
@@ -388,9 +391,12 @@ def _of_mapping(machine: Machine, value: Mapping, index: Value, node: ast.AST) -
         found.more = True
     if found is not None:
         return found
-    if value.default is not None and isinstance(index, Constant) and key is not None:
-        value.items[key] = call(machine, value.default, Arguments(), node)
-        return value.items[key]
+    if value.default is not None and (isinstance(index, Constant) or not value.items):
+        own = (
+            key if isinstance(index, Constant) and key is not None else _ANY
+        )  # one key stands for all that are not known
+        value.items[own] = call(machine, value.default, Arguments(), node)
+        return value.items[own]
     if value.items and not isinstance(index, Constant):
         keys = {("constant", type(each).__name__, each): each for each in value.items}
         chosen = machine.choose(index.key, keys) if index.key is not None else next(iter(keys))

@@ -136,6 +136,7 @@ class Instance(Value):
     """
 
     called_at: tuple[Site, ...] = ()  # of an open file: the calls that led to its opening
+    entered_at: Site | None = None  # of a context: where it was entered
     opened_under: tuple[Any, ...] = ()  # the tests that let it be opened, or an iterator be made
 
     def __init__(self, cls: Class | Library, kind: str, site: Site | None, number: int) -> None:

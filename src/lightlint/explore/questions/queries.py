@@ -21,7 +21,7 @@ from lightlint.engine.events import (
     TensorMoved,
     Where,
 )
-from lightlint.engine.machine import plain_key
+from lightlint.engine.machine import Test, plain_key
 from lightlint.models.names.kinds import BY_MODE
 from lightlint.values.core import (
     Class,
@@ -148,6 +148,27 @@ def sure(entry: Entry, kind: type[E], is_fault: Callable[[E], bool]) -> Iterator
             spared |= {event.site for event in path.of(kind)} - found.keys()
         faulty.update(found)
     yield from (event for site, event in faulty.items() if site not in spared)
+
+
+def by_choice(entry: Entry, kind: type[E], is_fault: Callable[[E], bool]) -> Iterator[E]:
+    """The faulty events of a kind, behind no open test, at places where on each path on which one open test elsewhere came out
+    one way, one is faulty: a run that is told so gets it."""
+    seen: dict[Site, list[tuple[frozenset[tuple[Test, bool]], E | None]]] = {}
+    for path in entry.paths:
+        found = {event.site: event for event in path.of(kind) if is_fault(event)}
+        for site in {event.site for event in path.of(kind)}:
+            seen.setdefault(site, []).append((frozenset(path.machine.asked.items()), found.get(site)))
+    for paths in seen.values():
+        right = [tests for tests, event in paths if event is None]
+        for tests, event in paths:
+            sure_to_come = event is not None and all(each.known for each in event.where.conditions)
+            if event is not None and sure_to_come and any(not any(map(_holding(each), right)) for each in tests):
+                yield event
+                break
+
+
+def _holding(test: tuple[Test, bool]) -> Callable[[frozenset[tuple[Test, bool]]], bool]:
+    return lambda tests: test in tests
 
 
 def on_some_ranks(entry: Entry, kind: type[E], is_wanted: Callable[[E], bool] = lambda _: True) -> Iterator[E]:

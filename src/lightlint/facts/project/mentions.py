@@ -45,15 +45,26 @@ def is_set(project: Project, source: Source, name: str) -> bool:
 
 def is_changed_elsewhere(project: Project, source: Source, name: str) -> bool:
     """Whether another file gives an attribute of this name a value, or changes what it holds: a callback, a subclass, a script."""
-    word = re.escape(name)
+    return occurs(project, name, _changes(re.escape(name)), Path(source.filename).absolute())
+
+
+def is_changed_outside(project: Project, name: str, owner: str, file: str) -> bool:
+    """As `is_changed_elsewhere`, for an attribute of a class that is called `owner` and stands in a file: `self.name` is
+    another class's in a file that does not name that one."""
+    others = _changes(re.escape(name), of="(?<!self)")
+    return any(occurs(project, *each, Path(file)) for each in ((name, others), (owner, _changes(re.escape(name)))))
+
+
+def _changes(word: str, of: str = "") -> str:
+    """Where an attribute is given a value, or what it holds is changed."""
     changes = "clear|reset|pop|update|append|extend|copy_|add_|zero_|fill_"
     forms = (
-        rf"\.{word}(?:\[[^\]\n]*\]|\.data)*\s*(?::[^=\n]+|[-+*/])?=(?!=)",
-        rf"\.{word}(?:\[[^\]\n]*\])*\.(?:{changes})\s*\(",
+        rf"{of}\.{word}(?:\[[^\]\n]*\]|\.data)*\s*(?::[^=\n]+|[-+*/])?=(?!=)",
+        rf"{of}\.{word}(?:\[[^\]\n]*\])*\.(?:{changes})\s*\(",
         rf"\bdel\s+[\w.]+\.{word}\b",
         rf"setattr\([^\n]*['\"]{word}\\?['\"]",
     )
-    return occurs(project, name, "|".join(forms), Path(source.filename).absolute())
+    return "|".join(forms)
 
 
 def moves_default_device(project: Project, source: Source) -> bool:

@@ -64,6 +64,7 @@ def enter(machine: Machine, value: Value, node: ast.AST) -> tuple[Value, object]
         return value, ("pop",)
     if value.kind == "context" and value.name in ("no_sync", "no_backward_sync"):
         machine.held_back.append(value)
+        value.entered_at = machine.site(node)
         return value, ("synced", value)
     if value.kind == "context" and value.name == "gathered":
         machine.summoned.append(value)

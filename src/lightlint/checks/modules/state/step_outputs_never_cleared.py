@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from lightlint.check import Check, Fault, Repair
-from lightlint.engine.events import Appended, Called, Emptied
+from lightlint.engine.events import Appended, Called, Emptied, Event, Looped
 from lightlint.explore.questions.certain import anyhow
-from lightlint.facts.project.mentions import is_changed_elsewhere
+from lightlint.facts.project.mentions import is_changed_outside
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import Draft, insert_after
-from lightlint.values.core import Mapping, Sequence, Value
+from lightlint.values.core import Class, Mapping, Sequence, Value
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry, Path
@@ -29,18 +29,24 @@ class StepOutputsNeverCleared(Check):
             emptied = {id(each) for event in path.of(Emptied) for each in _lists(event.container)}
             held = {id(each) for o in path.machine.objects for v in o.attributes.values() for each in _lists(v)}
             joined = [event for event in path.of(Called) if event.path in _JOINING]
+            whole = [*_read_whole(path)]
             for event in path.of(Appended):
                 box = event.container
                 if not event.where.phase or id(box) in emptied or id(box) not in held or box.escaped or box.more:
                     continue
                 items = set(map(id, box.items))
-                later = [each for each in joined if each.time > event.time and items & set(_given(each))]
+                read: list[Event] = [each for each in joined if items & set(_given(each))]
+                read += [each for each, holder in whole if holder is box]
+                later = [each for each in read if each.time > event.time]
                 epochs = {each.where.turns[0].number for each in later if each.where.turns}
-                if len(epochs) > 1 and not any(
-                    is_changed_elsewhere(self.facts.project, self.facts.source, n) for n in _names(path, box)
-                ):
-                    found[event] = replace(Fault.at(event, _MESSAGE), fixed_at=later[-1].site)
+                if len(epochs) > 1 and not any(map(self._is_changed, _names(path, box))):
+                    last = max(later, key=lambda each: each.time)
+                    found[event] = replace(Fault.at(event, _MESSAGE), fixed_at=last.site)
         yield from (found[event] for event in anyhow(found))
+
+    def _is_changed(self, held: tuple[str, Class]) -> bool:
+        name, cls = held
+        return is_changed_outside(self.facts.project, name, cls.name, cls.file)
 
     def repair(self, node: cst.CSTNode, fault: Fault) -> Repair | None:
         """Empty the list at the end of the hook that reads it; a dict only if it makes its lists anew."""
@@ -73,10 +79,21 @@ class StepOutputsNeverCleared(Check):
         return insert_after(self.code, inner, f"self.{name}.clear()") if ok else None
 
 
-def _names(path: Path, box: Value) -> set[str]:
-    """The attributes that hold a container, or a dict with it."""
-    held = (pair for each in path.machine.objects for pair in each.attributes.items())
-    return {name for name, value in held if any(each is box for each in _lists(value))}
+def _read_whole(path: Path) -> Iterator[tuple[Event, Value]]:
+    """Where a hook that ends an epoch goes over all of a list, or makes one number of it."""
+    for event in path.of(Looped):
+        if event.loop.over is not None and event.where.hook.endswith("_end") and "batch" not in event.where.hook:
+            yield event, event.loop.over
+    for call in path.of(Called):
+        if call.path in _REDUCING or call.path.startswith(_MEASURING) or call.path.rpartition(".")[2] in _GATHERING:
+            yield from ((call, value) for value in call.given.values())
+
+
+def _names(path: Path, box: Value) -> set[tuple[str, Class]]:
+    """The attributes that hold a container, or a dict with it, each with the class of the program that has it."""
+    held = ((each.cls, *pair) for each in path.machine.objects for pair in each.attributes.items())
+    found = ((name, cls) for cls, name, value in held if any(each is box for each in _lists(value)))
+    return {(name, cls) for name, cls in found if isinstance(cls, Class)}
 
 
 def _lists(value: Value) -> list[Value]:
@@ -94,6 +111,14 @@ _JOINING = (
     "torch.tensor",
     "numpy.concatenate",
 )
+
+
+_REDUCING = (
+    "builtins.sum",
+    *(f"{room}.{name}" for room in ("numpy", "statistics") for name in ("mean", "fmean", "median")),
+)
+_MEASURING = ("sklearn.metrics.", "torchmetrics.functional.")
+_GATHERING = ("all_gather", "all_gather_object", "gather_object", "gather_for_metrics")
 
 
 def _given(call: Called) -> list[int]:

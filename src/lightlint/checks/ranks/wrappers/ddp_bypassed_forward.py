@@ -1,15 +1,17 @@
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Backward, Cleared, Collective, Forward, Stepped
-from lightlint.values.core import Class
+from lightlint.values.core import Class, Function
 from lightlint.values.training import Graph, Module, Tensor, tensors_in
 
 if TYPE_CHECKING:
+    from lightlint.engine.frames import Call
     from lightlint.explore.rehearsals import Entry, Path
     from lightlint.values.core import Site
 
@@ -26,11 +28,44 @@ class DdpBypassedForward(Check):
 
 
 def _entered(forward: Forward) -> Site:
-    """Where a pass around a wrapper begins: the call of the first method of the inner module, or of the module itself."""
+    """Where a pass around a wrapper begins: the call of the first method of the inner module, or of the module itself; where
+    a function was given that module, the call that gave it."""
     wrapper = next((each.bypassed.within_ddp for each in forward.graph if each.bypassed is not None), None)
     inner = wrapper.wraps if wrapper is not None else None
     line = inner.cls.lineage() if isinstance(inner, Module) and isinstance(inner.cls, Class) else []
-    return next((each.site for each in forward.where.calls if each.function.owner in line), forward.site)
+    calls = forward.where.calls
+    depth = next((depth for depth, each in enumerate(calls) if each.function.owner in line), len(calls))
+    site = calls[depth].site if depth < len(calls) else forward.site
+    used = _call_at(site, calls[depth - 1]) if depth else None
+    model = used.func if used is not None else None
+    if depth < len(calls) and isinstance(model, ast.Attribute):
+        model = model.value
+    for place in range(depth - 1, -1, -1):
+        call = calls[place]
+        if not isinstance(model, ast.Name) or model.id not in _parameters(call.function):
+            break
+        site = call.site
+        given = _call_at(site, calls[place - 1]) if place else None
+        model = _argument(given, call.function, model.id) if given is not None else None
+    return site
+
+
+def _call_at(site: Site, around: Call) -> ast.Call | None:
+    """The call at a place in a function that is being run."""
+    calls = (each for each in ast.walk(around.function.node) if isinstance(each, ast.Call))
+    return next((e for e in calls if (e.lineno, e.col_offset, e.end_lineno, e.end_col_offset) == site[1:]), None)
+
+
+def _parameters(function: Function) -> list[str]:
+    taken = function.node.args
+    return [each.arg for each in (*taken.posonlyargs, *taken.args, *taken.kwonlyargs)]
+
+
+def _argument(call: ast.Call, function: Function, name: str) -> ast.expr | None:
+    """What a call gives a function under a name."""
+    place = _parameters(function).index(name) - (function.owner is not None)
+    named = (each.value for each in call.keywords if each.arg == name)
+    return next(named, call.args[place] if 0 <= place < len(call.args) else None)
 
 
 @dataclass

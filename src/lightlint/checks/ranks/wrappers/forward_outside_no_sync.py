@@ -9,6 +9,7 @@ from lightlint.values.training import Graph, Instance
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry, Path
+    from lightlint.values.core import Site
 
 _WRAPPERS = ("ddp", "accelerate", "fabric")
 
@@ -19,16 +20,27 @@ class ForwardOutsideNoSync(Check):
         for path in entry.paths:
             for event, forwards in _passes(path):
                 before = next((each for each in event.held_back if _ran_before(each, forwards)), None)
-                if before is not None and before.site is not None:
+                place = self._opened(before) if before is not None else None
+                if place is not None:
                     message = "the model ran forward before this: gradients are exchanged in each step all the same"
-                    yield Fault(before.site, message, None, (event.site,))
+                    yield Fault(place, message, None, (event.site,))
                 held = [each.held_back for each in forwards if each.held_back is not None]
-                if held and not event.held_back and held[0].site is not None and event.where.turns:
+                place = self._opened(held[0]) if held and not event.held_back else None
+                if place is not None and event.where.turns:
                     message = (
                         "the model ran forward here and backward outside: such gradients are never exchanged, "
                         "and the ranks part"
                     )
-                    yield Fault(held[0].site, message, None, (event.site,))
+                    yield Fault(place, message, None, (event.site,))
+
+    def _opened(self, context: Instance) -> Site | None:
+        """Where a context begins: the call that made it, or the `with` for one that another function has made."""
+        made, entered = (
+            self.node_of(each) if each is not None else None for each in (context.site, context.entered_at)
+        )
+        if entered is None or (made is not None and self.tree.function(made) is self.tree.function(entered)):
+            return context.site
+        return context.entered_at
 
 
 def _passes(path: Path) -> Iterator[tuple[Backward, list[Forward]]]:

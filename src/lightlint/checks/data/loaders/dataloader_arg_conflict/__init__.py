@@ -9,7 +9,7 @@ from lightlint.check import Check, Fault, Repair
 from lightlint.checks.data.loaders.dataloader_arg_conflict.without_workers import WithoutWorkers, is_tested
 from lightlint.engine.events import LoaderMade
 from lightlint.explore.questions.defaults import of_default_run
-from lightlint.explore.questions.queries import sure
+from lightlint.explore.questions.queries import by_choice, sure
 from lightlint.facts.code.bindings import Kind
 from lightlint.facts.code.names import UNKNOWN
 from lightlint.facts.data.workers import LOADER
@@ -17,7 +17,7 @@ from lightlint.facts.objects.classes import ITERABLE_DATASET
 from lightlint.facts.project.options import option_default
 from lightlint.facts.values.keywords import keywords
 from lightlint.fixes.edits import join, remove_argument, replace
-from lightlint.values.core import Constant, Value, is_constant, number_of, written
+from lightlint.values.core import Constant, Value, is_constant, number_of, traits_of, written
 from lightlint.values.training import Instance
 
 if TYPE_CHECKING:
@@ -200,7 +200,8 @@ class DataloaderArgConflict(Check):
 
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Loaders whose constructor raises for two arguments that exclude each other."""
-        for event in sure(entry, LoaderMade, lambda each: bool(_excluded(each))):
+        told = by_choice(entry, LoaderMade, lambda each: bool(_excluded(each)))
+        for event in dict.fromkeys((*sure(entry, LoaderMade, lambda each: bool(_excluded(each))), *told)):
             yield Fault.at(event, f"`{_excluded(event)}` excludes `shuffle=True`: the constructor raises ValueError")
         options = [e.loader.arguments.get(name) for e in entry.of(LoaderMade) for name in ("num_workers", *_OF_WORKERS)]
         for event in sure(of_default_run(entry, options), LoaderMade, lambda each: bool(self._idle(each))):
@@ -224,7 +225,8 @@ class DataloaderArgConflict(Check):
 def _excluded(event: LoaderMade) -> str:
     """The argument that `shuffle=True` does not go with, "" for none."""
     given = event.loader.arguments
-    if event.loader.name != "DataLoader" or not is_constant(given.get("shuffle"), True):
+    shuffle = given.get("shuffle")
+    if event.loader.name != "DataLoader" or not is_constant(shuffle, True) or "assumed" in traits_of(shuffle):
         return ""
     return next((name for name in ("sampler", "batch_sampler") if _is_there(given.get(name))), "")
 

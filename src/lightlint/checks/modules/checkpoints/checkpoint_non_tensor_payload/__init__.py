@@ -11,8 +11,8 @@ from lightlint.facts.code.bindings import Binding, Kind
 from lightlint.facts.versions.versions import Version
 from lightlint.finding import Applicability, Tier
 from lightlint.fixes.edits import wrap
-from lightlint.values.core import Library, Mapping
-from lightlint.values.training import Instance
+from lightlint.values.core import Class, Constant, Library, Mapping, Sequence, Value
+from lightlint.values.training import Instance, Module
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry
@@ -133,18 +133,56 @@ class CheckpointNonTensorPayload(Check):
         return None
 
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
-        """Namespaces in what is saved and loaded again by the default of `torch.load`."""
-        if not self.facts.torch.may_be_at_least(Version("2.6")):
+        """Namespaces and other objects in what is saved and loaded again by the default of `torch.load`."""
+        allowed = any(each in entry.calls for each in _ALLOWING)
+        if allowed or not self.facts.torch.may_be_at_least(Version("2.6")):
             return
         loads = [event for event in entry.calls.get("torch.load", ()) if event.argument("weights_only") is None]
         named = any(name.value == "add_safe_globals" for name in self.tree.all(cst.Name))
         for save in entry.calls.get("torch.save", ()) if loads and not named else ():
-            content = save.argument("obj", 0)
-            for value in content.items.values() if isinstance(content, Mapping) else [content]:
-                if isinstance(value, Instance) and value.kind == "namespace" and not _is_dict(value):
-                    what = "an argparse Namespace" if value.key == ("arguments",) else "a SimpleNamespace"
+            again = [each for each in loads if _may_be(each.argument("f", 0), save.argument("f", 1))]
+            for value in _held(save.argument("obj", 0)) if again else ():
+                if what := _pickled(value):
                     message = f"this holds {what}, which `torch.load` of torch 2.6 and newer refuses"
                     yield Fault.at(save, message)
+
+
+_ALLOWING = ("torch.serialization.add_safe_globals", "torch.serialization.safe_globals")
+
+
+def _may_be(loaded: Value | None, saved: Value | None) -> bool:
+    """Whether a file may be one that was written: no two files of other names."""
+    return not isinstance(loaded, Constant) or not isinstance(saved, Constant) or loaded.value == saved.value
+
+
+def _held(content: Value | None) -> Iterator[Value]:
+    """What a checkpoint holds, in its dicts and lists, too."""
+    held = (
+        content.items.values()
+        if isinstance(content, Mapping)
+        else content.items
+        if isinstance(content, Sequence)
+        else None
+    )
+    if held is not None:
+        for each in held:
+            yield from _held(each)
+    elif content is not None:
+        yield content
+
+
+def _pickled(value: Value) -> str:
+    """What an object surely is that the default of `torch.load` does not take, empty for what it may take."""
+    if not isinstance(value, Instance) or _is_dict(value):
+        return ""
+    if value.kind == "namespace" and not isinstance(value.cls, Class):
+        return "an argparse Namespace" if value.key == ("arguments",) else "a SimpleNamespace"
+    if isinstance(value, Module):
+        return "a whole module" if value.initialised and not value.assumed else ""
+    of_program = isinstance(value.cls, Class) and value.cls.sees_all() and value.kind in ("object", "namespace")
+    if of_program and isinstance(value.cls, Class) and value.cls.find("__reduce__") is None:
+        return f"an object of `{value.name}`"
+    return "a path" if value.kind == "path" else ""
 
 
 def _is_dict(value: Instance) -> bool:
