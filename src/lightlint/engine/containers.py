@@ -87,7 +87,7 @@ def _name_of(target: ast.expr) -> str:
 
 def _unpack(machine: Machine, target: ast.Tuple | ast.List, value: Value, scope: Scope) -> None:
     star = next((index for index, each in enumerate(target.elts) if isinstance(each, ast.Starred)), None)
-    if isinstance(value, Sequence) and value.taken is not None:
+    if isinstance(value, Sequence):
         value.taken |= {index for index, each in enumerate(target.elts) if not getattr(each, "id", "").startswith("_")}
     if isinstance(value, Sequence) and not value.more:
         items = value.items

@@ -362,8 +362,7 @@ def _of_sequence(value: Sequence, index: Value) -> Value:
     position = number_of(index)
     if position is not None:
         whole = int(position)
-        if value.taken is not None:
-            value.taken.add(whole)
+        value.taken.add(whole)
         if -len(value.items) <= whole < len(value.items) and (not value.more or whole >= 0):
             return value.items[whole]
         return value.items[-1] if value.items else Unknown()

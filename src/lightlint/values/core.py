@@ -152,7 +152,8 @@ class Sequence(Value):
         self.items, self.kind, self.more, self.made, self.site = list(items), kind, more, made, site
         self.repeated: Site | None = None  # where `[item] * n` put one object into all places
         self.depth = 0  # how many loops were open where it was made
-        self.taken: set[int] | None = None  # of the parts of a split: the places that the program takes
+        self.taken: set[int] = set()  # the places that the program takes one by one
+        self.gone_over = False
         self.emptied_at: Site | None = None  # of a generator: who went over it
         self.rows_of: Mapping | None = None  # the dict whose `items()` it shows
 

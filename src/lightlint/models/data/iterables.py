@@ -56,6 +56,7 @@ def unknown_turns(
 def iterate(machine: Machine, value: Value, node: ast.AST) -> Iteration:
     """How a value is gone over."""
     if isinstance(value, Sequence):
+        value.gone_over = True
         use_up(machine, value, node)
         return _sequence(value)
     if isinstance(value, Mapping):

@@ -41,7 +41,6 @@ def _split(machine: Machine, given: Arguments, node: ast.AST) -> Value:
     if not given.exact or not given.positional:
         return Unknown(None, kept, hint="train_test_split")
     parts = Sequence([Unknown(None, traits_of(each) & LASTING) for each in given.positional for _ in range(2)])
-    parts.taken = set()
     seed = given.keywords.get("random_state")
     seeded = (seed is not None and not is_constant(seed, None)) or "shuffle" in given.keywords
     machine.emit(SplitDrawn(machine.where(node), "train_test_split", given.positional, parts, seeded))

@@ -135,7 +135,6 @@ def random_split(machine: Machine, given: Arguments, node: ast.AST) -> Value:
         set_up_data(subset, "Subset", Arguments([base] if base is not None else []))
         subsets.append(subset)
     parts = Sequence(subsets, more=not known)
-    parts.taken = set()
     seeded = not given.exact or given.get(2, "generator") is not None
     machine.emit(SplitDrawn(machine.where(node), "random_split", [base] if base is not None else [], parts, seeded))
     return parts

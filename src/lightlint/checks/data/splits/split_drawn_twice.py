@@ -29,7 +29,7 @@ def _splits(path: Path) -> Iterator[SplitDrawn]:
     """The splits of a path that go by no seed, and of which some parts are thrown away."""
     before = 0
     for event in path.of(SplitDrawn):
-        taken = len(event.parts.taken or ())
+        taken = len(event.parts.taken)
         if not event.seeded and not _is_seeded(path, before, event.time) and 0 < taken < len(event.parts.items):
             yield event
         before = event.time
@@ -45,7 +45,7 @@ def _is_same_again(first: SplitDrawn, second: SplitDrawn) -> bool:
     """Whether two splits are of the same data in the same class, and other parts are taken of them."""
     if first.name != second.name or first.site == second.site or len(first.parts.items) != len(second.parts.items):
         return False
-    if _owner(first) != _owner(second) or (first.parts.taken or set()) & (second.parts.taken or set()):
+    if _owner(first) != _owner(second) or first.parts.taken & second.parts.taken:
         return False
     pairs = list(zip(first.data, second.data, strict=False))
     return len(first.data) == len(second.data) > 0 and all(_are_same(*each) for each in pairs)

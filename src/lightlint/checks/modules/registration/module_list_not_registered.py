@@ -23,7 +23,7 @@ from lightlint.facts.values.displays import (
 )
 from lightlint.finding import Applicability
 from lightlint.fixes.repairs.containers import as_container, container_for
-from lightlint.values.core import Mapping, Sequence, Value
+from lightlint.values.core import Mapping, Sequence, Site, Value
 from lightlint.values.training import Module, Tensor, tensors_in
 
 if TYPE_CHECKING:
@@ -85,41 +85,6 @@ class ModuleListNotRegistered(Check):
         if isinstance(target, cst.Attribute) and len(assign.targets) == 1:
             self._judge(target, assign.value)
 
-    def _hides_on_purpose(self, node: cst.CSTNode | None) -> bool:
-        """Whether an attribute is set to `[module]` and only asked for `[0]`: how a second reference is kept from torch."""
-        assign = (
-            next((each for each in (node, *self.tree.ancestors(node)) if isinstance(each, cst.Assign)), None)
-            if node
-            else None
-        )
-        target = assign.targets[0].target if assign is not None else None
-        match assign.value if assign is not None else None:
-            case (
-                cst.List(elements=[cst.Element(value=cst.Name())]) | cst.Tuple(elements=[cst.Element(value=cst.Name())])
-            ):
-                room = self.tree.enclosing_class(target) if target is not None else None
-                key = self.names.key(target)
-                read = (
-                    [
-                        each
-                        for each in self.tree.within(room, cst.Attribute)
-                        if each is not target and self.names.key(each) == key
-                    ]
-                    if room
-                    else []
-                )
-                return bool(read) and all(map(self._is_asked_for_first, read))
-        return False
-
-    def _is_asked_for_first(self, held: cst.Attribute) -> bool:
-        above = self.tree.parent(held)
-        match above:
-            case cst.Subscript(value=value, slice=[cst.SubscriptElement(slice=cst.Index(value=index))]) if (
-                value is held
-            ):
-                return self.names.constant(index) in (0, -1)
-        return False
-
     def _judge(self, target: cst.Attribute, value: cst.BaseExpression) -> None:
         node, name = self.classes.self_class(target.value), target.attr.value
         held = (self._display(value) or self._made_by(value)) if node is not None else None
@@ -143,7 +108,7 @@ class ModuleListNotRegistered(Check):
         placed = all(self._made(item) is not item for item in held_items if self._has_parameters(self._made(item)))
         if placed and any(gives_parameters(self.tree, self.names, each, f"self.{name}") for each in family):
             return  # trained by an optimizer of their own, and moved where they are made
-        if self._hides_on_purpose(target) or self.runs_right(target, AttributeSet, _hides):
+        if self.runs_right(target, AttributeSet, _hides):
             return
         kind = type(held).__name__.removesuffix("Comp").lower()
         self.report(
@@ -291,7 +256,7 @@ class ModuleListNotRegistered(Check):
                 told = _hides(event) and not event.object.escaped and trained & hidden and not given & hidden
                 if (
                     told
-                    and not self._hides_on_purpose(self.node_of(event.site))
+                    and not _hides_on_purpose(event.value)
                     and not hidden & _seen_by_others(path, _modules_in(event.value))
                 ):
                     kind = "dict" if isinstance(event.value, Mapping) else "list"
@@ -320,6 +285,18 @@ def _hides(event: AttributeSet) -> bool | None:
     if not isinstance(event.object, Module) or not held:
         return None
     return not set(event.object.modules()) & set(held)
+
+
+def _hides_on_purpose(value: Value) -> bool:
+    """Whether a container of one module, made elsewhere, is only asked for that: how a second reference is kept from torch."""
+    if not isinstance(value, Sequence) or len(value.items) != 1 or value.gone_over or value.site is None:
+        return False
+    return bool(value.taken) and value.taken <= {0, -1} and not _stands_in(_modules_in(value)[0].site, value.site)
+
+
+def _stands_in(inner: Site | None, outer: Site) -> bool:
+    """Whether a place is a part of another."""
+    return inner is not None and inner[0] == outer[0] and outer[1:3] <= inner[1:3] and inner[3:] <= outer[3:]
 
 
 def _given(path: Path) -> set[Tensor]:
