@@ -139,7 +139,7 @@ def call_function(machine: Machine, function: Function, given: Arguments, node: 
     _annotate(machine, function, scope)
     if not isinstance(definition, ast.Lambda) and machine.sources.is_generator(function.file, definition):
         return generator_of(machine, function, scope, node)
-    state = _enter(machine, function, node)
+    state = _enter(machine, function, scope, node)
     if "rank_zero_only" in function.flags:
         first = Condition(("rank zero only",), True, machine.site(definition), _RANK, True, len(machine.calls))
         machine.conditions.append(first)
@@ -244,8 +244,9 @@ def _annotated_as(machine: Machine, definition: ast.AST, value: Value, function:
 _State = tuple[str, int, int, int]
 
 
-def _enter(machine: Machine, function: Function, node: ast.AST) -> _State:
+def _enter(machine: Machine, function: Function, scope: Scope, node: ast.AST) -> _State:
     machine.calls.append(Call(function, machine.site(node), len(machine.loops)))
+    machine.scopes.append(scope)
     machine.entered[id(function.node)] += 1
     state = (machine.file, len(machine.loops), len(machine.conditions), len(machine.grad))
     machine.file = function.file
@@ -261,6 +262,7 @@ def _leave(machine: Machine, function: Function, state: _State) -> None:
     del machine.loops[loops:], machine.conditions[conditions:], machine.grad[grad:]
     machine.entered[id(function.node)] -= 1
     machine.calls.pop()
+    machine.scopes.pop()
 
 
 def call_flag(given: Arguments, name: str) -> bool:

@@ -17,7 +17,7 @@ class Frame:
     """A suspended call of a generator function: its block, and the loops and tests open inside of it."""
 
     def __init__(self, machine: Machine, function: Function, scope: Scope, node: ast.AST) -> None:
-        self.function, self.node = function, node
+        self.function, self.scope, self.node = function, scope, node
         self._body = block(machine, getattr(function.node, "body", []), scope)
         self._loops: list[Loop] = []
         self._conditions: list[Condition] = []
@@ -35,6 +35,7 @@ class Frame:
         machine.conditions += self._conditions
         machine.grad += self._grad
         machine.calls.append(Call(self.function, machine.site(self.node), outside[1]))
+        machine.scopes.append(self.scope)
         machine.entered[id(self.function.node)] += 1
         try:
             value = next(self._body, None)
@@ -43,6 +44,7 @@ class Frame:
         finally:
             machine.entered[id(self.function.node)] -= 1
             machine.calls.pop()
+            machine.scopes.pop()
             machine.file, loops, conditions, grad = outside
             self._loops, self._conditions = machine.loops[loops:], machine.conditions[conditions:]
             self._grad = machine.grad[grad:]

@@ -26,6 +26,7 @@ from lightlint.values.core import (
     Method,
     Namespace,
     Partial,
+    Scope,
     Sequence,
     Site,
     Traits,
@@ -101,7 +102,7 @@ I_ = TypeVar("I_", bound=Instance)
 
 
 _FRESH: dict[str, Callable[[], object]] = {
-    **dict.fromkeys(("loops", "conditions", "calls", "held_back", "summoned", "forwards", "autocasts"), list),
+    **dict.fromkeys(("loops", "conditions", "calls", "scopes", "held_back", "summoned", "forwards", "autocasts"), list),
     **dict.fromkeys(("asked", "answers", "equals"), dict),
     "grad": lambda: [True],
     "phases": lambda: [""],
@@ -149,6 +150,7 @@ class Machine:
         self.loops: list[Loop] = []
         self.conditions: list[Condition] = []
         self.calls: list[Call] = []
+        self.scopes: list[Scope] = []  # the names of each function in `calls`
         self.grad: list[bool] = [True]
         self.phases: list[str] = [""]
         self.hooks: list[str] = [""]

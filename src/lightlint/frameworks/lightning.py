@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 
 from lightlint.engine.arguments import Arguments
-from lightlint.engine.events import Clipped, Collective, Logged, MetricUsed, Misused, Unattached
+from lightlint.engine.events import Clipped, Collective, HyperparametersSaved, Logged, MetricUsed, Misused, Unattached
+from lightlint.engine.execution import annotation_of
 from lightlint.engine.machine import Machine
 from lightlint.engine.misuse import is_caught
 from lightlint.models import objects, tensors
@@ -17,6 +18,7 @@ from lightlint.values.core import (
     NONE,
     Class,
     Constant,
+    Function,
     Library,
     Mapping,
     NotYet,
@@ -113,7 +115,7 @@ def _own_method(machine: Machine, module: Module, name: str, given: Arguments, n
     if name in ("log", "log_dict"):
         return _log(machine, module, name, given, node)
     if name == "save_hyperparameters":
-        return _save_hyperparameters(machine, module, node)
+        return _save_hyperparameters(machine, module, given, node)
     if name == "optimizers":
         held = module.optimizers
         if held is None:
@@ -192,16 +194,35 @@ def _log(machine: Machine, module: Module, name: str, given: Arguments, node: as
     return NONE
 
 
-def _save_hyperparameters(machine: Machine, module: Module, node: ast.AST) -> Value:
+def _save_hyperparameters(machine: Machine, module: Module, given: Arguments, node: ast.AST) -> Value:
     """The arguments of the `__init__` that runs, as names: a run may be given other numbers."""
-    frame = next((each for each in reversed(machine.calls) if each.function.name == "__init__"), None)
-    names: dict[str, Value] = {}
-    if frame is not None:
-        arguments = frame.function.node.args
-        for each in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)[1:]:
-            names[each.arg] = Unknown(("hyperparameter", module.number, each.arg), hint=each.arg)
-    module.attributes["hparams"] = objects.namespace(machine, node, names)
+    depths = [depth for depth, each in enumerate(machine.calls) if each.function.name == "__init__"]
+    values: dict[str, Value] = {}
+    promised: set[str] = set()
+    if depths:
+        function, names = machine.calls[depths[-1]].function, machine.scopes[depths[-1]].names
+        parameters = function.node.args
+        for each in (*parameters.posonlyargs, *parameters.args, *parameters.kwonlyargs)[1:]:
+            values[each.arg] = names.get(each.arg, NONE)
+            found = _promise(machine, values[each.arg], each, function)
+            if found is not None:
+                values[each.arg] = found
+                promised.add(each.arg)
+    keys: dict[str, Value] = {name: Unknown(("hyperparameter", module.number, name), hint=name) for name in values}
+    saved = objects.namespace(machine, node, keys)
+    module.attributes["hparams"] = saved
+    machine.emit(HyperparametersSaved(machine.where(node), module, values, frozenset(promised), given, saved))
     return NONE
+
+
+def _promise(machine: Machine, value: Value, parameter: ast.arg, function: Function) -> Value | None:
+    """The object that an annotation promises of an argument that nobody in sight gives, or that is None unless it is given."""
+    assumed = getattr(value, "assumed", False)
+    if parameter.annotation is None or not (assumed or is_constant(value, None)):
+        return None
+    annotation = annotation_of(machine, parameter.annotation, function.scope)
+    found = machine.models.annotated(machine, Unknown(), annotation, parameter.arg, parameter)
+    return (value if assumed else found) if isinstance(found, Instance) else None
 
 
 def batch_of(machine: Machine, sources: list[Value], device: str | None, node: ast.AST) -> Value:

@@ -32,6 +32,18 @@ class LightningAsked(Event):
 
 
 @dataclass(eq=False)
+class HyperparametersSaved(Event):
+    """`save_hyperparameters` was called: the `arguments` of `__init__` then, of which annotations have `promised` some, what
+    it was `given`, and the `hparams` it made."""
+
+    module: Module
+    arguments: dict[str, Value]
+    promised: frozenset[str]
+    given: Arguments
+    saved: Instance
+
+
+@dataclass(eq=False)
 class FitStarted(Event):
     """`Trainer.fit`; `in_eval`: the modules of the one that are in eval mode then; `callbacks`: all that the Trainer has, None
     where some may be out of sight."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 
+from lightlint.engine.arguments import Arguments
 from lightlint.engine.events.base import Event
 from lightlint.engine.events.python import Called
 from lightlint.values.core import Mapping, Value
@@ -24,6 +25,7 @@ class Forward(Event):
     by_mode: bool
     held_back: Instance | None = None  # the `no_sync` that keeps its gradients from being exchanged
     inputs: list[Tensor] = field(default_factory=list)
+    given: Arguments = field(default_factory=Arguments)
 
 
 @dataclass(eq=False)

@@ -22,6 +22,7 @@ from lightlint.values.core import (
     Unknown,
     Value,
     number_of,
+    text_of,
     traits_of,
 )
 from lightlint.values.training import Instance, Tensor
@@ -127,6 +128,8 @@ def _delete(machine: Machine, node: ast.Delete, scope: Scope) -> None:
                 index = evaluate(machine, target.slice, scope)
                 if isinstance(index, Constant):
                     holder.items.pop(index.value, None)
+            elif isinstance(holder, Instance) and holder.kind == "namespace":
+                holder.attributes.pop(text_of(evaluate(machine, target.slice, scope)) or "", None)
         elif isinstance(target, ast.Attribute):
             holder = evaluate(machine, target.value, scope)
             if isinstance(holder, Instance):

@@ -1,132 +1,64 @@
 from __future__ import annotations
 
+import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from lightlint.check import Check, Repair
-from lightlint.facts.objects.annotations import annotated
-from lightlint.facts.objects.classes import MODULE, NN_MODULE, OPTIMIZER
+from lightlint.check import Check, Fault, Repair
+from lightlint.engine.events import AttributeSet, Called, CalledUnknown, Forward, HyperparametersSaved
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import Draft, insert_argument, replace
+from lightlint.values.core import Class, Function, Sequence, Value, is_constant, number_of, text_of
+from lightlint.values.training import Module, Optimizer, Schedule, tensors_in
 
-_SMALL = re.compile(r"loss|criteri|metric|activation|^act", re.IGNORECASE)
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry, Path
+    from lightlint.values.core import Site
 
-_KINDS = {NN_MODULE: "module", OPTIMIZER: "optimizer"}
 _TAKERS = ("torch.optim.", "builtins.")  # what takes an optimizer itself, as its schedules do
+_SMALL = re.compile(r"loss|criteri|metric|activation|^act", re.IGNORECASE)
 
 
 class SaveHyperparametersModule(Check):
-    def visit_Call(self, call: cst.Call) -> None:
-        func = call.func
-        if not isinstance(func, cst.Attribute) or func.attr.value != "save_hyperparameters":
-            return
-        function, node = self.tree.function(call), self.tree.enclosing_class(call)
-        if not self.classes.is_self(func.value) or function is None or function.name.value != "__init__":
-            return
-        if not self.classes.is_a(node, MODULE) or self._is_filtered():
-            return
-        ignored = self._ignored(call)
-        kinds = {} if ignored is None else {n: k for n, k in self._objects(function, call) if n not in ignored}
-        large = [name for name, kind in kinds.items() if kind != "module" or not _SMALL.search(name)]
-        if large:
+    def wants_rest(self) -> frozenset[str]:
+        """Who makes an object of a class that saves its hyperparameters tells what they are."""
+        calls = (each for each in self.tree.all(cst.Call) if self.names.method(each) == "save_hyperparameters")
+        around = (self.tree.enclosing_class(each) for each in calls)
+        return frozenset(each.name.value for each in around if each is not None)
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Modules, optimizers and schedulers among the arguments that `save_hyperparameters` takes."""
+        sites = {event.site for event in entry.of(HyperparametersSaved)}
+        for site, kinds in self._kept.items() if sites else ():
+            large = [name for name, kind in kinds.items() if kind != "module" or not _SMALL.search(name)]
             of_kind = {kind: [name for name in large if kinds[name] == kind] for kind in map(kinds.__getitem__, large)}
-            what = ", ".join(_said(kind, names) for kind, names in of_kind.items())
-            self.report(
-                call,
-                f"{what}: pickled whole into each checkpoint, which then does not load with `weights_only=True`",
-                repair=Repair(
-                    f"leave {'modules' if 'module' in of_kind else 'them'} out of the hyperparameters",
-                    self._draft(call, list(kinds)),
-                    Applicability.UNSAFE,
-                    "lightning>=1.3",
-                ),
-            )
+            if large and site in sites:
+                what = ", ".join(_said(kind, names) for kind, names in of_kind.items())
+                loads = "pickled whole into each checkpoint, which then does not load with `weights_only=True`"
+                yield Fault(site, f"{what}: {loads}")
 
-    def _ignored(self, call: cst.Call) -> set[object] | None:
-        """The names left out; None where the call names what it saves, or leaves out what is not in sight."""
-        found: set[object] = set()
-        for arg in call.args:
-            keyword = arg.keyword.value if arg.keyword is not None else ""
-            if keyword == "logger":
-                continue
-            value = self.names.constant(arg.value)
-            if keyword != "ignore" or not isinstance(value, (str, list, tuple)):
-                return None
-            found |= {value} if isinstance(value, str) else set(value)
-        return found
+    def repair(self, node: cst.CSTNode, fault: Fault) -> Repair | None:
+        kinds = self._kept.get(fault.site, {})
+        message = f"leave {'modules' if 'module' in kinds.values() else 'them'} out of the hyperparameters"
+        draft = self._draft(node, [*kinds]) if isinstance(node, cst.Call) else None
+        return Repair(message, draft, Applicability.UNSAFE, "lightning>=1.3")
 
-    def _is_filtered(self) -> bool:
-        """Whether code takes entries out of `hparams` later."""
-        calls = self.tree.all(cst.Call)
-        popped = any(self.names.method(each) == "pop" and self._is_of_hparams(each.func) for each in calls)
-        return popped or any(map(self._is_of_hparams, self.tree.all(cst.Del)))
-
-    def _is_of_hparams(self, node: cst.CSTNode) -> bool:
-        return any("hparams" in each.value for each in self.tree.within(node, cst.Name, cst.SimpleString))
-
-    def _objects(self, function: cst.FunctionDef, call: cst.Call) -> Iterator[tuple[str, str]]:
-        """The parameters that surely are modules, optimizers or schedulers when the call runs, and which of these."""
-        for param in (*function.params.params[1:], *function.params.kwonly_params):
-            name = param.name.value
-            bound = self.names.bindings.lookup_in(name, function)
-            rebound = [each for each in bound if each.site is not param]
-            if any(self.tree.order(each.site) < self.tree.order(call) for each in rebound):
-                continue
-            annotation = param.annotation.annotation if param.annotation is not None else None
-            promised = (
-                annotated(self.names, annotation, self.tree.scope(annotation)) if annotation is not None else None
-            )
-            given = self._uses(function, name) if annotation is None else []
-            kinds = {self._kind(each.name) for use in given for each in self.values.origins(use)}
-            kind = self._kind(promised) if annotation is not None else kinds.pop() if len(kinds) == 1 else ""
-            if kind == "module" and annotation is not None and self._makes_part(name, function):
-                continue
-            sure = kind == "module" or annotation is None
-            if kind and (sure or not self._may_be_factory(name, function)):
-                yield name, kind
-
-    def _makes_part(self, name: str, init: cst.FunctionDef) -> bool:
-        """Whether what is annotated as a module is the class or partial that makes it: `self.head = head(in_features=16)`."""
-        for use in self.tree.own(init.body, cst.Name):
-            call = self.tree.parent(use)
-            if use.value != name or not isinstance(call, cst.Call) or call.func is not use:
-                continue
-            kept = self.tree.parent(call)
-            if isinstance(kept, cst.Assign) and any(isinstance(each.target, cst.Attribute) for each in kept.targets):
-                return True
-            if call.args and all(each.keyword or isinstance(each.value, cst.BaseNumber) for each in call.args):
-                return True  # sizes and options: a module itself is called with tensors
-        return False
-
-    def _kind(self, name: str | None) -> str:
-        if name is not None and self.facts.configured.is_scheduler(name):
-            return "scheduler"
-        return next((kind for base, kind in _KINDS.items() if self.classes.name_is_a(name, base)), "")
-
-    def _may_be_factory(self, name: str, init: cst.FunctionDef) -> bool:
-        """Whether what is annotated as an optimizer is called, or given away, to make one: `self.hparams.optimizer(params)`."""
-        node = self.tree.class_of(init)
-        for use in self.tree.within(node, cst.Attribute, cst.Name) if node is not None else ():
-            spelled = use.attr.value if isinstance(use, cst.Attribute) else use.value
-            above = self.tree.parent(use)
-            own = isinstance(use, cst.Attribute) or self.tree.function(use) is init
-            taker = self.tree.parent(above) if isinstance(above, cst.Arg) and above.value is use else None
-            given = taker is not None and not (self.names.call(taker) or "").startswith(_TAKERS)
-            if spelled == name and own and (given or (isinstance(above, cst.Call) and above.func is use)):
-                return True
-        return False
-
-    def _uses(self, function: cst.FunctionDef, name: str) -> list[cst.BaseExpression]:
-        assigns = self.tree.own(function.body, cst.Assign)
-        return [each.value for each in assigns if isinstance(each.value, cst.Name) and each.value.value == name]
+    @property
+    def _kept(self) -> dict[Site, dict[str, str]]:
+        rehearsed = self.facts.rehearsed
+        entries = (*rehearsed.entries, *rehearsed.rest(self.wants_rest()))
+        return _kept(path for entry in entries for path in entry.paths)
 
     def _draft(self, call: cst.Call, names: list[str]) -> Draft | None:
         ignore = next(
             (arg.value for arg in call.args if arg.keyword is not None and arg.keyword.value == "ignore"), None
         )
         old = self.names.constant(ignore) if ignore is not None else ()
+        if ignore is not None and not isinstance(old, (str, list, tuple)):
+            return None
         known = [old] if isinstance(old, str) else list(old) if isinstance(old, (list, tuple)) else []
         display = "[" + ", ".join(f'"{each}"' for each in dict.fromkeys([*known, *names])) + "]"
         return (
@@ -134,6 +66,89 @@ class SaveHyperparametersModule(Check):
             if ignore is not None
             else insert_argument(self.code, call, f"ignore={display}")
         )
+
+
+def _kept(paths: Iterable[Path]) -> dict[Site, dict[str, str]]:
+    """Of each call the arguments that it takes whole, in their order, and what they are: those that no rehearsal shows to be
+    something else."""
+    found: dict[Site, dict[str, str]] = {}
+    spared: dict[Site, set[str]] = {}
+    for path in paths:
+        for event in path.of(HyperparametersSaved):
+            ignored = _ignored(event)
+            for name, value in event.arguments.items() if ignored is not None else ():
+                kind = "" if name in (ignored or ()) else _kind(event, name, value)
+                makes = _makes(path, event, name, value) if kind else None
+                if makes or _is_taken_out(path, event, name):
+                    spared.setdefault(event.site, set()).add(name)
+                elif makes is not None:
+                    found.setdefault(event.site, {}).setdefault(name, kind)
+    return {
+        site: {name: kind for name, kind in kinds.items() if name not in spared.get(site, ())}
+        for site, kinds in found.items()
+    }
+
+
+def _ignored(event: HyperparametersSaved) -> set[str] | None:
+    """The names left out; None where the call names what it saves, or leaves out what is not in sight."""
+    given = event.given
+    if given.positional or not given.exact or not given.keywords.keys() <= {"ignore", "logger"}:
+        return None
+    ignore = given.keywords.get("ignore")
+    if isinstance(ignore, Sequence) and not ignore.more:
+        names = [text_of(each) for each in ignore.items]
+        return {each for each in names if each is not None} if None not in names else None
+    name = text_of(ignore)
+    return {name} if name is not None else set() if ignore is None or is_constant(ignore, None) else None
+
+
+def _kind(event: HyperparametersSaved, name: str, value: Value) -> str:
+    """What an argument surely is: made in sight, or promised by an annotation; not by its name alone."""
+    kinds = {Module: "module", Optimizer: "optimizer", Schedule: "scheduler"}
+    assumed = getattr(value, "assumed", False) and name not in event.promised
+    return "" if assumed else next((kind for cls, kind in kinds.items() if isinstance(value, cls)), "")
+
+
+def _is_taken_out(path: Path, event: HyperparametersSaved, name: str) -> bool:
+    """Whether an entry of the hyperparameters is deleted later, or some are popped."""
+    popped = (("of", event.saved.key, "pop") == each.callee.key for each in path.of(CalledUnknown))
+    return name not in event.saved.attributes or any(popped)
+
+
+def _makes(path: Path, event: HyperparametersSaved, name: str, value: Value) -> bool | None:
+    """Whether what an annotation promises may be the class or function that makes it, for often that is annotated so; None
+    where a path does not come to what tells."""
+    if name not in event.promised:
+        return False
+    if isinstance(value, Module):
+        return _is_called_with_sizes(path, event, value)
+    key = ("hyperparameter", event.module.number, name)
+    calls = [(each.callee, *each.values) for each in path.of(CalledUnknown)]
+    calls += [(*each.given.values(),) for each in path.of(Called) if not each.path.startswith(_TAKERS)]
+    if any(each is value or each.key == key for call in calls for each in call):
+        return True
+    configure = event.module.cls.find("configure_optimizers") if isinstance(event.module.cls, Class) else None
+    ran = not isinstance(configure, Function) or id(configure.node) in path.machine.called
+    return True if _is_called_by_name(event.module.cls, name) else False if ran else None
+
+
+def _is_called_with_sizes(path: Path, event: HyperparametersSaved, module: Module) -> bool:
+    """Whether a module is given sizes and options, or gives what the other keeps: a module itself is called with tensors."""
+    kept = [each.value for each in path.of(AttributeSet) if each.object is event.module]
+    for call in path.of(Forward):
+        if call.module is module:
+            options = [*call.given.keywords.values()]
+            numbers = all(number_of(each) is not None for each in call.given.positional)
+            sizes = numbers and not any(map(tensors_in, options)) and bool(call.given.values())
+            if sizes or any(each is call.result for each in kept):
+                return True
+    return False
+
+
+def _is_called_by_name(cls: object, name: str) -> bool:
+    """Whether a class calls what has the name of an argument, as it may where it is given one."""
+    calls = (each.func for each in ast.walk(cls.node) if isinstance(each, ast.Call)) if isinstance(cls, Class) else ()
+    return any(name in (getattr(each, "id", ""), getattr(each, "attr", "")) for each in calls)
 
 
 def _said(kind: str, names: list[str]) -> str:

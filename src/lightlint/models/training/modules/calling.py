@@ -63,7 +63,7 @@ def call_module(machine: Machine, module: Module, given: Arguments, node: ast.AS
         grad, changes = machine.grad[-1], by_mode(module)
         training = module.unwrapped().training
         inputs = [tensor for value in given.values() for tensor in tensors_in(value)]
-        machine.emit(Forward(where, module, result, grad, training, graph, trained, changes, held, inputs))
+        machine.emit(Forward(where, module, result, grad, training, graph, trained, changes, held, inputs, given))
     return result
 
 
