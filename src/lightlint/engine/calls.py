@@ -13,6 +13,7 @@ from lightlint.engine.machine import WORKER, Machine
 from lightlint.engine.training_loops import note_backward, note_step
 from lightlint.values.core import (
     LASTING,
+    NO_TRAITS,
     NONE,
     SINGLE,
     Bound,
@@ -213,12 +214,12 @@ def _bind(machine: Machine, function: Function, given: Arguments, scope: Scope, 
 
 def _maybe(default: Value, name: str, given: Arguments) -> Value:
     """A default, where nothing out of sight may have replaced it."""
-    if given.assumed and isinstance(default, Constant) and type(default) is Constant:
-        return Constant(default.value, default.traits | _ASSUMED)
+    if type(default) is Constant and (given.assumed or isinstance(default.value, str)):
+        default = Constant(default.value, default.traits | (_ASSUMED if given.assumed else NO_TRAITS) | _DEFAULT)
     return default if given.double_star is None else Unknown(hint=name)
 
 
-_ASSUMED = frozenset({"assumed"})
+_ASSUMED, _DEFAULT = frozenset({"assumed"}), frozenset({"default"})
 
 
 def _annotate(machine: Machine, function: Function, scope: Scope) -> None:

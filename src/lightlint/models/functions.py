@@ -186,7 +186,7 @@ def _factory(machine: Machine, last: str, given: Arguments, node: ast.AST) -> Te
         device = "cpu" if is_constant(written, None) else tensors.device_of(written)
     first = given.get(0, "data")
     made = machine.tensor(node)
-    made.device, made.origin, made.sure_device = device, made.site, True
+    made.device, made.origin, made.sure_device = device, made.site, "default" not in traits_of(written)
     made.uninitialised = last == "empty" or (last in ("Tensor", "FloatTensor") and _are_sizes(given))
     forms.note(made, last, Arguments([], dict(given.keywords)))
     if last in ("zeros", "ones", "rand", "randn", "empty", "full", "randint"):

@@ -43,7 +43,8 @@ class Value:
     one), `batch-size`, `batches`, `samples`, `batch-mean`, `batch-sum`, `better` (a test that one number is above another; `better than
     written`: above one that the program writes down),
     `last` (a test for the last batch), `summed` (a counter of the program), `restarted` (one that begins anew in each turn of
-    an outer loop), `one` (an option that is 1 unless a run says otherwise), `version` (of a library). `cuts`: where what it was computed from lost its
+    an outer loop), `one` (an option that is 1 unless a run says otherwise), `default` (of a parameter that a call leaves out),
+    `version` (of a library). `cuts`: where what it was computed from lost its
     graph. `escaped`: code out of sight has had it in its hands, so nothing that needs to know all that happens to it may be
     said. `terms`: the sum or difference, or the `exp`, `sum` or `log`, that gave it, and of what. `named`: of a tensor or something unknown
     the first name that it was given. `answers`: what calls out of sight gave that it

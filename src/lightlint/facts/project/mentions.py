@@ -20,6 +20,11 @@ def is_called(project: Project, source: Source, name: str) -> bool:
     return _occurs(project, source, name, rf"(?<!super\(\))\.{word}\s*\(|['\"]{word}\\?['\"]")
 
 
+def is_called_elsewhere(project: Project, source: Source, name: str) -> bool:
+    """Whether another file calls a method of this name."""
+    return occurs(project, name, rf"(?<!super\(\))\.{re.escape(name)}\s*\(", Path(source.filename).absolute())
+
+
 def is_called_with_arguments(project: Project, source: Source, name: str) -> bool:
     """Whether some code passes arguments by position to a method of this name, otherwise than through `super()`."""
     return _occurs(project, source, name, rf"(?<!super\(\))\.{re.escape(name)}\(\s*(?!\w+\s*=)[^)\s]")

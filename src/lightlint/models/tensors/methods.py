@@ -41,6 +41,7 @@ from lightlint.values.core import (
     is_constant,
     number_of,
     text_of,
+    traits_of,
 )
 from lightlint.values.training import Instance, Tensor, tensors_in
 
@@ -170,6 +171,7 @@ def _moved(machine: Machine, tensor: Tensor, name: str, given: Arguments, node: 
     made = derive(machine, node, tensor, keep=True, saves=False)
     made.device, made.scalar, made.moved_from, made.part = device, tensor.scalar, tensor, tensor.part
     made.sure_device |= name == "cpu" or text_of(target) == "cpu"
+    made.sure_device &= "default" not in traits_of(target)
     forms.note(made, "to" if name == "to" else "cuda", given.with_first(tensor))
     made.rows_of = tensor.rows_of
     axes.same(made, tensor)

@@ -10,7 +10,7 @@ from lightlint.checks.modules.registration.tensor_attribute_not_buffer.tensor_us
 from lightlint.engine.events import AttributeSet, DevicesMixed
 from lightlint.facts.code.bindings import dotted_name
 from lightlint.facts.objects.classes import NN_MODULE
-from lightlint.facts.project.mentions import is_changed_elsewhere, moves_default_device
+from lightlint.facts.project.mentions import is_called_elsewhere, is_changed_elsewhere, moves_default_device
 from lightlint.finding import Applicability
 from lightlint.fixes.repairs.buffers import as_buffer
 from lightlint.values.core import Class, Function
@@ -102,7 +102,8 @@ class TensorAttributeNotBuffer(Check):
         if method.name.value == "__init__":
             return True
         calls = [call for call in self.tree.all(cst.Call) if self.names.method(call) == method.name.value]
-        return all(self.tree.function(call) in making for call in calls)
+        made = all(self.tree.function(call) in making for call in calls)
+        return made and not is_called_elsewhere(self.facts.project, self.facts.source, method.name.value)
 
     def _mixes(self, module: cst.ClassDef, name: str, *, sized: bool) -> bool:
         """Whether a forward pass of a module surely mixes the attribute, which nothing moves, with moved tensors."""
@@ -141,25 +142,10 @@ class TensorAttributeNotBuffer(Check):
             plain = not (tensor.parameter or tensor.buffer or tensor.escaped or tensor.role == "batch")
             if not plain or not tensor.sure_device or tensor.stored_at is None or tensor.stored_at in moved:
                 continue
-            if self._is_put_where_told(tensor):
-                continue
             if self._is_made_once(tensor) and not self._is_replaced(entry, tensor):
                 name = next((each.name for each in entry.of(AttributeSet) if each.site == tensor.stored_at), "")
                 message = f"`self.{name}` stays on the CPU when the module is moved: register it as a buffer"
                 yield Fault(tensor.stored_at, message)
-
-    def _is_put_where_told(self, tensor: Tensor) -> bool:
-        """Whether what stores a tensor moves it to a device that a name holds: a caller may say another."""
-        node = self.node_of(tensor.stored_at) if tensor.stored_at is not None else None
-        statement = self.tree.statement(node) if node is not None else None
-        calls = self.tree.within(statement, cst.Call) if statement is not None else []
-        return any(
-            isinstance(arg.value, (cst.Name, cst.Attribute)) and not self.names.of(arg.value)
-            for call in calls
-            for arg in call.args
-            if (arg.keyword is not None and arg.keyword.value == "device")
-            or (self.names.method(call) == "to" and arg.keyword is None)
-        )
 
     def _is_made_once(self, tensor: Tensor) -> bool:
         """Whether a tensor is stored where a module is made, and no method that may run later does so again."""
@@ -169,7 +155,8 @@ class TensorAttributeNotBuffer(Check):
             return function is not None
         calls = (each for each in self.tree.all(cst.Call) if self.names.method(each) == function.name.value)
         callers = [self.tree.function(each) for each in calls]
-        return bool(callers) and all(each is not None and each.name.value == "__init__" for each in callers)
+        made = bool(callers) and all(each is not None and each.name.value == "__init__" for each in callers)
+        return made and not is_called_elsewhere(self.facts.project, self.facts.source, function.name.value)
 
     def _is_replaced(self, entry: Entry, tensor: Tensor) -> bool:
         """Whether the attribute that holds a tensor is given another one elsewhere, as by a pass that finds it on the wrong device."""
@@ -184,9 +171,20 @@ class TensorAttributeNotBuffer(Check):
         whole = (each.value for each in targets if isinstance(each, cst.Attribute) and each.attr.value == "data")
         if any(isinstance(each, cst.Attribute) and each.attr.value in names for each in whole):
             return True
+        return any(len(each) > 1 and not self._is_made_anew(each) for name in names for each in self._sources(name))
+
+    def _sources(self, name: str) -> Iterator[list[Source]]:
+        """What each class gives its attribute of a name, and what functions outside give the objects that they are handed."""
         nodes = self.tree.all(cst.ClassDef)
-        sources = ([*self.classes.attribute_sources(node, name)] for node in nodes for name in names)
-        return any(len(each) > 1 and not self._is_made_anew(each) for each in sources)
+        yield from ([*self.classes.attribute_sources(node, name)] for node in nodes)
+        yield [
+            (assign.value, ())
+            for assign in self.tree.all(cst.Assign)
+            for target in (each.target for each in assign.targets)
+            if isinstance(target, cst.Attribute)
+            and target.attr.value == name
+            and not self.classes.is_self(target.value)
+        ]
 
     def _is_made_anew(self, sources: list[Source]) -> bool:
         return all(
