@@ -37,7 +37,7 @@ from lightlint.models.data import (
     learning,  # noqa: F401 - its methods register themselves
     sources,
 )
-from lightlint.models.names.tables import BUILTINS
+from lightlint.models.names.tables import BUILTINS, MOVES
 from lightlint.models.python import containers, contexts, standard
 from lightlint.models.ranks import (
     groups,
@@ -106,6 +106,8 @@ class LibraryModels:
             return value.items[_OF_PAIRS[name]]
         if isinstance(value, Mapping) and value.loaded is not None:
             machine.emit(LoadedUsed(machine.where(node), value.loaded, None, name))
+        if isinstance(value, Mapping) and value.encoding is not None and not hasattr(dict, name) and name not in MOVES:
+            return value.items.get(name) or Unknown(hint=name)
         if isinstance(value, Constant) and name == "type" and isinstance(value.value, str):
             return Constant(value.value.partition(":")[0])  # a device
         if isinstance(value, OtherRanksNone):

@@ -59,6 +59,7 @@ class Value:
     cuts: frozenset[Cut] = frozenset()
     answers: frozenset[Value] = frozenset()
     key: Hashable | None = None
+    encoding: Any = None  # the call of a tokenizer that gave it, or what it is a part of
 
 
 class Unknown(Value):

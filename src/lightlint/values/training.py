@@ -49,6 +49,24 @@ class Rearranged:
         self.shifted = False
 
 
+class Encoding:
+    """One call of a tokenizer.
+
+    `pads`: it fills up short texts; `several`: it was given several texts; `side`: on which it pads, "" where that is left
+    to the tokenizer. None for unknown. `traits`: those of the texts.
+    """
+
+    __slots__ = ("given", "number", "pads", "several", "side", "site", "texts", "tokenizer", "traits")
+
+    def __init__(self, site: Site, tokenizer: Instance, texts: Value | None, given: dict[str, Value]) -> None:
+        self.site, self.tokenizer, self.texts, self.given = site, tokenizer, texts, given
+        self.number = 0
+        self.pads: bool | None = None
+        self.several: bool | None = None
+        self.side: str | None = None
+        self.traits: frozenset[str] = frozenset()
+
+
 class Tensor(Value):
     """A tensor.
 

@@ -87,3 +87,26 @@ class Generated(Event):
 
     model: Module
     given: Arguments
+
+
+@dataclass(eq=False)
+class Decoded(Event):
+    """A tokenizer made texts of ids."""
+
+    tokenizer: Instance
+    ids: Value | None
+
+
+@dataclass(eq=False)
+class Merged(Event):
+    """`merge_and_unload` gave back a model that has what an adapter has learnt; `model`: with the adapter."""
+
+    model: Module
+
+
+@dataclass(eq=False)
+class Labelled(Event):
+    """A model whose layers are out of sight was given labels, of which it computes the loss itself."""
+
+    model: Module
+    given: Arguments

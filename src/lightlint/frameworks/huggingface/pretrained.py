@@ -7,14 +7,15 @@ import re
 
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.events import Halved
-from lightlint.engine.events.huggingface import EmbeddingsResized, Generated, TokensAdded
+from lightlint.engine.events.huggingface import EmbeddingsResized, Generated, Merged
 from lightlint.engine.machine import Machine
+from lightlint.frameworks.huggingface.tokenizers import tokenizer
 from lightlint.frameworks.huggingface.values import dtype_of, is_quantized
-from lightlint.models.names.huggingface import COLLATOR, QUANTIZATION, TOKENIZER
-from lightlint.models.registry import attributes, calling, methods, of_pretrained, package
+from lightlint.models.names.huggingface import QUANTIZATION
+from lightlint.models.registry import methods, of_pretrained, package
 from lightlint.models.training import modules
-from lightlint.values.core import NONE, Constant, Library, Mapping, Sequence, Unknown, Value, text_of
-from lightlint.values.training import Instance, Module
+from lightlint.values.core import NONE, Constant, Unknown, Value, text_of
+from lightlint.values.training import Module
 
 _TOKENIZERS = re.compile(r"Tokenizer(?:Fast)?$|Processor$")
 _NO_MODELS = re.compile(r"Config$|FeatureExtractor$|Scheduler$|Pipeline$")
@@ -32,14 +33,6 @@ def transformers(machine: Machine, path: str, given: Arguments, node: ast.AST) -
     if _NO_MODELS.search(owner):
         return None
     return model(machine, f"transformers.{owner}", last, given, node)
-
-
-def tokenizer(machine: Machine, owner: str, given: Arguments, node: ast.AST) -> Instance:
-    """A tokenizer, or a processor that has one."""
-    made = machine.instance(Library(f"transformers.{owner}"), TOKENIZER, node)
-    made.arguments = given.by_name()
-    made.open_arguments = not given.exact
-    return made
 
 
 def model(machine: Machine, path: str, how: str, given: Arguments, node: ast.AST) -> Module:
@@ -73,6 +66,8 @@ def model_method(machine: Machine, held: Module, name: str, given: Arguments, no
         found.leaf, found.device, found.guessed = False, held.device, True
         return found
     if name in ("merge_and_unload", "unload") and held.wrapper == "adapter":
+        if name == "merge_and_unload":
+            machine.emit(Merged(machine.where(node), held))
         return held.wraps or Unknown()  # with or without what the adapter has learnt
     if name in ("set_adapter", "load_adapter", "add_adapter", "enable_adapters") and held.wrapper == "adapter":
         for each in held.own:
@@ -95,55 +90,7 @@ def is_place(value: Value) -> bool:
     return (named is not None and not named.startswith("torch.")) or "dev" in getattr(value, "hint", "")
 
 
-@attributes(TOKENIZER)
-def token_of(machine: Machine, held: Value, name: str, node: ast.AST) -> Value | None:
-    """An attribute of a tokenizer; None for a method."""
-    assert isinstance(held, Instance)
-    if name in ("tokenizer", "image_processor", "feature_extractor"):
-        part = tokenizer(machine, "PreTrainedTokenizer", Arguments(double_star=Unknown()), node)
-        held.attributes[name] = part if name == "tokenizer" else Unknown(hint=name)
-        return held.attributes[name]
-    if name.startswith(("add_", "get_", "convert_", "build_", "num_special", "prepare_", "sanitize_")):
-        return None
-    if name.endswith(("_token", "_token_id", "_tokens", "_ids", "_side", "_length", "_size", "template")):
-        given = held.arguments.get(name)
-        return given or Unknown(("of", held.key, name), hint=name, plain=True)
-    return None
-
-
-@methods(TOKENIZER)
-def tokenizer_method(machine: Machine, held: Value, name: str, given: Arguments, node: ast.AST) -> Value:
-    """A method of a tokenizer."""
-    assert isinstance(held, Instance)
-    if name in ("add_tokens", "add_special_tokens"):
-        machine.emit(TokensAdded(machine.where(node), held, given, name))
-        return Unknown(hint="added", plain=True)
-    if name in ("decode", "batch_decode"):
-        return Unknown(hint="text", plain=name == "decode")
-    if name in ("encode_plus", "batch_encode_plus", "__call__"):
-        return encode(machine, held, given, node)
-    if name in ("save_pretrained", "push_to_hub"):
-        return NONE
-    return Unknown(hint=name)
-
-
-@calling(TOKENIZER)
-def encode(_: Machine, held: Instance, given: Arguments, node: ast.AST) -> Value:
-    """What a tokenizer makes of a text: lists of ids by name, tensors where these are asked for."""
-    if "return_tensors" in given.keywords or not given.exact:
-        return Unknown(hint="encoded")
-    ids = Sequence([Unknown(("token", held.key), plain=True)], more=True)
-    mask = Sequence([Unknown(plain=True)], more=True)
-    return Mapping({"input_ids": ids, "attention_mask": mask}, more=True)
-
-
-@methods(COLLATOR, QUANTIZATION)
+@methods(QUANTIZATION)
 def method(_: Machine, __: Value, ___: str, ____: Arguments, _____: ast.AST) -> Value:
-    """A method of a collator: nothing is known of what it gives."""
+    """A method of a configuration."""
     return Unknown()
-
-
-@calling(COLLATOR)
-def collate(_: Machine, __: Instance, ___: Arguments, ____: ast.AST) -> Value:
-    """A batch."""
-    return Unknown(hint="batch")

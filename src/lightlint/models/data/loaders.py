@@ -18,6 +18,7 @@ from lightlint.values.core import (
     Constant,
     Function,
     Library,
+    Mapping,
     Sequence,
     Unknown,
     Value,
@@ -90,7 +91,23 @@ def batch(machine: Machine, loader: Loader, node: ast.AST) -> Value:
             tensor.rows_of = loader if isinstance(source, Tensor) and len(source.sizes) == 2 else None
             rows.append(tensor)
         return Sequence(rows, "tuple")
+    made = loader.attributes.get(workers.BATCH)
+    if isinstance(made, Mapping):
+        return _of_tokens(machine, loader, made, node)
     return _batch_tensor(machine, loader, loader.device, node)
+
+
+def _of_tokens(machine: Machine, loader: Loader, made: Mapping, node: ast.AST) -> Mapping:
+    """A batch of what a tokenizer makes of each sample, or of the samples of a batch."""
+    batch = Mapping(more=made.more)
+    for key, each in made.items.items():
+        batch.items[key] = each
+        if isinstance(each, Tensor):
+            tensor = tensors.derive(machine, node, each, keep=True)
+            tensor.device, tensor.batch_of = loader.device, loader
+            batch.items[key] = tensor
+    batch.encoding = made.encoding
+    return batch
 
 
 def _batch_tensor(machine: Machine, loader: Loader, device: str | None, node: ast.AST) -> Tensor:

@@ -12,9 +12,11 @@ from lightlint.engine.calls import call
 from lightlint.engine.events import CudaUsed, HandleUsed, LoaderWorked, SampleMade
 from lightlint.engine.frames import Condition
 from lightlint.engine.machine import WORKER, Machine, plain_key
-from lightlint.values.core import Bound, Class, Function, Sequence, Unknown, Value, is_constant
+from lightlint.values.core import Bound, Class, Function, Mapping, Sequence, Unknown, Value, is_constant
 from lightlint.values.training import Instance, Loader
 
+BATCH = "#batch"
+"""Under which name a loader keeps what a tokenizer makes of its samples."""
 _MOST_STEPS = 300
 _READS = ("__getitem__", "__getitems__", "__iter__")
 _DEPTH = 3
@@ -39,7 +41,10 @@ def work(machine: Machine, loader: Loader, node: ast.AST) -> None:
 
     def make_sample(turned: Condition | None = None) -> None:
         with _copied(machine, [data, *seen[1:]]), _apart(machine, called, turned), suppress(Exception):
-            _run(machine, loader, data, stream, node)  # it may raise what the program does, or spend the budget
+            # it may raise what the program does, or spend the budget
+            made = _run(machine, loader, data, stream, node)
+            if isinstance(made, Mapping) and any(each.encoding for each in made.items.values()):
+                loader.attributes[BATCH] = made
 
     make_sample()
     for turned in _to_turn(machine):
@@ -76,7 +81,7 @@ def data_of(loader: Loader) -> Value | None:
     return value
 
 
-def _run(machine: Machine, loader: Loader, data: Value | None, stream: list[Value], node: ast.AST) -> None:
+def _run(machine: Machine, loader: Loader, data: Value | None, stream: list[Value], node: ast.AST) -> Value:
     begin, collate = loader.arguments.get("worker_init_fn"), loader.arguments.get("collate_fn")
     machine.worker_data = data
     if begin is not None and not is_constant(begin, None):
@@ -95,7 +100,8 @@ def _run(machine: Machine, loader: Loader, data: Value | None, stream: list[Valu
             stream.append(sample)
             sample = machine.models.iterate(machine, sample, node).pull(0) or sample
     if collate is not None and not is_constant(collate, None):
-        call(machine, collate, Arguments([Sequence([sample], more=True)]), node)
+        return call(machine, collate, Arguments([Sequence([sample], more=True)]), node)
+    return sample
 
 
 @contextmanager

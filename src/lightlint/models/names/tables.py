@@ -117,6 +117,8 @@ BUILTINS = frozenset(
     ]
 )
 
+MOVES = ("to", "cuda", "cpu")
+"""The methods that bring a tensor, or a batch of a tokenizer's, to another device."""
 KEEPS_ROLE = frozenset(
     [
         "view",

@@ -9,6 +9,7 @@ from lightlint.engine.arguments import Arguments
 from lightlint.engine.containers import listed
 from lightlint.engine.events import Appended, CopySet, Emptied, StateRead
 from lightlint.engine.machine import Machine
+from lightlint.models.names.tables import MOVES
 from lightlint.values.core import (
     NONE,
     Class,
@@ -16,6 +17,7 @@ from lightlint.values.core import (
     Function,
     Library,
     Mapping,
+    Method,
     Partial,
     Sequence,
     Unknown,
@@ -23,7 +25,7 @@ from lightlint.values.core import (
     number_of,
     traits_of,
 )
-from lightlint.values.training import tensors_in
+from lightlint.values.training import Tensor, tensors_in
 
 _MOST_ITEMS = 40
 
@@ -77,6 +79,8 @@ def mapping_method(machine: Machine, value: Mapping, name: str, given: Arguments
     if value.loaded is not None:
         key = given.get(0, "key") if name in ("get", "pop", "setdefault") else None
         machine.emit(StateRead(machine.where(node), value.loaded, value, key))
+    if value.encoding is not None and name in MOVES:
+        return _moved(machine, value, name, given, node)
     if name in ("items", "values", "keys"):
         return _view(value, name)
     if name in ("get", "pop", "setdefault"):
@@ -98,6 +102,7 @@ def mapping_method(machine: Machine, value: Mapping, name: str, given: Arguments
     if name == "copy":
         copied = Mapping(value.items, more=value.more, source=value.source)
         copied.made, copied.depth, copied.said = value.made, value.depth, value.places()
+        copied.encoding = value.encoding
         return copied
     if name == "clear":
         value.items.clear()
@@ -105,6 +110,16 @@ def mapping_method(machine: Machine, value: Mapping, name: str, given: Arguments
         machine.emit(Emptied(machine.where(node), value))
         return NONE
     return Unknown()
+
+
+def _moved(machine: Machine, batch: Mapping, name: str, given: Arguments, node: ast.AST) -> Mapping:
+    """`batch.to(device)` of what a tokenizer gave."""
+    found = Mapping(batch.items, more=batch.more)
+    found.encoding = batch.encoding
+    for key, each in batch.items.items():
+        if isinstance(each, Tensor):
+            found.items[key] = machine.models.call_method(machine, Method(each, name), given, node)
+    return found
 
 
 def _perhaps(machine: Machine, key: Hashable, value: Value) -> Value:

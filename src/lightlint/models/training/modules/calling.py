@@ -10,6 +10,7 @@ from lightlint.engine.events import (
     Forward,
     Normalised,
 )
+from lightlint.engine.events.huggingface import Labelled
 from lightlint.engine.machine import Machine
 from lightlint.models import tensors
 from lightlint.models.names.tables import ACTIVATIONS, BY_ROW, LOSSES
@@ -40,6 +41,8 @@ def call_module(machine: Machine, module: Module, given: Arguments, node: ast.AS
         found = tensors.loss(machine, last, given, node, reduction, module.site, log_target, ignores=ignores)
         found.guessed = module.assumed
         return found
+    if module.unwrapped().opaque and "labels" in given.keywords:
+        machine.emit(Labelled(machine.where(node), module, given))
     outermost = not machine.forwards
     synchronised = module.wrapper in ("ddp", "fabric", "accelerate", "fsdp")
     machine.forwards.append(module)

@@ -1,0 +1,189 @@
+"""Tokenizers: what they make of texts, and what is asked of them."""
+
+from __future__ import annotations
+
+import ast
+
+from lightlint.engine.arguments import Arguments
+from lightlint.engine.events.huggingface import Decoded, TokensAdded
+from lightlint.engine.machine import Machine
+from lightlint.frameworks.huggingface.trainer import TOKENS
+from lightlint.models.names.huggingface import COLLATOR, TOKENIZER
+from lightlint.models.registry import attributes, calling, methods
+from lightlint.values.core import (
+    NONE,
+    NO_TRAITS,
+    TRUE,
+    Constant,
+    Library,
+    Mapping,
+    Sequence,
+    Unknown,
+    Value,
+    is_constant,
+    text_of,
+    traits_of,
+    written,
+)
+from lightlint.values.training import Encoding, Instance
+
+END = frozenset({"end token"})
+"""The trait of a text that ends with the tokenizer's end token."""
+TEMPLATED = frozenset({"chat template"})
+"""The trait of a text that a chat template made, with the special tokens in it."""
+
+
+def tokenizer(machine: Machine, owner: str, given: Arguments, node: ast.AST) -> Instance:
+    """A tokenizer, or a processor that has one."""
+    made = machine.instance(Library(f"transformers.{owner}"), TOKENIZER, node)
+    made.arguments = given.by_name()
+    made.open_arguments = not given.exact
+    return made
+
+
+@attributes(TOKENIZER)
+def token_of(machine: Machine, held: Value, name: str, node: ast.AST) -> Value | None:
+    """An attribute of a tokenizer; None for a method."""
+    assert isinstance(held, Instance)
+    if name in ("tokenizer", "image_processor", "feature_extractor"):
+        part = tokenizer(machine, "PreTrainedTokenizer", Arguments(double_star=Unknown()), node)
+        held.attributes[name] = part if name == "tokenizer" else Unknown(hint=name)
+        return held.attributes[name]
+    if name.startswith(("add_", "get_", "convert_", "build_", "num_special", "prepare_", "sanitize_")):
+        return None
+    if name.endswith(("_token", "_token_id", "_tokens", "_ids", "_side", "_length", "_size", "template")):
+        given = held.arguments.get(name)
+        traits = END if name == "eos_token" else NO_TRAITS
+        return given or Unknown(("of", held.key, name), traits, hint=name, plain=True)
+    return None
+
+
+@methods(TOKENIZER)
+def tokenizer_method(machine: Machine, held: Value, name: str, given: Arguments, node: ast.AST) -> Value:
+    """A method of a tokenizer."""
+    assert isinstance(held, Instance)
+    if name in ("add_tokens", "add_special_tokens"):
+        machine.emit(TokensAdded(machine.where(node), held, given, name))
+        return Unknown(hint="added", plain=True)
+    if name in ("decode", "batch_decode"):
+        machine.emit(Decoded(machine.where(node), held, given.get(0, "token_ids") or given.get(0, "sequences")))
+        return Unknown(hint="text", plain=name == "decode")
+    if name in ("encode_plus", "batch_encode_plus", "__call__", "pad"):
+        return encode(machine, held, given, node)
+    if name == "apply_chat_template":
+        return _chat(machine, held, given, node)
+    if name == "encode" and "return_tensors" in given.keywords:
+        found = encode(machine, held, given, node)
+        return found.items["input_ids"] if isinstance(found, Mapping) else found
+    if name in ("save_pretrained", "push_to_hub"):
+        return NONE
+    return Unknown(hint=name)
+
+
+def _chat(machine: Machine, held: Instance, given: Arguments, node: ast.AST) -> Value:
+    """What a chat template makes of messages: a text, ids or, where asked for, all that a model takes."""
+    if not given.exact:
+        return Unknown(hint="encoded")
+    if is_constant(given.keywords.get("tokenize"), False):
+        return Unknown(None, TEMPLATED | END, hint="text", plain=True)
+    if "tokenize" in given.keywords and not is_constant(given.keywords["tokenize"], True):
+        return Unknown(hint="encoded")
+    found = encode(machine, held, given, node)
+    asked = given.keywords.get("return_dict")
+    if not isinstance(found, Mapping) or (asked is not None and not isinstance(asked, Constant)):
+        return Unknown(hint="encoded")
+    return found if is_constant(asked, True) else Unknown(hint="ids")
+
+
+@calling(TOKENIZER)
+def encode(machine: Machine, held: Instance, given: Arguments, node: ast.AST) -> Value:
+    """What a tokenizer makes of a text: lists of ids by name, tensors where these are asked for."""
+    encoding = _encoding(machine, held, given, node)
+    if "return_tensors" not in given.keywords:
+        return _listed(encoding) if given.exact else Unknown(hint="encoded")
+    return encoded(machine, encoding, node)
+
+
+def _encoding(machine: Machine, held: Instance, given: Arguments, node: ast.AST) -> Encoding:
+    texts = given.get(0, "text") or given.get(0, "batch_text_or_text_pairs") or given.get(0, "encoded_inputs")
+    padding = given.keywords.get("padding") or given.keywords.get("pad_to_max_length")
+    made = Encoding(machine.site(node), held, texts, dict(given.keywords))
+    made.number = machine.clock = machine.clock + 1
+    made.pads = is_padding(padding) if given.exact else None
+    made.several = _several(texts)
+    made.side = _side(held, given)
+    made.traits = _traits_in(texts)
+    return made
+
+
+def is_padding(value: Value | None) -> bool | None:
+    """Whether a `padding` says that short texts are filled up, None for unknown."""
+    found = written(value)
+    if value is None:
+        return False
+    return None if found is None else found.value not in (False, None, "do_not_pad")
+
+
+def _several(texts: Value | None) -> bool | None:
+    """Whether several texts were given, None for unknown."""
+    if isinstance(texts, Sequence):
+        rows = texts.items and all(isinstance(each, Mapping) for each in texts.items)  # the messages of one talk
+        return texts.kind in ("list", "tuple") and not rows and (texts.more or len(texts.items) > 1)
+    return False if isinstance(texts, Constant) or (isinstance(texts, Unknown) and texts.plain) else None
+
+
+def _traits_in(texts: Value | None) -> frozenset[str]:
+    return traits_of(*texts.items) if isinstance(texts, Sequence) else traits_of(texts)
+
+
+def _side(held: Instance, given: Arguments) -> str | None:
+    """On which side it pads: "" where that is left to the tokenizer, None for unknown."""
+    for where in (given.keywords, held.attributes, held.arguments):
+        if "padding_side" in where:
+            return text_of(written(where["padding_side"]))
+    return None if held.escaped or held.open_arguments or not given.exact else ""
+
+
+def _listed(encoding: Encoding) -> Mapping:
+    ids = Sequence([_token(encoding, "token")], more=True)
+    mask = Sequence([_token(encoding, "mask")], more=True)
+    found = Mapping({"input_ids": ids, "attention_mask": mask}, more=True)
+    found.encoding = encoding
+    return found
+
+
+def _token(encoding: Encoding, name: str) -> Unknown:
+    found = Unknown((name, encoding.number), plain=True)
+    found.encoding = encoding if name == "token" else None
+    return found
+
+
+def encoded(machine: Machine, encoding: Encoding, node: ast.AST) -> Mapping:
+    """The tensors of an encoding by name."""
+    ids, mask = machine.tensor(node), machine.tensor(node)
+    for each in (ids, mask):
+        each.leaf, each.device, each.encoding = False, None, encoding
+    ids.role = TOKENS
+    found = Mapping({"input_ids": ids, "attention_mask": mask}, more=True)
+    found.encoding = encoding
+    return found
+
+
+@methods(COLLATOR)
+def collator_method(machine: Machine, held: Value, name: str, given: Arguments, node: ast.AST) -> Value:
+    """A method of a collator."""
+    assert isinstance(held, Instance)
+    return collate(machine, held, given, node) if name in ("torch_call", "__call__") else Unknown()
+
+
+@calling(COLLATOR)
+def collate(machine: Machine, held: Instance, given: Arguments, node: ast.AST) -> Value:
+    """A batch: of a collator that only pads what the tokenizer gave, its tensors."""
+    holder = held.argument("tokenizer", 0)
+    if held.name != "DataCollatorWithPadding" or not isinstance(holder, Instance) or holder.kind != TOKENIZER:
+        return Unknown(hint="batch")
+    rows = given.get(0, "features") or Unknown()
+    asked = Arguments([rows], {"padding": held.arguments.get("padding", TRUE)})
+    encoding = _encoding(machine, holder, asked, node)
+    encoding.several = True
+    return encoded(machine, encoding, node)
