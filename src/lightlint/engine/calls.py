@@ -12,9 +12,11 @@ from lightlint.engine.generators import generator_of
 from lightlint.engine.machine import WORKER, Machine
 from lightlint.engine.training_loops import note_backward, note_step
 from lightlint.values.core import (
+    INTEGERS,
     LASTING,
     NO_TRAITS,
     NONE,
+    NO_TRAITS,
     SINGLE,
     Bound,
     Class,
@@ -27,8 +29,10 @@ from lightlint.values.core import (
     Partial,
     Scope,
     Sequence,
+    Traits,
     Unknown,
     Value,
+    names_integers,
     number_of,
     traits_of,
 )
@@ -109,6 +113,9 @@ def call_unknown(machine: Machine, function: Value, given: Arguments, node: ast.
     traits = (traits_of(*values) & LASTING) | (function.traits & {"fitted"})
     if hint == "reshape" and values and all(number_of(each) == 1 for each in values):
         traits |= SINGLE
+    if hint in ("astype", "tolist", "copy", "numpy"):
+        held = traits_of(holder) if isinstance(holder, Value) else traits_of()
+        traits |= _integers(values[0]) if hint == "astype" and values else held & INTEGERS
     key = None
     if isinstance(function, Unknown) and function.key is not None and not values:
         key = ("called", function.key)
@@ -119,6 +126,10 @@ def call_unknown(machine: Machine, function: Value, given: Arguments, node: ast.
         found.given_by = holder if isinstance(holder, Value) else None
         found.answers = holder.answers if isinstance(holder, Value) and hint in _GRADIENT_PASSES else frozenset([found])
     return found
+
+
+def _integers(dtype: Value) -> Traits:
+    return INTEGERS if names_integers(dtype) else NO_TRAITS
 
 
 def call_function(machine: Machine, function: Function, given: Arguments, node: ast.AST) -> Value:

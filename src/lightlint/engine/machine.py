@@ -371,6 +371,8 @@ class Machine:
         """
         known = self.truth(value)
         self.guesses += isinstance(value, Unknown)
+        if isinstance(value, Unknown) and value.encoding is not None:
+            value.encoding.asked = True
         self.assumptions += "assumed" in value.traits
         if known is not None:
             return known

@@ -21,6 +21,7 @@ from lightlint.models.training import modules
 from lightlint.values.canonical import canonical
 from lightlint.values.core import (
     ARRAYS,
+    INTEGERS,
     FALSE,
     LASTING,
     NONE,
@@ -34,6 +35,7 @@ from lightlint.values.core import (
     Unknown,
     Value,
     is_constant,
+    names_integers,
     number_of,
     traits_of,
 )
@@ -82,6 +84,8 @@ def call_library(machine: Machine, library: Library, given: Arguments, node: ast
     if root not in HARMLESS:
         return call_unknown(machine, library, given, node)
     kept = traits_of(*given.values())
+    if "dtype" in given.keywords:
+        kept = kept | INTEGERS if names_integers(given.keywords["dtype"]) else kept - INTEGERS
     found = Unknown(None, kept & (LASTING | ARRAYS) if root == "numpy" else kept, hint=last)
     found.lent = given.values()
     return found
@@ -189,6 +193,8 @@ def _factory(machine: Machine, last: str, given: Arguments, node: ast.AST) -> Te
     made.device, made.origin, made.sure_device = device, made.site, "default" not in traits_of(written)
     made.uninitialised = last == "empty" or (last in ("Tensor", "FloatTensor") and _are_sizes(given))
     forms.note(made, last, Arguments([], dict(given.keywords)))
+    if last in ("tensor", "as_tensor", "from_numpy") and "dtype" not in given.keywords and first is not None:
+        made.dtype = "int64" if first.traits & INTEGERS else made.dtype
     if last in ("zeros", "ones", "rand", "randn", "empty", "full", "randint"):
         sizes = given if last != "randint" else given.behind(2)
         made.form, made.dense = forms.made_of_sizes(sizes), True

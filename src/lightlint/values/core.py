@@ -13,7 +13,8 @@ OWN_DATA: Traits = frozenset({"own data"})  # of this rank's batch, of which the
 ON_SOME: Traits = frozenset({"on some ranks"})  # changed behind a test of the rank
 IDS: Traits = frozenset({"ids"})  # token ids of which no text has been made
 GATHERED: Traits = frozenset({"gathered"})  # of all processes, with what fills their last batches
-ARRAYS: Traits = IDS | GATHERED
+INTEGERS: Traits = frozenset({"integers"})  # an array of whole numbers
+ARRAYS: Traits = IDS | GATHERED | INTEGERS
 """The traits that arrays keep whatever numpy does to them."""
 LASTING: Traits = frozenset({"rank", "version", "fitted"})
 """The traits that stay with whatever code out of sight makes of a value."""
@@ -401,3 +402,9 @@ def number_of(value: Value | None) -> int | float | None:
 def text_of(value: Value | None) -> str | None:
     """The text a value is, None for another or an unknown one."""
     return value.value if isinstance(value, Constant) and isinstance(value.value, str) else None
+
+
+def names_integers(value: Value | None) -> bool:
+    """Whether a value is a dtype of whole numbers."""
+    name = value.last if isinstance(value, Library) else (text_of(value) or "").rpartition(".")[2]
+    return name in ("int", "int8", "int16", "int32", "int64", "long", "uint8", "short", "intp")

@@ -53,10 +53,11 @@ class Encoding:
     """One call of a tokenizer.
 
     `pads`: it fills up short texts; `several`: it was given several texts; `side`: on which it pads, "" where that is left
-    to the tokenizer. None for unknown. `traits`: those of the texts.
+    to the tokenizer. None for unknown. `traits`: those of the texts. `asked`: a test has asked what single tokens are, or which
+    of them are padding.
     """
 
-    __slots__ = ("given", "number", "pads", "several", "side", "site", "texts", "tokenizer", "traits")
+    __slots__ = ("asked", "given", "number", "pads", "several", "side", "site", "texts", "tokenizer", "traits")
 
     def __init__(self, site: Site, tokenizer: Instance, texts: Value | None, given: dict[str, Value]) -> None:
         self.site, self.tokenizer, self.texts, self.given = site, tokenizer, texts, given
@@ -65,6 +66,7 @@ class Encoding:
         self.several: bool | None = None
         self.side: str | None = None
         self.traits: frozenset[str] = frozenset()
+        self.asked = False
 
 
 class Tensor(Value):
@@ -131,6 +133,7 @@ class Tensor(Value):
     rearranged: Rearranged | None = None  # the view that gave it
     beheaded = False  # without its first row since
     factors: list[Value] | None = None  # of a loss: with what it, and what that gives, is multiplied
+    unreduced: list[str] | None = None  # of the terms of a loss: what it is reduced with later
     sizes: tuple[int, ...] = ()  # of a new tensor, where all are numbers
     batch_of: Loader | None = None  # whose batch it is, or a part of
     rows_first = False  # its first dimension counts the examples of a batch that a loader gave

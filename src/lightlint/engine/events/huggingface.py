@@ -6,8 +6,15 @@ from dataclasses import dataclass
 
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.events.base import Event
-from lightlint.values.core import Site, Value
+from lightlint.values.core import Mapping, Site, Value
 from lightlint.values.training import Instance, Module
+
+
+@dataclass(eq=False)
+class SettingsParsed(Event):
+    """A command line was parsed into TrainingArguments, of a class of the program that has defaults of its own."""
+
+    settings: Instance
 
 
 @dataclass(eq=False)
@@ -20,12 +27,13 @@ class TrainerMade(Event):
 
 @dataclass(eq=False)
 class TrainerRan(Event):
-    """A Trainer trained, evaluated or predicted."""
+    """A Trainer trained, evaluated or predicted; `row`: of what it trains on, as its data or its collator give it."""
 
     trainer: Instance
     settings: Instance | None
     model: Value | None
     method: str
+    row: Mapping | None = None
 
 
 @dataclass(eq=False)

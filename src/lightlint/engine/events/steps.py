@@ -85,6 +85,7 @@ class LossComputed(Event):
     log_target: Value | None = None  # of a divergence: whether the target is in logarithms
     ignores: bool = False  # it is told a class that it leaves out
     factors: list[Value] = field(default_factory=list)  # with what the loss is multiplied later
+    reduced: list[str] = field(default_factory=list)  # with what all of its terms are reduced later
 
 
 @dataclass(eq=False)

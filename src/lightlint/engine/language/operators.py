@@ -226,6 +226,9 @@ def _product(symbol: str, left: Value, right: Value) -> tuple[tuple[Hashable, in
 
 def compare(machine: Machine, symbol: str, left: Value, right: Value, node: ast.AST) -> Value:
     """A comparison."""
+    for each in (left, right):
+        if isinstance(each, Unknown) and each.encoding is not None:
+            each.encoding.asked = True
     traits = traits_of(left, right)
     if isinstance(left, Unknown) and "rank" in left.traits and not left.traits & _COUNTED and _is_first(right):
         left = Constant(machine.rank, left.traits)  # `local + node * count == 0`: of all ranks the first

@@ -14,7 +14,7 @@ from lightlint.frameworks.huggingface.values import dtype_of, is_quantized
 from lightlint.models.names.huggingface import QUANTIZATION
 from lightlint.models.registry import methods, of_pretrained, package
 from lightlint.models.training import modules
-from lightlint.values.core import NONE, Constant, Unknown, Value, text_of
+from lightlint.values.core import NONE, Constant, Library, Unknown, Value, text_of
 from lightlint.values.training import Module
 
 _TOKENIZERS = re.compile(r"Tokenizer(?:Fast)?$|Processor$")
@@ -30,6 +30,11 @@ def transformers(machine: Machine, path: str, given: Arguments, node: ast.AST) -
         return None
     if _TOKENIZERS.search(owner):
         return tokenizer(machine, owner, given, node)
+    if owner.endswith("Config"):
+        config = machine.instance(Library(f"transformers.{owner}"), "namespace", node)
+        config.attributes = dict(given.keywords)
+        config.open_arguments = not given.exact
+        return config
     if _NO_MODELS.search(owner):
         return None
     return model(machine, f"transformers.{owner}", last, given, node)

@@ -9,15 +9,14 @@ from lightlint.engine.calls import call
 from lightlint.engine.events.huggingface import TextsScored
 from lightlint.engine.execution import LeaveLoop, NextTurn, Raised
 from lightlint.engine.machine import Machine
+from lightlint.frameworks.huggingface.values import is_own
 from lightlint.models.names.huggingface import ROWS, TEXT_METRIC
 from lightlint.models.registry import attributes, item_of, methods, package
 from lightlint.values.core import (
     NONE,
-    Bound,
     Function,
     Library,
     Mapping,
-    Partial,
     Sequence,
     Unknown,
     Value,
@@ -138,7 +137,7 @@ def item(machine: Machine, held: Instance, index: Value, node: ast.AST) -> Value
 def _mapped(machine: Machine, held: Instance, given: Arguments, node: ast.AST) -> Value:
     function = given.get(0, "function")
     found = _like(machine, held, node)
-    if not isinstance(function, (Function, Bound, Partial)):
+    if not is_own(function):
         machine.escape(function)
         found.attributes["#row"] = Unknown()
         return found

@@ -105,7 +105,7 @@ def encode(machine: Machine, held: Instance, given: Arguments, node: ast.AST) ->
 
 
 def _encoding(machine: Machine, held: Instance, given: Arguments, node: ast.AST) -> Encoding:
-    texts = given.get(0, "text") or given.get(0, "batch_text_or_text_pairs") or given.get(0, "encoded_inputs")
+    texts = given.get(0, "text") or given.keywords.get("text_target") or given.get(0, "batch_text_or_text_pairs") or given.get(0, "encoded_inputs")
     padding = given.keywords.get("padding") or given.keywords.get("pad_to_max_length")
     made = Encoding(machine.site(node), held, texts, dict(given.keywords))
     made.number = machine.clock = machine.clock + 1
@@ -148,13 +148,15 @@ def _listed(encoding: Encoding) -> Mapping:
     ids = Sequence([_token(encoding, "token")], more=True)
     mask = Sequence([_token(encoding, "mask")], more=True)
     found = Mapping({"input_ids": ids, "attention_mask": mask}, more=True)
+    if "text_target" in encoding.given and encoding.given["text_target"] is not encoding.texts:
+        found.items["labels"] = Sequence([_token(encoding, "token")], more=True)
     found.encoding = encoding
     return found
 
 
 def _token(encoding: Encoding, name: str) -> Unknown:
     found = Unknown((name, encoding.number), plain=True)
-    found.encoding = encoding if name == "token" else None
+    found.encoding = encoding
     return found
 
 

@@ -8,13 +8,14 @@ from contextlib import contextmanager
 
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.calls import call
-from lightlint.engine.events.huggingface import MetricsComputed, TrainerMade, TrainerRan
+from lightlint.engine.events.huggingface import MetricsComputed, SettingsParsed, TrainerMade, TrainerRan
 from lightlint.engine.execution import LeaveLoop, NextTurn, Raised
 from lightlint.engine.frames import Loop
 from lightlint.engine.machine import Machine
 from lightlint.frameworks.huggingface.adapters import wrap
-from lightlint.frameworks.huggingface.values import setting
+from lightlint.frameworks.huggingface.values import is_own, setting
 from lightlint.models import objects
+from lightlint.models.data.workers import SAMPLE, work
 from lightlint.models.names.huggingface import ARGUMENTS, PARSER, TRAINER, WATCHER
 from lightlint.models.ranks.groups import FIRST_NAMES, RANK_NAMES, rank_value, world_size
 from lightlint.models.registry import attributes, making, methods
@@ -33,7 +34,7 @@ from lightlint.values.core import (
     Value,
     is_constant,
 )
-from lightlint.values.training import Instance, Module
+from lightlint.values.training import Instance, Loader, Module
 
 TOKENS = "token ids"
 """The role of token ids as a collator puts them into a batch, whatever shape they are given."""
@@ -104,6 +105,10 @@ def parse(machine: Machine, parser: Value, name: str, _: Arguments, node: ast.AS
     given = parser.argument("dataclass_types", 0)
     classes = given.items if isinstance(given, Sequence) else [given]
     found: list[Value] = [_filled(machine, each, node) for each in classes if each is not None]
+    if name == "parse_args_into_dataclasses":
+        for each in found:
+            if isinstance(each, Instance) and each.kind == ARGUMENTS and isinstance(each.cls, Class):
+                machine.emit(SettingsParsed(machine.where(node), each))
     return Sequence(found, "tuple", more=name != "parse_args_into_dataclasses")
 
 
@@ -167,7 +172,8 @@ def callbacks_of(trainer: Instance) -> list[Value]:
 
 def _run(machine: Machine, trainer: Instance, name: str, node: ast.AST) -> None:
     model, settings = model_of(trainer), settings_of(trainer)
-    machine.emit(TrainerRan(machine.where(node), trainer, settings, model, name))
+    row = _row(machine, trainer, node) if name == "train" else None
+    machine.emit(TrainerRan(machine.where(node), trainer, settings, model, name, row))
     if isinstance(model, Module):
         set_mode(machine, model, name == "train", node)
     with _phase(machine, "train" if name == "train" else "val", node):
@@ -176,6 +182,21 @@ def _run(machine: Machine, trainer: Instance, name: str, node: ast.AST) -> None:
             for each in callbacks_of(trainer):
                 _tell(machine, each, trainer, node)
     _compute_metrics(machine, trainer, settings, node)
+
+
+def _row(machine: Machine, trainer: Instance, node: ast.AST) -> Mapping | None:
+    """A row of what it trains on, as a collator of the program makes it, else as the data have it."""
+    data, collator = trainer.argument("train_dataset", 3), trainer.argument("data_collator", 2)
+    if isinstance(data, Instance) and "#row" in data.attributes and not is_own(collator):
+        row = data.attributes["#row"]
+        return row if isinstance(row, Mapping) else None
+    loader = machine.new(Loader, Library("torch.utils.data.DataLoader"), node)
+    loader.data, loader.arguments = data, {"dataset": data or Unknown()}
+    if collator is not None and is_own(collator):
+        loader.arguments["collate_fn"] = collator
+    work(machine, loader, node)
+    made = loader.attributes.get(SAMPLE)
+    return made if isinstance(made, Mapping) else None
 
 
 @contextmanager

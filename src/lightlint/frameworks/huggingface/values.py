@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lightlint.values.core import Unknown, Value, is_constant, text_of, written
+from lightlint.values.core import Bound, Class, Function, Partial, Unknown, Value, is_constant, text_of, written
 from lightlint.values.training import Instance, Module
 
 FALSY = (False, None, "no", "")
@@ -57,3 +57,16 @@ def base_of(model: Value | None) -> Module | None:
 def has_adapter(model: Module) -> bool:
     """Whether an adapter was put around a model."""
     return model.wrapper == "adapter"
+
+
+def is_own(value: Value | None) -> bool:
+    """Whether something that is called is a function, or an object, of the program."""
+    own = isinstance(value, Instance) and isinstance(value.cls, Class) and value.cls.find("__call__") is not None
+    return own or isinstance(value, (Function, Bound, Partial))
+
+
+def problem_of(model: Module) -> str | None:
+    """The `problem_type` that a model for texts was told, itself or in its configuration; None where it was told none."""
+    configs = (model.arguments.get("config"), model.attributes.get("config"))
+    held = [each.attributes.get("problem_type") for each in configs if isinstance(each, Instance)]
+    return next((text for each in (*held, model.arguments.get("problem_type")) if (text := text_of(each))), None)

@@ -8,7 +8,7 @@ from lightlint.engine.arguments import Arguments
 from lightlint.engine.events import SplitDrawn
 from lightlint.engine.machine import Machine
 from lightlint.models.registry import function, methods
-from lightlint.values.core import LASTING, Sequence, Unknown, Value, is_constant, traits_of
+from lightlint.values.core import INTEGERS, LASTING, Sequence, Unknown, Value, is_constant, traits_of
 from lightlint.values.training import Instance
 
 _FITTED = frozenset({"fitted"})
@@ -26,6 +26,8 @@ def estimator_method(_: Machine, estimator: Value, name: str, given: Arguments, 
     kept = traits_of(*given.values()) & LASTING
     if name == "fit_resample":
         return Sequence([Unknown(None, kept | _FITTED if learns(estimator) else kept), Unknown()], "tuple")
+    if estimator.name == "MultiLabelBinarizer" and name in ("fit_transform", "transform"):
+        kept |= INTEGERS
     return Unknown(None, kept | _FITTED if name == "fit_transform" and learns(estimator) else kept)
 
 
@@ -40,7 +42,7 @@ def _split(machine: Machine, given: Arguments, node: ast.AST) -> Value:
     kept = traits_of(*given.values()) & LASTING
     if not given.exact or not given.positional:
         return Unknown(None, kept, hint="train_test_split")
-    parts = Sequence([Unknown(None, traits_of(each) & LASTING) for each in given.positional for _ in range(2)])
+    parts = Sequence([Unknown(None, traits_of(each) & (LASTING | INTEGERS)) for each in given.positional for _ in range(2)])
     seed = given.keywords.get("random_state")
     seeded = (seed is not None and not is_constant(seed, None)) or "shuffle" in given.keywords
     machine.emit(SplitDrawn(machine.where(node), "train_test_split", given.positional, parts, seeded))

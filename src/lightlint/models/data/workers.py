@@ -15,8 +15,8 @@ from lightlint.engine.machine import WORKER, Machine, plain_key
 from lightlint.values.core import Bound, Class, Function, Mapping, Sequence, Unknown, Value, is_constant
 from lightlint.values.training import Instance, Loader
 
-BATCH = "#batch"
-"""Under which name a loader keeps what a tokenizer makes of its samples."""
+SAMPLE, BATCH = "#sample", "#batch"
+"""Under which names a loader keeps what a worker gave, and what of that a tokenizer made."""
 _MOST_STEPS = 300
 _READS = ("__getitem__", "__getitems__", "__iter__")
 _DEPTH = 3
@@ -43,6 +43,7 @@ def work(machine: Machine, loader: Loader, node: ast.AST) -> None:
         with _copied(machine, [data, *seen[1:]]), _apart(machine, called, turned), suppress(Exception):
             # it may raise what the program does, or spend the budget
             made = _run(machine, loader, data, stream, node)
+            loader.attributes[SAMPLE] = made
             if isinstance(made, Mapping) and any(each.encoding for each in made.items.values()):
                 loader.attributes[BATCH] = made
 

@@ -27,6 +27,8 @@ from lightlint.values.training import Tensor, tensors_in
 
 def reduce(name: str, made: Tensor, source: Value | None, given: Arguments) -> None:
     """What `mean` and `sum` make of a tensor."""
+    if isinstance(source, Tensor) and source.unreduced is not None:
+        source.unreduced.append(name)
     whole = not given.positional and not {"dim", "axis"} & set(given.keywords) and given.exact
     if isinstance(source, Tensor) and whole:
         made.reduction = "mean" if "mean" in name else "sum"
@@ -89,6 +91,7 @@ def loss(
     made.role, made.criterion = "loss", True
     made.reduction = {"mean": "mean", "batchmean": "mean", "sum": "sum"}.get(reduction or "")
     made.scalar, made.factors = reduction != "none", event.factors
+    made.unreduced = event.reduced if reduction == "none" else None
     if (
         name in ("cross_entropy", "CrossEntropyLoss", "nll_loss", "NLLLoss")
         and isinstance(target, Tensor)

@@ -82,6 +82,7 @@ def item(machine: Machine, tensor: Tensor, index: Value, node: ast.AST) -> Value
     made = derive(machine, node, tensor, keep=True, saves=bool(indices) or isinstance(index, Unknown))
     made.scalar = tensor.rank == 1 and isinstance(number_of(index), int)
     made.form, made.layer = forms.of_item(tensor, index), ""
+    made.unreduced = None if indices else made.unreduced
     made.rearranged, made.beheaded = tensor.rearranged, tensor.beheaded or _drops_first(index)
     anything = tensor.guessed or tensor.role == "batch"
     if text_of(index) is not None or (anything and isinstance(index, Unknown) and "index" not in index.traits):

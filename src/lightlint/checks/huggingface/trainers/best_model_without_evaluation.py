@@ -1,19 +1,24 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
+from lightlint.engine.events.huggingface import SettingsParsed
 from lightlint.explore.questions.training_arguments import calls_of, said, word_of
+from lightlint.facts.project.mentions import is_mentioned_elsewhere
+from lightlint.finding import Tier
 from lightlint.frameworks.huggingface.values import is_on
-from lightlint.values.core import Unknown, number_of
+from lightlint.values.core import Class, Unknown, number_of
 
 if TYPE_CHECKING:
-    from lightlint.engine.events import Called
     from lightlint.explore.rehearsals import Entry
+    from lightlint.values.core import Site, Value
+    from lightlint.values.training import Instance
 
 _ANY = ("eval_strategy", "evaluation_strategy")
 _OLD = ("evaluate_during_training", "do_eval")
+_Said = Callable[[str], "Value | None"]
 
 
 class BestModelWithoutEvaluation(Check):
@@ -21,29 +26,52 @@ class BestModelWithoutEvaluation(Check):
         """TrainingArguments that are to keep the best model, and evaluate never, or at other times than they save."""
         for event in calls_of(entry):
             if is_on(said(event, "load_best_model_at_end")):
-                message = _fault(event)
+                message = _fault(lambda name, event=event: said(event, name), set(event.given.keywords))  # type: ignore[misc]
                 if message is not None:
                     yield Fault.of(event, message, argument="load_best_model_at_end")
+        for parsed in entry.of(SettingsParsed):
+            settings = parsed.settings
+            site = _field(settings, "load_best_model_at_end")
+            if site is None or settings.escaped or not is_on(settings.attributes.get("load_best_model_at_end")):
+                continue
+            message = _fault(settings.attributes.get, set(settings.attributes))
+            if message is not None and not any(self._is_said_elsewhere(name) for name in (*_ANY, "save_strategy")):
+                yield Fault(site, message, Tier.WARNING, (parsed.site,))
+
+    def _is_said_elsewhere(self, name: str) -> bool:
+        """Whether a script or another file may hand an argument to the command line."""
+        return is_mentioned_elsewhere(self.facts.project, self.facts.source, name)
 
 
-def _fault(event: Called) -> str | None:
-    evaluates = next((name for name in _ANY if name in event.given.keywords), _ANY[0])
-    evaluated = word_of(said(event, evaluates), "no")
-    saved = word_of(said(event, "save_strategy"), "steps")
-    if evaluated is None or saved is None or saved == "best" or any(name in event.given.keywords for name in _OLD):
+def _field(settings: Instance, name: str) -> Site | None:
+    """Where a class of the program gives an argument its default."""
+    for cls in settings.cls.lineage() if isinstance(settings.cls, Class) else ():
+        if isinstance(cls, Class):
+            for field, _, default in cls.fields:
+                if field == name and default is not None:
+                    row, end = default.lineno, default.end_lineno or default.lineno
+                    return cls.file, row, default.col_offset, end, default.end_col_offset or default.col_offset
+    return None
+
+
+def _fault(said_of: _Said, names: set[str]) -> str | None:
+    evaluates = next((name for name in _ANY if name in names), _ANY[0])
+    evaluated = word_of(said_of(evaluates), "no")
+    saved = word_of(said_of("save_strategy"), "steps")
+    if evaluated is None or saved is None or saved == "best" or any(name in names for name in _OLD):
         return None
     if evaluated == "no":
         return f'nothing is evaluated, as `{evaluates}` is "no" by default: there is no best model to load'
     if evaluated != saved:
         return f'the model is evaluated by "{evaluated}" and saved by "{saved}": the best one may not be saved'
-    return _by_steps(event) if evaluated == "steps" else None
+    return _by_steps(said_of) if evaluated == "steps" else None
 
 
-def _by_steps(event: Called) -> str | None:
-    steps, logged = said(event, "eval_steps"), said(event, "logging_steps")
+def _by_steps(said_of: _Said) -> str | None:
+    steps, logged = said_of("eval_steps"), said_of("logging_steps")
     every = steps if steps is not None else logged
-    saved, evaluated = number_of(said(event, "save_steps")), number_of(every)
-    saved = 500 if said(event, "save_steps") is None else saved
+    saved, evaluated = number_of(said_of("save_steps")), number_of(every)
+    saved = 500 if said_of("save_steps") is None else saved
     evaluated = 500 if every is None else evaluated
     if saved is None or evaluated is None or min(saved, evaluated) < 1 or isinstance(every, Unknown):
         return None

@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events.huggingface import TrainerRan
-from lightlint.frameworks.huggingface.values import base_of
-from lightlint.values.core import Class, Constant, Mapping, Sequence, text_of
-from lightlint.values.training import Instance
+from lightlint.frameworks.huggingface.values import base_of, problem_of
+from lightlint.values.core import INTEGERS, Class, Constant, Sequence
+from lightlint.values.training import Instance, Tensor
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry
-    from lightlint.values.core import Site, Value
+    from lightlint.values.core import Mapping, Site, Value
 
 _LABELS = ("labels", "label")
 _REPLACING = ("compute_loss", "get_train_dataloader", "training_step")
@@ -22,14 +22,14 @@ class IntegerMultiHotLabels(Check):
         """Rows of integers as labels of a model for several labels at once."""
         for event in entry.of(TrainerRan):
             model = base_of(event.model)
-            problem = text_of(model.arguments.get("problem_type")) if model is not None else None
-            if event.method != "train" or problem != "multi_label_classification":
+            problem = problem_of(model) if model is not None else None
+            if event.method != "train" or problem != "multi_label_classification" or event.row is None:
                 continue
-            if "compute_loss_func" in event.trainer.arguments or "data_collator" in _own_collator(event.trainer):
+            if "compute_loss_func" in event.trainer.arguments or _has_other_collator(event.trainer):
                 continue
             if _has_own_loss(event.trainer):
                 continue
-            site = _integers(event.trainer.arguments.get("train_dataset"))
+            site = _integers(event.row)
             if site is not None:
                 yield Fault(site, "the labels are integers, and the loss of a multi-label model takes floats only")
 
@@ -40,26 +40,24 @@ def _has_own_loss(trainer: Instance) -> bool:
     return isinstance(cls, Class) and any(cls.find(name) is not None for name in _REPLACING)
 
 
-def _own_collator(trainer: Instance) -> set[str]:
+def _has_other_collator(trainer: Instance) -> bool:
+    """Whether a collator of a library makes the batches that may change labels."""
     given = trainer.arguments.get("data_collator")
-    known = given is None or (isinstance(given, Instance) and given.name == "DataCollatorWithPadding")
-    return set() if known else {"data_collator"}
+    return isinstance(given, Instance) and isinstance(given.cls, Class) is False and given.name != "DataCollatorWithPadding"
 
 
-def _integers(rows: Value | None) -> Site | None:
-    """Where the labels of a table were made, if they are integers."""
-    row = rows.attributes.get("#row") if isinstance(rows, Instance) else None
-    if not isinstance(row, Mapping):
-        return None
+def _integers(row: Mapping) -> Site | None:
+    """Where the labels of a row were made, if they are integers."""
     name = next((each for each in _LABELS if each in row.items), None)
-    leaves = [*_leaves(row.items[name])] if name is not None else []
-    whole = bool(leaves) and all(isinstance(each, Constant) and type(each.value) is int for each in leaves)
-    return row.places().get(name) if whole else None
+    return row.places().get(name) if name is not None and _are_integers(row.items[name]) else None
 
 
-def _leaves(value: Value, depth: int = 0) -> Iterator[Value]:
+def _are_integers(value: Value, depth: int = 0) -> bool:
+    """Whether several numbers are surely integers."""
     if isinstance(value, Sequence) and value.items and depth < 3:
-        for each in value.items:
-            yield from _leaves(each, depth + 1)
-    else:
-        yield value if depth else Sequence([])
+        return all(_are_integers(each, depth + 1) for each in value.items)
+    if isinstance(value, Tensor):
+        return value.dtype == "int64"
+    if isinstance(value, Constant):
+        return depth > 0 and type(value.value) is int
+    return bool(value.traits & INTEGERS)

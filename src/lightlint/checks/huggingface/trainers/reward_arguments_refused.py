@@ -29,10 +29,7 @@ class RewardArgumentsRefused(Check):
                 if missing and isinstance(held, Function) and held.name != "<lambda>":
                     said = ", ".join(f"`{each}`" for each in missing)
                     message = f"the reward function takes no {said}, which the trainer gives it by name"
-                    here = held.file == event.site[0]
-                    yield (
-                        Fault(held.name_site(), message) if here else Fault.of(event, message, argument="reward_funcs")
-                    )
+                    yield Fault(held.name_site(), message, None, (event.site,))
 
 
 def _function(value: Value | None) -> Value | None:

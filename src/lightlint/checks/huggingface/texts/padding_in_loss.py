@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from lightlint.check import Check, Fault
+from lightlint.engine.events import LossComputed
+from lightlint.engine.events.huggingface import Labelled, TrainerRan
+from lightlint.frameworks.huggingface.trainer import TOKENS
+from lightlint.values.core import Class, Constant, Sequence, Unknown, text_of
+from lightlint.values.training import Instance, Tensor
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry, Path
+    from lightlint.values.core import Value
+    from lightlint.values.training import Encoding
+
+_PADDING = (
+    "DataCollatorForLanguageModeling",
+    "DataCollatorForSeq2Seq",
+    "DataCollatorWithPadding",
+    "DataCollatorForTokenClassification",
+)
+_KEEPING = ("DataCollatorWithPadding", "DataCollatorForSeq2Seq", "DefaultDataCollator", "default_data_collator")
+_LOSSES = ("cross_entropy", "CrossEntropyLoss", "nll_loss", "NLLLoss")
+
+
+class PaddingInLoss(Check):
+    users_with = ("TrainingArguments",)
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Losses over all token ids of a batch that is padded, the padding with them."""
+        for path in entry.paths:
+            for event in path.of(LossComputed):
+                if _is_over_ids(event) and (_pads(path, event) or _is_padded(event.target)):
+                    yield Fault.at(event, "the loss counts the padding of the batch: its targets are the input ids")
+            for given in path.of(Labelled):
+                labels = given.given.keywords.get("labels")
+                if _is_padded(labels) and given.where.grad and given.where.phase != "val":
+                    yield Fault.at(given, "the loss counts the padding of the batch: its labels are the input ids")
+            yield from _in_rows(path)
+
+
+def _is_over_ids(event: LossComputed) -> bool:
+    target = event.target
+    reduced = event.reduction in ("mean", "sum") or "mean" in event.reduced
+    if event.function not in _LOSSES or event.ignores or not reduced:
+        return False
+    return isinstance(target, Tensor) and target.role == TOKENS
+
+
+def _pads(path: Path, event: LossComputed) -> bool:
+    before = [each for each in path.of(TrainerRan) if each.time < event.time]
+    collator = before[-1].trainer.argument("data_collator", 2) if before else None
+    return isinstance(collator, Instance) and collator.name in _PADDING and not collator.open_arguments
+
+
+def _in_rows(path: Path) -> Iterator[Fault]:
+    """Labels in the rows that a Trainer trains on, which are ids with their padding."""
+    for event in path.of(TrainerRan):
+        labels = event.row.items.get("labels") if event.row is not None else None
+        if event.row is not None and labels is not None and _is_padded(labels) and _takes_labels(event.trainer):
+            site = event.row.places().get("labels")
+            if site is not None:
+                yield Fault(site, "the labels keep the padding, which the loss counts: it leaves out -100 only")
+
+
+def _takes_labels(trainer: Instance) -> bool:
+    """Whether the loss is the model's own, of the labels as the rows have them."""
+    collator = trainer.argument("data_collator", 2)
+    named = collator.name if isinstance(collator, Instance) else getattr(collator, "last", "")
+    kept = collator is None or named in _KEEPING or (isinstance(collator, Constant) and collator.value is None)
+    kept |= not isinstance(collator, Unknown) and trainer.name == "Trainer" and not named.startswith("DataCollator")
+    cls = trainer.cls
+    own = isinstance(cls, Class) and any(cls.find(name) is not None for name in ("compute_loss", "training_step"))
+    return kept and not own and "compute_loss_func" not in trainer.arguments
+
+
+def _is_padded(value: Value | None, depth: int = 0) -> bool:
+    """Whether ids are those of several padded texts, none of which was looked at."""
+    if isinstance(value, Sequence) and len(value.items) == 1 and depth < 3:
+        return _is_padded(value.items[0], depth + 1)
+    if isinstance(value, Tensor):
+        encoding = value.encoding if value.role == TOKENS and not value.filled else None
+    else:
+        key = value.key if isinstance(value, Unknown) else None
+        encoding = value.encoding if isinstance(value, Unknown) and isinstance(key, tuple) and key[0] == "token" else None
+    return encoding is not None and _fills_up(encoding)
+
+
+def _fills_up(encoding: Encoding) -> bool:
+    whole = text_of(encoding.given.get("padding")) == "max_length"
+    return encoding.pads is True and not encoding.asked and (whole or encoding.several is not False)
