@@ -16,7 +16,6 @@ from lightlint.values.core import (
     LASTING,
     NO_TRAITS,
     NONE,
-    NO_TRAITS,
     SINGLE,
     Bound,
     Class,

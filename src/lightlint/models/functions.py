@@ -21,8 +21,8 @@ from lightlint.models.training import modules
 from lightlint.values.canonical import canonical
 from lightlint.values.core import (
     ARRAYS,
-    INTEGERS,
     FALSE,
+    INTEGERS,
     LASTING,
     NONE,
     SINGLE,

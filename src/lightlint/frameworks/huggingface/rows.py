@@ -137,7 +137,7 @@ def item(machine: Machine, held: Instance, index: Value, node: ast.AST) -> Value
 def _mapped(machine: Machine, held: Instance, given: Arguments, node: ast.AST) -> Value:
     function = given.get(0, "function")
     found = _like(machine, held, node)
-    if not is_own(function):
+    if function is None or not is_own(function):
         machine.escape(function)
         found.attributes["#row"] = Unknown()
         return found

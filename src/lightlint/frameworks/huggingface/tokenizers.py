@@ -11,8 +11,8 @@ from lightlint.frameworks.huggingface.trainer import TOKENS
 from lightlint.models.names.huggingface import COLLATOR, TOKENIZER
 from lightlint.models.registry import attributes, calling, methods
 from lightlint.values.core import (
-    NONE,
     NO_TRAITS,
+    NONE,
     TRUE,
     Constant,
     Library,
@@ -105,7 +105,12 @@ def encode(machine: Machine, held: Instance, given: Arguments, node: ast.AST) ->
 
 
 def _encoding(machine: Machine, held: Instance, given: Arguments, node: ast.AST) -> Encoding:
-    texts = given.get(0, "text") or given.keywords.get("text_target") or given.get(0, "batch_text_or_text_pairs") or given.get(0, "encoded_inputs")
+    texts = (
+        given.get(0, "text")
+        or given.keywords.get("text_target")
+        or given.get(0, "batch_text_or_text_pairs")
+        or given.get(0, "encoded_inputs")
+    )
     padding = given.keywords.get("padding") or given.keywords.get("pad_to_max_length")
     made = Encoding(machine.site(node), held, texts, dict(given.keywords))
     made.number = machine.clock = machine.clock + 1

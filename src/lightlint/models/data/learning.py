@@ -42,7 +42,9 @@ def _split(machine: Machine, given: Arguments, node: ast.AST) -> Value:
     kept = traits_of(*given.values()) & LASTING
     if not given.exact or not given.positional:
         return Unknown(None, kept, hint="train_test_split")
-    parts = Sequence([Unknown(None, traits_of(each) & (LASTING | INTEGERS)) for each in given.positional for _ in range(2)])
+    parts = Sequence(
+        [Unknown(None, traits_of(each) & (LASTING | INTEGERS)) for each in given.positional for _ in range(2)]
+    )
     seed = given.keywords.get("random_state")
     seeded = (seed is not None and not is_constant(seed, None)) or "shuffle" in given.keywords
     machine.emit(SplitDrawn(machine.where(node), "train_test_split", given.positional, parts, seeded))

@@ -84,7 +84,9 @@ def _is_padded(value: Value | None, depth: int = 0) -> bool:
         encoding = value.encoding if value.role == TOKENS and not value.filled else None
     else:
         key = value.key if isinstance(value, Unknown) else None
-        encoding = value.encoding if isinstance(value, Unknown) and isinstance(key, tuple) and key[0] == "token" else None
+        encoding = (
+            value.encoding if isinstance(value, Unknown) and isinstance(key, tuple) and key[0] == "token" else None
+        )
     return encoding is not None and _fills_up(encoding)
 
 
