@@ -24,6 +24,7 @@ from lightlint.values.core import (
     FALSE,
     INTEGERS,
     LASTING,
+    LEFT_OUT,
     NONE,
     SINGLE,
     TRUE,
@@ -86,6 +87,8 @@ def call_library(machine: Machine, library: Library, given: Arguments, node: ast
     kept = traits_of(*given.values())
     if "dtype" in given.keywords:
         kept = kept | INTEGERS if names_integers(given.keywords["dtype"]) else kept - INTEGERS
+    if last in ("where", "clip", "maximum", "abs", "select", "putmask", "delete", "extract"):
+        kept = kept - LEFT_OUT
     found = Unknown(None, kept & (LASTING | ARRAYS) if root == "numpy" else kept, hint=last)
     found.lent = given.values()
     return found
@@ -195,6 +198,10 @@ def _factory(machine: Machine, last: str, given: Arguments, node: ast.AST) -> Te
     forms.note(made, last, Arguments([], dict(given.keywords)))
     if last in ("tensor", "as_tensor", "from_numpy") and "dtype" not in given.keywords and first is not None:
         made.dtype = "int64" if first.traits & INTEGERS else made.dtype
+    if first is not None:
+        made.cut_from = first.cut_from
+        if isinstance(first, Sequence) and any(is_constant(each, -100) for each in first.items):
+            made.traits |= LEFT_OUT
     if last in ("zeros", "ones", "rand", "randn", "empty", "full", "randint"):
         sizes = given if last != "randint" else given.behind(2)
         made.form, made.dense = forms.made_of_sizes(sizes), True

@@ -48,6 +48,7 @@ from lightlint.models.training import modules
 from lightlint.values.core import (
     GATHERED,
     LASTING,
+    LEFT_OUT,
     NO_TRAITS,
     ON_SOME,
     Bound,
@@ -64,6 +65,7 @@ from lightlint.values.core import (
     Super,
     Unknown,
     Value,
+    is_constant,
     number_of,
     text_of,
     traits_of,
@@ -153,9 +155,12 @@ class LibraryModels:
                 return Unknown()
         if isinstance(value, Class):
             return value  # Generic[T]
+        traits = traits_of(value, index)
+        if not isinstance(index, (Constant, Sequence)):
+            traits -= LEFT_OUT  # a test may choose the rest
         if value.key is not None and index.key is not None:
-            return Unknown(("item", value.key, index.key), traits_of(value, index), hint=text_of(index) or "")
-        return Unknown(None, traits_of(value, index), hint=text_of(index) or "")
+            return Unknown(("item", value.key, index.key), traits, hint=text_of(index) or "")
+        return Unknown(None, traits, hint=text_of(index) or "")
 
     def set_item(self, machine: Machine, value: Value, index: Value, new: Value, node: ast.AST) -> None:
         if isinstance(value, Mapping):
@@ -171,6 +176,11 @@ class LibraryModels:
             value.more |= not isinstance(index, Constant)
         elif isinstance(value, Sequence):
             position = number_of(index)
+            left_out = is_constant(new, -100) or (
+                isinstance(new, Sequence) and any(is_constant(each, -100) for each in new.items)
+            )
+            if left_out and (position is None or value.more):
+                value.items.append(Constant(-100))
             if position is not None and -len(value.items) <= position < len(value.items):
                 value.items[int(position)] = new
             elif isinstance(index, Sequence):
@@ -185,6 +195,7 @@ class LibraryModels:
         elif isinstance(value, Tensor):
             value.traits |= ON_SOME if machine.split_ranks else NO_TRAITS
             value.answer, value.filled = False, True
+            value.traits |= LEFT_OUT if is_constant(new, -100) else NO_TRAITS
             for each in tensors_in(new):
                 value.graph |= each.graph
                 value.parameters |= each.parameters
@@ -195,6 +206,7 @@ class LibraryModels:
             elif "#items" in value.attributes:
                 self.set_item(machine, value.attributes["#items"], index, new, node)
         elif isinstance(value, Unknown):
+            value.traits -= LEFT_OUT
             machine.escape(new)
 
     def iterate(self, machine: Machine, value: Value, node: ast.AST) -> Iteration:
@@ -375,7 +387,10 @@ def _of_sequence(value: Sequence, index: Value) -> Value:
                 return Sequence(value.items[slice(*bounds)], value.kind)
             except (TypeError, ValueError):
                 return Unknown()
-        return Sequence(value.items, value.kind, more=True)
+        part = Sequence(value.items, value.kind, more=True)
+        first = value.cut_from[0] if value.cut_from is not None else value
+        part.cut_from = (first, index.items[0] if index.items else None)
+        return part
     if index.key is not None and len(value.items) > 1:
         return value.items[0] if all(type(each) is type(value.items[0]) for each in value.items) else Unknown()
     return value.items[0] if value.items else Unknown()

@@ -14,7 +14,10 @@ ON_SOME: Traits = frozenset({"on some ranks"})  # changed behind a test of the r
 IDS: Traits = frozenset({"ids"})  # token ids of which no text has been made
 GATHERED: Traits = frozenset({"gathered"})  # of all processes, with what fills their last batches
 INTEGERS: Traits = frozenset({"integers"})  # an array of whole numbers
-ARRAYS: Traits = IDS | GATHERED | INTEGERS
+LEFT_OUT: Traits = frozenset({"left out"})  # labels, of which some are -100
+END: Traits = frozenset({"end token"})  # the end token of a tokenizer, or a text that ends with it
+TEMPLATED: Traits = frozenset({"chat template"})  # a text of a chat template, which has the special tokens in it
+ARRAYS: Traits = IDS | GATHERED | INTEGERS | LEFT_OUT
 """The traits that arrays keep whatever numpy does to them."""
 LASTING: Traits = frozenset({"rank", "version", "fitted"})
 """The traits that stay with whatever code out of sight makes of a value."""
@@ -61,6 +64,9 @@ class Value:
     answers: frozenset[Value] = frozenset()
     key: Hashable | None = None
     encoding: Any = None  # the call of a tokenizer that gave it, or what it is a part of
+    cut_from: tuple[Value, Value | None] | None = (
+        None  # the whole of which it is a slice in the last dimension, and from where
+    )
 
 
 class Unknown(Value):

@@ -40,6 +40,10 @@ def transformers(machine: Machine, path: str, given: Arguments, node: ast.AST) -
     return model(machine, f"transformers.{owner}", last, given, node)
 
 
+RESIZED = "#resized"
+"""Under which name a model keeps that its embeddings were given other sizes."""
+
+
 def model(machine: Machine, path: str, how: str, given: Arguments, node: ast.AST) -> Module:
     """A model whose layers are out of sight: loaded, it is in eval mode."""
     made = modules.opaque(machine, node, path)
@@ -62,6 +66,7 @@ def model_method(machine: Machine, held: Module, name: str, given: Arguments, no
     """What a pretrained model has and no other module; None for the rest."""
     if name == "resize_token_embeddings":
         machine.emit(EmbeddingsResized(machine.where(node), held))
+        held.unwrapped().attributes[RESIZED] = NONE
         return Unknown(hint="embeddings")
     if name in ("get_input_embeddings", "get_output_embeddings"):
         return modules.part_of(machine, held.unwrapped(), name.removeprefix("get_"), node)

@@ -11,8 +11,10 @@ from lightlint.frameworks.huggingface.trainer import TOKENS
 from lightlint.models.names.huggingface import COLLATOR, TOKENIZER
 from lightlint.models.registry import attributes, calling, methods
 from lightlint.values.core import (
+    END,
     NO_TRAITS,
     NONE,
+    TEMPLATED,
     TRUE,
     Constant,
     Library,
@@ -27,10 +29,8 @@ from lightlint.values.core import (
 )
 from lightlint.values.training import Encoding, Instance
 
-END = frozenset({"end token"})
-"""The trait of a text that ends with the tokenizer's end token."""
-TEMPLATED = frozenset({"chat template"})
-"""The trait of a text that a chat template made, with the special tokens in it."""
+ADDED = "#added"
+"""Under which name a tokenizer keeps the tokens that were added, and where the last ones were."""
 
 
 def tokenizer(machine: Machine, owner: str, given: Arguments, node: ast.AST) -> Instance:
@@ -53,8 +53,9 @@ def token_of(machine: Machine, held: Value, name: str, node: ast.AST) -> Value |
         return None
     if name.endswith(("_token", "_token_id", "_tokens", "_ids", "_side", "_length", "_size", "template")):
         given = held.arguments.get(name)
-        traits = END if name == "eos_token" else NO_TRAITS
-        return given or Unknown(("of", held.key, name), traits, hint=name, plain=True)
+        traits = END if name in ("eos_token", "eos_token_id") else NO_TRAITS
+        plain = not name.startswith("pad_token")  # many have none
+        return given or Unknown(("of", held.key, name), traits, hint=name, plain=plain)
     return None
 
 
@@ -63,7 +64,14 @@ def tokenizer_method(machine: Machine, held: Value, name: str, given: Arguments,
     """A method of a tokenizer."""
     assert isinstance(held, Instance)
     if name in ("add_tokens", "add_special_tokens"):
+        named = given.get(0, "special_tokens_dict")
+        if isinstance(named, Mapping):
+            held.attributes.update({key: each for key, each in named.items.items() if isinstance(key, str)})
         machine.emit(TokensAdded(machine.where(node), held, given, name))
+        before = held.attributes.get(ADDED)
+        added = Sequence([*(before.items if isinstance(before, Sequence) else []), *given.values()])
+        added.site = machine.site(node)
+        held.attributes[ADDED] = added
         return Unknown(hint="added", plain=True)
     if name in ("decode", "batch_decode"):
         machine.emit(Decoded(machine.where(node), held, given.get(0, "token_ids") or given.get(0, "sequences")))
@@ -85,7 +93,7 @@ def _chat(machine: Machine, held: Instance, given: Arguments, node: ast.AST) -> 
     if not given.exact:
         return Unknown(hint="encoded")
     if is_constant(given.keywords.get("tokenize"), False):
-        return Unknown(None, TEMPLATED | END, hint="text", plain=True)
+        return Unknown(None, TEMPLATED, hint="text", plain=True)
     if "tokenize" in given.keywords and not is_constant(given.keywords["tokenize"], True):
         return Unknown(hint="encoded")
     found = encode(machine, held, given, node)

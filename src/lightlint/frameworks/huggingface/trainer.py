@@ -22,6 +22,8 @@ from lightlint.models.registry import attributes, making, methods
 from lightlint.models.training.modules import set_mode
 from lightlint.values.core import (
     IDS,
+    LEFT_OUT,
+    NO_TRAITS,
     NONE,
     Bound,
     Class,
@@ -271,11 +273,20 @@ def _compute_metrics(machine: Machine, trainer: Instance, settings: Instance | N
         return
     given = machine.instance(Library("transformers.EvalPrediction"), "namespace", node)
     predictions = Unknown(("predictions", trainer.key), IDS, hint="predictions")
-    labels = Unknown(("label ids", trainer.key), IDS, hint="label_ids")
+    filled = LEFT_OUT if _fills_labels(trainer) else NO_TRAITS
+    labels = Unknown(("label ids", trainer.key), IDS | filled, hint="label_ids")
     given.attributes.update({"predictions": predictions, "label_ids": labels})
     given.attributes["#parts"] = Sequence([predictions, labels], "tuple")
     result = _try(machine, function, [given], node)
     machine.emit(MetricsComputed(machine.where(node), trainer, settings, result, machine.returned_at))
+
+
+def _fills_labels(trainer: Instance) -> bool:
+    """Whether a collator of the library fills up the labels with -100."""
+    collator = trainer.argument("data_collator", 2)
+    if not isinstance(collator, Instance) or collator.open_arguments or "label_pad_token_id" in collator.arguments:
+        return False
+    return collator.name in ("DataCollatorForSeq2Seq", "DataCollatorForTokenClassification")
 
 
 @methods(WATCHER)

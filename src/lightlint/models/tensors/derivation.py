@@ -89,6 +89,7 @@ def derive(
         made.scaler, made.batch_of = first.scaler, first.batch_of
         made.terms, made.answer = first.terms, first.answer
         made.form, made.dtype, made.layer = first.form, first.dtype, first.layer
+        made.cut_from = first.cut_from
         made.encoding, made.unreduced = first.encoding, first.unreduced
     return made
 

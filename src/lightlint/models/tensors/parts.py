@@ -82,12 +82,22 @@ def item(machine: Machine, tensor: Tensor, index: Value, node: ast.AST) -> Value
     made = derive(machine, node, tensor, keep=True, saves=bool(indices) or isinstance(index, Unknown))
     made.scalar = tensor.rank == 1 and isinstance(number_of(index), int)
     made.form, made.layer = forms.of_item(tensor, index), ""
+    if (start := _cut(index)) is not None:
+        made.cut_from = (tensor.cut_from[0] if tensor.cut_from is not None else tensor, start)
     made.unreduced = None if indices else made.unreduced
     made.rearranged, made.beheaded = tensor.rearranged, tensor.beheaded or _drops_first(index)
     anything = tensor.guessed or tensor.role == "batch"
     if text_of(index) is not None or (anything and isinstance(index, Unknown) and "index" not in index.traits):
         made.escaped = True  # what a module out of sight gives by name may be anything
     return part_of_guess(machine, tensor, made, node)
+
+
+def _cut(index: Value) -> Value | None:
+    """Where an index begins in the last dimension, if it takes a slice of that and all of the others."""
+    places = index.items if isinstance(index, Sequence) and index.kind == "tuple" else [index]
+    slices = [each.items for each in places if isinstance(each, Sequence) and each.kind == "slice" and each.items]
+    whole = all(is_constant(part, None) for each in slices[:-1] for part in each)
+    return slices[-1][0] if slices and len(slices) == len(places) and whole else None
 
 
 def _drops_first(index: Value) -> bool:

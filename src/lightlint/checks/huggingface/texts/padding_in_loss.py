@@ -62,7 +62,8 @@ def _in_rows(path: Path) -> Iterator[Fault]:
         if event.row is not None and labels is not None and _is_padded(labels) and _takes_labels(event.trainer):
             site = event.row.places().get("labels")
             if site is not None:
-                yield Fault(site, "the labels keep the padding, which the loss counts: it leaves out -100 only")
+                message = "the labels keep the padding, which the loss counts: it leaves out -100 only"
+                yield Fault(site, message, argument="labels")
 
 
 def _takes_labels(trainer: Instance) -> bool:

@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from lightlint.check import Check, Fault
+from lightlint.engine.events.huggingface import EmbeddingsResized, Labelled, TokensAdded, TrainerRan
+from lightlint.finding import Tier
+from lightlint.frameworks.huggingface.pretrained import RESIZED
+from lightlint.frameworks.huggingface.tokenizers import ADDED
+from lightlint.frameworks.huggingface.values import base_of
+from lightlint.values.core import Mapping, Sequence, text_of, written
+from lightlint.values.training import Instance, Module
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry, Path
+    from lightlint.values.core import Value
+
+_NAME = "pretrained_model_name_or_path"
+_HAS_ROOM = re.compile(r"qwen|phi|olmo|deepseek|gemma|mistral|nemo|stablelm|pythia|neox", re.IGNORECASE)
+"""Models whose embeddings have more rows than their tokenizers have tokens."""
+_KNOWN = re.compile(r"</?s>|<unk>|<pad>|<mask>|<\|[a-z_]+\|>|\[(?:UNK|CLS|SEP|MASK|PAD)\]|<\w+_of_\w+>|[\w!?.]{1,3}|")
+"""Tokens that many models have."""
+
+
+class EmbeddingsNotResized(Check):
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Tokens that are added, and a model without rows for them that is trained on these."""
+        trained = [path for path in entry.paths if _trained(path)]
+        if not trained or any(True for _ in entry.of(EmbeddingsResized)):
+            return
+        found = [[*_without_rows(path)] for path in trained]
+        if all(found):
+            for tokenizer in found[0]:
+                site = getattr(tokenizer.attributes[ADDED], "site", None)
+                known = written(tokenizer.argument(_NAME, 0)) is not None
+                if site is not None:
+                    message = "the tokens that are added have no embedding: the model is not resized"
+                    yield Fault(site, message, None if known else Tier.WARNING)
+
+
+def _trained(path: Path) -> list[Module]:
+    """The models that a Trainer trains, or that compute a loss."""
+    given = [each.model for each in path.of(TrainerRan)] + [each.model for each in path.of(Labelled)]
+    return list({id(base): base for each in given if (base := base_of(each)) is not None}.values())
+
+
+def _tokenizers(path: Path) -> list[Instance]:
+    """The tokenizers that were given tokens, or that gave what a model computes its loss of."""
+    found = [each.tokenizer for each in path.of(TokensAdded)]
+    for each in path.of(Labelled):
+        ids = each.given.get(0, "input_ids")
+        if ids is not None and ids.encoding is not None:
+            found.append(ids.encoding.tokenizer)
+    return list({id(each): each for each in found if ADDED in each.attributes}.values())
+
+
+def _without_rows(path: Path) -> Iterator[Instance]:
+    models = _trained(path)
+    for tokenizer in _tokenizers(path):
+        name = written(tokenizer.argument(_NAME, 0))
+        mine = [each for each in models if _is_of(each, tokenizer)]
+        unsure = [each for each in (*mine, tokenizer) if each.escaped or each.open_arguments]
+        sized = [each for each in mine if "config" in each.arguments or RESIZED in each.attributes]
+        if not mine or unsure or sized or (name is not None and _HAS_ROOM.search(str(name.value))):
+            continue
+        if any(not _KNOWN.fullmatch(each) for each in _texts(tokenizer.attributes[ADDED])):
+            yield tokenizer
+
+
+def _is_of(model: Module, tokenizer: Instance) -> bool:
+    """Whether a model was loaded under the name that its tokenizer was loaded under."""
+    names = [each.argument(_NAME, 0) for each in (model, tokenizer)]
+    keys = [each.key for each in names if each is not None]
+    return len(keys) == len(names) and keys[0] == keys[1] is not None and not model.assumed
+
+
+def _texts(given: Value | None, depth: int = 0) -> Iterator[str]:
+    if isinstance(given, (Mapping, Sequence)) and depth < 4:
+        for each in given.items.values() if isinstance(given, Mapping) else given.items:
+            yield from _texts(each, depth + 1)
+    elif (text := text_of(given)) is not None:
+        yield text
