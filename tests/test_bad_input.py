@@ -107,6 +107,25 @@ REFUSED = {
 }
 
 
+OLD = {  # what the project says of versions, a line that only an older Python reads, and whether it is right there
+    "print for Python 2.7": ("Runs on Python 2.7.", "print loss\n", True),
+    "print for both": ("Runs on Python 2.7 and 3.6.", "print loss\n", False),
+    "async for Python 3.6": ("* Python 3.6", "loss.cuda(async=True)\n", True),
+    "async for Python 3.6 or later": ("* Python 3.6+", "loss.cuda(async=True)\n", False),
+    "async for an old torch": ("pip install torch==0.4.1", "loss.cuda(async=True)\n", True),
+    "async for any Python": ("A network.", "loss.cuda(async=True)\n", False),
+    "no Python at all": ("Runs on Python 2.7.", "loss = (1\n", False),
+}
+
+
+@pytest.mark.parametrize(("readme", "line", "is_right"), OLD.values(), ids=OLD)
+def test_what_the_projects_own_python_reads_is_a_note(readme: str, line: str, is_right: bool, tmp_path: Path) -> None:
+    (tmp_path / "README.md").write_text(readme)
+    (tmp_path / "file.py").write_text(LOOP + line)
+    status, out, _ = lightlint("--notes", "file.py", cwd=tmp_path)
+    assert (status, "written for an older Python" in out.decode()) == ((0, True) if is_right else (1, False))
+
+
 @pytest.mark.parametrize("data", CLEAN.values(), ids=CLEAN)
 def test_nothing_to_find(data: bytes, tmp_path: Path) -> None:
     (tmp_path / "file.py").write_bytes(data)

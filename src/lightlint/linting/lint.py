@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from lightlint.clock import Clock, stage
 from lightlint.config.settings import Settings
-from lightlint.finding import Applicability, Finding, Fix
+from lightlint.finding import Applicability, Finding, Fix, Tier
 from lightlint.linting.gate import checked_pages, met_by
 from lightlint.memo.compiled import kept_code
 from lightlint.pages import Page, all_pages, find
@@ -136,12 +136,22 @@ def _run(
         except UnparsableError as error:
             if _TEMPLATE.search(source.text):
                 return found, []
-            return [*found, _own(SYNTAX, source, error.offset, error.offset, error.message)], []
+            return [*found, _unread(source, error)], []
         with stage(clock, "tree"):
             facts = facts_of(FileFacts, module)
         walk_with_others(facts, pages, active, found.append, failed, clock)
         facts.release()
     return list(dict.fromkeys(found)), crashes
+
+
+def _unread(source: Source, error: UnparsableError) -> Finding:
+    """The finding for a text that is no Python of today: what the project's own Python reads is no fault of the program."""
+    from lightlint.linting.old_python import is_of_old_python
+
+    found = _own(SYNTAX, source, error.offset, error.offset, error.message)
+    if not is_of_old_python(source.text, error.offset, Path(source.filename)):
+        return found
+    return replace(found, tier=Tier.NOTE, message=f"not looked at, written for an older Python: {error.message}")
 
 
 def _broken_cells(source: Source) -> list[Finding]:

@@ -182,6 +182,12 @@ def on_some_ranks(entry: Entry, kind: type[E], is_wanted: Callable[[E], bool] = 
                 yield from (e for e in mine if _is_kept_apart(e.where))
 
 
+def reached_by_others(entry: Entry, kind: type[E]) -> set[Site] | None:
+    """Where events of a kind happen on another rank than the first, None where all that is rehearsed is the first rank."""
+    others = [path for path in entry.paths if path.rank]
+    return {event.site for path in others for event in path.of(kind)} if others else None
+
+
 def _is_kept_apart(where: Where) -> bool:
     """Whether a test of the rank, or a function that runs on rank zero only, lets something happen."""
     return where.depends_on("rank") or any("rank_zero_only" in call.function.flags for call in where.calls)

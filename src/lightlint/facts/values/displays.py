@@ -14,6 +14,28 @@ Display = cst.List | cst.Tuple | cst.Dict | cst.ListComp | cst.DictComp
 _HANDED_ON = {"parameters", "named_parameters", "modules", "children", "state_dict", "values", "items", "copy", "pop"}
 _GROWING = {"append": 0, "insert": 1, "extend": 0}  # the position of what is added
 _MOVING = {"to", "cuda"}
+_GIVING = {
+    "children",
+    "modules",
+    "named_children",
+    "named_modules",
+    "to",
+    "cuda",
+    "eval",
+    "train",
+    "requires_grad_",
+    "items",
+}
+_SIZES = {
+    "in_features",
+    "out_features",
+    "num_features",
+    "in_channels",
+    "out_channels",
+    "hidden_size",
+    "shape",
+    "device",
+}
 
 
 def items(display: Display) -> list[cst.BaseExpression]:
@@ -53,21 +75,47 @@ def _calls_items(tree: Tree, names: Names, room: cst.CSTNode, key: str, methods:
 
 
 def keeps_chosen(tree: Tree, names: Names, room: cst.CSTNode, key: str) -> bool:
-    """Whether a class keeps one of what a container holds as an attribute: `self.net = self.nets[name]`, also by a method."""
-    kept = [each.value for each in tree.within(room, cst.Assign) if isinstance(each.targets[0].target, cst.Attribute)]
-    called = {names.method(value) for value in kept}
-    for item in tree.within(room, cst.Subscript):
-        if names.key(item.value) != key:
+    """Whether a class keeps one of what a container holds, or what is in that one, as an attribute.
+
+    Directly (`self.net = self.nets[name]`), by names and methods of its own, or put together anew
+    (`self.body = nn.Sequential(*list(net.children())[:-1])`).
+    """
+    chosen: list[cst.CSTNode] = [each for each in tree.within(room, cst.Subscript) if names.key(each.value) == key]
+    calls = tree.within(room, cst.Call)
+    chosen += [each for each in calls if names.method(each) == "get" and _is_of(names, each, key)]
+    seen: set[cst.CSTNode] = set()
+    while chosen:
+        item = chosen.pop()
+        if item in seen:
             continue
-        function, above = tree.function(item), tree.parent(item)
-        local = above.targets[0].target if isinstance(above, cst.Assign) and above.value is item else None
-        returned = (
-            {names.key(each.value) for each in tree.within(function, cst.Return)} if function is not None else set()
-        )
-        given = isinstance(above, cst.Return) or (isinstance(local, cst.Name) and local.value in returned)
-        if item in kept or (given and function is not None and function.name.value in called):
+        seen.add(item)
+        holder, function = _holder(tree, item), tree.function(item)
+        if isinstance(holder, cst.Return) and function is not None:
+            chosen += [each for each in calls if names.key(each.func) == f"self.{function.name.value}"]
+        target = holder.targets[0].target if isinstance(holder, cst.Assign) else None
+        if isinstance(target, cst.Attribute) and names.key(target) != key:
             return True
+        if isinstance(target, cst.Name) and function is not None:
+            uses = [each for each in tree.within(function, cst.Name) if each.value == target.value]
+            chosen += [each for each in uses if each is not target]
     return False
+
+
+def _is_of(names: Names, call: cst.Call, key: str) -> bool:
+    return isinstance(call.func, cst.Attribute) and names.key(call.func.value) == key
+
+
+def _holder(tree: Tree, item: cst.CSTNode) -> cst.CSTNode | None:
+    """The statement that a module, or what is in it, goes to; None where it is only called, or asked for a size."""
+    inner, above = item, tree.parent(item)
+    while above is not None and not isinstance(above, (cst.BaseSmallStatement, cst.BaseCompoundStatement)):
+        called = isinstance(above, cst.Call) and above.func is inner
+        if called and not (isinstance(inner, cst.Attribute) and inner.attr.value in _GIVING):
+            return None
+        if isinstance(above, cst.Attribute) and above.attr.value in _SIZES:
+            return None
+        inner, above = above, tree.parent(above)
+    return above
 
 
 def added_to(tree: Tree, names: Names, room: cst.CSTNode, key: str) -> list[cst.BaseExpression]:

@@ -16,15 +16,17 @@ from lightlint.values.core import is_constant
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry
 
-_DROPOUTS = {
-    f"torch.nn.functional.{name}"
-    for name in ("dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout")
-}
+# `alpha_dropout` and `feature_alpha_dropout` drop nothing unless they are told to
+_DROPOUTS = {f"torch.nn.functional.{name}" for name in ("dropout", "dropout1d", "dropout2d", "dropout3d")}
+_DROPS_SINCE = "1.0"  # before, the functions dropped nothing unless they were told to
 _MEANT = re.compile(r"(?:^|_)mc(?:$|_|[A-Z])|^MC|monte|bayes|prenet|uncertain|stochastic|always|train", re.IGNORECASE)
 
 
 class FunctionalDropoutAlwaysOn(Check):
     asks_passes = True
+
+    def stands(self) -> bool:
+        return self.facts.torch.may_be_at_least(_DROPS_SINCE)
 
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Functions that drop values, without a word of the mode, while the module around them is in evaluation mode."""

@@ -7,6 +7,7 @@ import libcst as cst
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Called, GroupStarted
+from lightlint.explore.questions.queries import holds, reached_by_others
 from lightlint.finding import Tier
 from lightlint.values.core import Unknown, Value
 
@@ -24,16 +25,21 @@ class DeviceFromGlobalRank(Check):
         if self._is_of_one_node():
             return
         told = any(word in self.facts.source.text for word in _LOCAL)
+        others = reached_by_others(entry, Called)
         for path in entry.paths:
             composed = _composed(path)
+            said: set[Hashable] = set()  # the first device that a rank is taken for says it for the rest
             for event in path.of(Called):
                 index = _index(event)
                 if index is None or (event.receiver is not None and event.receiver.kind != "module"):
                     continue
-                if isinstance(index, Unknown) and index.key is not None and index.key in composed:
-                    yield Fault.at(event, _MESSAGE)
-                elif "rank of all" in index.traits:
-                    yield Fault.at(event, _MESSAGE, tier=None if told else Tier.NOTE)
+                of_all, key = "rank of all" in index.traits, index.key if isinstance(index, Unknown) else None
+                which = None if of_all else key
+                if not (of_all or (key is not None and key in composed)) or which in said or _is_of_first(event, key):
+                    continue
+                if others is None or event.site in others:
+                    said.add(which)
+                    yield Fault.at(event, _MESSAGE, tier=Tier.NOTE if of_all and not told else None)
 
     def _is_of_one_node(self) -> bool:
         """Whether calls of the file say how many nodes there are, and all say one."""
@@ -50,6 +56,11 @@ def _index(event: Called) -> Value | None:
     if event.path in ("cuda", "to") and event.receiver is not None:
         return event.argument("device", 0)
     return None
+
+
+def _is_of_first(event: Called, rank: Hashable | None) -> bool:
+    """Whether a test of a rank that is out of sight stands around a call: `if rank == 0` is of the first node."""
+    return rank is not None and any(holds(each.key, rank) for each in event.where.conditions)
 
 
 def _composed(path: Path) -> set[Hashable]:

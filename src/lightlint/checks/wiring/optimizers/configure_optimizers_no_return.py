@@ -3,7 +3,9 @@ from __future__ import annotations
 import libcst as cst
 
 from lightlint.check import Check
+from lightlint.engine.events import Configured, OptimizerMade
 from lightlint.facts.objects.classes import OPTIMIZER
+from lightlint.values.core import is_constant
 
 
 class ConfigureOptimizersNoReturn(Check):
@@ -19,12 +21,28 @@ class ConfigureOptimizersNoReturn(Check):
         flow = self.facts.flow(method)
         returns = self.tree.own(method, cst.Return)
         made = [call for call in self.tree.own(method, cst.Call) if self._is_optimizer(call)]
-        lost = [call for call in made if flow.reaches(call, [flow.end], avoiding=returns)]
+        lost = [
+            call
+            for call in made
+            if flow.reaches(call, [flow.end], avoiding=returns) and self._may_be_lost(method, call)
+        ]
         if lost and not any(self._is_stepped(node, call) for call in lost):
             self.report(
                 method.name,
                 "`configure_optimizers` makes an optimizer and can end without returning it: nothing is trained",
             )
+
+    def _may_be_lost(self, method: cst.FunctionDef, call: cst.Call) -> bool:
+        """Whether a rehearsal makes an optimizer and returns nothing; where none comes there, no test may ask for it."""
+        paths = [path for _, path, _ in self.happened(call, OptimizerMade)]
+        returned = [event.returned for path in paths for event in path.of(Configured)]
+        if returned:
+            return any(is_constant(each, None) for each in returned)
+        assign = self.tree.parent(call)
+        target = assign.targets[0].target if isinstance(assign, cst.Assign) else None
+        tests = [each.test for each in self.tree.own(method, cst.If)]
+        asked = {name.value for test in tests for name in self.tree.within(test, cst.Name)}
+        return not (isinstance(target, cst.Name) and target.value in asked)
 
     def _is_optimizer(self, call: cst.Call) -> bool:
         return self.classes.name_is_a(self.names.of(call.func), OPTIMIZER)

@@ -12,7 +12,8 @@ from lightlint.facts.releases.compat import removal_tier
 from lightlint.facts.versions.versions import Version
 from lightlint.finding import Applicability, Tier
 from lightlint.fixes.edits import replace
-from lightlint.values.core import Class
+from lightlint.values.core import Class, Unknown, Value
+from lightlint.values.training import Instance, Module
 
 if TYPE_CHECKING:
     from lightlint.engine.events import Called
@@ -35,6 +36,8 @@ class LoadFromCheckpointOnInstance(Check):
                 continue
             call = self.node_of(event.site)
             dropped = call is not None and isinstance(self.tree.parent(call), cst.Expr)
+            if dropped and tier is not Tier.ERROR and any(_may_be_part(each, made) for each in event.given.values()):
+                continue  # the new instance is made around what this one holds, and the weights are loaded into it
             if tier is Tier.ERROR or (tier and not dropped):
                 message = f"`load_from_checkpoint` is called on an instance of `{made.name}`, which raises since Lightning 2.1"
             elif dropped:
@@ -64,3 +67,11 @@ class LoadFromCheckpointOnInstance(Check):
             return None
         name = made.func.value
         return Repair(f"call it on `{name}`", replace(self.code, receiver, name), Applicability.UNSAFE)
+
+
+def _may_be_part(given: Value, holder: Instance) -> bool:
+    """Whether a value is a module that an object holds, or something unknown there that may be one."""
+    if isinstance(given, Module):
+        return given is not holder and isinstance(holder, Module) and given in holder.modules()
+    unknown = isinstance(given, Unknown) and not given.plain
+    return unknown and any(each is given for each in holder.attributes.values())
