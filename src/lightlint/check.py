@@ -134,8 +134,9 @@ class Check:
         """Places where a rehearsal shows that all is well, whatever the text looks like: nothing is reported in them."""
         return iter(())
 
-    def is_versioned(self, event: Event) -> bool:
-        """Whether an event happens for some versions of the libraries only, as far as this file tells."""
+    def is_versioned(self, event: Event, raises: str = "") -> bool:
+        """Whether an event happens for some versions of the libraries only, as far as this file tells; `raises`: what it
+        raises for the others."""
         from lightlint.facts.releases.compat import is_versioned
 
         if event.where.depends_on("version"):
@@ -144,7 +145,7 @@ class Check:
         own = self.node_of(event.site)
         nodes: list[cst.CSTNode] = [] if own is None else [own]
         nodes += (each for each in self.tree.all(cst.Call) if self.facts.positions.span(each) in spans)
-        return any(is_versioned(self.facts, node) for node in nodes)
+        return any(is_versioned(self.facts, node, raises=raises) for node in nodes)
 
     def report_fault(self, fault: Fault, start: int, end: int) -> None:
         """Report what a rehearsal shows, at characters `start` to `end`."""

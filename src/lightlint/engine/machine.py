@@ -331,6 +331,8 @@ class Machine:
             return bool(value.value)
         if isinstance(value, (Sequence, Mapping)):
             return True if value.items else (None if value.more else False)
+        if isinstance(value, Library) and value.may_be_flag():
+            return self.answers.get(value.key)
         if isinstance(value, (Function, Bound, Class, Library, Method, Partial, Namespace)):
             return True
         if isinstance(value, Instance) and value.kind not in (

@@ -9,6 +9,7 @@ from lightlint.engine.calls import call
 from lightlint.engine.containers import listed
 from lightlint.engine.execution import annotation_of
 from lightlint.engine.machine import Machine
+from lightlint.explore.roles import roles_in
 from lightlint.models.annotations import by_name, of_library
 from lightlint.values.core import Bound, Class, Function, Unknown, Value
 from lightlint.values.training import Instance, Module, Optimizer, Tensor
@@ -68,6 +69,9 @@ def assumed_arguments(
         if isinstance(value, Unknown) and not value.plain and function.name == "forward":
             value = of_batch(machine, each)
         values[each.arg] = value
+    left = [each for each in (*required, *keyword) if type(values[each.arg]) is Unknown]
+    roles = roles_in(node) if left else {}
+    values |= {each.arg: by_name(machine, roles[each.arg], each) for each in left if each.arg in roles}
     modules = [value for value in values.values() if isinstance(value, Module) and value.own]
     for value in values.values():
         if isinstance(value, Optimizer) and len(modules) == 1:

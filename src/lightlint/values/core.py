@@ -296,8 +296,16 @@ class Library(Value):
         """The name behind the last dot."""
         return self.path.rpartition(".")[2]
 
+    def may_be_flag(self) -> bool:
+        """Whether it may be any constant: a name in capitals out of a module of which nothing is known."""
+        room, _, last = self.path.rpartition(".")
+        return bool(room) and last.isupper() and len(last) > 1 and room.partition(".")[0] not in _KNOWN_ROOTS
+
     def __repr__(self) -> str:
         return f"<{self.path}>"
+
+
+_KNOWN_ROOTS = frozenset(["builtins", "torch", "lightning", "numpy", "math", "os", "sys", "string", "typing"])
 
 
 class Class(Value):

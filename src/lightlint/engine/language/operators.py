@@ -326,7 +326,10 @@ def _are_told_apart(symbol: str, left: Instance, right: Instance) -> bool:
 def _is_none(positive: bool, left: Value, right: Value, traits: Traits) -> Value:
     if isinstance(left, Constant):
         return Constant((left.value is None) == positive, traits)
-    surely_something = isinstance(left, _OBJECTS) or (isinstance(left, Instance) and left.kind != "unknown")
+    open_name = isinstance(left, Library) and left.may_be_flag()
+    surely_something = (isinstance(left, _OBJECTS) and not open_name) or (
+        isinstance(left, Instance) and left.kind != "unknown"
+    )
     if surely_something or (isinstance(left, Unknown) and left.plain):
         return Constant(not positive, traits)
     key = ("is" if positive else "is not", left.key, right.key) if left.key is not None else None

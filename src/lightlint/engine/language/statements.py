@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from lightlint.engine.containers import assign_target, listed
-from lightlint.engine.events import Emptied, LeafChanged, Left, LoadedUsed, Rebound, ResultDropped
+from lightlint.engine.events import Appended, Emptied, LeafChanged, Left, LoadedUsed, Rebound, ResultDropped
 from lightlint.engine.execution import SIMPLE, LeaveLoop, NextTurn, Raised, Returned, annotation_of, evaluate
 from lightlint.engine.imports import import_from, import_module
 from lightlint.engine.language import operators
@@ -74,6 +74,8 @@ def _update(machine: Machine, node: ast.AugAssign, scope: Scope) -> None:
     change = evaluate(machine, node.value, scope)
     if symbol == "+" and isinstance(before, Sequence) and before.kind == "list":
         items, known = listed(machine, change, node)
+        if items:
+            machine.emit(Appended(machine.where(node), before, items[0], consumed_before=False))
         before.items += items[: max(0, 64 - len(before.items))]
         before.more |= not known
         return
@@ -117,9 +119,9 @@ def _delete(machine: Machine, node: ast.Delete, scope: Scope) -> None:
         elif isinstance(target, ast.Subscript):
             holder = evaluate(machine, target.value, scope)
             if isinstance(holder, Sequence):
+                machine.emit(Emptied(machine.where(target), holder))
                 if isinstance(target.slice, ast.Slice):
                     holder.items.clear()
-                    machine.emit(Emptied(machine.where(target), holder))
                 else:
                     holder.more = True
             elif isinstance(holder, Mapping):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import builtins
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -42,12 +44,15 @@ def removal_tier(target: Target, removed: Version) -> Tier | None:
     return Tier.ERROR if target.surely_at_least(removed) else Tier.WARNING
 
 
-def is_versioned(facts: Linked, node: cst.CSTNode, depth: int = 0) -> bool:
-    """Whether code runs for some versions only: `is_for_older`, or its failure is expected, here or wherever it is used."""
+def is_versioned(facts: Linked, node: cst.CSTNode, depth: int = 0, raises: str = "") -> bool:
+    """Whether code runs for some versions only: `is_for_older`, or its failure is expected, here or wherever it is used.
+
+    `raises`: the builtin exception that it raises where it fails; a handler of another expects something else.
+    """
     above = list(facts.tree.ancestors(node))
     tries = [each for each in above if isinstance(each, cst.Try) and facts.tree.contains(each.body, node)]
-    rescues = [handler for each in tries for handler in each.handlers if not _only_raises_again(handler)]
-    if any(not _raised(facts, handler) <= _UNRELATED for handler in rescues):
+    rescues = [handler for each in tries for handler in each.handlers if not _gives_up(facts, each, handler)]
+    if any(_may_catch(_raised(facts, handler), raises) for handler in rescues):
         return True
     handlers = [each for each in above if isinstance(each, cst.ExceptHandler)]
     if handlers or is_expected(facts, node):
@@ -55,7 +60,8 @@ def is_versioned(facts: Linked, node: cst.CSTNode, depth: int = 0) -> bool:
     if VersionTests(facts, _LOOKS).under(node) is Leads.OLDER or is_for_older(facts, node):
         return True
     around = [each for each in above if isinstance(each, (cst.FunctionDef, cst.ClassDef))]
-    return depth < _DEPTH and any(_is_used_only(facts, each, depth, is_versioned) for each in around)
+    asks = partial(is_versioned, raises=raises)
+    return depth < _DEPTH and any(_is_used_only(facts, each, depth, asks) for each in around)
 
 
 def is_for_older(facts: Linked, node: cst.CSTNode, depth: int = 0) -> bool:
@@ -85,13 +91,38 @@ def _raised(facts: Linked, handler: cst.ExceptHandler) -> set[str]:
     return {(facts.names.of(each) or "").rpartition(".")[2] for each in kinds}
 
 
-def _only_raises_again(handler: cst.ExceptHandler) -> bool:
-    """Whether a handler lets the error on its way, whatever it prints or cleans up before: it rescues nothing."""
+def _may_catch(caught: set[str], raises: str) -> bool:
+    """Whether a handler that catches such exceptions may expect a failure that raises one, "" for any of a missing name."""
+    if not raises:
+        return not caught <= _UNRELATED
+    wanted = getattr(builtins, raises)
+    kinds = (getattr(builtins, each, None) for each in caught)
+    return any(not isinstance(each, type) or issubclass(wanted, each) for each in kinds)
+
+
+def _gives_up(facts: Linked, tried: cst.Try, handler: cst.ExceptHandler) -> bool:
+    """Whether a handler rescues nothing: it lets an error on its way, whatever it prints or cleans up before, or ends the
+    program, or only tells of it where much else has been tried."""
     lines = handler.body.body
     if not all(isinstance(each, cst.SimpleStatementLine) for each in lines):
         return False
-    last = lines[-1].body[-1] if isinstance(lines[-1], cst.SimpleStatementLine) else None
-    return isinstance(last, cst.Raise) and last.exc is None
+    small = [each for line in lines if isinstance(line, cst.SimpleStatementLine) for each in line.body]
+    if isinstance(small[-1], cst.Raise):
+        return True
+    calls = [each.value for each in small if isinstance(each, cst.Expr) and isinstance(each.value, cst.Call)]
+    names = [_last_name(each.func) for each in calls]
+    tells = len(calls) == len(small) and _TELLS.issuperset(names) and len(tried.body.body) > 1
+    last = small[-1].value if isinstance(small[-1], cst.Expr) else None
+    return tells or (isinstance(last, cst.Call) and _last_name(last.func) in _ENDS)
+
+
+def _last_name(func: cst.BaseExpression) -> str:
+    name = func.attr if isinstance(func, cst.Attribute) else func
+    return name.value if isinstance(name, cst.Name) else ""
+
+
+_TELLS = {"print", "print_exc", "exception", "error", "critical", "warning", "info", "write"}
+_ENDS = {"exit", "_exit", "quit"}
 
 
 def _is_skipped(facts: Linked, tests: VersionTests, node: cst.FunctionDef | cst.ClassDef) -> bool:

@@ -53,6 +53,7 @@ OPTIMIZERS = frozenset(
 SCHEDULE_LENGTHS: dict[str, tuple[str, int]] = {
     "OneCycleLR": ("total_steps", 2),
     "CosineAnnealingLR": ("T_max", 1),
+    "StepLR": ("step_size", 1),
     "PolynomialLR": ("total_iters", 1),
     "LinearLR": ("total_iters", 3),
     "get_linear_schedule_with_warmup": ("num_training_steps", 2),

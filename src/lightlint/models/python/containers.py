@@ -34,8 +34,7 @@ def sequence_method(machine: Machine, value: Sequence, name: str, given: Argumen
     """A method of a list, set or deque."""
     first = given.positional[0] if given.positional else None
     if name in ("append", "appendleft", "add") and first is not None:
-        consumed = any(graph.consumed for item in value.items[-3:] for t in tensors_in(item) for graph in t.graph)
-        machine.emit(Appended(machine.where(node), value, first, consumed))
+        note_added(machine, value, first, node)
         if len(value.items) < _MOST_ITEMS:
             value.items.append(first)
         else:
@@ -43,9 +42,13 @@ def sequence_method(machine: Machine, value: Sequence, name: str, given: Argumen
         return NONE
     if name in ("extend", "update") and first is not None:
         items, known = listed(machine, first, node)
+        if items or not known:
+            note_added(machine, value, items[0] if items else first, node)
         value.items += items[: max(0, _MOST_ITEMS - len(value.items))]
         value.more |= not known
         return NONE
+    if name in ("pop", "popleft", "remove"):
+        machine.emit(Emptied(machine.where(node), value))
     if name == "clear":
         value.items.clear()
         value.more = False
@@ -72,6 +75,12 @@ def sequence_method(machine: Machine, value: Sequence, name: str, given: Argumen
     if name in ("index", "count"):
         return Unknown(plain=True)
     return Unknown()
+
+
+def note_added(machine: Machine, container: Sequence, value: Value, node: ast.AST) -> None:
+    """Something goes into a list, set or deque."""
+    consumed = any(graph.consumed for item in container.items[-3:] for t in tensors_in(item) for graph in t.graph)
+    machine.emit(Appended(machine.where(node), container, value, consumed))
 
 
 def mapping_method(machine: Machine, value: Mapping, name: str, given: Arguments, node: ast.AST) -> Value:

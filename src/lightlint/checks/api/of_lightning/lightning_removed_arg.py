@@ -60,7 +60,7 @@ class LightningRemovedArg(Check):
     def _fault(self, event: Called, owner: str, argument: str, since: Version) -> Iterator[Fault]:
         target = self.facts.lightning
         tier = removal_tier(target, since)
-        if tier and not self.is_versioned(event):
+        if tier and not self.is_versioned(event, "TypeError"):
             message = f"`{owner}` has no argument `{argument}` since Lightning {since.minor}"
             yield Fault.of(event, f"{message} (target: {target.version.minor})", tier=tier, argument=argument)
 

@@ -37,7 +37,7 @@ class TrainerRemovedArg(Check):
     def _fault(self, event: Called, name: str, place: Site) -> Iterator[Fault]:
         target, removed = self.facts.lightning, lightning_api().trainer_removed.get(name)
         tier = removal_tier(target, removed.removed) if removed else None
-        if removed and tier and not self.is_versioned(event):
+        if removed and tier and not self.is_versioned(event, "TypeError"):
             since = removed.removed.minor
             message = f"`Trainer` has no argument `{name}` since Lightning {since} (target: {target.version.minor})"
             yield Fault(place, message, tier, of_call=True, argument=name)

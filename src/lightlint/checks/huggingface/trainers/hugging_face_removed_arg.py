@@ -35,7 +35,7 @@ class HuggingFaceRemovedArg(Check):
         for package, cls in tables:
             removed = _removed(package, cls).get(name)
             tier = tier_since(self.facts, package, removed["in"]) if removed is not None else None
-            if removed is None or tier is None or self.is_versioned(event) or self._is_fitted(event, name):
+            if removed is None or tier is None or self.is_versioned(event, "TypeError") or self._is_fitted(event, name):
                 continue
             where = f"`{event.name}` has no argument `{name}` since {package} {removed['in']}"
             message = f"{where} (target: {self.facts.target(package).version.minor}){_instead(name, removed)}"

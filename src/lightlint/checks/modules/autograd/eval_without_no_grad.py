@@ -41,11 +41,14 @@ class EvalWithoutNoGrad(Check):
                 recorded = event.grad and not event.training and _records(path, event)
                 loops = {turn.loop for turn in event.where.turns if turn.loop.kind in ("batch", "while")}
                 batches = loops & drawing or (event.where.turns and event.site in training)
+                batches = batches or (event.module in trained and _is_gone_through(path, event))
                 idle = event.site not in useful and batches and not event.where.phase
                 called = event.module in trained or _is_called(event)
                 known = in_sight([event.module]) or (not event.module.escaped and called)
                 if recorded and idle and event.module in evaluated and known and not self._wants_gradients(event):
-                    site, loop = event.where.in_loop("batch"), event.where.turns[-1].loop.site
+                    innermost = event.where.turns[-1].loop
+                    kind = "batch" if event.where.within("batch") else innermost.kind
+                    site, loop = event.where.in_loop(kind), innermost.site
                     if told.setdefault(loop, site) == site:
                         yield Fault(site, _MESSAGE, also=event.where.places)
 
@@ -73,6 +76,13 @@ class EvalWithoutNoGrad(Check):
             for word in re.findall(r"\w+", line.partition("#")[0])
         }
         return any(_is_unusual(word) and word != "no_grad" for word in words)
+
+
+def _is_gone_through(path: Path, event: Forward) -> bool:
+    """Whether a pass is one of many in evaluation mode: a loop around it began when its module was in that mode."""
+    modes = [each for each in path.of(ModeSet) if event.module in each.module.modules() and each.time < event.time]
+    loop = event.where.turns[-1].loop if event.where.turns else None
+    return bool(modes) and not modes[-1].training and loop is not None and loop.made > modes[-1].time
 
 
 def _records(path: Path, event: Forward) -> bool:

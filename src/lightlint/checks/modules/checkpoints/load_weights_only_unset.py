@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -29,6 +30,9 @@ _OF_MODULES = {
 }  # fmt: skip
 _SETTINGS = re.compile(r"(?:\w+_)?(?:args?|opts?|options|config|cfg|conf|hparams|settings)", re.IGNORECASE)
 _PLAIN = {name for kind in (dict, list, str, int, float) for name in dir(kind)}
+
+
+_PROGRAMS = ("torch.optim", "optim.", "DataLoader", "ArgumentParser")  # words of files that train or evaluate
 
 
 class LoadWeightsOnlyUnset(Check):
@@ -101,6 +105,11 @@ class LoadWeightsOnlyUnset(Check):
         draft = insert_argument(self.code, call, f"weights_only={value}")
         return Repair(f"say `weights_only={value}`", draft, Applicability.UNSAFE, f"torch>={_ADDED}")
 
+    def wants_users(self) -> tuple[str, ...]:
+        """Where a function of this file loads: who calls it tells what is asked of what it gives."""
+        helpers = (each for each in self.names.called(LOAD) if self.tree.function(each) is not None)
+        return _PROGRAMS if any(not self._is_decided(each) for each in helpers) else ()
+
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Files of which something is asked that only a pickled object has."""
         target = self.facts.torch
@@ -113,11 +122,13 @@ class LoadWeightsOnlyUnset(Check):
                 yield Fault.at(event.load, message, tier=tier)
 
     def _is_ready(self, event: LoadedUsed) -> bool:
-        """Whether the file says what may be loaded, or is ready for a refusal."""
+        """Whether the file says what may be loaded, or is ready for a refusal; of another file, whether it may."""
         span = self.facts.rehearsed.span(event.load.site)
-        nodes = [
-            each for each in self.tree.all(cst.Call) if span is not None and self.facts.positions.span(each) == span
-        ]
+        if span is None:
+            text = self.facts.project.text(Path(event.load.site[0]))
+            allows = any(name.value in _ALLOWS for name in self.tree.all(cst.Name))
+            return allows or any(word in text for word in (*_ALLOWS, "except"))
+        nodes = [each for each in self.tree.all(cst.Call) if self.facts.positions.span(each) == span]
         return not nodes or any(map(self._is_decided, nodes))
 
 

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import pathlib
 from collections.abc import Hashable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
+
+import libcst as cst
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Called, ScheduleMade, ScheduleStepped, StateLoaded, Stepped
@@ -17,13 +20,22 @@ if TYPE_CHECKING:
 
 
 class ResumeStateIncomplete(Check):
+    def wants_users(self) -> tuple[str, ...]:
+        """Where this file has what saves and loads, and no training: who calls that tells of what."""
+        trains = any(self.names.method(each) == "backward" for each in self.tree.all(cst.Call))
+        saves = any(self.tree.function(each) is not None for each in self.names.called("torch.save"))
+        return ("torch.optim", "optim.") if saves and not trains else ()
+
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Checkpoints with the state of an optimizer, which is loaded back, and none of its schedule or scaler."""
-        paths = [path for each in self.facts.rehearsed.entries for path in each.paths]
+        own = self.facts.rehearsed.entries
+        is_own = entry in own
+        entries = own if is_own else self.facts.rehearsed.of_users(self.wants_users())
+        paths = [path for each in entries for path in each.paths]
         for path in entry.paths:
             for save in path.of(Called):
                 content = save.argument("obj", 0) if save.path == "torch.save" else None
-                if not isinstance(content, Mapping) or content.more:
+                if not isinstance(content, Mapping) or content.more or self._is_told_elsewhere(content, is_own=is_own):
                     continue
                 sources = [each.source for each in content.items.values() if isinstance(each, Mapping)]
                 loaded = {identity_of(event.object) for each in paths for event in each.of(StateLoaded)}
@@ -36,6 +48,17 @@ class ResumeStateIncomplete(Check):
                         here = self.facts.rehearsed.nearest(save.where)  # the file may keep another's checkpoints
                         yield fault if here is None else replace(fault, site=here)
         yield from _without_optimizer(entry, paths)
+
+    def _is_told_elsewhere(self, content: Mapping, *, is_own: bool) -> bool:
+        """Whether another file spells a checkpoint out and is asked for it: one that saves and loads, and does not train."""
+        file = content.site[0] if content.site is not None else ""
+        if file == str(self.facts.path):
+            return False
+        return not is_own or (file != "" and _is_kept_by(self.facts.project.text(pathlib.Path(file))))
+
+
+def _is_kept_by(text: str) -> bool:
+    return "load_state_dict" in text and "torch.save" in text and "backward" not in text
 
 
 def _fault(save: Called, each: Instance, *, is_saved: bool) -> Fault:

@@ -32,7 +32,7 @@ class StepOutputsNeverCleared(Check):
             whole = [*_read_whole(path)]
             for event in path.of(Appended):
                 box = event.container
-                if not event.where.phase or id(box) in emptied or id(box) not in held or box.escaped or box.more:
+                if not event.where.phase or id(box) in emptied or id(box) not in held or box.escaped:
                     continue
                 items = set(map(id, box.items))
                 read: list[Event] = [each for each in joined if items & set(_given(each))]

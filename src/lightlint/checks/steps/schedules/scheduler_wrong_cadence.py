@@ -7,7 +7,7 @@ from lightlint.check import Check, Fault
 from lightlint.engine.events import Left, ScheduleStepped, Stepped
 from lightlint.engine.language.operators import factors_of
 from lightlint.explore.questions.queries import holds, in_batch, loader_lengths, once_in_several, optimizer_of, sure
-from lightlint.values.core import Constant, number_of, written
+from lightlint.values.core import Constant, Sequence, number_of, written
 from lightlint.values.training import Instance
 
 if TYPE_CHECKING:
@@ -54,6 +54,11 @@ class SchedulerWrongCadence(Check):
                 f"steps `{event.schedule.name}` once a batch: its rate is next to nothing long before the last epoch"
             )
             yield Fault.at(event, message)
+        for event in sure(entry, ScheduleStepped, _is_through):
+            yield Fault.at(
+                event,
+                "steps `MultiStepLR` once a batch, although its milestones are epochs: all are passed in the first",
+            )
         left = {turn.loop.site for event in entry.of(Left) if event.leaves_loop for turn in event.where.turns[-1:]}
         for event in entry.of(ScheduleStepped):
             few = _too_few_epochs(event)
@@ -110,6 +115,19 @@ def _too_few_epochs(event: ScheduleStepped) -> tuple[int, int] | None:
     turns = number_of(loops[0].bound)
     counted = epochs is not None and batches is not None and factors == {("number", number): 1, **dict(batches)}
     return (number, int(turns)) if counted and batches and turns is not None and turns > number else None
+
+
+def _is_through(event: ScheduleStepped) -> bool:
+    """Whether steps with each batch pass milestones that all lie within as many steps as there are epochs."""
+    given, kinds = event.schedule, [turn.loop.kind for turn in event.where.turns]
+    if given.name != "MultiStepLR" or not _is_known(event) or kinds[-2:] != ["count", "batch"]:
+        return False
+    held = given.argument("milestones", 1)
+    numbers = [number_of(written(each)) for each in held.items] if isinstance(held, Sequence) and not held.more else []
+    epochs = number_of(written(event.where.turns[-2].loop.bound))
+    most = max((each for each in numbers if each is not None), default=0)
+    within = epochs is not None and epochs / 4 < most <= epochs and None not in numbers
+    return within and not event.where.depends_on("index") and not once_in_several(event.where)
 
 
 def _dies_out(event: ScheduleStepped) -> bool:

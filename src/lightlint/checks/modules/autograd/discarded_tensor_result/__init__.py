@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -7,13 +8,14 @@ import libcst as cst
 
 from lightlint.check import Check, Fault, Repair
 from lightlint.checks.modules.autograd.discarded_tensor_result.drawn import Drawn
-from lightlint.engine.events import ResultDropped
+from lightlint.engine.events import Forward, LossComputed, ResultDropped
 from lightlint.facts.code.bindings import Binding, Kind
 from lightlint.facts.objects.type_tests import is_told
 from lightlint.facts.releases.failures import is_expected
 from lightlint.facts.tensors.computed import Computed
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import Draft, RawEdit, replace
+from lightlint.values.training import Tensor
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry
@@ -32,6 +34,10 @@ _REORDERING = (
 )  # fmt: skip
 _FUNCTIONS = {f"numpy.{name}" for name in (*_REORDERING, "expand_dims")}
 _FUNCTIONS |= {f"torch.{name}" for name in (*_REORDERING, "unsqueeze", "permute", "movedim", "flatten", "clamp")}
+
+_IN_PLACE = re.compile(
+    r"torch_geometric|torchgeo|transformers|BatchEncoding|\bdgl\b|monai|detectron2|mmcv|mmengine|kornia"
+)
 
 
 class DiscardedTensorResult(Check):
@@ -163,12 +169,25 @@ class DiscardedTensorResult(Check):
 
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Moves of tensors whose results a statement drops."""
+        used = self._used_parts(entry)
         for event in entry.of(ResultDropped):
             source = event.moved.moved_from
-            if source is None or source.role == "batch" or source.escaped or source.guessed or source.parameter:
+            if source is None or source.escaped or source.guessed or source.parameter:
+                continue
+            if source.role == "batch" and source not in used:
                 continue
             if event.where.turns and event.where.turns[-1].loop.known:
                 continue  # over this and that, of which some move in place
-            sure = source.origin is not None or source.graph or source.traits
+            sure = source in used or source.origin is not None or source.graph or source.traits
             if sure and source.device != "cuda" and all(each.known for each in event.where.conditions):
                 yield Fault.of(event, "this move returns a new tensor, which is dropped: the old one stays as it is")
+
+    def _used_parts(self, entry: Entry) -> set[Tensor]:
+        """The parts of batches that a module or a loss is given as they are; where a library makes objects that move in
+        place, a part may be one."""
+        if _IN_PLACE.search(self.facts.source.text):
+            return set()
+        given = [each for event in entry.of(Forward) for each in event.inputs]
+        told = (each for event in entry.of(LossComputed) for each in (event.input, event.target))
+        given += [each for each in told if isinstance(each, Tensor)]
+        return {each for each in given if each.role == "batch" and each.part is not None}

@@ -132,6 +132,14 @@ class CheckpointNonTensorPayload(Check):
             return Repair("save it as a string", wrap(self.code, item, "str(", ")"), Applicability.UNSAFE)
         return None
 
+    def wants_users(self) -> tuple[str, ...]:
+        """Where a function of this file saves what it is given, and another loads it: who calls them tells what that is."""
+        saves = (self.tree.function(each) for each in self.names.called("torch.save"))
+        loads = [each for each in self.names.called("torch.load") if self.tree.function(each) is not None]
+        given = any(each is not None and each.params.params for each in saves)
+        open_loads = any(self.names.argument(each, "weights_only") is None for each in loads)
+        return ("torch.optim", "optim.", "ArgumentParser") if given and open_loads else ()
+
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Namespaces and other objects in what is saved and loaded again by the default of `torch.load`."""
         allowed = any(each in entry.calls for each in _ALLOWING)

@@ -9,7 +9,7 @@ from lightlint.check import Check, Fault, Repair
 from lightlint.checks.ranks.samplers.missing_set_epoch.samplers import SAMPLERS, Samplers
 from lightlint.checks.ranks.samplers.missing_set_epoch.streams import Stream, training_streams
 from lightlint.engine.events import Backward, EpochSet, Looped
-from lightlint.explore.questions.queries import sure
+from lightlint.explore.questions.queries import by_choice, sure
 from lightlint.facts.code.tree import Loop
 from lightlint.facts.data.loading import LOADER, Driver
 from lightlint.fixes.edits import insert_before
@@ -130,7 +130,11 @@ class MissingSetEpoch(Check):
         if any(True for _ in entry.of(EpochSet)):
             return
         trained = {turn.loop.site for event in entry.of(Backward) for turn in event.where.turns}
-        for event in sure(entry, Looped, lambda each: _draws_alike(each) and each.site in trained):
+
+        def is_faulty(event: Looped) -> bool:
+            return _draws_alike(event) and event.site in trained
+
+        for event in dict.fromkeys((*sure(entry, Looped, is_faulty), *by_choice(entry, Looped, is_faulty))):
             loader = event.loop.over
             sampler = loader.sampler if isinstance(loader, Loader) else None
             if isinstance(sampler, Instance) and sampler.site is not None:

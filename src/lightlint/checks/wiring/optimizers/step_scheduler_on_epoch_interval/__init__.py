@@ -34,6 +34,9 @@ _HORIZONS = {
     "LinearLR": (("total_iters", 3),),
     "ConstantLR": (("total_iters", 2),),
     "PolynomialLR": (("total_iters", 1),),
+    "StepLR": (("step_size", 1),),
+    "MultiStepLR": (("milestones", 1),),
+    "SequentialLR": (("milestones", 2),),
 }
 _HUGGING_FACE = re.compile(r"(?:transformers|diffusers)\.(?:\w+\.)*get_(?:\w+_)?sche\w+$")
 _HUGGING_FACE_HORIZONS = (("num_training_steps", 2), ("num_warmup_steps", 1))
