@@ -52,9 +52,9 @@ class StepOutputsNeverCleared(Check):
         """Empty the list at the end of the hook that reads it; a dict only if it makes its lists anew."""
         read = self.node_of(fault.fixed_at) if fault.fixed_at is not None else None
         function = self.tree.function(read) if read is not None else None
-        holder = (
-            self._root(node.func.value) if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) else None
-        )
+        added = node.func if isinstance(node, cst.Call) else node
+        grown = added.value if isinstance(added, cst.Attribute) else getattr(added, "target", None)
+        holder = self._root(grown) if isinstance(grown, cst.BaseExpression) else None
         around = self.tree.enclosing_class(node)
         if holder is None or function is None or around is None:
             return None
