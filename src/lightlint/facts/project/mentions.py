@@ -35,6 +35,11 @@ def is_mentioned(project: Project, source: Source, name: str) -> bool:
     return _occurs(project, source, name, rf"(?<!def )(?<!super\(\)\.)\b{re.escape(name)}\b")
 
 
+def is_made(project: Project, source: Source, name: str) -> bool:
+    """Whether some code calls a class of this name."""
+    return _occurs(project, source, name, rf"(?<!class )\b{re.escape(name)}\(")
+
+
 def is_mentioned_elsewhere(project: Project, source: Source, name: str) -> bool:
     """Whether a name stands in another file of the project."""
     return occurs(project, name, rf"\b{re.escape(name)}\b", Path(source.filename).absolute())
@@ -74,13 +79,38 @@ def _changes(word: str, of: str = "") -> str:
 
 def moves_default_device(project: Project, source: Source) -> bool:
     """Whether some code of a project sets on which device tensors are made that are told none."""
-    word = "set_default_"
-    return _occurs(project, source, word, rf"{word}(?:device\s*\(|tensor_type\s*\([^\n]*cuda)")
+    words = {
+        "set_default_": r"set_default_(?:device\s*\(|tensor_type\s*\([^\n]*cuda)",
+        "with ": r"\bwith\s+(?:torch\.)?device\s*\(",
+    }
+    return any(_occurs(project, source, word, pattern) for word, pattern in words.items())
+
+
+def runs_on_cpu_alone(project: Project, source: Source) -> bool:
+    """Whether no code of a project speaks of a device, or of what may choose one."""
+    words = r"(?i)cuda|device|\bgpus?\b|\bmps\b|\bxpu\b|\.to\(|accelerat|trainer|lightning|fabric|\.fit\(|deepspeed"
+    return not _occurs(project, source, "", words)
+
+
+def prepares_samples(project: Project, source: Source, name: str) -> bool:
+    """Whether objects of a class are made where samples are transformed, one by one: data sets do so on the CPU."""
+    word = re.escape(name)
+    among = rf"(?i:compose|transforms?|augment\w*|preproc\w*|collate\w*)['\"]?\s*[=(:][^#=]{{0,300}}?\b{word}\s*\("
+    in_data_set = rf"class\s+\w+\([^)\n]*Data(?:set|Module)\)(?:(?!\nclass\s)[\s\S])*?\b{word}\s*\("
+    return _occurs(project, source, name, rf"{among}|{in_data_set}")
 
 
 def reseeds_each_epoch(project: Project, source: Source) -> bool:
     """Whether some code of a project seeds a generator by the epoch, from which its workers then start."""
     return _occurs(project, source, "seed", r"seed(?:_everything)?\([^\n]*epoch")
+
+
+def draws_nothing(project: Project, source: Source, data_set: str) -> bool:
+    """Whether the class of a data set stands in the project, below torch's alone, and speaks of nothing that may be drawn."""
+    head = rf"\bclass {re.escape(data_set)}\((?:[\w.]*\.)?(?:Iterable)?Dataset(?:\[[^\n]*\])?\):"
+    drawing = "rand|transform|augment|crop|noise|flip|shuffle|sampl|choice|permut|jitter|mask|drop|mix|perturb|seed"
+    draws = rf"{head}(?:(?!\n(?:class|def)\s)[\s\S])*?(?i:{drawing})"
+    return _occurs(project, source, data_set, head) and not _occurs(project, source, data_set, draws)
 
 
 def runs_where_processes_spawn(project: Project, source: Source) -> bool:

@@ -81,6 +81,8 @@ def item(machine: Machine, tensor: Tensor, index: Value, node: ast.AST) -> Value
             machine.emit(DevicesMixed(machine.where(node), tensor, on_gpu[0], "index"))
     made = derive(machine, node, tensor, keep=True, saves=bool(indices) or isinstance(index, Unknown))
     made.scalar = tensor.rank == 1 and isinstance(number_of(index), int)
+    if isinstance(index, Unknown) and tensor.rank in (1, None):
+        made.sure_device = False  # a number, perhaps, which lets any device have what it picks
     made.form, made.layer = forms.of_item(tensor, index), ""
     if (start := _cut(index)) is not None:
         made.cut_from = (tensor.cut_from[0] if tensor.cut_from is not None else tensor, start)

@@ -10,7 +10,8 @@ from lightlint.check import Check, Fault, Repair
 from lightlint.engine.events import Called, LoaderWorked
 from lightlint.facts.code.bindings import Kind
 from lightlint.facts.data.workers import LOADER
-from lightlint.facts.project.mentions import reseeds_each_epoch
+from lightlint.facts.objects.kept import sides
+from lightlint.facts.project.mentions import draws_nothing, is_changed_elsewhere, reseeds_each_epoch
 from lightlint.facts.ranks.seeds import Seeds
 from lightlint.finding import Applicability, Tier
 from lightlint.fixes.edits import remove_argument
@@ -33,7 +34,7 @@ _DEPTH = 4
 class WorkerInitConstantSeed(Check):
     def visit_Call(self, call: cst.Call) -> None:
         found = self.facts.workers.given(call, "worker_init_fn", 10).values if self.names.call(call) == LOADER else ()
-        if len(found) != 1 or self.facts.datasets.workers(call) in {0, 1}:
+        if len(found) != 1 or self._needs_none(call):
             return
         (given,) = found
         function, bound = self._function(given)
@@ -50,14 +51,23 @@ class WorkerInitConstantSeed(Check):
                 f"every worker seeds {_list(same)} with the same number: all draw the same",
                 repair=self._repair(call, function, len(seeds)),
             )
-        elif repeated and not (
-            self._is_persistent(call) or self._starts_elsewhere(call, function) or self._evaluates(call)
-        ):
+        elif repeated and not (self._is_persistent(call) or self._starts_elsewhere(call, function)):
             self.report(
                 given,
                 f"a worker seeds {_list(repeated)} with the same number in each epoch: every epoch draws the same",
                 tier=None if any(Seeds(self.facts).first_words(function.body)) else Tier.NOTE,
             )
+
+    def _needs_none(self, call: cst.Call) -> bool:
+        """Whether it is all one how workers are seeded: one at most, data that nothing is drawn for, or an evaluation."""
+        counts = self.facts.workers.given(call, "num_workers", 5)
+        few = self.facts.datasets.workers(call) in {0, 1} or (
+            bool(counts.values)
+            and all(self.names.constant(side) in (0, 1) for each in counts.values for side in sides(each))
+        )
+        drawn = {name.rpartition(".")[2] for name in self.facts.datasets.names_of(call)}
+        plain = bool(drawn) and all(draws_nothing(self.facts.project, self.facts.source, name) for name in drawn)
+        return few or plain or self._evaluates(call)
 
     def _starts_elsewhere(self, call: cst.Call, function: cst.CSTNode) -> bool:
         """Whether there is one epoch only, or the state that a worker reads is another in each: the program seeds by the epoch."""
@@ -74,7 +84,9 @@ class WorkerInitConstantSeed(Check):
                 several = (
                     number_of(worked.loader.arguments.get("num_workers")) != 1 and not worked.loader.open_arguments
                 )
-                if same and several and call is not None:
+                node = self.node_of(call.site) if call is not None else None
+                idle = isinstance(node, cst.Call) and self._needs_none(node)
+                if same and several and call is not None and not idle:
                     message = f"every worker seeds {_list(same)} with the same number: all draw the same"
                     yield Fault.of(call, message, argument="worker_init_fn")
 
@@ -134,7 +146,7 @@ class WorkerInitConstantSeed(Check):
             isinstance(each, cst.Subscript) or self.names.call(each) not in _PLAIN for each in parts
         ):
             return "more"
-        found = {"nothing"}
+        found = {"more"} if any(map(self._is_set_later, self.tree.within(value, cst.Attribute))) else {"nothing"}
         for name in self.tree.within(value, cst.Name):
             bindings = self.names.bindings.lookup(name)
             own = [each for each in bindings if each.scope is function]
@@ -149,6 +161,18 @@ class WorkerInitConstantSeed(Check):
                 found |= {"more" for each in bindings if self._is_drawn(each.value)}
         return next(kind for kind in ("more", "worker", "nothing") if kind in found)
 
+    def _is_set_later(self, attribute: cst.Attribute) -> bool:
+        """Whether an object gets another value for an attribute once it is made, as the number of its epoch."""
+        targets = [each.target for each in self.tree.all(cst.AssignTarget)]
+        targets += [each.target for each in self.tree.all(cst.AugAssign)]
+        functions = [
+            self.tree.function(each)
+            for each in targets
+            if isinstance(each, cst.Attribute) and each.attr.value == attribute.attr.value
+        ]
+        later = any(each is not None and each.name.value != "__init__" for each in functions)
+        return later or is_changed_elsewhere(self.facts.project, self.facts.source, attribute.attr.value)
+
     def _is_drawn(self, value: cst.CSTNode | None) -> bool:
         """Whether a number was asked of something other than the command line: a clock, a generator, another process."""
         return isinstance(value, cst.Call) and self.names.method(value) not in {"parse_args", "int", "add_argument"}
@@ -162,7 +186,12 @@ class WorkerInitConstantSeed(Check):
         spelled = [self.code.text_of(each) for each in (bound, given) if each is not None]
         function = self.tree.function(call)
         spelled += [function.name.value] if isinstance(function, cst.FunctionDef) else []
-        return any(map(_EVALUATION.search, spelled)) and not any("train" in each.lower() for each in spelled[:1])
+        ran = self.tree.own(function, cst.Call) if function is not None else ()
+        tests = any(self.names.method(each) == "eval" and not each.args for each in ran)
+        trains = any(self.names.method(each) in ("backward", "step", "train", "fit") for each in ran)
+        return (tests and not trains) or (
+            any(map(_EVALUATION.search, spelled)) and not any("train" in each.lower() for each in spelled[:1])
+        )
 
     def _is_persistent(self, call: cst.Call) -> bool:
         given = self.facts.workers.given(call, "persistent_workers")
@@ -199,7 +228,8 @@ def _seeded_alike(worked: LoaderWorked) -> list[str]:
     depth = len(worked.where.calls)
     calls = [event for event in worked.events if isinstance(event, Called) and event.path in _SEEDS]
     own = [event for event in calls if [call.function.node for call in event.where.calls[depth : depth + 1]] == [node]]
-    return [_SEEDS[event.path] for event in own if _is_same(event.argument("seed", 0))]
+    last = {_SEEDS[event.path]: event.argument("seed", 0) for event in own}  # what seeds a generator again, counts
+    return [name for name, seed in last.items() if _is_same(seed)]
 
 
 def _list(names: list[str]) -> str:

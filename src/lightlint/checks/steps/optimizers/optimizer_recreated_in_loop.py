@@ -1,19 +1,20 @@
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
-from lightlint.engine.events import OptimizerMade, Stepped
+from lightlint.engine.events import Called, CalledUnknown, OptimizerMade, StateLoaded, Stepped
 from lightlint.explore.questions.certain import anyhow
-from lightlint.explore.questions.queries import in_batch, in_sight
-from lightlint.values.core import Site, is_constant
+from lightlint.explore.questions.queries import holds, in_batch, in_sight, speaks_of
+from lightlint.values.core import Site, Unknown, Value, is_constant
 from lightlint.values.training import Optimizer, Tensor
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-    from lightlint.explore.rehearsals import Entry
+    from lightlint.explore.rehearsals import Entry, Path
 
 
 class OptimizerRecreatedInLoop(Check):
@@ -28,8 +29,7 @@ class OptimizerRecreatedInLoop(Check):
                 made.update({(event.site, each): optimizer for each in optimizer.parameters})
                 if before is None or not before.steps or not event.where.turns or _is_told(event):
                     continue
-                depth, steps = len(event.where.turns), path.of(Stepped)
-                if any(_takes_epochs(step, depth) for step in steps if step.optimizer is before):
+                if not _goes_on(path, event, before) or _is_begun_anew(path, event, before):
                     continue
                 if _averages(optimizer) and in_sight([before, optimizer]) and _options(before) == _options(optimizer):
                     found.append(event)
@@ -46,10 +46,48 @@ def _is_told(event: OptimizerMade) -> bool:
     return any(each.known for each in event.where.conditions)
 
 
-def _takes_epochs(step: Stepped, depth: int) -> bool:
-    """Whether a step lies in a loop over epochs inside of `depth` loops: those go over whole runs, each with an optimizer."""
-    kinds = [turn.loop.kind for turn in step.where.turns[depth:]]
-    return len(kinds) > 1 and (kinds[0] != "batch" or "batch" in kinds[1:])
+def _goes_on(path: Path, event: OptimizerMade, before: Optimizer) -> bool:
+    """Whether each turn takes the batches of one and the same loader, or one step; another task or stage may want its own."""
+    around = event.where.turns[-1].loop
+    if around.kind not in ("batch", "count", "while"):
+        return False
+    own = (before, event.optimizer)
+    loops = [step.where.turns[len(event.where.turns) :] for step in path.of(Stepped) if step.optimizer in own]
+    if any(turns and (len(turns) > 1 or turns[0].loop.kind != "batch") for turns in loops):
+        return False
+    drawn = [turns[0].loop.over for turns in loops if turns]
+    return (
+        all(_is_older(each, around.made) for each in drawn)
+        and len({each.key for each in drawn if each is not None}) < 2
+    )
+
+
+def _is_older(source: Value | None, time: int) -> bool:
+    """Whether a loader was there before a loop."""
+    made = getattr(source, "made", None)
+    return source is not None and not source.escaped and (made is None or made < time) and not _is_fresh(source)
+
+
+def _is_fresh(source: Value) -> bool:
+    """Whether a value is what a call out of sight gave, or a part of what a loop goes over."""
+    return isinstance(source, Unknown) and (source.key is None or any(holds(source.key, each) for each in _FRESH))
+
+
+_FRESH = ("called", "element")
+
+
+def _is_begun_anew(path: Path, event: OptimizerMade, before: Optimizer) -> bool:
+    """Whether the parameters get other values, or the model other layers, between the steps of one and the next."""
+    first = min((step.time for step in path.of(Stepped) if step.optimizer is before), default=0)
+    if set(before.parameters) != set(event.optimizer.parameters) or event.optimizer.name == "LBFGS":
+        return True
+    loaded = any(first < each.time < event.time for each in path.of(StateLoaded))
+    called = any(_ANEW.search(each.name) for each in path.of(Called) if first < each.time < event.time)
+    unknown = (each.callee.key for each in path.of(CalledUnknown) if first < each.time < event.time)
+    return loaded or called or any(speaks_of(key, _ANEW) for key in unknown)
+
+
+_ANEW = re.compile(r"(?i)reset|init|load_state|add_module|append|grow|freeze|prune|^modules$|^apply$|copy_$")
 
 
 def _averages(optimizer: Optimizer) -> bool:

@@ -10,9 +10,17 @@ from lightlint.checks.modules.registration.tensor_attribute_not_buffer.tensor_us
 from lightlint.engine.events import AttributeSet, DevicesMixed
 from lightlint.facts.code.bindings import dotted_name
 from lightlint.facts.objects.classes import NN_MODULE
-from lightlint.facts.project.mentions import is_called_elsewhere, is_changed_elsewhere, moves_default_device
-from lightlint.finding import Applicability
+from lightlint.facts.project.mentions import (
+    is_called_elsewhere,
+    is_changed_elsewhere,
+    is_made,
+    moves_default_device,
+    prepares_samples,
+    runs_on_cpu_alone,
+)
+from lightlint.finding import Applicability, Tier
 from lightlint.fixes.repairs.buffers import as_buffer
+from lightlint.text import words_of
 from lightlint.values.core import Class, Function
 from lightlint.values.training import Instance, Tensor
 
@@ -22,6 +30,7 @@ _MAKING = {
 }  # fmt: skip
 _LIBRARIES = ("torch.", "builtins.", "math.", "numpy.", "collections.", "typing.")
 _DEPTH = 3
+_ALL_OF_THEM, _MOVES = {"__dict__", "vars", "setattr"}, ("_apply", "to", "cuda")
 _KEEPING = {"Parameter", "register_buffer", "register_parameter"}
 Source = tuple[cst.BaseExpression | None, tuple[int, ...]]
 
@@ -79,12 +88,22 @@ class TensorAttributeNotBuffer(Check):
         if not self.facts.tensors.is_made_here(assign.value, any_size=True) or self._reads(assign.value, name):
             return
         sized = self.facts.tensors.is_made_here(assign.value)
-        mixed = any(self._mixes(each, name, sized=sized) for each in self._made_with(node, method))
-        if mixed and not is_changed_elsewhere(self.facts.project, self.facts.source, name):
+        mixed = [each for each in self._made_with(node, method) if self._mixes(each, name, sized=sized)]
+        if any(map(self._may_move, mixed)) and not is_changed_elsewhere(self.facts.project, self.facts.source, name):
             registers = self.classes.is_a(node, NN_MODULE)
             buffer = Repair("make it a buffer", as_buffer(self.code, assign, name), Applicability.UNSAFE, "torch>=1.6")
             message = f"`self.{name}` stays on the CPU when the module is moved: register it as a buffer"
-            self.report(target, message, repair=buffer if registers else None)
+            tier = Tier.NOTE if all(map(self._stays_on_cpu, mixed)) else None
+            self.report(target, message, repair=buffer if registers else None, tier=tier)
+
+    def _may_move(self, module: cst.ClassDef) -> bool:
+        """Whether objects of a class are no part of what prepares the samples of a data set, which happens on the CPU."""
+        return not prepares_samples(self.facts.project, self.facts.source, module.name.value)
+
+    def _stays_on_cpu(self, module: cst.ClassDef) -> bool:
+        """Whether the project makes objects of a class, and nothing in it speaks of a GPU."""
+        project, source, name = self.facts.project, self.facts.source, module.name.value
+        return is_made(project, source, name) and runs_on_cpu_alone(project, source)
 
     def _made_with(self, node: cst.ClassDef, method: cst.FunctionDef) -> Iterator[cst.ClassDef]:
         """The modules, a class or what derives from it, whose making runs a method of the class, and nothing else does."""
@@ -128,10 +147,14 @@ class TensorAttributeNotBuffer(Check):
 
     def _moves_itself(self, module: cst.ClassDef, line: tuple[cst.ClassDef, ...], name: str) -> bool:
         """Whether a class moves tensors in its own way, or asks for the attribute by name."""
-        if any(self.classes.has_method(module, each) for each in ("_apply", "to", "cuda")):
+        if any(self.classes.has_method(module, each) for each in _MOVES) or self._goes_over_all(line):
             return True
         texts = [self.names.constant(each) for room in line for each in self.tree.within(room, cst.SimpleString)]
         return name in texts
+
+    def _goes_over_all(self, line: tuple[cst.ClassDef, ...]) -> bool:
+        """Whether a class goes over its attributes by no name, and so may move them all."""
+        return any(not _ALL_OF_THEM.isdisjoint(words_of(self.code.text_of(room))) for room in line)
 
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Tensors that a module keeps as plain attributes and that meet the GPU's."""
@@ -163,7 +186,7 @@ class TensorAttributeNotBuffer(Check):
         sets = entry.of(AttributeSet)  # a view of what was stored is moved as that is
         kept = [event for event in sets if event.value is tensor or event.site == tensor.stored_at]
         names = {event.name for event in kept}
-        if any(map(_moves_its_own, (event.object for event in kept))):
+        if any(self._is_moved(event.object) for event in kept):
             return True
         if any(is_changed_elsewhere(self.facts.project, self.facts.source, name) for name in names):
             return True
@@ -172,6 +195,15 @@ class TensorAttributeNotBuffer(Check):
         if any(isinstance(each, cst.Attribute) and each.attr.value in names for each in whole):
             return True
         return any(len(each) > 1 and not self._is_made_anew(each) for name in names for each in self._sources(name))
+
+    def _is_moved(self, module: Value) -> bool:
+        """Whether a module's class says itself what moving it moves, or prepares samples, which stays on the CPU."""
+        cls = module.cls if isinstance(module, Instance) else None
+        if not isinstance(cls, Class):
+            return False
+        node = next((each for each in self.tree.all(cst.ClassDef) if each.name.value == cls.name), None)
+        own = any(isinstance(cls.find(name), Function) for name in _MOVES)
+        return own or (node is not None and (self._goes_over_all(self.classes.line(node)) or not self._may_move(node)))
 
     def _sources(self, name: str) -> Iterator[list[Source]]:
         """What each class gives its attribute of a name, and what functions outside give the objects that they are handed."""
@@ -191,9 +223,3 @@ class TensorAttributeNotBuffer(Check):
             value is not None and not path and self.facts.tensors.is_made_here(value, any_size=True)
             for value, path in sources
         )
-
-
-def _moves_its_own(module: Value) -> bool:
-    """Whether the class of a module says itself what moving it moves."""
-    cls = module.cls if isinstance(module, Instance) else None
-    return isinstance(cls, Class) and any(isinstance(cls.find(name), Function) for name in ("_apply", "to", "cuda"))

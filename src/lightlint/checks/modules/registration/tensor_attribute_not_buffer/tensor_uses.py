@@ -95,10 +95,18 @@ class TensorUses:
             if self._is_moved_later(statement):
                 return False
             other = above.right if above.left is node else above.left
-            return not isinstance(other, (cst.Integer, cst.Float)) and not self._facts.tensors.is_made_here(other)
+            plain = isinstance(other, (cst.Integer, cst.Float)) or self._facts.tensors.is_made_here(other)
+            return not plain and not self._is_on_cpu(other)
         if isinstance(above, cst.Assign) and len(above.targets) == 1 and isinstance(above.targets[0].target, cst.Name):
             return self._name_meets_others(above.targets[0].target)
         return self._is_joined(node) or self._is_paired(node) or self._is_weighed(node)
+
+    def _is_on_cpu(self, value: cst.BaseExpression) -> bool:
+        """Whether a value comes of something that was taken to the CPU."""
+        names = self._tree.within(value, cst.Name)
+        sources = [value, *(each.value for name in names for each in self._names.bindings.lookup(name))]
+        calls = (call for each in sources if each is not None for call in self._tree.within(each, cst.Call))
+        return any(self._names.method(each) in ("cpu", "numpy", "from_numpy") for each in calls)
 
     def _is_sliced(self, part: cst.Subscript) -> bool:
         """Whether a subscript only takes slices, so that every dimension stays."""
@@ -120,7 +128,8 @@ class TensorUses:
         first, statement = call.args[0].value, self._tree.statement(call)
         if statement is None or self._is_moved_later(statement):
             return False
-        return first is not node and not self._facts.tensors.is_made_here(first, any_size=True)
+        made_here = self._facts.tensors.is_made_here(first, any_size=True)
+        return first is not node and not made_here and not self._is_on_cpu(first)
 
     def _is_weighed(self, node: cst.CSTNode) -> bool:
         """Whether a tensor is given to a layer, whose weights are on the device of the others."""
