@@ -170,6 +170,20 @@ def test_what_works_with_lightning_1_only_says_so(project, tied: str, beside: st
     [
         ({"environment.yml": "dependencies:\n  - python=3.7\n  - pip\n"}, "1.14"),
         ({"environment.yml": "dependencies:\n  - python=3.6.9=h0\n  - pytorch\n"}, "1.11"),
+        ({"Dockerfile": "FROM rapidsai/rapidsai:cuda10.2-runtime-ubuntu18.04-py3.7\nRUN pip install torch\n"}, "1.14"),
+        ({"Dockerfile": "FROM continuumio/miniconda3:py38_4.9.2\nRUN pip install torch\n"}, "2.5"),
+        (
+            {
+                "Dockerfile": "FROM nvidia/cuda:10.2-cudnn7-devel-ubuntu18.04\nRUN apt-get install -y python3-pip && pip3 install torch\n"
+            },
+            "1.11",
+        ),
+        (
+            {
+                "Dockerfile": "FROM ubuntu:18.04\nRUN add-apt-repository ppa:deadsnakes/ppa && apt install -y \\\n git \\\n python3.8-dev\nRUN python3.8 -m pip install torch\n"
+            },
+            "2.5",
+        ),
         ({"Dockerfile": "FROM python:3.8-slim\nRUN pip install torch\n"}, "2.5"),
         ({"README.md": "```\nconda create -n net python=3.7 -y\npip install torch\n```\n"}, "1.14"),
         (

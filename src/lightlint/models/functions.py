@@ -295,6 +295,17 @@ def _autocast(machine: Machine, given: Arguments, node: ast.AST) -> Value:
     return context
 
 
+@function(
+    "torch.nn.utils.rnn.PackedSequence",
+    "torch.nn.utils.rnn.pack_padded_sequence",
+    "torch.nn.utils.rnn.pack_sequence",
+)
+def _packed_sequence(machine: Machine, given: Arguments, node: ast.AST) -> Value:
+    packed = tensors.derive(machine, node, *given.positional[:1], *given.keywords.values())
+    packed.packed = True
+    return packed
+
+
 @function("torch.nn.utils.rnn.pad_packed_sequence")
 def _pad_packed_sequence(machine: Machine, given: Arguments, node: ast.AST) -> Value:
     padded = tensors.derive(machine, node, given.get(0, "sequence"))

@@ -131,6 +131,7 @@ class Tensor(Value):
     order: tuple[int, ...] = ()  # in which its dimensions lay before `reordered_by`, where they were dense
     reordered_by = ""
     rearranged: Rearranged | None = None  # the view that gave it
+    packed = False  # a PackedSequence, whose `data` is a field
     beheaded = False  # without its first row since
     factors: list[Value] | None = None  # of a loss: with what it, and what that gives, is multiplied
     unreduced: list[str] | None = None  # of the terms of a loss: what it is reduced with later

@@ -70,6 +70,11 @@ def speaks_of(key: object, pattern: re.Pattern[str]) -> bool:
     return isinstance(key, str) and pattern.search(key) is not None
 
 
+def is_left_open(entry: Entry, pattern: re.Pattern[str]) -> bool:
+    """Whether a test that speaks of something came out one way only, since there was no budget left to turn each."""
+    return not entry.turned and any(speaks_of(test, pattern) for path in entry.paths for test in path.machine.answers)
+
+
 def holds(key: object, part: object) -> bool:
     """Whether a value's key has another's in it, as that of `rate > 0` has that of `rate`."""
     return key == part or (isinstance(key, tuple) and any(holds(each, part) for each in key))

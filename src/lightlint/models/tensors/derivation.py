@@ -88,7 +88,7 @@ def derive(
         made.metric, made.unscaled_loss, made.criterion = first.metric, first.unscaled_loss, first.criterion
         made.scaler, made.batch_of = first.scaler, first.batch_of
         made.terms, made.answer = first.terms, first.answer
-        made.form, made.dtype, made.layer = first.form, first.dtype, first.layer
+        made.form, made.dtype, made.layer, made.packed = first.form, first.dtype, first.layer, first.packed
         made.cut_from = first.cut_from
         made.encoding, made.unreduced = first.encoding, first.unreduced
     return made

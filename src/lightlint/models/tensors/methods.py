@@ -51,6 +51,10 @@ def attribute(machine: Machine, tensor: Tensor, name: str, node: ast.AST) -> Val
     if name == "data":
         if tensor.parameter or tensor.gradient_of is not None:
             return tensor
+        if tensor.packed:
+            held = derive(machine, node, tensor, keep=True, saves=False)
+            held.packed = False
+            return held
         return derive(machine, node, tensor, graph=False, keep=True, how=name)
     if name == "grad":
         tensor.gradient_touched, tensor.gradient_read = True, machine.clock

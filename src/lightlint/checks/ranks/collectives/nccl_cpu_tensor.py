@@ -9,7 +9,7 @@ import libcst as cst
 from lightlint.check import Check, Fault, Repair
 from lightlint.engine.events import Collective, GroupStarted
 from lightlint.explore.questions.defaults import of_default_run
-from lightlint.explore.questions.queries import speaks_of, sure
+from lightlint.explore.questions.queries import is_left_open, speaks_of, sure
 from lightlint.facts.tensors.tensors import FACTORIES
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import insert_argument
@@ -20,13 +20,14 @@ if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry
 
 _WITHOUT_DEVICE = {"torch.from_numpy", "torch.Tensor", "torch.FloatTensor", "torch.LongTensor"}
+_DEVICE = re.compile("gpu|cuda|cpu|device", re.IGNORECASE)
 _BACKEND = re.compile("backend|gloo|nccl|cpu", re.IGNORECASE)
 
 
 class NcclCpuTensor(Check):
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Collectives of nccl that are given a tensor that was made on the CPU or brought there."""
-        if not self._uses_nccl():
+        if not self._uses_nccl() or is_left_open(entry, _DEVICE):
             return
         options = [event.given.get(0, "backend") for event in entry.of(GroupStarted) if event.given is not None]
         for event in sure(of_default_run(entry, options), Collective, lambda each: _on_cpu(each) is not None):

@@ -152,6 +152,7 @@ def layer(machine: Machine, module: Module, given: Arguments, node: ast.AST) -> 
         made.dense = True
     axes.of_layer(machine, module, made, given.get(0, "input"), node)
     if module.name in ("LSTM", "GRU", "RNN", "MultiheadAttention", "LSTMCell"):
+        made.packed = any(tensor.packed for tensor in inputs)
         state = tensors.derive(machine, node, made)
         pair = Sequence([state, tensors.derive(machine, node, made)], "tuple") if module.name == "LSTM" else state
         return Sequence([made, pair], "tuple")

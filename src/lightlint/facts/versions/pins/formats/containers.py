@@ -12,7 +12,15 @@ from lightlint.facts.versions.pins.formats.variables import Variables
 from lightlint.facts.versions.pins.pin import Kind, Pin
 
 _MAY_NAME_IMAGE = re.compile(r"(?:torch|lightning)\S*:|(?i:image\b|from:|docker|singularity).*\$")
-_PYTHON = re.compile(r"(?<=[\s/])python:(\d\.\d+)")
+_PYTHON = re.compile(
+    r"(?<=[\s/])python:(\d\.\d+)|(?<![a-z])py(?:thon)?[-_]?(3[._]?\d{1,2})(?!\d)"
+)  # the image's name, or its tag
+_UBUNTU = re.compile(r"ubuntu[:-]?(\d\d\.\d\d)|(?<=ubuntu:)(\w+)")
+_PYTHON_OF_UBUNTU = {"16.04": "3.5", "18.04": "3.6", "20.04": "3.8", "22.04": "3.10", "24.04": "3.12"}
+_PYTHON_OF_UBUNTU |= {"xenial": "3.5", "bionic": "3.6", "focal": "3.8", "jammy": "3.10", "noble": "3.12"}
+_INSTALLS_PYTHON = re.compile(r"\bapt(?:-get)?\b.*\binstall\b.*?\s(python3(?:\.\d+)?)(?:-\w+)?(?=[\s;&]|$)")
+_OF_SYSTEM = "python of the system"
+_OTHER_PYTHON = re.compile(r"conda|mamba|pyenv|deadsnakes|\buv\b|alternatives")
 _FROM = re.compile(r"\s*FROM\s", re.IGNORECASE)
 
 
@@ -20,6 +28,7 @@ def dockerfile_pins(file: Path, text: str) -> Iterator[Pin]:
     """The pins of each stage: what it installs counts instead of what its image brings along."""
     variables = Variables(text)
     stage: dict[str, list[Pin]] = {}
+    system = ""  # the Python that the distribution of the stage's image has
     for line in lines_of(text):
         if line.text.lstrip().startswith("#"):
             continue
@@ -28,7 +37,15 @@ def dockerfile_pins(file: Path, text: str) -> Iterator[Pin]:
             stage = {}
             for pin in (*_image_pins(file, line, variables, Kind.IMAGE), *_python_pins(file, line)):
                 stage.setdefault(pin.name, []).append(pin)
+            ubuntu = _UBUNTU.search(line.text)
+            system = _PYTHON_OF_UBUNTU.get(ubuntu[1] or ubuntu[2], "") if ubuntu else ""
             continue
+        if _OTHER_PYTHON.search(line.text):
+            system = ""
+            stage.pop(_OF_SYSTEM, None)
+        if "python" not in stage and (found := _INSTALLS_PYTHON.search(line.text)) and (system or "." in found[1]):
+            version = found[1].removeprefix("python") if "." in found[1] else system
+            stage[_OF_SYSTEM] = [Pin("python", version, file, line.row_of(found[1]), kind=Kind.IMAGE)]
         installed: dict[str, list[Pin]] = {}
         for pin in line_pins(file, line, variables, Kind.IMAGE):
             if pin.name not in stage or _replaces(pin):
@@ -38,9 +55,10 @@ def dockerfile_pins(file: Path, text: str) -> Iterator[Pin]:
 
 
 def _python_pins(file: Path, line: Line) -> Iterator[Pin]:
-    """The Python of an image that holds little else, `FROM python:3.8-slim`."""
-    if found := _PYTHON.search(line.text):
-        yield Pin("python", found[1], file, line.row_of(found[0]), kind=Kind.IMAGE)
+    """The Python of an image by its name or tag: `FROM python:3.8-slim`, `miniconda3:py38_4.9`, `rapidsai:21.06-py3.8`."""
+    if found := _PYTHON.search(line.text.lower()):
+        version = found[1] or f"3.{found[2][1:].lstrip('._')}"
+        yield Pin("python", version, file, line.row_of(found[0]), kind=Kind.IMAGE)
 
 
 def _replaces(pin: Pin) -> bool:
