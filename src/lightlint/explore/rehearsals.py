@@ -48,6 +48,11 @@ class Path:
         """The events of a kind, in order."""
         return cast("list[E]", [*self._by_kind.get(kind, ())])
 
+    def agrees_with(self, other: Path) -> bool:
+        """Whether what is unknown is the same on both: a test that one of two ranks alone comes to may have been turned."""
+        answers = self.machine.answers
+        return all(answers.get(key, outcome) == outcome for key, outcome in other.machine.answers.items())
+
     @cached_property
     def _by_kind(self) -> dict[type[Event], list[Event]]:
         """Sorted once: some sixty rules ask."""
@@ -67,10 +72,11 @@ class Entry:
 
     def pairs(self) -> Iterator[tuple[Path, Path]]:
         """The rehearsals as rank 0 and as rank 1 that differ in nothing else, and whose tests agree."""
-        first = {frozenset(path.flips.items()): path for path in self.paths if path.rank == 0}
+        firsts = {frozenset(path.flips.items()): path for path in self.paths if path.rank == 0}
         for path in self.paths:
-            if path.rank == 1 and path.finished and first[frozenset(path.flips.items())].finished:
-                yield first[frozenset(path.flips.items())], path
+            first = firsts[frozenset(path.flips.items())]
+            if path.rank == 1 and path.finished and first.finished and path.agrees_with(first):
+                yield first, path
 
     def of(self, kind: type[E]) -> Iterator[E]:
         """The events of a kind in all rehearsals."""

@@ -177,9 +177,14 @@ def _holding(test: tuple[Test, bool]) -> Callable[[frozenset[tuple[Test, bool]]]
 
 
 def on_some_ranks(entry: Entry, kind: type[E], is_wanted: Callable[[E], bool] = lambda _: True) -> Iterator[E]:
-    """Events of a kind that a test of the rank keeps the other ranks from, unless those have as many on a way of their own."""
+    """Events of a kind that a test of the rank keeps the other ranks from, unless those have as many on a way of their own.
+
+    A rank that an exception ends has not come to what it would have called.
+    """
     for pair in entry.pairs():
         for path, other in (pair, pair[::-1]):
+            if other.raised:
+                continue
             mine, theirs = ([e for e in each.of(kind) if is_wanted(e)] for each in (path, other))
             here, there = ({event.site for event in each} for each in (mine, theirs))
             mine, theirs = [e for e in mine if e.site not in there], [e for e in theirs if e.site not in here]

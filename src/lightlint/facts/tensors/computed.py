@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 _DEPTH = 8
 # methods of tensors that give one tensor, whatever their arguments
 _METHODS = {
-    "abs", "argmax", "argmin", "clamp", "clone", "contiguous", "cos", "cpu", "cuda", "detach", "double", "exp", "expand",
-    "flatten", "float", "gather", "half", "index_select", "log", "log_softmax", "long", "masked_fill", "matmul", "mean",
-    "mul", "permute", "pow", "relu", "repeat", "reshape", "sigmoid", "sin", "softmax", "sqrt", "square", "squeeze", "sum",
+    "abs", "argmax", "argmin", "bfloat16", "bool", "byte", "clamp", "clone", "contiguous", "cos", "cpu", "cuda", "detach",
+    "double", "exp", "expand", "flatten", "float", "gather", "half", "index_select", "int", "log", "log_softmax", "long",
+    "masked_fill", "matmul", "mean", "mul", "permute", "pow", "relu", "repeat", "reshape", "round", "short", "sigmoid",
+    "sin", "softmax", "sqrt", "square", "squeeze", "sum",
     "tanh", "to", "transpose", "type", "unsqueeze", "view", "view_as",
 }  # fmt: skip
 # and those that give a pair of values and places when they are told a dimension

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Configured, ScheduleStepped
+from lightlint.explore.questions.queries import in_batch
+from lightlint.finding import Tier
 from lightlint.values.core import Class, Function
 
 if TYPE_CHECKING:
@@ -12,25 +14,37 @@ if TYPE_CHECKING:
     from lightlint.values.training import Module
 
 
+_TOO = "the Trainer steps this scheduler too"
+
+
 class SchedulerSteppedTwice(Check):
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         for path in entry.paths:
-            handed = [
-                each.schedule
+            handed = {
+                each.schedule: each.interval
                 for event in path.of(Configured)
                 if event.automatic and not _has(event.module, "lr_scheduler_step")
                 for each in event.schedules
-            ]
+            }
             for event in path.of(ScheduleStepped):
-                if (
-                    not event.implicit
-                    and event.where.phase == "train"
-                    and event.where.hook
-                    and event.schedule in handed
-                ):
-                    yield Fault.at(
-                        event, "the Trainer steps this scheduler too: it goes through its schedule twice as fast"
-                    )
+                by_hand = not event.implicit and event.where.phase == "train" and event.where.hook
+                if by_hand and event.schedule in handed:
+                    yield _fault(event, handed[event.schedule])
+
+
+def _fault(event: ScheduleStepped, interval: str | None) -> Fault:
+    """Two steps at the same time run through the schedule twice as fast; one beside those of all batches does not."""
+    own = "step" if in_batch(event.where) else "epoch"
+    match interval, own:
+        case "epoch" | "step", _ if interval == own:
+            return Fault.at(event, f"{_TOO}: it goes through its schedule twice as fast")
+        case ("epoch", "step") | ("step", "epoch"):
+            return Fault.at(
+                event,
+                f"{_TOO}, once more after each epoch" if own == "step" else f"{_TOO}, after each batch",
+                tier=Tier.WARNING,
+            )
+    return Fault.at(event, _TOO)
 
 
 def _has(module: Module, method: str) -> bool:

@@ -12,7 +12,7 @@ from lightlint.checks.wiring.optimizers.step_scheduler_on_epoch_interval.lambda_
     handed,
     measures,
 )
-from lightlint.engine.events import Configured
+from lightlint.engine.events import Configured, ScheduleStepped
 from lightlint.explore.questions.queries import configured_at, counts_batches
 from lightlint.facts.code.bindings import Kind
 from lightlint.facts.lightning.configured import SCHEDULERS, Scheduler
@@ -165,8 +165,11 @@ class StepSchedulerOnEpochInterval(Check):
             yield from configured_at(entry)
 
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        stepped = {event.schedule for event in entry.of(ScheduleStepped) if not event.implicit}
         for event in entry.of(Configured):
             for each in event.schedules if event.automatic and not self._is_stepped_by_hand(event) else ():
+                if each.schedule in stepped:
+                    continue
                 schedule, beside = each.schedule, each.beside
                 misplaced = beside is not None and (beside.more or "interval" in beside.items)
                 if each.interval == "epoch" and not misplaced and schedule.site and counts_batches(schedule.length):
