@@ -189,7 +189,22 @@ def on_some_ranks(entry: Entry, kind: type[E], is_wanted: Callable[[E], bool] = 
             here, there = ({event.site for event in each} for each in (mine, theirs))
             mine, theirs = [e for e in mine if e.site not in there], [e for e in theirs if e.site not in here]
             if len(mine) > len(theirs) and not _calls_apart(other) - _calls_apart(path):
-                yield from (e for e in mine if _is_kept_apart(e.where))
+                yield from (e for e in _without_partners(mine, theirs) if _is_kept_apart(e.where))
+
+
+def _without_partners(mine: list[E], theirs: list[E]) -> list[E]:
+    """What one rank does that none of the other's goes with: best behind the same tests, and further down in the file."""
+    left = list(mine)
+    for event in theirs:
+        alike = [each for each in left if _apart_from_rank(each) == _apart_from_rank(event)]
+        below = [each for each in alike if each.site[:1] == event.site[:1] and each.site[1:] > event.site[1:]]
+        left.remove((below or alike or left)[0])
+    return left
+
+
+def _apart_from_rank(event: Event) -> list[tuple[Hashable, bool]]:
+    """The tests that an event is behind, those of ranks aside."""
+    return [(each.key, each.outcome) for each in event.where.conditions if not each.known and "rank" not in each.traits]
 
 
 def reached_by_others(entry: Entry, kind: type[E]) -> set[Site] | None:
