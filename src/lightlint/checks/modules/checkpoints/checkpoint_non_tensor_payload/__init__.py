@@ -6,12 +6,17 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from lightlint.check import Check, Fault, Repair
+from lightlint.checks.modules.checkpoints.checkpoint_non_tensor_payload.file_names import (
+    may_be_one,
+    name_of_key,
+    name_written,
+)
 from lightlint.checks.modules.checkpoints.checkpoint_non_tensor_payload.numpy_values import NumpyValues
 from lightlint.facts.code.bindings import Binding, Kind
 from lightlint.facts.versions.versions import Version
 from lightlint.finding import Applicability, Tier
 from lightlint.fixes.edits import wrap
-from lightlint.values.core import Class, Constant, Library, Mapping, Sequence, Value
+from lightlint.values.core import Class, Library, Mapping, Sequence, Value
 from lightlint.values.training import Instance, Module
 
 if TYPE_CHECKING:
@@ -37,13 +42,20 @@ class CheckpointNonTensorPayload(Check):
         open_loads = [each for each in loads if self.names.argument(each, "weights_only") is None]
         if (loads and not open_loads) or any(name.value == "add_safe_globals" for name in self.tree.all(cst.Name)):
             return
+        again = any(self._may_load(load, call) for load in open_loads)
         for item, what in refused:
             self.report(
                 item,
                 f"`{self.code.text_of(item)}` is {what}, which `torch.load` of torch 2.6 and newer refuses",
-                tier=None if open_loads else Tier.NOTE,
+                tier=None if again else Tier.NOTE,
                 repair=self._repair(item, what),
             )
+
+    def _may_load(self, load: cst.Call, save: cst.Call) -> bool:
+        """Whether a file may be the one that is saved, by what the two are called."""
+        files = self.names.argument(save, "f", 1), self.names.argument(load, "f", 0)
+        names = [name_written(self.facts, each.value) for each in files if each is not None]
+        return len(names) < len(files) or may_be_one(*names)
 
     def _items(self, value: cst.BaseExpression, depth: int = 0) -> list[cst.BaseExpression]:
         """What a checkpoint holds: the values of a dict, or the one thing that is saved."""
@@ -159,8 +171,10 @@ _ALLOWING = ("torch.serialization.add_safe_globals", "torch.serialization.safe_g
 
 
 def _may_be(loaded: Value | None, saved: Value | None) -> bool:
-    """Whether a file may be one that was written: no two files of other names."""
-    return not isinstance(loaded, Constant) or not isinstance(saved, Constant) or loaded.value == saved.value
+    """Whether a file may be one that was written."""
+    if loaded is None or saved is None:
+        return True
+    return may_be_one(name_of_key(saved.key), name_of_key(loaded.key))
 
 
 def _held(content: Value | None) -> Iterator[Value]:
