@@ -4,6 +4,7 @@ meter that is given losses, shows nothing by itself."""
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence, Set
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -68,18 +69,22 @@ def _tell(check: Check, facts: FileFacts, faults: Sequence[Fault]) -> None:
         if span is None or not row or (span, fault.message) in seen:
             continue
         seen.add((span, fault.message))
-        if file not in looked_at:
-            looked_at[file] = _Other.of(check, facts, Path(file))
-        other = looked_at[file]
-        if other is not None and not other.tells(fault):
+        before = takewhile(lambda site: facts.rehearsed.span(site) is None, fault.led_from)
+        files = dict.fromkeys([file, *(site[0] for site in before)])
+        for each in files:
+            if each not in looked_at:
+                looked_at[each] = _Other.of(check, facts, Path(each))
+        others = [other for each in files if (other := looked_at[each]) is not None]
+        if looked_at[file] is not None and not any(other.tells(fault) for other in others):
             check.report_away(fault, f"{Path(file).name}:{row}", *span)
 
 
 class _Other:
     """Another file of the project, and what the rule finds in it by itself."""
 
-    def __init__(self, facts: FileFacts, findings: Sequence[Finding]) -> None:
+    def __init__(self, facts: FileFacts, findings: Sequence[Finding], away: Sequence[Fault]) -> None:
         self._facts, self._findings = facts, findings
+        self._away = {(fault.site, fault.message) for fault in away}
 
     @classmethod
     def of(cls, check: Check, facts: FileFacts, file: Path) -> _Other | None:
@@ -89,13 +94,16 @@ class _Other:
             return None
         found: list[Finding] = []
         failures: list[Page] = []
-        walk(other, [check.page], found.append, lambda page, _: failures.append(page), None)
-        return None if failures else cls(other, found)
+        away = walk(other, [check.page], found.append, lambda page, _: failures.append(page), None)
+        return None if failures else cls(other, found, away.get(check.page, ()))
 
     def tells(self, fault: Fault) -> bool:
-        """Whether a fault is told in it: in the function where it lies, or in the same words."""
+        """Whether a fault is told in it: in the function where it lies, in the same words, or at a call that leads there."""
+        if (fault.site, fault.message) in self._away:
+            return True
         first, last = self._facts.rehearsed.around(fault.site[1])
         rows = (self._facts.source.row_of(each.start) for each in self._findings)
-        return any(first <= row <= last for row in rows) or any(
+        here = self._facts.rehearsed.span(fault.site) is not None
+        return (here and any(first <= row <= last for row in rows)) or any(
             each.message == fault.message for each in self._findings
         )

@@ -306,6 +306,15 @@ def _packed_sequence(machine: Machine, given: Arguments, node: ast.AST) -> Value
     return packed
 
 
+@function("torch.is_autocast_enabled")
+def _is_autocast_enabled(machine: Machine, _: Arguments, __: ast.AST) -> Value:
+    """Whether code stands in an autocast block: behind it, it does not any more. A framework may have entered one."""
+    if not machine.autocasts:
+        return Unknown(hint="is_autocast_enabled") if machine.phases[-1] else FALSE
+    enabled = machine.autocasts[-1].arguments.get("enabled")
+    return enabled if enabled is not None else TRUE
+
+
 @function("torch.nn.utils.rnn.pad_packed_sequence")
 def _pad_packed_sequence(machine: Machine, given: Arguments, node: ast.AST) -> Value:
     padded = tensors.derive(machine, node, given.get(0, "sequence"))

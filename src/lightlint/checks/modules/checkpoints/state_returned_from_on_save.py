@@ -6,8 +6,12 @@ from lightlint.check import Check
 from lightlint.facts.code.names import UNKNOWN
 from lightlint.facts.lightning.hooks import Owner
 from lightlint.facts.lightning.overrides import is_changed
+from lightlint.finding import Tier
 
 _HOOK = "on_save_checkpoint"
+_IGNORED = f"Lightning ignores what `{_HOOK}` returns: this state is in no checkpoint"
+_RAISES = f"since Lightning 1.8 a callback may return nothing from `{_HOOK}`: saving the first checkpoint raises"
+_IGNORED_SINCE = "2.0"
 
 
 class StateReturnedFromOnSave(Check):
@@ -24,7 +28,8 @@ class StateReturnedFromOnSave(Check):
             return
         for statement in self.tree.own(function.body, cst.Return):
             if statement.value is not None and self._is_state(statement.value):
-                self.report(statement, f"Lightning ignores what `{_HOOK}` returns: this state is in no checkpoint")
+                raises = hook.owner is Owner.CALLBACK and not self.facts.lightning.may_be_at_least(_IGNORED_SINCE)
+                self.report(statement, _RAISES if raises else _IGNORED, tier=Tier.ERROR if raises else None)
 
     def _is_ignored(self, node: cst.ClassDef) -> bool:
         """Whether the target ignores what a callback returns, and the class does not keep its state in the new way besides."""
