@@ -79,6 +79,10 @@ _GRADIENT_PASSES = frozenset(
 """Methods of tensors whose result hangs on the graph of their tensor."""
 
 
+_ASKING_TEXTS = frozenset(["startswith", "endswith"])
+"""Methods that only texts have, and that say the same of one each time."""
+
+
 def call_unknown(machine: Machine, function: Value, given: Arguments, node: ast.AST) -> Value:
     """A call of something out of sight: whatever it is given escapes."""
     hint = function.last if isinstance(function, Library) else getattr(function, "hint", "")
@@ -116,9 +120,10 @@ def call_unknown(machine: Machine, function: Value, given: Arguments, node: ast.
         held = traits_of(holder) if isinstance(holder, Value) else traits_of()
         traits |= _integers(values[0]) if hint == "astype" and values else held & INTEGERS
     key = None
-    if isinstance(function, Unknown) and function.key is not None and not values:
-        key = ("called", function.key)
-    found = machine.models.result_of(machine, hint, values, node)
+    if isinstance(function, Unknown) and function.key is not None and (not values or hint in _ASKING_TEXTS):
+        key = ("called", function.key, *(each.key for each in values))
+        key = None if None in key else key
+    found = machine.models.result_of(machine, hint, given, node)
     if found is None:
         found = Unknown(key, traits, hint=hint)
         found.lent = values

@@ -89,7 +89,7 @@ class Models(Protocol):
     def annotated(self, machine: Machine, value: Value, annotation: Value, name: str, node: ast.AST) -> Value: ...
     def names_builtin(self, name: str) -> bool: ...
     def told(self, machine: Machine, holder: Value | None, method: str, node: ast.AST) -> Value | None: ...
-    def result_of(self, machine: Machine, hint: str, values: list[Value], node: ast.AST) -> Value | None: ...
+    def result_of(self, machine: Machine, hint: str, given: Arguments, node: ast.AST) -> Value | None: ...
 
 
 UNNAMED_RANK = 5
@@ -168,6 +168,9 @@ class Machine:
         self.bounds: dict[Hashable, Bounds] = {}  # between which numbers an unknown was found to lie, by its key
         self.equals: dict[Hashable, Hashable] = {}  # which constant an unknown was found to be, by their keys
         self.texts: dict[Value, Hashable] = {}  # the keys of unknowns that have none of their own and may be texts
+        self.of_unknown: dict[
+            tuple[Hashable, str], Value
+        ] = {}  # what unknowns, by their keys, were given that ranks tell apart
         self.asked: dict[Test, bool] = {}  # tests that nothing known decides, as they came out
         self.guesses = 0  # how many tests something unknown has decided
         self.assumptions = 0  # how many tests something that nobody in sight gives has decided

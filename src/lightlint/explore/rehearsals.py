@@ -314,7 +314,7 @@ class Rehearsals:
             and id(node) not in self._fitted
         ):
             self._rehearse(node.name, programs.fitting(self.file, node.name))
-        elif kind_of_class(cls) == "callback" and not any(id(each) in self._called for each in node.body):
+        elif kind_of_class(cls) == "callback" and not any(id(each) in self._called for each in _hooks_in(node)):
             self._rehearse(node.name, programs.hooking(self.file, node.name))
         elif kind_of_class(cls) == "metric" and not any(id(each) in self._called for each in node.body):
             self._rehearse(node.name, programs.metering(self.file, node.name))
@@ -338,3 +338,8 @@ class Rehearsals:
         found = [(each, cls) for each in left if isinstance(cls := names.get(each.name), Class)]
         sets = [each for each, cls in found if kind_of_class(cls) == "data set" and cls.find("__init__") is not None]
         yield from sets[:MOST_METHODS]
+
+
+def _hooks_in(node: ast.ClassDef) -> list[ast.stmt]:
+    """The methods of a class but those that Python calls itself, as it does where an object is made."""
+    return [each for each in node.body if not getattr(each, "name", "__").startswith("__")]

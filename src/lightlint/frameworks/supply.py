@@ -56,7 +56,9 @@ def hook(machine: Machine, holder: Instance, name: str, args: list[Value], node:
     if not isinstance(found, Function):
         return None
     parameters = found.node.args
-    most = len(args) if parameters.vararg else max(0, len(parameters.posonlyargs) + len(parameters.args) - 1)
+    named = [each.arg for each in (*parameters.posonlyargs, *parameters.args)][1:]
+    args = [_of_rank(each, name) for each, name in zip(args, [*named, *("" for _ in args)], strict=False)]
+    most = len(args) if parameters.vararg else len(named)
     machine.hooks.append(name)
     try:
         return call(machine, Bound(holder, found), Arguments(args[:most]), node)
@@ -64,6 +66,12 @@ def hook(machine: Machine, holder: Instance, name: str, args: list[Value], node:
         return Unknown()
     finally:
         machine.hooks.pop()
+
+
+def _of_rank(value: Value, name: str) -> Value:
+    """An argument of a hook of which nothing is known, by its name if each rank has its own."""
+    unknown = isinstance(value, Unknown) and value.key is None and name in ("batch", "outputs")
+    return Unknown(("parameter", name), hint=name) if unknown else value
 
 
 def set_up_data(machine: Machine, supply: Supply, node: ast.AST) -> None:

@@ -428,14 +428,6 @@ def _save(machine: Machine, given: Arguments, node: ast.AST) -> Value:
     return NONE
 
 
-@function("numpy.save", "numpy.savez", "numpy.savetxt", "torch.jit.save", "cv2.imwrite", "torchvision.utils.save_image")
-def _save_elsewhere(machine: Machine, given: Arguments, node: ast.AST) -> Value:
-    position = 1 if isinstance(given.get(0, ""), (Tensor, Module)) else 0
-    path = given.get(position, "fp") or given.get(position, "f")
-    machine.emit(Written(machine.where(node), "save", path))
-    return NONE
-
-
 @function(
     "torch.compile",
     "torch.jit.script",

@@ -38,7 +38,7 @@ from lightlint.models.data import (
     sources,
 )
 from lightlint.models.names.tables import BUILTINS, MOVES
-from lightlint.models.python import containers, contexts, standard
+from lightlint.models.python import containers, contexts, files, standard
 from lightlint.models.ranks import (
     groups,
     seeds,  # noqa: F401 - its functions register themselves
@@ -128,6 +128,8 @@ class LibraryModels:
         elif isinstance(value, Class):
             value.names[name] = new
         elif isinstance(value, Unknown):
+            if value.key is not None and "rank" in new.traits:
+                machine.of_unknown[value.key, name] = new
             machine.escape(new)
 
     def item(self, machine: Machine, value: Value, index: Value, node: ast.AST) -> Value:
@@ -299,8 +301,9 @@ class LibraryModels:
     def told(self, machine: Machine, holder: Value | None, method: str, node: ast.AST) -> Value | None:
         return hearsay.told(machine, holder, method, node)
 
-    def result_of(self, machine: Machine, hint: str, values: list[Value], node: ast.AST) -> Value | None:
-        return hearsay.result_of(machine, hint, values, node)
+    def result_of(self, machine: Machine, hint: str, given: Arguments, node: ast.AST) -> Value | None:
+        files.note_method(machine, hint, given, node)
+        return hearsay.result_of(machine, hint, given.values(), node)
 
     def annotated(self, machine: Machine, value: Value, annotation: Value, name: str, node: ast.AST) -> Value:
         return annotated(machine, value, annotation, name, node)
@@ -356,6 +359,8 @@ def _of_unknown(machine: Machine, value: Unknown, name: str, node: ast.AST) -> V
         machine.emit(LoadedUsed(machine.where(node), load, key, name))
     if name in groups.RANK_NAMES or name in groups.FIRST_NAMES:
         return groups.rank_value(machine, name)
+    if value.key is not None and (value.key, name) in machine.of_unknown:
+        return machine.of_unknown[value.key, name]
     if name in objects.OF_TENSORS:
         return Method(value, name)
     found = Unknown(("of", value.key, name) if value.key is not None else None, value.traits & LASTING, hint=name)

@@ -85,7 +85,7 @@ def initialise(machine: Machine, made: Instance, last: str, given: Arguments, no
     elif made.kind == "sampler":
         loaders.set_up_sampler(made, given)
     elif made.kind in ("trainer", "fabric"):
-        _note_ranks(machine, made, node)
+        _note_ranks(machine, made, given, node)
     elif made.kind == "accelerator":
         machine.distributed = True
         machine.emit(GroupStarted(machine.where(node), "Accelerator"))
@@ -96,14 +96,14 @@ def initialise(machine: Machine, made: Instance, last: str, given: Arguments, no
             machine.escape(value)
 
 
-def _note_ranks(machine: Machine, made: Instance, node: ast.AST) -> None:
+def _note_ranks(machine: Machine, made: Instance, given: Arguments, node: ast.AST) -> None:
     strategy, devices, nodes = (made.arguments.get(name) for name in ("strategy", "devices", "num_nodes"))
     count = number_of(devices)
     several = (count is not None and (count > 1 or count == -1)) or (number_of(nodes) or 1) > 1
     named = text_of(strategy)
     if several or (named is not None and any(word in named for word in ("ddp", "fsdp", "deepspeed"))):
         machine.distributed = True
-        machine.emit(GroupStarted(machine.where(node), made.name))
+        machine.emit(GroupStarted(machine.where(node), made.name, given))
 
 
 def make(machine: Machine, cls: Class, given: Arguments, node: ast.AST) -> Instance:

@@ -13,11 +13,19 @@ from lightlint.values.training import Instance
 
 @dataclass(eq=False)
 class Written(Event):
-    """A file was written; by `torch.save` a `value`."""
+    """A file was written, by a function or method with a `name`; by `torch.save` a `value`."""
 
     name: str
     path: Value | None
     value: Value | None = None
+
+
+@dataclass(eq=False)
+class DirectoryMade(Event):
+    """A directory was made where none may be."""
+
+    name: str
+    path: Value | None
 
 
 @dataclass(eq=False)

@@ -59,6 +59,11 @@ class Hook:
         }  # fmt: skip
 
 
+def is_hook(owner: Owner | None, name: str) -> bool:
+    """Whether a method of a class of this kind is called by Lightning."""
+    return owner is not None and (name.startswith("on_") or name in _HOOKS[owner])
+
+
 class Hooks:
     """Hooks of the classes of one file and what they call in it."""
 
@@ -88,7 +93,7 @@ class Hooks:
         if not (name.startswith("on_") or name in _HOOKS[Owner.MODULE]):
             return None
         owner = self.role(self._tree.class_of(function))
-        return Hook(owner, name) if owner and (name.startswith("on_") or name in _HOOKS[owner]) else None
+        return Hook(owner, name) if owner and is_hook(owner, name) else None
 
     @cached_property
     def callers(self) -> dict[cst.FunctionDef, tuple[tuple[cst.FunctionDef, cst.Call], ...]]:

@@ -51,7 +51,7 @@ _ZERO_ONLY = (
     "main_process_only",
 )
 # spelling that may mean a rank: enough to stay silent on, never enough to report
-_MAYBE_RANK = re.compile(
+MAYBE_RANK = re.compile(
     r"(?:^|_)(?:rank|ranks|proc_id|procid)(?:$|_|[0-9])|(?:is|on)_(?:global_zero|main|master|primary|chief|leader|root|rank)"
     r"|^(?:gpu|device|local|node)_?(?:id|idx|index|num)$|^gpu$"
     r"|^(?:master|primary|chief|leader)$"
@@ -218,7 +218,7 @@ class Guards:
         pending, seen = [expression], {expression}
         for _ in range(3):
             names = [name for each in pending for name in self._tree.within(each, cst.Name)]
-            if any(_MAYBE_RANK.search(name.value) and not self._is_place(name) for name in names):
+            if any(MAYBE_RANK.search(name.value) and not self._is_place(name) for name in names):
                 return True
             bound = [binding for name in names for binding in self._names.bindings.lookup(name)]
             values = [value for each in bound for value in (each.value, *self._answers(each))]
@@ -248,7 +248,7 @@ class Guards:
         sites = [each.site for name in names for each in self._names.bindings.lookup(name) if each.kind is Kind.ASSIGN]
         tests = {test for site in dict.fromkeys(sites) for test, _ in self._conditions(site)}
         words = [word for test in tests for word in self._tree.within(test, cst.Name)]
-        return any(_MAYBE_RANK.search(word.value) for word in words)
+        return any(MAYBE_RANK.search(word.value) for word in words)
 
     def tests(self, node: cst.CSTNode) -> list[tuple[cst.BaseExpression, bool]]:
         """The sure rank tests that decide whether a node runs, with the outcome it needs, inside its function."""
@@ -289,7 +289,7 @@ class Guards:
         for decorator in (*(each.decorator for each in function.decorators), *wrapped):
             target = decorator.func if isinstance(decorator, cst.Call) else decorator
             last = dotted_name(target).rpartition(".")[2]
-            if last in _ZERO_ONLY or _MAYBE_RANK.search(last):
+            if last in _ZERO_ONLY or MAYBE_RANK.search(last):
                 return True
         return False
 

@@ -9,13 +9,12 @@ from dataclasses import replace
 
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.containers import key_of, listed, made
-from lightlint.engine.events import MadeFromCheckpoint, StateLoaded, Written
+from lightlint.engine.events import MadeFromCheckpoint, StateLoaded
 from lightlint.engine.execution import Raised
 from lightlint.engine.frames import Iteration
 from lightlint.engine.machine import Machine
 from lightlint.models import objects, tensors
 from lightlint.models.data import iterables
-from lightlint.models.python.builtins import writes
 from lightlint.models.python.containers import mapping_method
 from lightlint.models.ranks import groups
 from lightlint.models.registry import function, methods
@@ -33,11 +32,9 @@ from lightlint.values.core import (
     Value,
     is_constant,
     text_of,
-    traits_of,
 )
 from lightlint.values.training import Instance, Iterator, Module, Tensor
 
-_THERE = frozenset({"there"})  # whether a file is there
 _NO_FIELD = re.compile(r"(?:typing\.)?ClassVar\b|(?:dataclasses\.)?InitVar\b")  # what is annotated and no field
 
 
@@ -331,16 +328,7 @@ def _environment(machine: Machine, given: Arguments, __: ast.AST) -> Value:
     return groups.from_environment(machine, given.get(0, "key"))
 
 
-@function(
-    "os.path.join", "pathlib.Path.cwd", "pathlib.Path.home", "os.path.abspath", "os.path.dirname", "os.path.expanduser"
-)
-def _path(machine: Machine, given: Arguments, node: ast.AST) -> Value:
-    return objects.path(machine, node, *given.positional)
-
-
-@function(
-    "os.makedirs", "os.mkdir", "shutil.rmtree", "sys.path.append", "sys.path.insert", "random.seed", "numpy.random.seed"
-)
+@function("shutil.rmtree", "sys.path.append", "sys.path.insert", "random.seed", "numpy.random.seed")
 def _nothing(_: Machine, __: Arguments, ___: ast.AST) -> Value:
     return NONE
 
@@ -348,18 +336,6 @@ def _nothing(_: Machine, __: Arguments, ___: ast.AST) -> Value:
 @function("sys.exit", "os._exit")
 def _exit(_: Machine, __: Arguments, ___: ast.AST) -> Value:
     raise Raised(Library("builtins.SystemExit"))
-
-
-@function("os.path.exists", "os.path.isfile", "os.path.isdir")
-def _exists(_: Machine, given: Arguments, __: ast.AST) -> Value:
-    path = given.get(0, "path")
-    key = path.key if path is not None else None
-    return Unknown(("path", key, "exists") if key is not None else None, _THERE | traits_of(path), plain=True)
-
-
-@function("io.BytesIO", "io.StringIO")
-def _in_memory(machine: Machine, _: Arguments, node: ast.AST) -> Value:
-    return machine.instance(Library("io.BytesIO"), "file", node)
 
 
 @function("argparse.ArgumentParser", "simple_parsing.ArgumentParser", "jsonargparse.ArgumentParser")
@@ -405,23 +381,6 @@ def namespace_method(machine: Machine, value: Value, name: str, given: Arguments
     if name == "get" and key is not None and isinstance(value, Instance):
         return objects.attribute(machine, value, key, node)
     return Unknown()
-
-
-@methods("path")
-def path_method(machine: Machine, value: Value, name: str, given: Arguments, node: ast.AST) -> Value:
-    """A method of a path."""
-    if name in ("write_text", "write_bytes"):
-        machine.emit(Written(machine.where(node), f"Path.{name}", value))
-        return NONE
-    if name == "open":
-        if writes(given.get(0, "mode")):
-            machine.emit(Written(machine.where(node), "open", value))
-        return machine.instance(Library("io.File"), "file", node)
-    if name in ("exists", "is_file", "is_dir"):
-        return Unknown(("path", value.key, name), _THERE, plain=True)
-    if name in ("joinpath", "with_suffix", "with_name", "resolve", "absolute", "expanduser"):
-        return objects.path(machine, node, value, *given.positional)
-    return Unknown(None, traits_of(value))
 
 
 @methods("distribution")

@@ -236,7 +236,7 @@ def _nothing(_: Machine, __: Arguments, ___: ast.AST) -> Value:
 def _spawn(machine: Machine, given: Arguments, node: ast.AST) -> Value:
     target, args = given.get(0, "fn"), given.get(1, "args")
     machine.distributed = True
-    machine.emit(GroupStarted(machine.where(node), "spawn"))
+    machine.emit(GroupStarted(machine.where(node), "spawn", given))
     if target is None:
         return NONE
     rest = list(args.items) if isinstance(args, Sequence) else []

@@ -15,6 +15,8 @@ from lightlint.engine.machine import Machine
 from lightlint.models.tensors import forms
 from lightlint.models.tensors.derivation import derive
 from lightlint.values.core import (
+    NO_TRAITS,
+    OWN_DATA,
     Constant,
     Sequence,
     Unknown,
@@ -43,7 +45,7 @@ def part(machine: Machine, tensor: Tensor, index: object, node: ast.AST) -> Tens
             key,
             tensor.escaped,
         )
-        found.batch_of = tensor.batch_of
+        found.batch_of, found.traits = tensor.batch_of, OWN_DATA if not tensor.escaped else NO_TRAITS
         tensor.parts[key] = found
     return found
 

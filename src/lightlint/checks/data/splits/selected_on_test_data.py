@@ -9,6 +9,7 @@ from lightlint.engine.events import Called, Forward, Logged, Stepped, Written
 from lightlint.explore.questions.evaluation import evaluated_loaders
 from lightlint.explore.questions.logged import STOPPING, monitor_of, spellings_of
 from lightlint.explore.questions.queries import identity_of
+from lightlint.models.python.files import REPORTING
 from lightlint.values.core import Constant, Library, Sequence, is_constant, text_of
 from lightlint.values.training import Instance, Loader
 
@@ -30,7 +31,8 @@ class SelectedOnTestData(Check):
         if len(loaders) < 2:
             return
         for path in entry.paths:
-            if not any("better" in each.traits for event in path.of(Written) for each in event.where.conditions):
+            kept = [event for event in path.of(Written) if event.name not in REPORTING]
+            if not any("better" in each.traits for event in kept for each in event.where.conditions):
                 continue
             for first, last in _same_data(path, {each: loader for each, (loader, _) in loaders.items()}):
                 if first.site is not None:
