@@ -249,18 +249,6 @@ def _says_several(key: Hashable | None, outcome: bool) -> bool:
     return False
 
 
-def happens_once(found: list[tuple[Entry, Path, E]], is_apart: Callable[[E], bool] = lambda _: False) -> bool:
-    """Whether all that happened at a place was apart from what other ranks do there, or happened in one process alone."""
-    left = [(path, event) for entry, path, event in found if not is_apart(event) and not _is_alone(entry, path)]
-    ranks = {path.rank for path, _ in left}
-    return bool(found) and (not left or (ranks == {0} and all(path.machine.uses_rank for path, _ in left)))
-
-
-def _is_alone(entry: Entry, path: Path) -> bool:
-    """Whether a path starts no process group, and another of the entry does."""
-    return not path.of(GroupStarted) and any(True for _ in entry.of(GroupStarted))
-
-
 def exchanging(path: Path) -> list[Backward]:
     """The backward passes that wait for the other ranks: they reach parameters under DDP, or may, from a loss out of sight."""
     wraps = any(event.by == "DistributedDataParallel" for event in path.of(GroupStarted))

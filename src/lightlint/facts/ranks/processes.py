@@ -28,7 +28,6 @@ _SHARE = re.compile(r"rank|world|shard|replica|split_by|num_proc|process_(?:id|i
 _OUTPUT = re.compile(
     r"(?:print|info|debug|warn|warning|error|critical|log|log_\w+|rank_zero_\w+|manual_seed|seed\w*|super)$"
 )
-_PROCESS = re.compile(r"(?:^|_|get)pid(?:$|_)|uuid|te?mp|hostname", re.I)
 _SAME_ON_ALL = {"trainer", "pl_module", "stage", "batch_idx", "dataloader_idx", "checkpoint"}  # parameters of hooks
 _DEPTH = 5
 
@@ -91,19 +90,9 @@ class Processes:
     def _calls_of(self, function: cst.FunctionDef) -> list[cst.Call]:
         return [*self._hooks.calls_of.get(function, ()), *self._hooks.constructions.get(function, ())]
 
-    def may_differ(self, expression: cst.CSTNode) -> bool:
-        """Whether a value may depend on the rank or the process: by a name in it, or in what it is made from.
-
-        Errs towards yes. Followed through names, attributes of `self`, parameters, and functions and classes of this
-        file; what lies in other files counts as the same on every rank.
-        """
-        return any(
-            self._has_word(each, _SHARE) or self._has_word(each, _PROCESS) for each in self.made_from(expression)
-        )
-
     def may_be_share(self, expression: cst.CSTNode) -> bool:
-        """As `may_differ`, for data: whether a value may be one rank's share. Reads the project's files that define
-        the classes and functions it comes from."""
+        """Whether a value may be one rank's share of data: by a name in it, or in what it is made from, in the project's files
+        that define the classes and functions it comes from, too. Errs towards yes."""
         if any(self._has_word(each, _SHARE) for each in self.made_from(expression)):
             return True
         names = {

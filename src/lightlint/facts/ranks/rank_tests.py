@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from lightlint.facts.code.names import UNKNOWN, Names
 from lightlint.facts.code.tree import Tree
-from lightlint.facts.ranks.comparisons import RANKS, mirrored, outcomes
+from lightlint.facts.ranks.comparisons import mirrored, outcomes
 from lightlint.facts.ranks.guards import Guards
 from lightlint.facts.ranks.lone_process import runs_alone
 
@@ -29,8 +28,6 @@ _AGREEING = (
     "broadcast",
 )  # in the name of a helper out of sight: it may be such an operation
 
-_ONE = {"is_global_zero", "is_main_process"}  # attributes of trainers and accelerators that are true on one rank
-_COUNT = re.compile(r"world_?size$|^size$|procs?$|processes$|^nproc_per_node$", re.IGNORECASE)
 _TESTS = (cst.Comparison, cst.BooleanOperation, cst.UnaryOperation, cst.Name, cst.Call)
 _DEPTH = 3
 _ENDS = {"exit", "_exit", "abort", "quit"}
@@ -81,32 +78,6 @@ def meant(tree: Tree, names: Names, test: cst.BaseExpression, depth: int = 0) ->
     if len(told) < len(values) or depth > _DEPTH:
         return []
     return [last for each in told for last in meant(tree, names, each, depth + 1) or [each]]
-
-
-def leaves_many(tree: Tree, names: Names, guards: Guards, test: cst.BaseExpression, outcome: bool) -> bool:
-    """Whether a test surely comes out so on several ranks of a run: the `else` of `rank == 0` runs on all but one."""
-    match test:
-        case cst.UnaryOperation(operator=cst.Not()):
-            return leaves_many(tree, names, guards, test.expression, not outcome)
-        case cst.BooleanOperation():
-            # one side decides: `is_set and rank == 0` is false at least where its second side is
-            deciding = isinstance(test.operator, cst.Or) is outcome
-            return deciding and any(leaves_many(tree, names, guards, side, outcome) for side in (test.left, test.right))
-        case cst.Comparison(comparisons=[only]) if guards.is_rank(test.left):
-            value = names.constant(only.comparator)
-            kept = {rank for rank in RANKS if outcomes(only.operator, value, [rank]) == {outcome}}
-            return isinstance(value, int) and 1 < len(kept) < len(RANKS)
-        case cst.Attribute() if test.attr.value in _ONE:
-            return not outcome
-    stands_for = meant(tree, names, test)
-    return bool(stands_for) and all(leaves_many(tree, names, guards, each, outcome) for each in stands_for)
-
-
-def says_two(tree: Tree, names: Names) -> bool:
-    """Whether a file says that there are two ranks: all but one of them are a single one."""
-    given = [(arg.keyword.value, arg.value) for arg in tree.all(cst.Arg) if arg.keyword is not None]
-    assigned = [(names.key(each.target), assign.value) for assign in tree.all(cst.Assign) for each in assign.targets]
-    return any(_COUNT.search(name) and names.constant(value) == 2 for name, value in given + assigned)
 
 
 def _is_text(names: Names, test: cst.BaseExpression) -> bool:
