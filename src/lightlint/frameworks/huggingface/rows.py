@@ -77,7 +77,8 @@ def _is_same_everywhere(given: Arguments) -> bool:
 
 
 def _names_rank(node: ast.AST) -> bool:
-    return any(isinstance(each, ast.Name) and ("rank" in each.id or "world" in each.id) for each in ast.walk(node))
+    names = (getattr(each, "id", getattr(each, "attr", "")) for each in ast.walk(node))
+    return any("rank" in name or "world" in name for name in names)
 
 
 def rows(machine: Machine, node: ast.AST, given: Value | None = None) -> Instance:

@@ -93,7 +93,10 @@ class LoaderWithoutDistributedSampler(Check):
             return True
         if driver is Driver.LIGHTNING:
             above = self.tree.enclosing_class(call)
-            return above is not None and self.facts.processes.may_share_in(above, call)
+            owners = (
+                [each for each in self.tree.all(cst.ClassDef) if self.hooks.owner(each)] if above is None else [above]
+            )
+            return any(self.facts.processes.may_share_in(each, call) for each in owners)
         return not self.facts.processes.is_in_sight(data)
 
     def _is_alone(self, node: cst.CSTNode, depth: int = 0) -> bool:
