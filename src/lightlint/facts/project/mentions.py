@@ -102,7 +102,8 @@ def prepares_samples(project: Project, source: Source, name: str) -> bool:
 
 def reseeds_each_epoch(project: Project, source: Source) -> bool:
     """Whether some code of a project seeds a generator by the epoch, from which its workers then start."""
-    return _occurs(project, source, "seed", r"seed(?:_everything)?\([^\n]*epoch")
+    told = r"seed(?:_everything)?\([^\n]*epoch|epoch[^\n]*\n[^\n]*seed(?:_everything)?\(|\.seed\b[^\n]*\n[^\n]*epoch"
+    return _occurs(project, source, "seed", told)
 
 
 def draws_nothing(project: Project, source: Source, data_set: str) -> bool:

@@ -107,10 +107,12 @@ class Seeds:
         return self._facts.names.constant(index.value) if isinstance(index, cst.Index) else UNKNOWN
 
     def _is_seeded_before(self, node: cst.CSTNode) -> bool:
-        """Whether a call of the same function that comes before a node seeds something, or sets a state."""
+        """Whether a call of the same function that comes before a node seeds something, or sets a state; what a function inside
+        does that is given nothing belongs to the one around it."""
         tree, names = self._facts.tree, self._facts.names
-        above = (each for each in tree.ancestors(node) if isinstance(each, (cst.FunctionDef, cst.Lambda)))
-        calls = tree.within(next(above, tree.module), cst.Call)
+        above = [each for each in tree.ancestors(node) if isinstance(each, (cst.FunctionDef, cst.Lambda))]
+        given = (each for each in above if each.params.params)
+        calls = tree.within(next(given, above[-1] if above else tree.module), cst.Call)
         before = (each for each in calls if tree.order(each) < tree.order(node))
         return any(
             (_SEEDS.search(names.method(each)) or names.method(each) == "set_state") and not tree.contains(each, node)
