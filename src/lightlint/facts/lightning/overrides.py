@@ -10,6 +10,8 @@ import libcst as cst
 
 from lightlint.facts.lightning.hooks import Owner
 from lightlint.facts.objects.classes import CALLBACK, DATA_MODULE, MODULE
+from lightlint.facts.objects.decorations import decorations
+from lightlint.facts.project.across import elsewhere
 from lightlint.facts.releases.api import ClassApi, Parameter, lightning_api
 
 if TYPE_CHECKING:
@@ -83,13 +85,17 @@ def taken(facts: Linked, function: cst.FunctionDef) -> Taken | None:
 
 def is_changed(facts: Linked, function: cst.FunctionDef) -> bool:
     """Whether a decorator may make something else of a function: all but those that are known to hand everything on."""
-    return not all(_is_harmless(each.decorator) or _hands_on(facts, each.decorator) for each in function.decorators)
+    return not all(_is_harmless(each) or _hands_on(facts, each) for each in decorations(facts.tree, function))
 
 
 def _hands_on(facts: Linked, decorator: cst.BaseExpression) -> bool:
-    """Whether a function of this file gives what it is given, or a wrapper that calls it with all that comes and gives its result."""
+    """Whether a function of the project gives what it is given, or a wrapper that calls it with all that comes and gives its
+    result."""
     found = facts.bindings.lookup(decorator) if isinstance(decorator, cst.Name) else []
     maker = found[0].site if len(found) == 1 else None
+    place = elsewhere(facts, facts.names.of(decorator) or "", facts.path.parent, "def ")
+    if not isinstance(maker, cst.FunctionDef) and place is not None:
+        facts, maker = place.facts, place.function
     if not isinstance(maker, cst.FunctionDef) or maker.decorators or len(maker.params.params) != 1:
         return False
     given = maker.params.params[0].name.value

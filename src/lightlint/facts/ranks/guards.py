@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Callable
 from functools import cached_property
 
@@ -13,6 +12,7 @@ from lightlint.facts.code.bindings import Binding, Kind, dotted_name, unpacked
 from lightlint.facts.code.names import UNKNOWN, Names
 from lightlint.facts.code.tree import Tree
 from lightlint.facts.lightning.hooks import Hooks
+from lightlint.facts.objects.decorations import decorations
 from lightlint.facts.objects.instances import Instances
 from lightlint.facts.ranks.comparisons import mirrored, outcomes
 
@@ -285,23 +285,9 @@ class Guards:
 
     def zero_only(self, function: cst.FunctionDef) -> bool:
         """Whether a decorator lets a function run on rank zero only."""
-        wrapped = self._wrapped.get(function.name.value, ())
-        for decorator in (*(each.decorator for each in function.decorators), *wrapped):
+        for decorator in decorations(self._tree, function):
             target = decorator.func if isinstance(decorator, cst.Call) else decorator
             last = dotted_name(target).rpartition(".")[2]
             if last in _ZERO_ONLY or MAYBE_RANK.search(last):
                 return True
         return False
-
-    @cached_property
-    def _wrapped(self) -> dict[str, list[cst.BaseExpression]]:
-        """What is called with a function, by its name, to take its place: `note = rank_zero_only(note)`."""
-        found: dict[str, list[cst.BaseExpression]] = defaultdict(list)
-        for assign in self._tree.all(cst.Assign):
-            match assign:
-                case cst.Assign(
-                    targets=[cst.AssignTarget(target=cst.Name(value=target))],
-                    value=cst.Call(func=func, args=[cst.Arg(value=cst.Name(value=given))]),
-                ) if target == given:
-                    found[target].append(func)
-        return found

@@ -7,6 +7,7 @@ import libcst as cst
 from lightlint.check import Check
 from lightlint.facts.code.bindings import dotted_name
 from lightlint.facts.lightning.hooks import TRAINING_STEP, Hook, Owner
+from lightlint.facts.objects.decorations import decorations
 
 _OFF = {"torch.no_grad", "torch.inference_mode"}
 _ON = {"enable_grad", "set_grad_enabled", "requires_grad", "requires_grad_", "inference_mode"}
@@ -29,8 +30,7 @@ class TrainingStepWithoutGrad(Check):
 
     def _switches(self, function: cst.FunctionDef) -> Iterator[cst.BaseExpression]:
         """The decorators that turn autograd off for the whole step."""
-        for decorator in function.decorators:
-            called = decorator.decorator
+        for called in decorations(self.tree, function):
             name = self.names.call(called) if isinstance(called, cst.Call) else self.names.of(called)
             if name in _OFF and not (isinstance(called, cst.Call) and called.args):
                 yield called

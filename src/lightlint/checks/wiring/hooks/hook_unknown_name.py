@@ -7,7 +7,8 @@ from lightlint.facts.lightning.hook_calls import passed, passed_since
 from lightlint.facts.lightning.hooks import STEPS, Owner
 from lightlint.facts.lightning.overrides import class_api, is_changed, is_stub, taken
 from lightlint.facts.lightning.spelling import BEFORE_1_0, close_hook
-from lightlint.facts.project.mentions import is_mentioned
+from lightlint.facts.objects.decorations import rewrapped
+from lightlint.facts.project.mentions import is_mentioned, is_mentioned_elsewhere
 from lightlint.facts.versions.versions import Version
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import Draft, join, rename
@@ -35,12 +36,22 @@ class HookUnknownName(Check):
         hook = close_hook(name, hooks)
         if hook is None or not self.classes.complete(node) or self.classes.has_method(node, hook):
             return
-        if is_mentioned(self.facts.project, self.facts.source, name) or self._picks_by_name(node):
+        if self._is_mentioned(function) or self._picks_by_name(node):
             return
         draft = self._renamed(function, owner, hook)
         writes = f"lightning>={passed_since(owner, hook, self.facts.lightning.version)}"
         repair = Repair(f"rename to `{hook}`", draft, Applicability.UNSAFE, writes=writes)
         self.report(function.name, f"nothing calls `{name}`, the hook is `{hook}`", repair=repair)
+
+    def _is_mentioned(self, function: cst.FunctionDef) -> bool:
+        """Whether some code names a method, other than to put a decorator's result in its place."""
+        name, project, source = function.name.value, self.facts.project, self.facts.source
+        wrapping = rewrapped(self.tree, function)
+        if not wrapping:
+            return is_mentioned(project, source, name)
+        own = [each for each in self.tree.all(cst.Name) if each.value == name and each is not function.name]
+        quoted = [each for each in self.tree.all(cst.SimpleString) if name in each.value]
+        return bool(quoted) or len(own) > 2 * len(wrapping) or is_mentioned_elsewhere(project, source, name)
 
     def _renamed(self, function: cst.FunctionDef, owner: Owner, hook: str) -> Draft | None:
         """The hook's name, and no parameters that Lightning passes nothing for; None where the body needs them."""
