@@ -67,6 +67,8 @@ class HookUnknownName(Check):
         return join(new_name, without_missing(self.facts, function, takes, call, call.missing(takes)))
 
     def _picks_by_name(self, node: cst.ClassDef) -> bool:
-        """Whether the class looks methods up under names made at run time: `getattr(self, f"{stage}_step")`."""
-        calls = [call for call in self.tree.within(node, cst.Call) if self.names.call(call) == "builtins.getattr"]
+        """Whether the class, or a function outside of classes, looks methods up under names made at run time, as in
+        `getattr(self, f"{stage}_step")`."""
+        calls = [call for call in self.tree.all(cst.Call) if self.names.call(call) == "builtins.getattr"]
+        calls = [call for call in calls if self.tree.enclosing_class(call) in (node, None)]
         return any(len(call.args) > 1 and not isinstance(call.args[1].value, cst.SimpleString) for call in calls)
