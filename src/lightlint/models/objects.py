@@ -447,8 +447,10 @@ def path(machine: Machine, node: ast.AST, *parts: Value) -> Instance:
     """A path made of parts: what ranks tell apart in a part, they tell apart in the whole."""
     made = machine.instance(Library("pathlib.Path"), "path", node)
     made.traits = frozenset(trait for part in parts for trait in part.traits)
-    keys = tuple(part.key for part in parts)
-    made.key = ("path", *keys) if None not in keys else ("path", made.number)
+    made.key = (
+        "path",
+        *(part.key if part.key is not None else ("part", made.number, at) for at, part in enumerate(parts)),
+    )
     return made
 
 

@@ -9,6 +9,7 @@ from lightlint.check import Check, Fault, Repair
 from lightlint.checks.ranks.processes.file_write_on_every_rank.outer_guards import guarded_by_others
 from lightlint.checks.ranks.processes.file_write_on_every_rank.runs import RUNS, starts_on_every_rank
 from lightlint.checks.ranks.processes.file_write_on_every_rank.shared import (
+    SHARE,
     hook_of,
     is_by_hand,
     is_launched,
@@ -17,6 +18,7 @@ from lightlint.checks.ranks.processes.file_write_on_every_rank.shared import (
     ranks_of,
 )
 from lightlint.engine.events import Called, DirectoryMade, Event, Written
+from lightlint.facts.ranks.guards import MAYBE_RANK
 from lightlint.facts.ranks.processes import FULLY_SHARDED
 from lightlint.facts.ranks.world import Ranks
 from lightlint.facts.ranks.writes import What
@@ -57,7 +59,9 @@ class FileWriteOnEveryRank(Check):
             happened = [(path, event) for path, event in happened if not self._is_left_to_callers(event)]
             who = on_every_rank(entry, happened)
             node = self.node_of(happened[0][1].site) if who else None
-            if node is not None and not self.facts.is_dead(node) and not guarded_by_others(self.facts, node):
+            if node is None or self.facts.is_dead(node) or any(self._speaks_of_ranks(each) for _, each in happened):
+                continue
+            if not guarded_by_others(self.facts, node):
                 yield self._told(happened, who)
 
     def _told(self, happened: list[tuple[Path, Event]], who: str) -> Fault:
@@ -78,6 +82,15 @@ class FileWriteOnEveryRank(Check):
             return not alone and self.facts.world.lightning is not Ranks.ONE
         saves = isinstance(event, Written) and event.name == "torch.save"
         return saves and self.facts.world.raw is Ranks.MANY and not self._shards and is_by_hand(path, event)
+
+    def _speaks_of_ranks(self, event: Event) -> bool:
+        """Whether names in a call, or in a test before it of which nothing is known, may mean a rank: all that tells of what
+        comes from out of sight."""
+        tests = [self.node_of(each.site) for each in event.where.conditions if not each.known]
+        asked = [name.value for node in tests if node is not None for name in self.tree.within(node, cst.Name)]
+        call = self.node_of(event.site)
+        given = [name.value for arg in getattr(call, "args", ()) for name in self.tree.within(arg, cst.Name)]
+        return any(map(MAYBE_RANK.search, asked)) or any(map(SHARE.search, given))
 
     def _is_left_to_callers(self, event: Event) -> bool:
         """Whether an entry starts with a function, no hook, that others in the file may call: these decide who writes."""

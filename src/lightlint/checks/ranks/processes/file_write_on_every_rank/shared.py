@@ -28,7 +28,7 @@ _ONE_RANK = re.compile(
     r"world_size|num_(?:devices|nodes|gpus|processes)|n_gpus?|fast_dev_run|distributed|is_initialized|strategy"
     r"|multi_?gpus?|(?:^|_)ddp(?:$|_)|SingleDevice"
 )
-_SHARE = re.compile(
+SHARE = re.compile(
     r"rank|world|shard|replica|split_by|num_proc|process_(?:id|index|count)|is_(?:main|master)|(?:^|_|get)pid(?:$|_)|uuid|te?mp"
     r"|hostname",
     re.IGNORECASE,
@@ -36,6 +36,9 @@ _SHARE = re.compile(
 _FIRST = re.compile(r"(?:^|_)first(?:$|_)")  # what libraries and projects call the context manager
 _SAME_ON_ALL = {"trainer", "pl_module", "stage", "batch_idx", "dataloader_idx", "checkpoint"}  # parameters of hooks
 _APART = frozenset({"rank", "process"}) | OWN_DATA
+
+
+_CHOOSING = (MAYBE_RANK, _ONE_RANK)
 
 
 def hook_of(where: Where) -> str:
@@ -112,7 +115,7 @@ def is_shared(path: Path, event: Written | DirectoryMade) -> bool:
 
 def is_apart(name: Value) -> bool:
     """Whether a name may be another one in each process."""
-    return bool(name.traits & _APART) or speaks_of(name.key, _SHARE) or _SHARE.search(name.named) is not None
+    return bool(name.traits & _APART) or speaks_of(name.key, SHARE) or SHARE.search(name.named) is not None
 
 
 def _follows_batch(key: Hashable, where: Where) -> bool:
@@ -125,8 +128,8 @@ def _follows_batch(key: Hashable, where: Where) -> bool:
 
 def may_be_chosen(where: Where) -> bool:
     """Whether a test of which nothing is known may leave one rank only, or ask whether there are several."""
-    unsure = [each.key for each in where.conditions if not each.known]
-    return any(speaks_of(key, words) for key in unsure for words in (MAYBE_RANK, _ONE_RANK))
+    unsure = [each for each in where.conditions if not each.known]
+    return any("rank" in each.traits or any(speaks_of(each.key, words) for words in _CHOOSING) for each in unsure)
 
 
 def _goes_first(path: Path, event: Event) -> bool:
