@@ -197,7 +197,8 @@ class LibraryModels:
         elif isinstance(value, Tensor):
             value.traits |= ON_SOME if machine.split_ranks else NO_TRAITS
             value.answer, value.filled = False, True
-            value.traits |= LEFT_OUT if is_constant(new, -100) else NO_TRAITS
+            by_place = isinstance(index, Sequence) and not tensors_in(index)  # and by no test for padding
+            value.traits |= LEFT_OUT if is_constant(new, -100) and by_place else NO_TRAITS
             for each in tensors_in(new):
                 value.graph |= each.graph
                 value.parameters |= each.parameters

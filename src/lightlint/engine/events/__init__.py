@@ -59,6 +59,7 @@ from lightlint.engine.events.python import (
     Written,
 )
 from lightlint.engine.events.ranks import (
+    Averaged,
     BatchSkipped,
     Collective,
     GroupMade,
@@ -109,6 +110,7 @@ __all__ = [
     "Appended",
     "AttributeRead",
     "AttributeSet",
+    "Averaged",
     "Backward",
     "BatchDrawn",
     "BatchMixed",

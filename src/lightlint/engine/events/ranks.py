@@ -78,3 +78,11 @@ class BatchSkipped(Event):
 
     module: Module
     returned_at: Site | None
+
+
+@dataclass(eq=False)
+class Averaged(Event):
+    """What all ranks have found, added up, was divided by the length of something, such as a data set."""
+
+    found: Value
+    count: Value

@@ -8,10 +8,11 @@ from collections import Counter
 from collections.abc import Callable, Hashable
 from typing import Any
 
-from lightlint.engine.events import Passed
+from lightlint.engine.events import Averaged, Passed
 from lightlint.engine.machine import UNNAMED_RANK, Machine
 from lightlint.values.core import (
     NO_TRAITS,
+    SUMMED,
     Bound,
     Class,
     Constant,
@@ -116,6 +117,8 @@ def binary(machine: Machine, symbol: str, left: Value, right: Value, node: ast.A
     """An arithmetic operator."""
     if symbol in ("%", "//", "-") and "rank of all" in left.traits and isinstance(left, Constant):
         left = Constant(left.value, left.traits - {"rank of all"})  # the place on a node, or the node's
+    if symbol == "/" and left.traits & SUMMED and isinstance(right.key, tuple) and right.key[:1] == ("length",):
+        machine.emit(Averaged(machine.where(node), left, right))
     found = machine.models.binary(machine, symbol, left, right, node)
     if found is not None:
         return found

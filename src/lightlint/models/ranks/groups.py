@@ -15,6 +15,7 @@ from lightlint.values.core import (
     NONE,
     ON_SOME,
     OWN_DATA,
+    SUMMED,
     TRUE,
     Bound,
     Constant,
@@ -35,6 +36,8 @@ _GROUP_AT = {
     "barrier": 0, "monitored_barrier": 0, "reduce": 3, "gather": 3, "scatter": 3, "reduce_scatter": 3, "gather_object": 3,
     "reduce_scatter_tensor": 3, "scatter_object_list": 3, "all_to_all_single": 4,
 }  # fmt: skip
+_SUMMING = {"all_reduce": 1, "reduce": 2}
+"""Collectives that may add up what all ranks have, and where they are told what to do."""
 RANK = frozenset({"rank"})
 _OF_ALL = frozenset({"rank of all"})  # among the processes of all nodes
 RANK_NAMES = frozenset(["rank", "global_rank", "local_rank", "process_index", "local_process_index", "node_rank"])
@@ -111,6 +114,11 @@ def brought(machine: Machine, node: ast.AST, index: int = 0) -> Unknown:
     return Unknown(("brought", machine.site(node), index, tuple(loop.turn for loop in machine.loops)), plain=True)
 
 
+def _sums(op: Value | None) -> bool:
+    """Whether a collective adds up, as it does unless it is told otherwise."""
+    return op is None or (isinstance(op, Library) and op.last == "SUM") or (text_of(op) or "").endswith("SUM")
+
+
 def _collective(name: str) -> FunctionModel:
     def run(machine: Machine, given: Arguments, node: ast.AST) -> Value:
         event = collective(machine, f"dist.{name}", given, node)
@@ -120,6 +128,8 @@ def _collective(name: str) -> FunctionModel:
         if name in _OF_OBJECTS and isinstance(objects, Sequence):
             objects.items[:] = [brought(machine, node, index) for index in range(len(objects.items))]
         for tensor in tensors_in(given.get(0, "tensor")):
+            if name in _SUMMING and _sums(given.get(_SUMMING[name], "op")):
+                tensor.traits |= SUMMED
             if name == "reduce" and given.get(3, "group") is None:
                 tensor.traits |= _ON_ONE
             elif name in _BRINGING:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
-from lightlint.engine.events import Called, GroupStarted, LoaderMade, LoaderWorked, Looped, WorkerAsked
+from lightlint.engine.events import AttributeRead, Called, GroupStarted, LoaderMade, LoaderWorked, Looped, WorkerAsked
 from lightlint.engine.frames import Iteration, Loop
 from lightlint.engine.generators import Frame
 from lightlint.values.core import (
@@ -27,6 +27,7 @@ from lightlint.values.training import Iterator as Generated
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry, Path
+    from lightlint.values.core import Site
 
 _SHARES = re.compile(
     r"worker|shard|split_by|stride|num_proc|partition|get_rank|rank$|world_size|replica", re.IGNORECASE
@@ -42,7 +43,7 @@ class IterableDatasetUnsharded(Check):
 
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """IterableDatasets of which each worker, or each rank, goes through all there is."""
-        told: dict[Function, tuple[int, str]] = {}
+        told: dict[Function, tuple[int, str, Site | None]] = {}
         begun = {each.site for each in entry.of(LoaderMade) if _has_begin(each.loader)}
         for path in entry.paths:
             for event in path.of(LoaderWorked):
@@ -59,12 +60,18 @@ class IterableDatasetUnsharded(Check):
                 workers = int(number_of(written(event.loader.arguments.get("num_workers"))) or 0)
                 asked = any(isinstance(each, WorkerAsked) for each in event.events)
                 if workers > 1 and not asked and not _picks(code) and not any(map(_SHARES.search, names)):
-                    most, name = told.get(start, (0, data.name))
-                    told[start] = max(most, workers), name
+                    most, name, _ = told.get(start, (0, data.name, None))
+                    told[start] = max(most, workers), name, None
                 elif _is_on_ranks(path, event, data) and not _shares_ranks(names, called):
-                    told.setdefault(start, (0, data.name))
-        for start, (workers, name) in told.items():
-            yield Fault(start.name_site(), _message(workers, name))
+                    told.setdefault(start, (0, data.name, _share(event)))
+        for start, (workers, name, share) in told.items():
+            yield Fault(share or start.name_site(), _message(workers, name), None, (start.name_site(),))
+
+
+def _share(event: LoaderWorked) -> Site | None:
+    """Where a worker asks for its own share, which is where the rank's would be asked for, too."""
+    asked = (each for each in event.events if isinstance(each, AttributeRead) and each.name in ("id", "num_workers"))
+    return next((each.site for each in asked if getattr(each.object, "name", "") == "WorkerInfo"), None)
 
 
 def _message(workers: int, name: str) -> str:

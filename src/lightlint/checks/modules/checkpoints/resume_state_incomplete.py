@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from lightlint.check import Check, Fault
-from lightlint.engine.events import Called, ScheduleMade, ScheduleStepped, StateLoaded, Stepped
+from lightlint.engine.events import Called, ScheduleMade, ScheduleStepped, StateLoaded, Stepped, Written
 from lightlint.explore.questions.checkpoints import counted_behind, read_keys, saves_of
 from lightlint.explore.questions.queries import holds, identity_of, in_sight, scales
 from lightlint.finding import Tier
@@ -126,6 +126,8 @@ def _without_optimizer(entry: Entry, paths: list[Path]) -> Iterator[Fault]:
 
 def _goes_on(path: Path, paths: list[Path], load: StateLoaded, optimizer: Optimizer, keys: set[Hashable]) -> bool:
     """Whether the epochs behind a load begin where the checkpoint says, which holds the optimizer's state, too."""
+    if any(_counts_on(load, save, keys) for save in saves_of([path], optimizer)):
+        return True
     for save in saves_of(paths, optimizer):
         items = save.value.items if isinstance(save.value, Mapping) else {}
         for key, value in items.items() if keys <= items.keys() else ():
@@ -133,6 +135,13 @@ def _goes_on(path: Path, paths: list[Path], load: StateLoaded, optimizer: Optimi
             if any(holds(each.first.key, ("entry", key)) for each in begun):
                 return True
     return False
+
+
+def _counts_on(load: StateLoaded, save: Written, keys: set[Hashable]) -> bool:
+    """Whether a number of a checkpoint is saved again behind its load, further on."""
+    items = save.value.items if isinstance(save.value, Mapping) and save.time > load.time else {}
+    read = {key: items[key].key for key in keys & items.keys()}
+    return any(each != ("entry", key) and holds(each, ("entry", key)) for key, each in read.items())
 
 
 def _has_state(optimizer: Optimizer) -> bool:

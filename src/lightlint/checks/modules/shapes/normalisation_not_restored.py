@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Called
+from lightlint.explore.questions.queries import beside
 from lightlint.values.core import Unknown, is_constant
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 _LOAD = re.compile(r"(?:stable_baselines3|sb3_contrib)\.(?:\w+\.)*[A-Z]\w*\.load")
 _AGENT = re.compile(r"(?:stable_baselines3|sb3_contrib)\.(?:\w+\.)*[A-Z0-9]+")
 _EVALUATION = "stable_baselines3.common.evaluation.evaluate_policy"
-_NORMALISER = "VecNormalize"
+_NORMALISER, _HANDS_OVER = "VecNormalize", "sync_envs_normalization"
 
 
 class NormalisationNotRestored(Check):
@@ -25,8 +26,7 @@ class NormalisationNotRestored(Check):
 
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Policies that are loaded to act in an environment whose normalisation has just been made, and knows nothing."""
-        text = self.facts.source.text
-        if "obs_rms" in text or "sync_envs_normalization" in text:
+        if "obs_rms" in self.facts.source.text or any(path.endswith(_HANDS_OVER) for path in entry.calls):
             return  # statistics that are handed over by hand
         for path in entry.paths:
             trained: list[Value | None] = []
@@ -42,7 +42,7 @@ class NormalisationNotRestored(Check):
                     and not is_constant(last.argument("norm_obs", 2), False)
                 ):
                     message = "the policy acts in a `VecNormalize` that is new: the statistics that it was trained with are not loaded"
-                    yield Fault.at(event, message, last.site)
+                    yield Fault(beside(last, event), message, None, (event.site, last.site), event.where.places[1:])
                     last = None
 
 
