@@ -89,6 +89,7 @@ class Unknown(Value):
     loaded: Any = None
     method_of: Value | None = None
     told: Value | None = None
+    counted_from: Value | None = None  # what a counter was before a loop counted on
     lent: Iterable[Value] = ()
     given_by: Value | None = None
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from lightlint.check import Check, Fault
-from lightlint.engine.events import Called, ScheduleMade, ScheduleStepped, StateLoaded, Stepped, Written
+from lightlint.engine.events import Called, ScheduleMade, ScheduleStepped, StateLoaded, StateRead, Stepped, Written
 from lightlint.explore.questions.checkpoints import counted_behind, read_keys, saves_of
 from lightlint.explore.questions.queries import holds, identity_of, in_sight, scales
 from lightlint.finding import Tier
@@ -119,29 +119,36 @@ def _without_optimizer(entry: Entry, paths: list[Path]) -> Iterator[Fault]:
                 lost = (
                     isinstance(optimizer, Optimizer) and identity_of(optimizer) not in loaded and _has_state(optimizer)
                 )
-                if lost and isinstance(optimizer, Optimizer) and _goes_on(path, paths, load, optimizer, keys):
+                begun = (
+                    _goes_on(path, paths, load, optimizer, keys) if lost and isinstance(optimizer, Optimizer) else None
+                )
+                if begun is not None:
                     message = "the run goes on at the epoch of the checkpoint, and the state of its optimizer, which is saved there, is never loaded"
-                    yield Fault.at(load, message)
+                    read = [each for each in path.of(StateRead) if is_constant(each.key, begun)]
+                    yield Fault.at(read[-1] if read else load, message, load.site)
 
 
-def _goes_on(path: Path, paths: list[Path], load: StateLoaded, optimizer: Optimizer, keys: set[Hashable]) -> bool:
-    """Whether the epochs behind a load begin where the checkpoint says, which holds the optimizer's state, too."""
-    if any(_counts_on(load, save, keys) for save in saves_of([path], optimizer)):
-        return True
+def _goes_on(
+    path: Path, paths: list[Path], load: StateLoaded, optimizer: Optimizer, keys: set[Hashable]
+) -> Hashable | None:
+    """The number of a checkpoint at which the epochs behind its load begin, if it holds the optimizer's state, too."""
+    for save in saves_of([path], optimizer):
+        if (key := _counted_on(load, save, keys)) is not None:
+            return key
     for save in saves_of(paths, optimizer):
         items = save.value.items if isinstance(save.value, Mapping) else {}
         for key, value in items.items() if keys <= items.keys() else ():
             begun = counted_behind(path, load, value) if key in keys else ()
             if any(holds(each.first.key, ("entry", key)) for each in begun):
-                return True
-    return False
+                return key
+    return None
 
 
-def _counts_on(load: StateLoaded, save: Written, keys: set[Hashable]) -> bool:
-    """Whether a number of a checkpoint is saved again behind its load, further on."""
+def _counted_on(load: StateLoaded, save: Written, keys: set[Hashable]) -> Hashable | None:
+    """A number of a checkpoint that is saved again behind its load, further on."""
     items = save.value.items if isinstance(save.value, Mapping) and save.time > load.time else {}
-    read = {key: items[key].key for key in keys & items.keys()}
-    return any(each != ("entry", key) and holds(each, ("entry", key)) for key, each in read.items())
+    begun = {key: getattr(items[key], "counted_from", None) for key in keys & items.keys()}
+    return next((key for key, each in begun.items() if each is not None and holds(each.key, ("entry", key))), None)
 
 
 def _has_state(optimizer: Optimizer) -> bool:
