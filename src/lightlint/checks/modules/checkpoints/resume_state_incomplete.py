@@ -124,8 +124,8 @@ def _without_optimizer(entry: Entry, paths: list[Path]) -> Iterator[Fault]:
                 )
                 if begun is not None:
                     message = "the run goes on at the epoch of the checkpoint, and the state of its optimizer, which is saved there, is never loaded"
-                    read = [each for each in path.of(StateRead) if is_constant(each.key, begun)]
-                    yield Fault.at(read[-1] if read else load, message, load.site)
+                    places = [each for each in path.of(StateRead) if is_constant(each.key, begun)]
+                    yield Fault.at(places[-1] if places else load, message, load.site)
 
 
 def _goes_on(
