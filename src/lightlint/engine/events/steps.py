@@ -89,6 +89,14 @@ class LossComputed(Event):
 
 
 @dataclass(eq=False)
+class RegionsCompared(Event):
+    """A loss of MONAI or Segmentation Models compared regions."""
+
+    criterion: Module
+    input: Value | None
+
+
+@dataclass(eq=False)
 class OptimizerMade(Event):
     """An optimizer was made."""
 

@@ -181,6 +181,11 @@ _WRAPPERS = {
 }
 
 
+REGION_LOSSES = ("monai.losses.", "segmentation_models_pytorch.losses.")
+"""Where the losses are that compare regions, such as that of Dice."""
+REGION_NETS = ("monai.networks.nets.", "segmentation_models_pytorch.")
+
+
 @cache
 def kind_of(path: str) -> str | None:
     """What the class of a library is to training, None for nothing."""
@@ -232,6 +237,8 @@ def kind_of(path: str) -> str | None:
         and ".utils." not in path
         and last not in ("Parameter", "Buffer", "UninitializedParameter")
     ):
+        return "module"
+    if path.startswith((*REGION_LOSSES, *REGION_NETS)):
         return "module"
     if path.startswith(("timm.layers.", "timm.models.layers.", "einops.layers.torch.")):
         return "module"

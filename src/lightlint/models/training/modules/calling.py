@@ -9,10 +9,12 @@ from lightlint.engine.calls import call
 from lightlint.engine.events import (
     Forward,
     Normalised,
+    RegionsCompared,
 )
 from lightlint.engine.events.huggingface import Labelled
 from lightlint.engine.machine import Machine
 from lightlint.models import tensors
+from lightlint.models.names.kinds import REGION_LOSSES, REGION_NETS
 from lightlint.models.names.tables import ACTIVATIONS, BY_ROW, LOSSES
 from lightlint.models.tensors import axes, forms
 from lightlint.models.training import passes
@@ -25,6 +27,7 @@ from lightlint.values.core import (
     Unknown,
     Value,
     is_constant,
+    text_of,
 )
 from lightlint.values.training import Module, Tensor, tensors_in
 
@@ -41,6 +44,11 @@ def call_module(machine: Machine, module: Module, given: Arguments, node: ast.AS
         found = tensors.loss(machine, last, given, node, reduction, module.site, log_target, ignores=ignores)
         found.guessed = module.assumed
         return found
+    if isinstance(module.cls, Library) and module.cls.path.startswith(REGION_LOSSES):
+        machine.emit(RegionsCompared(machine.where(node), module, given.get(0, "input") or given.get(0, "y_pred")))
+        compared = tensors.derive(machine, node, *given.values())
+        compared.role, compared.criterion, compared.guessed = "loss", True, True
+        return compared
     if module.unwrapped().opaque and "labels" in given.keywords:
         machine.emit(Labelled(machine.where(node), module, given))
     outermost = not machine.forwards
@@ -145,6 +153,8 @@ def layer(machine: Machine, module: Module, given: Arguments, node: ast.AST) -> 
         made.device, made.sure_device = module.device, False
     made.escaped = made.escaped or module.escaped
     made.layer = module.name
+    if isinstance(module.cls, Library) and module.cls.path.startswith(REGION_NETS):
+        made.role = ACTIVATIONS.get(text_of(module.arguments.get("activation")) or "")
     made.cuts = tensors.without_given_gradients(made.cuts)  # a step along them: meant to be constants
     if module.name == "Linear":
         size = module.argument("out_features", 1)
