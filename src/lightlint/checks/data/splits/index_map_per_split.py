@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from lightlint.check import Check, Fault
+from lightlint.engine.events import AttributeSet, Backward, BatchDrawn
+from lightlint.values.core import Class, Mapping, Unknown, number_of
+from lightlint.values.training import Instance, Loader
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry, Path
+    from lightlint.values.core import Value
+
+_SPECIAL = re.compile(r"[<\[]\|?(?:unk\w*|pad\w*|oov|bos|eos|sos|mask|s|go)\|?[>\]]|UNK|PAD|unk|pad", re.IGNORECASE)
+_NAMES = re.compile(
+    r"vocab|stoi|(?:word|char|token|symbol|term|item)\w*(?:id|idx|index|ix|indices)s?$|lexicon", re.IGNORECASE
+)
+_COUNTS = re.compile(r"\bCounter\(|most_common|\bset\(|defaultdict\(int\)|\.setdefault\(| not in self\.")
+"""What code holds that makes a vocabulary of texts; one that is read from a file is the same for all."""
+
+
+class IndexMapPerSplit(Check):
+    users_with = ("DataLoader",)
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Data sets of one class for training and for evaluation, each of which numbers the words of its own texts."""
+        if not _COUNTS.search(self.facts.source.text):
+            return
+        for path in [each for each in entry.paths if not each.flips]:
+            trained = {turn.loop.over for event in path.of(Backward) for turn in event.where.turns}
+            loaders = list(dict.fromkeys(event.loader for event in path.of(BatchDrawn)))
+            mine = [each for loader in loaders if loader in trained and (each := _data_of(loader)) is not None]
+            others = [each for loader in loaders if loader not in trained and (each := _data_of(loader)) is not None]
+            for data in mine:
+                for other in others:
+                    yield from _numbered_apart(path, data, other)
+
+
+def _data_of(loader: Loader) -> Instance | None:
+    data = loader.data
+    own = isinstance(data, Instance) and isinstance(data.cls, Class) and not data.escaped
+    return data if own and isinstance(data, Instance) else None
+
+
+def _numbered_apart(path: Path, data: Instance, other: Instance) -> Iterator[Fault]:
+    if data is other or data.cls is not other.cls or data.arguments.get("dataset") is not None:
+        return
+    for name, value in data.attributes.items():
+        theirs = other.attributes.get(name)
+        first, second = _map_in(name, value), _map_in(name, theirs)
+        if first is None or second is None or first is second:
+            continue
+        set_at = [each.site for each in path.of(AttributeSet) if each.object is other and each.name == name]
+        if set_at:
+            also = () if other.site is None else (other.site,)
+            message = f"each data set numbers its own words in `{name}`: the model is evaluated with other numbers than it was trained with"
+            yield Fault(set_at[-1], message, None, also)
+
+
+def _map_in(name: str, value: Value | None, depth: int = 0) -> Mapping | None:
+    """A dict that numbers words, as an attribute or in the object that is one."""
+    if isinstance(value, Mapping):
+        return value if value.more and _numbers(name, value) else None
+    if isinstance(value, Instance) and isinstance(value.cls, Class) and value.kind == "object" and depth < 2:
+        held = (_map_in(f"{name}_{key}", each, depth + 1) for key, each in value.attributes.items())
+        return next((each for each in held if each is not None), None)
+    return None
+
+
+def _numbers(name: str, value: Mapping) -> bool:
+    counted = value.items and all(
+        number_of(each) is not None or (isinstance(each, Unknown) and "index" in each.traits)
+        for each in value.items.values()
+    )
+    special = any(isinstance(key, str) and _SPECIAL.fullmatch(key) for key in value.items)
+    return bool(counted) and (special or _NAMES.search(name) is not None)
