@@ -11,7 +11,7 @@ from lightlint.values.training import Instance, Loader
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry, Path
-    from lightlint.values.core import Value
+    from lightlint.values.core import Site, Value
 
 _SPECIAL = re.compile(r"[<\[]\|?(?:unk\w*|pad\w*|oov|bos|eos|sos|mask|s|go)\|?[>\]]|UNK|PAD|unk|pad", re.IGNORECASE)
 _NAMES = re.compile(
@@ -28,14 +28,21 @@ class IndexMapPerSplit(Check):
         """Data sets of one class for training and for evaluation, each of which numbers the words of its own texts."""
         if not _COUNTS.search(self.facts.source.text):
             return
-        for path in [each for each in entry.paths if not each.flips]:
+        found: dict[Site, Fault] = {}
+        right: set[Site] = set()
+        for path in entry.paths:
             trained = {turn.loop.over for event in path.of(Backward) for turn in event.where.turns}
             loaders = list(dict.fromkeys(event.loader for event in path.of(BatchDrawn)))
             mine = [each for loader in loaders if loader in trained and (each := _data_of(loader)) is not None]
             others = [each for loader in loaders if loader not in trained and (each := _data_of(loader)) is not None]
             for data in mine:
                 for other in others:
-                    yield from _numbered_apart(path, data, other)
+                    for site, fault in _numbered_apart(path, data, other):
+                        if fault is None:
+                            right.add(site)
+                        else:
+                            found.setdefault(site, fault)
+        yield from (fault for site, fault in found.items() if site not in right)
 
 
 def _data_of(loader: Loader) -> Instance | None:
@@ -44,19 +51,20 @@ def _data_of(loader: Loader) -> Instance | None:
     return data if own and isinstance(data, Instance) else None
 
 
-def _numbered_apart(path: Path, data: Instance, other: Instance) -> Iterator[Fault]:
+def _numbered_apart(path: Path, data: Instance, other: Instance) -> Iterator[tuple[Site, Fault | None]]:
+    """Where a data set is given its dict, with the fault if that is another one than the first data set's."""
     if data is other or data.cls is not other.cls or data.arguments.get("dataset") is not None:
         return
     for name, value in data.attributes.items():
         theirs = other.attributes.get(name)
         first, second = _map_in(name, value), _map_in(name, theirs)
-        if first is None or second is None or first is second:
+        if first is None or second is None:
             continue
         set_at = [each.site for each in path.of(AttributeSet) if each.object is other and each.name == name]
         if set_at:
             also = () if other.site is None else (other.site,)
             message = f"each data set numbers its own words in `{name}`: the model is evaluated with other numbers than it was trained with"
-            yield Fault(set_at[-1], message, None, also)
+            yield set_at[-1], Fault(set_at[-1], message, None, also) if first is not second else None
 
 
 def _map_in(name: str, value: Value | None, depth: int = 0) -> Mapping | None:
