@@ -99,6 +99,8 @@ def _logic(machine: Machine, node: ast.BoolOp, scope: Scope) -> Value:
         for position, part in enumerate(node.values):
             value = evaluate(machine, part, scope)
             known = machine.truth(value)
+            if known is None and stops and isinstance(value, Instance) and not open_tests:
+                known = True  # an object in sight, perhaps with a length, that is 0 for none who hands it on
             last = position == len(node.values) - 1
             if known is stops or (last and not open_tests):
                 answer = value if not open_tests else _joined(machine, stops, [*open_tests, value])
