@@ -30,6 +30,8 @@ class Loop:
     split: bool = False  # its test hangs on what was set behind a test of the rank
     once: Value | None = None  # the iterator that it goes on with, which does not start again
     graded: bool = False  # a backward pass ran in it, in no loop inside
+    begun: int = 0  # when the present turn was
+    again: bool = False  # a third turn is to show whether what the second made of the first goes on to grow
 
 
 class Turn(NamedTuple):

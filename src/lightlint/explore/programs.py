@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from lightlint.engine.arguments import Arguments
 from lightlint.engine.calls import call
 from lightlint.engine.imports import module_of
 from lightlint.engine.machine import Machine
 from lightlint.explore.assumed import assumed_arguments, call_with_assumed, has_run, make_with_assumed
 from lightlint.frameworks.company import go_along
 from lightlint.frameworks.fit import fit, test
-from lightlint.frameworks.supply import Supply
+from lightlint.frameworks.supply import Supply, hook, set_up_data
 from lightlint.models.annotations import by_name
+from lightlint.models.data.loaders import batch
 from lightlint.models.data.workers import work
 from lightlint.models.names.kinds import kind_of_class
 from lightlint.models.training.modules import move, set_mode
@@ -118,6 +120,31 @@ def making(file: str, class_name: str, methods: list[str]) -> Start:
             found = cls.find(name) if isinstance(cls, Class) else None
             if isinstance(found, Function) and "setter" not in found.flags and not has_run(machine, found):
                 call_with_assumed(machine, found, made)
+
+    return start
+
+
+def supplying(file: str, name: str) -> Start:
+    """A data module, whose loaders a module out of sight trains with and is evaluated on."""
+
+    def start(machine: Machine) -> None:
+        cls = _named(machine, file, name)
+        if not isinstance(cls, Class):
+            return
+        data, module = make_with_assumed(machine, cls), by_name(machine, "model", cls.node)
+        assert isinstance(module, Module)
+        for entry, phase in (("fit", "train"), ("fit", "val"), ("test", "test")):
+            if phase != "val":
+                set_up_data(machine, Supply(entry, data=data), cls.node)
+            found = hook(machine, data, f"{phase}_dataloader", [], cls.node)
+            set_mode(machine, module, phase == "train", cls.node)
+            machine.phases.append(phase)
+            machine.grad.append(phase == "train")
+            for each in found.items if isinstance(found, Sequence) else [found]:
+                if isinstance(each, Loader):
+                    call(machine, module, Arguments([*tensors_in(batch(machine, each, cls.node))[:1]]), cls.node)
+            machine.grad.pop()
+            machine.phases.pop()
 
     return start
 

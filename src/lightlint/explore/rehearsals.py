@@ -316,6 +316,8 @@ class Rehearsals:
             self._rehearse(node.name, programs.fitting(self.file, node.name))
         elif kind_of_class(cls) == "callback" and not any(id(each) in self._called for each in _hooks_in(node)):
             self._rehearse(node.name, programs.hooking(self.file, node.name))
+        elif kind_of_class(cls) == "data module" and not any(id(each) in self._called for each in node.body):
+            self._rehearse(node.name, programs.supplying(self.file, node.name))
         elif kind_of_class(cls) == "metric" and not any(id(each) in self._called for each in node.body):
             self._rehearse(node.name, programs.metering(self.file, node.name))
 
@@ -326,8 +328,6 @@ class Rehearsals:
         if start is not None and id(start) not in self._called and self._words.trains(start):
             names = [each.name for each in own if not each.name.startswith(("__", "on_", "test_"))]
             yield self._begin(f"{node.name}.__init__", programs.making(self.file, node.name, names[:MOST_METHODS]))
-        elif start is not None and id(start) not in self._called and self._is_a(node, "data module"):
-            yield self._begin(f"{node.name}.__init__", programs.making(self.file, node.name, []))
 
     def _unloaded(self, classes: list[ast.ClassDef]) -> Iterator[ast.ClassDef]:
         """The data sets of a file that nothing makes: whoever imports them gives them to a loader."""

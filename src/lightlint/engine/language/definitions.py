@@ -80,6 +80,9 @@ def _decorated(machine: Machine, value: Value, function: Function, decorator: as
     maker = evaluate(machine, decorator.func if isinstance(decorator, ast.Call) else decorator, scope)
     if isinstance(maker, Library):
         flag = _FLAGS.get(maker.path)
+        given = decorator.args[0] if isinstance(decorator, ast.Call) and decorator.args else None
+        if maker.path == "torch.inference_mode" and isinstance(given, ast.Constant) and given.value is False:
+            flag = "enable_grad"
         if flag is not None:
             if flag:
                 function.flags.add(flag)

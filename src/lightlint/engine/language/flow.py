@@ -199,6 +199,8 @@ def _for(machine: Machine, node: ast.For | ast.AsyncFor, scope: Scope) -> Steps:
 
     def next_turn() -> bool:
         item = iteration.pull(loop.turn) if loop.turn < turns else None
+        if item is None and loop.again and loop.turn == _TURNS:
+            item = iteration.pull(loop.turn - 1)
         if item is None:
             return False
         loop.turn += 1
@@ -259,6 +261,7 @@ def _loop(
     try:
         while next_turn():
             machine.tick()
+            loop.begun = machine.clock
             try:
                 yield from block(machine, node.body, scope)
             except NextTurn:

@@ -359,7 +359,11 @@ def counts_batches(length: Value | None, lengths: frozenset[Hashable] = frozense
     factors = dict(length.factors or ()) if isinstance(length, Unknown) else {}
     traits = length.traits if length is not None else ()
     counted = "batches" in traits or not factors.keys().isdisjoint({("trainer", "batches"), *lengths})
+    counted = counted or any(isinstance(e, tuple) and e[:1] == ("length",) and speaks_of(e, _LOADER) for e in factors)
     return isinstance(length, Unknown) and counted and all(power > 0 for power in factors.values())
+
+
+_LOADER = re.compile(r"loader", re.IGNORECASE)  # in the names by which something out of sight is known
 
 
 def loader_lengths(entry: Entry) -> frozenset[Hashable]:

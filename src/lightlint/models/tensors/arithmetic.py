@@ -79,7 +79,17 @@ def note_sum(machine: Machine, made: Tensor, left: Value, right: Value, node: as
     if before is not None:
         consumed = any(graph.consumed for graph in before.graph)
         machine.emit(Summed(machine.where(node), made, before, consumed, (here, turns) not in before.sums))
+    elif isinstance(left, Tensor) and isinstance(right, Tensor):
+        _ask_for_more(machine, left, right)
     made.sums |= {(here, turns)}
+
+
+def _ask_for_more(machine: Machine, left: Tensor, right: Tensor) -> None:
+    """Where something of this batch is added to something of the last one, the next batch shows whether that is a sum of all."""
+    loop = next((each for each in reversed(machine.loops) if each.kind == "batch"), None)
+    if loop is not None and loop.turn > 1:
+        of = [{graph.made >= loop.begun for graph in each.graph} for each in (left, right)]
+        loop.again |= {False} in of and any(True in each for each in of)
 
 
 def turns_to_batch(machine: Machine) -> tuple[int, ...]:

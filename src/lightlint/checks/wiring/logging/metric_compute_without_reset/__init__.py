@@ -185,7 +185,7 @@ def _names(path: Path, metric: Value) -> set[str]:
 
 def _averages(event: MetricUsed) -> bool:
     """Whether a metric is one of a single epoch, and its loop is one of epochs: no best value, no total, no list of models."""
-    loops = [turn.loop for turn in event.where.turns]
+    loops = [turn.loop for turn in event.where.turns if turn.loop.kind != "known"]  # over the parts of a collection
     kept = event.metric.name in ("MaxMetric", "MinMetric", "SumMetric", "CatMetric", "RunningMean", "RunningSum")
     return (
         not kept
