@@ -7,13 +7,13 @@ from collections.abc import Callable, Hashable
 from copy import copy
 from typing import Any
 
-from lightlint.engine.events import Looped
+from lightlint.engine.events import ItemSet, Looped
 from lightlint.engine.execution import EXPRESSIONS, evaluate
 from lightlint.engine.frames import Iteration, Loop
 from lightlint.engine.machine import Machine
 from lightlint.engine.misuse import ask
 from lightlint.values.core import ON_SOME, Constant, Mapping, Promised, Scope, Sequence, Unknown, Value
-from lightlint.values.training import Instance, Tensor
+from lightlint.values.training import Instance, Module, Tensor
 
 _MOST_ITEMS = 32  # of a container that is gone over
 # of a container that is gone over
@@ -145,7 +145,15 @@ def _dict(machine: Machine, node: ast.Dict, scope: Scope) -> Value:
             found.more = True
     machine.clock += 1
     found.made, found.site, found.depth = machine.clock, machine.site(node), len(machine.loops)
+    note_twins(machine, found, node)
     return found
+
+
+def note_twins(machine: Machine, mapping: Mapping, node: ast.AST) -> None:
+    """Write down the modules that a new dict holds under more than one key."""
+    modules = [(key, each) for key, each in mapping.items.items() if isinstance(each, Module)]
+    for key, module in modules if len({id(each) for _, each in modules}) < len(modules) else ():
+        machine.emit(ItemSet(machine.where(node), mapping, key, module))
 
 
 def _comprehension(kind: str) -> Callable[[Machine, Any, Scope], Value]:

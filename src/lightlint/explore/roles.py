@@ -13,27 +13,27 @@ _AROUND = {"enumerate", "tqdm", "islice", "track", "trange"}
 
 
 def roles_in(function: ast.AST) -> dict[str, str]:
-    """The parameters of a function that are an optimizer, a loader, a model or a loss: of one with a loop of its own that goes
-    backward and steps."""
+    """The parameters of a function that are an optimizer, a loader, a model or a loss: of one that goes backward and steps, in a
+    loop of its own or once."""
     arguments = getattr(function, "args", None)
-    if not isinstance(arguments, ast.arguments):
+    if not isinstance(arguments, ast.arguments) or not _trains(function):
         return {}
     names = {each.arg for each in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)} - {"self", "cls"}
-    loops = [each for each in walked(function) if isinstance(each, (ast.For, ast.AsyncFor)) and _trains(each)]
-    if not loops:
-        return {}
     asked = {name: {*_asked(function, name)} for name in names}
     found: dict[str, str] = {}
+    loops = [each for each in walked(function) if isinstance(each, (ast.For, ast.AsyncFor)) and _trains(each)]
     for loop in loops:
         over = _gone_over(loop.iter)
-        steppers = {each for each in names if any(_is_call(node, each, "step") for node in walked(loop))}
         if over in names and not any(_trains(each) for part in loop.body for each in walked(part) if _is_loop(each)):
             found.setdefault(over, "loader")
+    places: list[ast.AST] = [*loops] or [function]
+    for place in places:
+        steppers = {each for each in names if any(_is_call(node, each, "step") for node in walked(place))}
         steppers = {each for each in steppers if asked[each] <= _OF_OPTIMIZERS}
         plain = {each for each in steppers if "zero_grad" in asked[each]} or steppers
         if len(plain) == 1:
             found.update(dict.fromkeys(plain, "optimizer"))
-        for name, inner in _called(loop, names):
+        for name, inner in _called(place, names):
             found.setdefault(name, "criterion" if inner & names or not asked[name] <= _OF_MODULES else "model")
     return found if "optimizer" in found.values() else {}
 
@@ -72,23 +72,32 @@ def _asked(function: ast.AST, name: str) -> Iterator[str]:
             yield node.attr
 
 
-def _called(loop: ast.For | ast.AsyncFor, names: set[str]) -> Iterator[tuple[str, set[str]]]:
-    """The parameters that a loop calls with what it goes over or computes of it, each with those in its arguments or in what
-    they were made with."""
-    computed: dict[str, set[str]] = {each.id: set() for each in walked(loop.target) if isinstance(each, ast.Name)}
-    for node in sorted((each for part in loop.body for each in walked(part)), key=_place):
+def _called(place: ast.AST, names: set[str]) -> Iterator[tuple[str, set[str]]]:
+    """The parameters that a loop calls with what it goes over or computes of it, a function with anything, each with those that
+    are called for its arguments, too."""
+    whole = not isinstance(place, (ast.For, ast.AsyncFor))
+    seeds = names if whole else {e.id for e in walked(getattr(place, "target", place)) if isinstance(e, ast.Name)}
+    computed: dict[str, set[str]] = {each: set() for each in seeds}
+    body = getattr(place, "body", [])
+    for node in sorted((each for part in body for each in walked(part)), key=_place):
         if isinstance(node, ast.Assign):
-            of = {each.id for each in walked(node.value) if isinstance(each, ast.Name)}
-            if of & computed.keys():
-                made = of.union(*(computed[each] for each in of & computed.keys()))
-                targets = (each for target in node.targets for each in walked(target))
-                computed.update(
-                    {each.id: computed.get(each.id, set()) | made for each in targets if isinstance(each, ast.Name)}
-                )
-        if isinstance(node, ast.Call) and getattr(node.func, "id", "") in names:
-            of = {each.id for given in node.args for each in walked(given) if isinstance(each, ast.Name)}
-            if of & computed.keys():
-                yield node.func.id, of.union(*(computed[each] for each in of & computed.keys())) - {node.func.id}  # type: ignore[attr-defined]
+            of = {each.id for each in walked(node.value) if isinstance(each, ast.Name)} & computed.keys()
+            called = {each for each in _callees(node.value) if each in names}
+            made = called.union(*(computed[each] for each in of))
+            bound = [each.id for target in node.targets for each in walked(target) if isinstance(each, ast.Name)]
+            computed.update({each: computed.get(each, set()) | made for each in bound} if of else {})
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in names:
+            of = {each.id for arg in node.args for each in walked(arg) if isinstance(each, ast.Name)} & computed.keys()
+            inner = {each for arg in node.args for each in _callees(arg)}
+            several = len(node.args) > 1  # what a loss takes: an answer and a label
+            if of:
+                yield node.func.id, inner.union(*(computed[each] for each in of)) - {node.func.id} if several else set()
+
+
+def _callees(node: ast.AST) -> Iterator[str]:
+    """The names that are called in some code."""
+    calls = (each.func for each in walked(node) if isinstance(each, ast.Call))
+    return (each.id for each in calls if isinstance(each, ast.Name))
 
 
 def _place(node: ast.AST) -> tuple[int, int]:

@@ -40,7 +40,8 @@ def generator_method(machine: Machine, generator: Value, name: str, _: Arguments
     """A method of a random generator: it is seeded, or drawn from."""
     assert isinstance(generator, Instance)
     if name in _SEEDS:
-        generator.attributes["#seeded"] = TRUE
+        if machine.phases[-1] == WORKER:  # else each worker gets a copy of what the program has seeded
+            generator.attributes["#seeded"] = TRUE
         return generator
     draw(machine, generator, node)
     return Unknown()

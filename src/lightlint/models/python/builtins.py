@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.calls import call
-from lightlint.engine.containers import key_of, listed, made
+from lightlint.engine.containers import key_of, listed, made, note_twins
 from lightlint.engine.events import NumberTaken, Written
 from lightlint.engine.execution import Raised
 from lightlint.engine.language import operators
@@ -156,6 +156,7 @@ def _dict(machine: Machine, given: Arguments, node: ast.AST) -> Value:
     machine.clock += 1
     found.made, found.depth = machine.clock, len(machine.loops)
     found.site = machine.site(node)
+    note_twins(machine, found, node)
     return found
 
 

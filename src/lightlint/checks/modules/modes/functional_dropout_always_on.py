@@ -59,6 +59,7 @@ def _drops(call: Called) -> bool | None:
     names = [where.module.name, *(each.function.name for each in where.calls)]
     if any(_MEANT.search(each) for each in names) or "training" in where.module.attributes:
         return False
-    tested = rate is not None and any(holds(each.key, rate.key) for each in where.conditions)
+    own = rate is not None and any(each is rate for each in where.module.attributes.values())  # no caller gives another
+    tested = rate is not None and any(holds(e.key, rate.key) and not (e.known and own) for e in where.conditions)
     known = rate is None or rate.key is not None
     return None if tested or not known or not in_each_mode(where) else True

@@ -130,22 +130,28 @@ class AliasedTargetNetwork(Check):
             other_name = left[event]
             message = f"`self.{event.name}` and `self.{other_name}` are one module: loading one's weights into the other does nothing"
             yield Fault.at(event, message)
-        moved = {event: name for path in entry.paths for event, name in _moved_towards_themselves(path)}
+        moved = {event: said for path in entry.paths for event, *said in _held_twice(path)}
         for given in anyhow(moved):
-            message = f"the target and `{moved[given]}` are one module: moving one towards the other does nothing"
-            yield Fault.at(given, message)
+            name, what = moved[given]
+            yield Fault.at(given, f"the target and `{name}` are one module: {what} does nothing")
 
 
-def _moved_towards_themselves(path: Path) -> Iterator[tuple[ItemSet, str]]:
-    """Where a dict was given a module as a target that it has under another key too, whose parameters go into themselves."""
+def _held_twice(path: Path) -> Iterator[tuple[ItemSet, str, str]]:
+    """Where a dict was given a module as a target that it has under another key too, whose parameters or state go into
+    themselves; with that key, and what is done for nothing."""
     changes = path.of(ParametersChanged)
-    own = {each for event in changes for each in event.parameters if any(each is one for one in event.given)}
-    for event in path.of(ItemSet) if own else ():
+    moved = {each for event in changes for each in event.parameters if any(each is one for one in event.given)}
+    loaded = [event.object for event in path.of(StateLoaded) if _is_own(path, event)]
+    for event in path.of(ItemSet) if moved or loaded else ():
         module, key = event.value, event.key
         named = isinstance(key, str) and _TARGET.search(key) is not None
         other = next((each for each, held in event.container.items.items() if held is module and each != key), None)
-        if named and other is not None and isinstance(module, Module) and not own.isdisjoint(module.parameters()):
-            yield event, str(other)
+        if not named or other is None or not isinstance(module, Module):
+            continue
+        if not moved.isdisjoint(module.parameters()):
+            yield event, str(other), "moving one towards the other"
+        elif any(each is module for each in loaded):
+            yield event, str(other), "loading one's weights into the other"
 
 
 def _is_own(path: Path, event: StateLoaded) -> bool:
