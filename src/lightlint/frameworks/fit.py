@@ -62,6 +62,12 @@ class Fit:
         """Whether the program's module overrides a hook."""
         return isinstance(self.module.cls, Class) and isinstance(self.module.cls.find(name), Function)
 
+    def is_automatic(self) -> bool | None:
+        """Whether Lightning optimizes, None where the program does not say."""
+        flag = self.machine.models.attribute(self.machine, self.module, "automatic_optimization", self.node)
+        said = "automatic_optimization" in self.module.attributes
+        return self.machine.truth(flag) if said else self.machine.truth(flag) is not False
+
     def own(self, name: str, *args: Value) -> Value | None:
         """A hook of the module."""
         return hook(self.machine, self.module, name, list(args), self.node)
@@ -115,16 +121,14 @@ def fit(machine: Machine, module: Module, trainer: Instance, supply: Supply, nod
         module.optimizers = list(optimizers) or None
         module.schedules = [each.schedule for each in schedules]
         module.configured = _in_sight(returned)
-        automatic = (
-            machine.truth(machine.models.attribute(machine, module, "automatic_optimization", node)) is not False
-        )
+        automatic = run.is_automatic()
         made = Configured(machine.where(node), module, trainer, returned, returned_at, optimizers, schedules, automatic)
         made.whole, made.guesses, made.assumptions = module.configured, guesses, assumptions
         machine.emit(made)
         if run.has("validation_step"):
             _supply(run, supply)
         machine.phases[-1] = "train"
-        _train(run, sources, optimizers, schedules, automatic)
+        _train(run, sources, optimizers, schedules, automatic is not False)
     finally:
         machine.phases.pop()
     modules.move(module, "cpu")  # where `fit` leaves it (Strategy.teardown)
@@ -251,7 +255,8 @@ def _training_step(run: Fit, batch: Value, index: Value, automatic: bool) -> Val
     where = _at(machine, own)
     if machine.returned_at is not None:
         where = where._replace(site=machine.returned_at)
-    machine.emit(StepReturned(where, run.module, result, automatic, machine.returned_at is not None))
+    surely = automatic and run.is_automatic() is True  # the step may have asked
+    machine.emit(StepReturned(where, run.module, result, surely, machine.returned_at is not None))
     return result
 
 

@@ -103,7 +103,7 @@ class Configured(Event):
     returned_at: Site | None
     optimizers: list[Optimizer]
     schedules: list[Scheduled]
-    automatic: bool
+    automatic: bool | None  # None where the program does not say
     whole: bool = False
     guesses: int = 0
     assumptions: int = 0

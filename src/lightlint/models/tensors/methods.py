@@ -45,6 +45,8 @@ from lightlint.values.core import (
 )
 from lightlint.values.training import Instance, Tensor, tensors_in
 
+_RECURRENT = {"RNN", "LSTM", "GRU"}
+
 
 def attribute(machine: Machine, tensor: Tensor, name: str, node: ast.AST) -> Value:
     """An attribute of a tensor."""
@@ -55,7 +57,9 @@ def attribute(machine: Machine, tensor: Tensor, name: str, node: ast.AST) -> Val
             held = derive(machine, node, tensor, keep=True, saves=False)
             held.packed = False
             return held
-        return derive(machine, node, tensor, graph=False, keep=True, how=name)
+        made = derive(machine, node, tensor, graph=False, keep=True, how=name)
+        made.escaped |= tensor.layer in _RECURRENT  # of a packed sequence, perhaps: what it holds
+        return made
     if name == "grad":
         tensor.gradient_touched, tensor.gradient_read = True, machine.clock
         for parameter in tensor.parameters:

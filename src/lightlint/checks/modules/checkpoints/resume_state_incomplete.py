@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from lightlint.check import Check, Fault
-from lightlint.engine.events import Called, ScheduleMade, ScheduleStepped, StateLoaded, StateRead, Stepped, Written
+from lightlint.engine.events import (
+    AttributeSet,
+    Called,
+    ScheduleMade,
+    ScheduleStepped,
+    StateLoaded,
+    StateRead,
+    Stepped,
+    Written,
+)
 from lightlint.explore.questions.checkpoints import counted_behind, read_keys, saves_of
 from lightlint.explore.questions.queries import holds, identity_of, in_sight, scales
 from lightlint.finding import Tier
@@ -39,11 +48,12 @@ class ResumeStateIncomplete(Check):
                     continue
                 sources = [each.source for each in content.items.values() if isinstance(each, Mapping)]
                 loaded = {identity_of(event.object) for each in paths for event in each.of(StateLoaded)}
+                loaded -= {identity_of(each) for other in paths for each in _rolled_back(other)}
                 resumed = {identity_of(each) for each in sources if isinstance(each, Optimizer)} & loaded
                 saved = set(map(identity_of, sources))
                 for each in _counting(paths) if resumed else ():
                     mine = not isinstance(each, Schedule) or identity_of(each.optimizer) in resumed
-                    if mine and _is_of(path, each) and identity_of(each) not in loaded:
+                    if mine and _is_of(path, each) and identity_of(each) not in loaded and not self._skips_ahead():
                         fault = _fault(save, each, is_saved=identity_of(each) in saved)
                         here = self.facts.rehearsed.nearest(save.where)  # the file may keep another's checkpoints
                         yield fault if here is None else replace(fault, site=here)
@@ -55,6 +65,18 @@ class ResumeStateIncomplete(Check):
         if file == str(self.facts.path):
             return False
         return not is_own or (file != "" and _is_kept_by(self.facts.project.text(pathlib.Path(file))))
+
+    def _skips_ahead(self) -> bool:
+        """Whether a turn that a checkpoint has behind it only steps a schedule: such a block ends in `continue`."""
+        for each in self.tree.all(cst.If):
+            lines = [line.body for line in each.body.body if isinstance(line, cst.SimpleStatementLine)]
+            parts = [part for line in lines for part in line]
+            calls = [part.value for part in parts if isinstance(part, cst.Expr)]
+            steps = (call for call in calls if self.names.method(call) == "step")
+            ends = bool(parts) and isinstance(parts[-1], cst.Continue)
+            if ends and any("sched" in self.code.text_of(call).lower() for call in steps):
+                return True
+        return False
 
 
 def _is_kept_by(text: str) -> bool:
@@ -70,7 +92,7 @@ def _fault(save: Called, each: Instance, *, is_saved: bool) -> Fault:
 
 def _counting(paths: list[Path]) -> Iterator[Instance]:
     """The schedules and scalers of a program that are stepped, and go by what they have counted."""
-    caught_up = {identity_of(each) for path in paths for each in _caught_up(path)}
+    caught_up = {identity_of(each) for path in paths for each in (*_caught_up(path), *_set(path))}
     for path in paths:
         told = {event.schedule for event in path.of(ScheduleStepped) if event.args and not _watches(event.schedule)}
         stepped = {event.schedule for event in path.of(ScheduleStepped)} - told
@@ -86,7 +108,39 @@ def _caught_up(path: Path) -> set[Schedule]:
     trained = {turn.loop.site for event in path.of(Stepped) for turn in event.where.turns}
     steps = [(event.schedule, {turn.loop.site for turn in event.where.turns}) for event in path.of(ScheduleStepped)]
     trains = {schedule for schedule, loops in steps if loops & trained}
-    return {schedule for schedule, loops in steps if loops and not loops & trained} & trains
+    idle = {schedule for schedule, loops in steps if loops and not loops & trained}
+    return (idle | _skipped(path)) & trains
+
+
+def _skipped(path: Path) -> set[Schedule]:
+    """The schedules that a turn steps which trains nothing, as that of an epoch which the checkpoint has behind it."""
+    trained = {turn for event in path.of(Stepped) for turn in event.where.turns}
+    skipping = (event for event in path.of(ScheduleStepped) if event.where.turns and event.where.conditions)
+    return {event.schedule for event in skipping if event.where.turns[-1] not in trained}
+
+
+def _set(path: Path) -> Iterator[Schedule]:
+    """The schedules that are told where to go on: by a number of the checkpoint, or one of their attributes."""
+    for event in path.of(AttributeSet):
+        if isinstance(event.object, Schedule):
+            yield event.object
+    for schedule in (event.schedule for event in path.of(ScheduleMade)):
+        told = [*schedule.arguments.values(), *schedule.closed_over, schedule.length, schedule.factor]
+        if any(each is not None and _is_read(each.key) for each in told):
+            yield schedule
+
+
+def _is_read(key: Hashable) -> bool:
+    """Whether a number comes of what a checkpoint holds."""
+    return isinstance(key, tuple) and (key[:1] == ("entry",) or any(map(_is_read, key)))
+
+
+def _rolled_back(path: Path) -> Iterator[Instance]:
+    """What gets its state back within the training that saved it, which goes on from there."""
+    trained = {turn for event in path.of(Stepped) for turn in event.where.turns}
+    for event in path.of(StateLoaded):
+        if isinstance(event.object, Instance) and not trained.isdisjoint(event.where.turns):
+            yield event.object
 
 
 def _watches(schedule: Schedule) -> bool:
@@ -96,7 +150,17 @@ def _watches(schedule: Schedule) -> bool:
 
 def _is_set(schedule: Schedule) -> bool:
     """Whether a schedule may be told where to go on."""
-    return schedule.open_arguments or "last_epoch" in schedule.arguments
+    place = f"#{_LAST_EPOCH.get(schedule.name, 3)}"
+    return schedule.open_arguments or not schedule.arguments.keys().isdisjoint({"last_epoch", place})
+
+
+_LAST_EPOCH = {
+    "LambdaLR": 2,
+    "MultiplicativeLR": 2,
+    "ExponentialLR": 2,
+    "LinearLR": 4,
+    "get_cosine_schedule_with_warmup": 4,
+}
 
 
 def _is_of(path: Path, each: Instance) -> bool:

@@ -16,7 +16,7 @@ from lightlint.facts.objects.kept import sides
 from lightlint.facts.project.mentions import is_mentioned_elsewhere, occurs
 from lightlint.finding import Tier
 from lightlint.text import words_of
-from lightlint.values.core import Class, Library, Value
+from lightlint.values.core import Class, Library, Value, is_constant
 from lightlint.values.training import Module, Tensor
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ _HOLDERS = {"torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict"}
 _BY_NO_NAME = frozenset(
     ["getattr", "vars", "locals", "__dict__", "_modules", "_parameters", "__getattr__", "children", "named_children"]
 )
+_IDLE = "it drops nothing"
 _UNTRAINED = "its parameters get no gradient, which DDP takes for an error"
 _MEANT = re.compile("dummy|fake|device|empty|placeholder|unused|anchor", re.IGNORECASE)
 _DDP = {"DistributedDataParallel": r"\bDistributedDataParallel\(", "ddp": r"strategy\s*=\s*['\"]ddp['\"]"}
@@ -64,10 +65,19 @@ class LayerNeverUsed(Check):
         for event, lost in found:
             if event.name in unread and not _is_shared(event):
                 node = self._class(event.object)
+                if lost == _IDLE and node is not None and self._drops_otherwise(node):
+                    continue
                 if node is not None and not _MEANT.search(event.name) and not self._is_used(node, event.name):
                     idle = lost == _UNTRAINED and not self._waits()
                     tier = Tier.NOTE if idle or self._is_commented_out(event.name) else None
                     yield Fault.at(event, f"nothing uses `self.{event.name}`: {lost}", tier=tier)
+
+    def _drops_otherwise(self, node: cst.ClassDef) -> bool:
+        """Whether a class drops by a function, as by that of attention: a layer of it beside that is a leftover."""
+        calls = self.tree.within(node, cst.Call)
+        return any(
+            self.names.argument(each, "dropout_p") or "dropout" in (self.names.method(each) or "") for each in calls
+        )
 
     def _is_commented_out(self, name: str) -> bool:
         """Whether a comment uses an attribute: who took the line out knows that the layer is idle."""
@@ -200,7 +210,7 @@ def _lost(value: Value) -> str:
     if not isinstance(value.cls, Library):
         return ""
     if _DROPOUT.fullmatch(value.cls.path):
-        return "it drops nothing"
+        return "" if is_constant(value.argument("p", 0), 0, 0.0) else _IDLE
     parts = value.modules() if value.cls.path in _HOLDERS else [value]
     holds = any(isinstance(each.cls, Library) and _LAYERS.fullmatch(each.cls.path) for each in parts)
     return _UNTRAINED if holds else ""

@@ -27,7 +27,7 @@ class ManualLossBackward(Check):
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Backward passes past Lightning over a loss of parameters alone, which nothing but such steps makes."""
         for path in entry.paths:
-            by_hand = {event.module for event in path.of(Configured) if not event.automatic}
+            by_hand = {event.module for event in path.of(Configured) if event.automatic is False}
             through = any(event.via == "manual_backward" for event in path.of(Backward))
             for event in path.of(Backward) if by_hand else ():
                 own = event.via in ("backward", "unknown") and event.where.hook == "training_step"

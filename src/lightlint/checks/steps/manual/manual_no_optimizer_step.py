@@ -22,7 +22,7 @@ _ASKED = r"(?<!self)\.optimizers\s*\("  # of a module, by a callback of another 
 class ManualNoOptimizerStep(Check):
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Modules that optimize by hand and go backward, where no rehearsal comes to a step."""
-        by_hand = [event for event in entry.of(Configured) if not event.automatic]
+        by_hand = [event for event in entry.of(Configured) if event.automatic is False]
         if not by_hand or not entry.turned or not all(path.finished for path in entry.paths):
             return
         trains = any(event.where.hook == TRAINING_STEP for event in entry.of(Backward))

@@ -15,7 +15,7 @@ class ManualRawOptimizer(Check):
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Steps past Lightning's counter, in a module that optimizes by hand."""
         for path in entry.paths:
-            given = {each for event in path.of(Configured) if not event.automatic for each in event.optimizers}
+            given = {each for event in path.of(Configured) if event.automatic is False for each in event.optimizers}
             counted = any(event.via == "lightning optimizer" for event in path.of(Stepped))
             for event in path.of(Stepped) if not counted else []:
                 bare = event.optimizer in given and event.via == "direct" and in_sight([event.optimizer])

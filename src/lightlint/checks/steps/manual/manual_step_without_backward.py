@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class ManualStepWithoutBackward(Check):
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Steps of a module that optimizes by hand, where no rehearsal comes to a backward pass."""
-        by_hand = [event for event in entry.of(Configured) if not event.automatic]
+        by_hand = [event for event in entry.of(Configured) if event.automatic is False]
         if not by_hand or not entry.turned or any(_may_go_backward(path) for path in entry.paths):
             return
         for path in entry.paths:

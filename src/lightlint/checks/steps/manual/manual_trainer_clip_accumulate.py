@@ -27,5 +27,5 @@ class ManualTrainerClipAccumulate(Check):
 
 def _acts(name: str, event: Configured) -> bool:
     number = number_of(written(event.trainer.arguments.get(name)))
-    known = not event.automatic and not event.trainer.open_arguments and in_sight([event.module])
+    known = event.automatic is False and not event.trainer.open_arguments and in_sight([event.module])
     return known and number is not None and number > (1 if name == "accumulate_grad_batches" else 0)

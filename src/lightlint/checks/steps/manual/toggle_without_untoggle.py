@@ -19,7 +19,7 @@ _ON, _OFF = "toggle_optimizer", "untoggle_optimizer"
 class ToggleWithoutUntoggle(Check):
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Optimizers that are still toggled when a step that optimizes by hand returns."""
-        if f".{_ON}" not in entry.calls or not any(not event.automatic for event in entry.of(Configured)):
+        if f".{_ON}" not in entry.calls or not any(event.automatic is False for event in entry.of(Configured)):
             return
         frees = f".{_OFF}" in entry.calls or any(each.attr.value == _OFF for each in self.tree.all(cst.Attribute))
         for path in entry.paths:

@@ -245,13 +245,16 @@ def _dict_method(module: Module, name: str, given: Arguments) -> Value:
         change = given.get(0, "modules")
         if isinstance(change, Mapping):
             items.update(change.items)
+        module.more_items |= not isinstance(change, Mapping) or change.more
         return NONE
     if name == "pop":
         key = given.get(0, "key")
         return items.pop(key.value, Unknown()) if isinstance(key, Constant) else Unknown()
     if name == "items":
-        return Sequence([Sequence([Constant(key), value], "tuple") for key, value in items.items()])
-    return Sequence([*items.values()] if name == "values" else [Constant(key) for key in items])
+        rows = [Sequence([Constant(key), value], "tuple") for key, value in items.items()]
+        return Sequence(rows, more=module.more_items)
+    shown = [*items.values()] if name == "values" else [Constant(key) for key in items]
+    return Sequence(shown, more=module.more_items)
 
 
 def _average(machine: Machine, module: Module, name: str, _: Arguments, node: ast.AST) -> Value:

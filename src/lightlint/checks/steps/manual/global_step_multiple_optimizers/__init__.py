@@ -120,7 +120,7 @@ class GlobalStepMultipleOptimizers(Check):
                 limit = number_of(event.trainer.arguments.get("max_steps"))
                 own = [each for each in path.of(Stepped) if each.optimizer in event.optimizers and in_batch(each.where)]
                 first = [each for each in own if own and each.where.turns == own[0].where.turns]
-                if event.automatic or limit is None or limit <= 0 or not in_sight([event.module]):
+                if event.automatic is not False or limit is None or limit <= 0 or not in_sight([event.module]):
                     continue
                 if len({each.optimizer for each in first}) > 1 and event.trainer.site is not None:
                     message = (
