@@ -214,5 +214,9 @@ def constant_method(machine: Machine, value: Constant, name: str, given: Argumen
             return Sequence([Constant(each) for each in result])
         return Constant(result, traits_of(value, *values)) if len(str(result)) < 10_000 else Unknown(plain=True)
     keys = tuple(each.key for each in values)
+    if name == "format" and None in keys:  # what is around the parts is known
+        site = machine.site(node)
+        made = (site, machine.serial(site))
+        keys = tuple(("part", *made, place) if key is None else key for place, key in enumerate(keys))
     key = ("text", value.value, name, *keys) if None not in keys else None
     return Unknown(key, traits_of(value, *values), plain=name in _TEXT)
