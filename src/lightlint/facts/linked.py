@@ -113,7 +113,7 @@ class Linked(Basis):
         from lightlint.facts.versions.requirements import script_install
         from lightlint.facts.versions.targets import target_of
 
-        pip_lines = (*(command for _, command in self.source.pip_lines), *script_install(self.source.text))
+        pip_lines = (*self.source.says_of_versions, *script_install(self.source.text))
         if package not in self._target:
             self.project.asked.add(("target", package, str(self.path.parent), *pip_lines))
         return target_of(package, self.path, self.project.root, setting=self._target.get(package), pip_lines=pip_lines)

@@ -62,7 +62,7 @@ def _versions(path: Path, root: Path, settings: Settings) -> Iterator[str]:
     except UnreadableError as error:
         yield f"  versions: not known, the file cannot be read: {error}"
         return
-    lines = (*(command for _, command in source.pip_lines), *script_install(source.text))
+    lines = (*source.says_of_versions, *script_install(source.text))
     for package in DISTRIBUTIONS:
         setting: str | None = getattr(settings.target, package)
         target = target_of(package, path, root, setting=setting, pip_lines=lines)

@@ -16,6 +16,7 @@ from lightlint.sources.source import Cell, ForeignError, Source, UnreadableError
 
 _LFS = b"version https://git-lfs"
 _PYTHON_2 = re.compile(r'"language_info"\s*:\s*\{(?:[^{}]|\{[^{}]*\})*?"version"\s*:\s*"2\.')
+_RAN_WITH = re.compile(r'"language_info"\s*:\s*\{(?:[^{}]|\{[^{}]*\})*?"version"\s*:\s*"(3\.\d{1,2})')
 _ESCAPED = re.compile(r"(?<!\\)(?:\\\\)*\\u(?!00[0-7])[0-9a-fA-F]{4}")  # of a character beyond ASCII
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
@@ -130,6 +131,7 @@ def read_notebook(filename: str, data: bytes) -> Source:
         tuple(pip_lines),
         tuple(broken),
         origin.hidden,
+        ran[1] if (ran := _RAN_WITH.search(raw)) else "",
     )
 
 

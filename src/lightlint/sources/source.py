@@ -63,6 +63,7 @@ class Source:
         pip_lines: a notebook's install commands as (offset, command), without `!`, `%` and `python -m`.
         broken: (offset, message) of each cell with a syntax error; its text is blanked so that the others parse.
         hidden: what the file has in the place of each masked range, of the same length.
+        python: the Python that a notebook was run with, `3.7`.
     """
 
     filename: str
@@ -73,10 +74,17 @@ class Source:
     pip_lines: tuple[tuple[int, str], ...] = ()
     broken: tuple[tuple[int, str], ...] = ()
     hidden: tuple[str, ...] = ()
+    python: str = ""
 
     @property
     def is_notebook(self) -> bool:
         return bool(self.cells)
+
+    @property
+    def says_of_versions(self) -> tuple[str, ...]:
+        """The install commands, and as a comment the Python of a notebook."""
+        ran = (f"# python {self.python}",) if self.python else ()
+        return (*(command for _, command in self.pip_lines), *ran)
 
     @cached_property
     def is_in_cells(self) -> bool:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from operator import and_, or_
 from pathlib import Path
@@ -11,7 +12,7 @@ from pathlib import Path
 from lightlint.facts.project.roots import nearest_with
 from lightlint.facts.releases.torch_api import torch_release
 from lightlint.facts.versions.pins import Kind, Pin, Reach, Weight, is_project, pins_in, top_of
-from lightlint.facts.versions.pins.pin import OF_LIGHTNING_1
+from lightlint.facts.versions.pins.pin import BEFORE_TORCH, OF_LIGHTNING_1
 from lightlint.facts.versions.requirements import parse_pip_command
 from lightlint.facts.versions.versions import Range, Version, parse_range
 
@@ -27,6 +28,8 @@ DISTRIBUTIONS = {
 _LIGHTNING_1 = Range(upper=Version("2.0"))
 _STRONG = (Kind.DECLARED, Kind.IMAGE)
 _VAGUE = (Kind.CI, Kind.PROSE)
+_RAN_WITH = re.compile(r"# python (3\.\d{1,2})")  # as `Source.says_of_versions` puts it
+_LAST_CUDA = Version("11")  # for an older one, conda has no newer torch
 COMPANIONS = ("torchvision", "torchaudio", "torchtext")  # each release of which is made for one of torch
 
 
@@ -69,6 +72,8 @@ def places(path: Path, root: Path, pip_lines: Sequence[str] = ()) -> Iterator[Pl
         for directory in directories:
             yield from (_of_kind(kind, directory, reach) for reach in _near(directory, root))
         yield from (_of_kind(kind, directory, Reach.WIDE) for directory in tops)
+    ran = [found[1] for line in pip_lines if (found := _RAN_WITH.fullmatch(line))]
+    yield Place(Kind.PROSE, tuple(Pin("python", each, path, 0, kind=Kind.PROSE) for each in ran))
 
 
 def _of_kind(kind: Kind, directory: Path, reach: Reach) -> Place:
@@ -159,6 +164,11 @@ def _beside(place: Place) -> Choice | None:
         made_for = found and _torch_for(name, found.range)
         if found and made_for and made_for != Range() and not made_for.empty:
             return Choice(made_for, found.pin, made_for)
+    for name, end in BEFORE_TORCH.items():
+        found = _of(name, place)
+        if found and (name != "cudatoolkit" or (found.range.upper is not None and found.range.upper <= _LAST_CUDA)):
+            left = Range(upper=Version(end))
+            return Choice(left, replace(found.pin, kind=Kind.PROSE), left)  # no file of the project says so
     return None
 
 

@@ -19,7 +19,19 @@ _PROSE_ONLY = {"docs", "doc"}  # docs/requirements.txt is for building them
 
 
 # What stands in a file that names one of `PINNED`, or leads to another that may.
-_NAMED = ("torch", "lightning", "transformers", "trl", "peft", "accelerate", "-r", "-c")
+_NAMED = (
+    "torch",
+    "lightning",
+    "transformers",
+    "trl",
+    "peft",
+    "accelerate",
+    "allennlp",
+    "cudatoolkit",
+    "numpy",
+    "-r",
+    "-c",
+)
 
 
 class Weight(Enum):
@@ -62,7 +74,7 @@ def _read(file: Path) -> list[Pin]:
     lower = text.lower()
     names_them = any(word in lower for word in _NAMED)
     try:
-        names_them = names_them or file.name == "setup.py" or ".txt" in text or "python" in text
+        names_them = names_them or file.name in ("setup.py", ".python-version") or ".txt" in text or "python" in lower
         pins = [pin for pin in reader(file, text) if pin.specifier] if names_them else []
     except (OSError, ValueError, RecursionError):  # TOML's and JSON's errors are ValueErrors
         return []

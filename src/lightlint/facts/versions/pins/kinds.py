@@ -20,6 +20,8 @@ _EXACT = {
     "poetry.lock": "tables:lock_pins",
     "pdm.lock": "tables:lock_pins",
     "pixi.lock": "tables:conda_lock_pins",
+    ".python-version": "listed:python_version_pins",
+    "runtime.txt": "listed:python_version_pins",
     "setup.py": "python_files:setup_pins",
     "noxfile.py": "python_files:setup_pins",
     "setup.cfg": "listed:setup_cfg_pins",

@@ -14,6 +14,8 @@ from lightlint.facts.versions.requirements import Requirement, normalise
 _CONDA = {"pytorch": "torch", "pytorch-cpu": "torch", "pytorch-gpu": "torch"}
 # Packages of Lightning 1: their last releases refuse Lightning 2, and older ones cannot be imported with it.
 OF_LIGHTNING_1 = ("lightning-bolts", "lightning-flash")
+# What no release of goes with a torch from there on: conda builds torch for CUDA 10 no longer, AllenNLP is archived.
+BEFORE_TORCH = {"allennlp": "1.14", "cudatoolkit": "1.13"}
 _ANY = ">=0"
 _TAG = re.compile(r"\.git@v?(\d+\.\d+(?:\.\d+)?)(?=[#_-]|$)")  # a release of a repository
 PINNED = frozenset(
@@ -22,6 +24,7 @@ PINNED = frozenset(
         *("transformers", "trl", "peft", "accelerate"),
         "python",
         *OF_LIGHTNING_1,
+        *BEFORE_TORCH,
     )
 )
 
@@ -65,6 +68,6 @@ def pin_of(file: Path, row: int, requirement: Requirement | None, *, conditional
     if requirement and name in PINNED:
         tag = _TAG.search(requirement.url)
         specifier = requirement.specifier or (f"=={tag[1]}" if tag else "")
-        specifier = specifier or (_ANY if name in OF_LIGHTNING_1 else "")
+        specifier = specifier or (_ANY if name in (*OF_LIGHTNING_1, "allennlp") else "")
         if specifier:
             yield Pin(name, specifier, file, row, conditional=conditional or bool(requirement.marker))

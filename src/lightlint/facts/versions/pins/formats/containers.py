@@ -21,6 +21,11 @@ _PYTHON_OF_UBUNTU |= {"xenial": "3.5", "bionic": "3.6", "focal": "3.8", "jammy":
 _INSTALLS_PYTHON = re.compile(r"\bapt(?:-get)?\b.*\binstall\b.*?\s(python3(?:\.\d+)?)(?:-\w+)?(?=[\s;&]|$)")
 _OF_SYSTEM = "python of the system"
 _OTHER_PYTHON = re.compile(r"conda|mamba|pyenv|deadsnakes|\buv\b|alternatives")
+_TRIED = re.compile(  # the Pythons of a workflow or of Travis
+    r"(?:python[-_]version[\"']?|^python)\s*:[ \t]*(\[[^\]]*\]|[\"']?3\.\d[^\n]*|(?:\n\s*-\s*[\"']?\d\.\d+[^\n]*)+)",
+    re.MULTILINE,
+)
+_MINOR = re.compile(r"(?<![\d.])3\.\d{1,2}(?!\d)")
 _FROM = re.compile(r"\s*FROM\s", re.IGNORECASE)
 
 
@@ -69,6 +74,9 @@ def _replaces(pin: Pin) -> bool:
 def text_pins(file: Path, text: str, kind: Kind) -> Iterator[Pin]:
     """The pins of install commands and of images that are named anywhere in a text."""
     variables = Variables(text)
+    for found in _TRIED.finditer(text) if kind is Kind.CI else ():
+        row = text.count("\n", 0, found.start()) + 1
+        yield from (Pin("python", each, file, row, kind=kind) for each in _MINOR.findall(found[1]))
     for line in lines_of(text):
         yield from line_pins(file, line, variables, kind)
         if _MAY_NAME_IMAGE.search(line.text):

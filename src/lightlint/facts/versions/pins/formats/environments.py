@@ -10,6 +10,7 @@ from lightlint.facts.versions.pins.pin import PINNED, Pin, canonical, pin_of
 from lightlint.facts.versions.requirements import parse_requirement
 
 _ITEM = re.compile(r"""\s*-\s*["']?(?:[\w./-]+::)?([A-Za-z][\w.-]*)\s*(\[[^\]]*\])?\s*([^"'#]*)""")
+_PYTHON_VERSION = re.compile(r"\s*python_version:\s*[\"']?(3\.\d{1,2})")  # of a cog.yaml
 _LISTS = re.compile(r"^\s*(?:dependencies|requirements|packages|python_packages)\s*:", re.MULTILINE)
 
 
@@ -21,6 +22,8 @@ def lists_packages(text: str) -> bool:
 def environment_pins(file: Path, text: str) -> Iterator[Pin]:
     """The pins in a YAML file's lists."""
     for row, line in enumerate(text.splitlines(), 1):
+        if found := _PYTHON_VERSION.match(line):
+            yield Pin("python", found[1], file, row)
         item = _ITEM.match(line)
         if not item:
             continue

@@ -20,11 +20,19 @@ def tox_pins(file: Path, text: str) -> Iterator[Pin]:
             yield Pin(pin.name, pin.specifier, file, row, conditional=True, kind=Kind.CI)
 
 
+def python_version_pins(file: Path, text: str) -> Iterator[Pin]:
+    """The Python that pyenv, uv or a host of notebooks is told: `.python-version`, `runtime.txt`."""
+    if found := re.match(r"\s*(?:c?python-?)?(3\.\d{1,2})(?![\d])", text):
+        yield Pin("python", found[1], file, 1)
+
+
 def setup_cfg_pins(file: Path, text: str) -> Iterator[Pin]:
     """The pins of setup.cfg; which section they stand in is not looked at."""
     for row, line in enumerate(text.splitlines(), 1):
         value = (
             line.partition("=")[2] if re.match(r"(?:install|setup|tests)_requires\b|[\w-]+\s*=\s*\w", line) else line
         )
-        if line[:1].isspace() or value is not line:
+        if re.match(r"python_requires\b", line):
+            yield Pin("python", value.strip() or line.partition("=")[2].strip(), file, row)
+        elif line[:1].isspace() or value is not line:
             yield from pin_of(file, row, parse_requirement(value), conditional=True)

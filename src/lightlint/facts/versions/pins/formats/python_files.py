@@ -30,6 +30,9 @@ def setup_pins(file: Path, text: str) -> Iterator[Pin]:
     extras = _extras(tree)
     files: set[str] = set()
     for node in ast.walk(tree):
+        if isinstance(node, ast.keyword) and node.arg == "python_requires":
+            version = _text(node.value, constants)
+            yield from [Pin("python", version, file, node.value.lineno)] if version else []
         if not isinstance(node, (ast.Constant, ast.JoinedStr, ast.BinOp, ast.Call)):
             continue
         value = _text(node, constants)

@@ -39,7 +39,7 @@ def _mention(names: str, majors: str) -> re.Pattern[str]:
 
 
 _EACH = re.compile(_one("0-5"), re.IGNORECASE)
-_MENTIONS = (_mention(_TORCH, "012"), _mention(_HUGGING_FACE, "0-5"))
+_MENTIONS = (_mention(_TORCH, "012"), _mention(_HUGGING_FACE, "0-5"), _mention("python", "3"))
 _SAYS_SO = re.compile(
     r"\b(?:tested|verified|validated|checked|evaluated|developed|written|implemented|built|based|trained|requir\w+|needs?|needed|depend\w*"
     r"|prerequisites?|install\w*|using|uses?|used|works?|working|runs?|runnable|supports|supported|compatible|environments?|versions?|example)\b"
@@ -49,6 +49,10 @@ _SAYS_SO = re.compile(
 _GOES_BACK = re.compile(
     r"\b(?:downgrad\w+|(?:try|please)\s+(?:try\s+)?(?:to\s+)?(?:us(?:e|ing)|install\w*))\b", re.IGNORECASE
 )
+_OLDEST = re.compile(
+    r"\b(?:minim\w+|at\s+least|from|since|above|over|(?:newer|later|higher)\s+than)\W*(?:version\W*)?$", re.IGNORECASE
+)
+_AND_UP = re.compile(r"^.{0,30}?(?:\bfrom\b|&\s*(?:up|above|later|higher|newer)\b)", re.IGNORECASE)
 _BOUND = re.compile(
     r"<|==|\u2264|\b(?:before|below|earlier|older|lower)\b", re.IGNORECASE
 )  # newer ones are known not to do
@@ -98,7 +102,16 @@ def mentions(paragraph: Paragraph) -> Iterator[Mention]:
         counts = says_so and not paragraph.is_news and not is_aside(_around(_CLAUSE_END, text, found))
         counts |= bool(_GOES_BACK.search(sentence) and _BOUND.search(found.group()))
         row = paragraph.row + text.count("\n", 0, found.start())
-        yield from _each(found[1] or found[4], found[2] or found[3], row, counts=counts)
+        if not _is_oldest(text, found):
+            yield from _each(found[1] or found[4], found[2] or found[3], row, counts=counts)
+
+
+def _is_oldest(text: str, found: re.Match[str]) -> bool:
+    """Whether words around a version of Python say that it is the oldest that will do."""
+    is_python = (found[1] or found[4]).lower() == "python"
+    return is_python and bool(
+        _OLDEST.search(text[: found.start()]) or _AND_UP.search(found.group() + text[found.end() :])
+    )
 
 
 def _all(text: str) -> list[re.Match[str]]:
