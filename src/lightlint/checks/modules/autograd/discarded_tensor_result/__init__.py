@@ -65,7 +65,7 @@ class DiscardedTensorResult(Check):
     def _is_tensor(self, receiver: cst.BaseExpression, statement: cst.Expr) -> bool:
         drawn = Drawn(self.facts)
         if isinstance(receiver, cst.Subscript):
-            known = drawn.is_item(receiver) or is_told(self.facts, receiver)
+            known = is_told(self.facts, receiver)
             return known and drawn.is_read_besides(receiver, statement)
         if not isinstance(receiver, cst.Name):
             return False
@@ -176,11 +176,28 @@ class DiscardedTensorResult(Check):
                 continue
             if source.role == "batch" and source not in used:
                 continue
+            if source.origin == source.site and not source.named:
+                continue  # made for the move alone, as to warm up
             if event.where.turns and event.where.turns[-1].loop.known:
                 continue  # over this and that, of which some move in place
             sure = source in used or source.origin is not None or source.graph or source.traits
             if sure and source.device != "cuda" and all(each.known for each in event.where.conditions):
-                yield Fault.of(event, "this move returns a new tensor, which is dropped: the old one stays as it is")
+                yield Fault.of(event, self._told(self.node_of(event.site)))
+
+    def repair(self, node: cst.CSTNode, _: Fault) -> Repair | None:
+        """A part of a batch is put where it came from."""
+        statement, func = self.tree.parent(node), node.func if isinstance(node, cst.Call) else None
+        part = func.value if isinstance(func, cst.Attribute) and isinstance(func.value, cst.Subscript) else None
+        if part is None or not isinstance(statement, cst.Expr):
+            return None
+        return self._repair(statement, self.code.text_of(part))
+
+    def _told(self, call: cst.CSTNode | None) -> str:
+        match call:
+            case cst.Call(func=cst.Attribute(value=cst.Subscript() as part, attr=cst.Name(value=method))):
+                text = self.code.text_of(part)
+                return f"`{text}.{method}()` returns a new tensor, which is dropped: `{text}` stays as it is"
+        return "this move returns a new tensor, which is dropped: the old one stays as it is"
 
     def _used_parts(self, entry: Entry) -> set[Tensor]:
         """The parts of batches that a module or a loss is given as they are; where a library makes objects that move in

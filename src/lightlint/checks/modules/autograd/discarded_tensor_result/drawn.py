@@ -33,10 +33,6 @@ class Drawn:
         found = self._names.bindings.lookup(name)
         return bool(found) and all(map(self._is_bound_to_tensor, found))
 
-    def is_item(self, part: cst.Subscript) -> bool:
-        """Whether `batch["x"]` surely is a tensor, if it is what can be moved."""
-        return self._batches.holds_tensors(part.value)
-
     def is_promised(self, name: cst.Name) -> bool:
         """Whether a name is an item of a batch in a loop over it, or an argument that is annotated as a tensor."""
         found = self._facts.reaching.bindings(name)
