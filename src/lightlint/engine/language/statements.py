@@ -31,15 +31,13 @@ from lightlint.values.training import Instance, Tensor
 def _expression(machine: Machine, node: ast.Expr, scope: Scope) -> None:
     value = evaluate(machine, node.value, scope)
     moved = value.moved_from if isinstance(value, Tensor) and value.site == machine.site(node.value) else None
-    if isinstance(value, Tensor) and moved is not None and not _is_made_for(machine, moved, node.value):
+    if isinstance(value, Tensor) and moved is not None and not _is_made_for_move(moved):
         machine.emit(ResultDropped(machine.where(node.value), value))
 
 
-def _is_made_for(machine: Machine, tensor: Tensor, move: ast.expr) -> bool:
-    """Whether a statement makes a tensor only to move it, as one does to start CUDA: `torch.zeros(1).cuda()`."""
-    receiver = move.func.value if isinstance(move, ast.Call) and isinstance(move.func, ast.Attribute) else None
-    made = isinstance(receiver, ast.Call) and tensor.site == machine.site(receiver)
-    return made and tensor.origin == tensor.site
+def _is_made_for_move(tensor: Tensor) -> bool:
+    """Whether a tensor was made only to move it, as one does to start CUDA: `torch.zeros(1).cuda()`."""
+    return tensor.origin is not None and tensor.origin == tensor.site and not tensor.named
 
 
 def _assign(machine: Machine, node: ast.Assign, scope: Scope) -> None:

@@ -176,8 +176,6 @@ class DiscardedTensorResult(Check):
                 continue
             if source.role == "batch" and source not in used:
                 continue
-            if source.origin == source.site and not source.named:
-                continue  # made for the move alone, as to warm up
             if event.where.turns and event.where.turns[-1].loop.known:
                 continue  # over this and that, of which some move in place
             sure = source in used or source.origin is not None or source.graph or source.traits
