@@ -161,7 +161,8 @@ def does_rehearse(page: Page) -> bool:
     """Whether the check of a rule asks rehearsals."""
     from lightlint.check import Check
 
-    return check_class(page).rehearse is not Check.rehearse
+    checker = check_class(page)
+    return checker.rehearse is not Check.rehearse or checker.clears is not Check.clears
 
 
 @cache

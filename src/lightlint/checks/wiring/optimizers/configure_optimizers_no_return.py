@@ -1,10 +1,19 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 import libcst as cst
 
 from lightlint.check import Check
-from lightlint.engine.events import Configured, OptimizerMade
+from lightlint.engine.events import Configured, OptimizerMade, Stepped
 from lightlint.facts.objects.classes import OPTIMIZER
+from lightlint.values.core import Class, Function
+from lightlint.values.training import Optimizer
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
+    from lightlint.values.core import Site
 from lightlint.values.core import is_constant
 
 
@@ -54,3 +63,15 @@ class ConfigureOptimizersNoReturn(Check):
         kept = {each.attr.value for each in targets if isinstance(each, cst.Attribute)}
         uses = [each for each in self.tree.within(node, cst.Attribute) if each.attr.value in kept]
         return len(uses) > len(targets)
+
+    def clears(self, entry: Entry) -> Iterator[Site]:
+        """Methods of modules that keep their optimizers and step them by themselves."""
+        for path in entry.paths:
+            stepped = [event.optimizer for event in path.of(Stepped)]
+            for event in path.of(Configured):
+                configure = (
+                    event.module.cls.find("configure_optimizers") if isinstance(event.module.cls, Class) else None
+                )
+                kept = [each for each in event.module.attributes.values() if isinstance(each, Optimizer)]
+                if isinstance(configure, Function) and any(each in stepped for each in kept):
+                    yield configure.name_site()

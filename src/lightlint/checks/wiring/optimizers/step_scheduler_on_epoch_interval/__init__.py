@@ -12,14 +12,14 @@ from lightlint.checks.wiring.optimizers.step_scheduler_on_epoch_interval.lambda_
     handed,
     measures,
 )
-from lightlint.engine.events import Configured, ScheduleStepped
+from lightlint.engine.events import Configured, ScheduleMade, ScheduleStepped
 from lightlint.explore.questions.queries import configured_at, counts_batches
 from lightlint.facts.code.bindings import Kind
 from lightlint.facts.lightning.configured import SCHEDULERS, Scheduler
 from lightlint.finding import Applicability, Tier
 from lightlint.fixes.drafts.entries import insert_entry
 from lightlint.fixes.edits import wrap
-from lightlint.values.core import Class, Constant, Function, Unknown
+from lightlint.values.core import Class, Constant, Function, Unknown, is_constant
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry
@@ -105,7 +105,7 @@ class StepSchedulerOnEpochInterval(Check):
             if given is None:
                 continue
             words = self._words(given.value, 0)
-            if words is None or (keyword == "steps_per_epoch" and self.names.constant(given.value) == 1):
+            if words is None or (keyword == "steps_per_epoch" and call is not None and self._is_one(call, given.value)):
                 return None
             if words & _SURE or "len" in words or (keyword == "steps_per_epoch" and words):
                 return keyword, True
@@ -113,6 +113,12 @@ class StepSchedulerOnEpochInterval(Check):
             if telling and not any("epoch" in word for word in words):
                 return keyword, False  # `total_steps` by itself is the argument's own name: the scheduler's steps
         return None
+
+    def _is_one(self, call: cst.Call, steps: cst.BaseExpression) -> bool:
+        """Whether the `steps_per_epoch` of a schedule are 1, as they are written or where it is rehearsed."""
+        made = [event.schedule.arguments.get("steps_per_epoch") for _, _, event in self.happened(call, ScheduleMade)]
+        known = [each.default if isinstance(each, Unknown) else each for each in made]
+        return self.names.constant(steps) == 1 or (bool(known) and all(is_constant(each, 1) for each in known))
 
     def _lambda_horizon(self, call: cst.Call) -> tuple[str, bool] | None:
         """As `_horizon`, for a function of this file whose count is measured by what surely counts batches."""
