@@ -49,7 +49,7 @@ class AnomalyModeLeftOn(Check):
             if not isinstance(call, cst.Call) or self.names.call(call) not in _BLOCKS:
                 continue
             given = self.names.argument(call, "mode", 0) if self.names.call(call) in _SWITCHES else None
-            on = given is None or self.names.constant(given.value) is True
+            on = self.names.constant(given.value) is True if given is not None else not self.names.has_star(call)
             if on and not self._is_meant(call) and (self._trains(block.body) or self._is_in_each_step(block)):
                 self.report(call, _MESSAGE)
 
@@ -96,12 +96,16 @@ class AnomalyModeLeftOn(Check):
             repair = Repair("drop the argument", remove_argument(self.code, call, arg), Applicability.UNSAFE)
         self.report(arg, _MESSAGE, repair=repair)
 
-    def _is_meant(self, call: cst.Call) -> bool:
-        """Whether a test decides about it, or names say that this is no training proper."""
-        function = self.tree.function(call)
+    def _is_meant(self, call: cst.Call, depth: int = 0) -> bool:
+        """Whether a test decides about it, here or where all calls lead here, or names say that this is no training proper."""
+        around = [each for each in self.tree.ancestors(call) if isinstance(each, cst.FunctionDef)]
         tests = [test for test, _ in self.facts.conditions(call) if "__name__" not in self._words(test)]
-        named = function is not None and _DEBUG.search(function.name.value)
-        return bool(tests or named or _OF_TESTS.search(self.facts.path.name) or self.facts.path.parent.name in _TESTS)
+        if tests or any(_DEBUG.search(each.name.value) for each in around):
+            return True
+        if _OF_TESTS.search(self.facts.path.name) or self.facts.path.parent.name in _TESTS:
+            return True
+        calls = self.hooks.calls_of.get(around[0], ()) if around and depth < _DEPTH else ()
+        return bool(calls) and all(self._is_meant(each, depth + 1) for each in calls)
 
     def _words(self, node: cst.CSTNode) -> set[str]:
         return {name.value for name in self.tree.within(node, cst.Name)}

@@ -38,7 +38,7 @@ class SeedInLoop(Check):
 
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Seeds in each turn of a loop that trains one model further."""
-        if _SEEDS.isdisjoint(entry.calls) or self._is_restored():
+        if _SEEDS.isdisjoint(entry.calls) or not _RESTORES.isdisjoint(entry.calls) or self._is_restored():
             return
         for path in entry.paths:
             for event in path.of(Called):
