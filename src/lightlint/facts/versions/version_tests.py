@@ -145,6 +145,8 @@ class VersionTests:
         for above in tree.ancestors(node):
             if isinstance(above, (cst.If, cst.IfExp)) and below is not above.test:
                 yield above.test, below is above.body
+            if isinstance(above, cst.Lambda):
+                yield from self.facts.conditions(above)
             below = above
 
     def _imports_ours(self, body: cst.BaseSuite) -> bool:
@@ -155,12 +157,25 @@ class VersionTests:
         """The values a flag is given, each with the file and the place it is set in."""
         if isinstance(flag, cst.Attribute):
             owner = self.facts.classes.self_class(flag.value)
-            for value in self.facts.classes.attribute_values(owner, flag.attr.value) if owner is not None else ():
+            held = (
+                self.facts.classes.attribute_values(owner, flag.attr.value) if owner is not None else self._kept(flag)
+            )
+            for value in held:
                 yield VersionTests(self.facts), value, value
         elif isinstance(flag, cst.Name):
             for tests, found in self._bindings(flag):
                 if found.kind in {Kind.ASSIGN, Kind.PARAMETER} and found.value is not None:
                     yield tests, found.value, found.site
+
+    def _kept(self, flag: cst.Attribute) -> Iterator[cst.BaseExpression]:
+        """What an attribute of an object or of a class of the file is set to, by its spelling: `STATE.OLD = ...`."""
+        tree, names = self.facts.tree, self.facts.names
+        spelled = names.key(flag)
+        for assign in tree.all(cst.Assign) if spelled else ():
+            room = tree.class_of(assign)
+            prefix = f"{room.name.value}." if room is not None and tree.owner(assign) is tree.owner(room) else ""
+            if any(f"{prefix}{names.key(each.target)}" == spelled for each in assign.targets):
+                yield assign.value
 
     def _called(self, func: cst.CSTNode) -> Iterator[tuple[VersionTests, cst.FunctionDef]]:
         for tests, found in self._bindings(func) if isinstance(func, cst.Name) else ():
@@ -208,6 +223,9 @@ class VersionTests:
                 for each in tests.facts.tree.own(function.body, cst.Return):
                     if each.value is not None:
                         yield tests, each.value
+        for attribute in self.facts.tree.within(expression, cst.Attribute):
+            for tests, value, _ in self._set_to(attribute):
+                yield tests, value
 
     def spells(self, expression: cst.BaseExpression) -> bool:
         """Whether an expression itself reads a version of a library, or looks whether it has a name."""
