@@ -17,6 +17,7 @@ from lightlint.engine.events import (
     LoadedUsed,
     NoneUsed,
     PartReplaced,
+    PickedByTurn,
     StateRead,
 )
 from lightlint.engine.events.huggingface import Trimmed
@@ -133,6 +134,8 @@ class LibraryModels:
             machine.escape(new)
 
     def item(self, machine: Machine, value: Value, index: Value, node: ast.AST) -> Value:
+        if value.filled_by is not None:
+            _note_picked(machine, value, index, node)
         if isinstance(index, Sequence) and index.kind == "slice" and _is_gathered(value):
             machine.emit(Trimmed(machine.where(node), value))
         if isinstance(value, Sequence):
@@ -176,6 +179,8 @@ class LibraryModels:
             if isinstance(new, Module):
                 machine.emit(ItemSet(machine.where(node), value, key, new))
             value.more |= not isinstance(index, Constant)
+            if "count" in index.traits:
+                containers.note_filled(machine, value, new)
         elif isinstance(value, Sequence):
             position = number_of(index)
             left_out = is_constant(new, -100) or (
@@ -319,6 +324,20 @@ _OPERATOR_METHODS = {
     "@": "__matmul__",
     "//": "__floordiv__",
 }
+
+
+def _note_picked(machine: Machine, value: Value, index: Value, node: ast.AST) -> None:
+    """Write down that the number of a batch says what is taken of what the batches of another loop have left."""
+    loop = machine.loops[-1] if machine.loops else None
+    counted = traits_of(*index.items) if isinstance(index, Sequence) else index.traits
+    before = value.filled_by
+    if loop is None or loop.kind != "batch" or loop is before:
+        return
+    of_loop = isinstance(index.key, tuple) and index.key[:2] == ("index", loop.site[1])
+    if "count" not in counted and not of_loop:
+        return
+    if before.over is not None and loop.over is not None and before not in machine.loops:
+        machine.emit(PickedByTurn(machine.where(node), before.over, loop.over))
 
 
 def _is_gathered(value: Value) -> bool:

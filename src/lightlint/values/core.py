@@ -65,6 +65,7 @@ class Value:
     answers: frozenset[Value] = frozenset()
     key: Hashable | None = None
     encoding: Any = None  # the call of a tokenizer that gave it, or what it is a part of
+    filled_by: Any = None  # the loop over batches each of which put something into it
     cut_from: tuple[Value, Value | None] | None = (
         None  # the whole of which it is a slice in the last dimension, and from where
     )

@@ -99,6 +99,14 @@ class RandomDrawn(Event):
 
 
 @dataclass(eq=False)
+class PickedByTurn(Event):
+    """What a loop over batches put into a container was taken out of it by the number of a batch of another loop."""
+
+    filled: Value
+    drawn: Value
+
+
+@dataclass(eq=False)
 class HandleUsed(Event):
     """A worker read from an open file."""
 

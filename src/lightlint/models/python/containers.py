@@ -81,6 +81,14 @@ def note_added(machine: Machine, container: Sequence, value: Value, node: ast.AS
     """Something goes into a list, set or deque."""
     consumed = any(graph.consumed for item in container.items[-3:] for t in tensors_in(item) for graph in t.graph)
     machine.emit(Appended(machine.where(node), container, value, consumed))
+    note_filled(machine, container, value)
+
+
+def note_filled(machine: Machine, container: Value, value: Value) -> None:
+    """Let a container know the loop each batch of which puts tensors into it."""
+    loop = machine.loops[-1] if machine.loops else None
+    if loop is not None and loop.kind == "batch" and any(not each.scalar for each in tensors_in(value)):
+        container.filled_by = loop
 
 
 def mapping_method(machine: Machine, value: Mapping, name: str, given: Arguments, node: ast.AST) -> Value:
