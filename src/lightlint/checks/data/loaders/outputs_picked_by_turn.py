@@ -23,9 +23,9 @@ class OutputsPickedByTurn(Check):
                 continue
             same = filled is drawn or (filled.data is not None and filled.data is drawn.data)
             if same and (_shuffles(filled) or _shuffles(drawn)):
-                also = () if drawn.site is None else (drawn.site,)
+                also = (event.site,) if drawn.site is None else (event.site, drawn.site)
                 message = "this was kept for the batches of another pass, and the loader shuffles: a batch of this number holds other examples now"
-                yield Fault.at(event, message, *also)
+                yield Fault(event.where.in_loop("batch"), message, None, also, event.where.places[1:])
 
 
 def _shuffles(loader: Loader) -> bool:
