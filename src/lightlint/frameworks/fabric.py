@@ -26,8 +26,10 @@ from lightlint.values.core import (
     Value,
     is_constant,
 )
-from lightlint.values.training import Instance, Loader, Module, Optimizer, Tensor, tensors_in
+from lightlint.values.training import Instance, Loader, Module, Optimizer, Schedule, Tensor, tensors_in
 
+PREPARED = "#prepared"
+"""Under which name a schedule keeps the Accelerator that takes its steps."""
 _COLLECTIVES = frozenset(
     [
         "barrier",
@@ -194,4 +196,6 @@ def _set_up(machine: Machine, by: Instance, value: Value, node: ast.AST) -> Valu
         return value.prepared(by)
     if isinstance(value, Optimizer):
         value.arguments["#managed"] = by
+    if isinstance(value, Schedule):
+        value.attributes[PREPARED] = by
     return value

@@ -27,6 +27,8 @@ from lightlint.values.core import (
 )
 from lightlint.values.training import Instance, Loader, Tensor
 
+OF_ONE_PROCESS = "of one process"
+"""The trait of the number of batches that each process of several goes through."""
 _OWN_SYNC = {"sync_on_compute", "process_group", "compute_with_cache", "distributed_available_fn"}
 LOADER_PARAMETERS = [
     "dataset",
@@ -61,7 +63,10 @@ def set_up_loader(machine: Machine, loader: Loader, given: Arguments, node: ast.
 
 def length(loader: Instance) -> Unknown:
     """`len(loader)`: how many batches."""
-    return Unknown(("length", loader.number), frozenset({"batches"}), plain=True)
+    managed = loader.attributes.get("#managed")
+    mine = isinstance(managed, Instance) and managed.kind == "accelerator"
+    traits = frozenset({"batches", OF_ONE_PROCESS}) if mine else frozenset({"batches"})
+    return Unknown(("length", loader.number), traits, plain=True)
 
 
 def sample_count(data: Instance) -> Unknown:

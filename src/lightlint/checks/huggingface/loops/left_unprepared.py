@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from lightlint.check import Check, Fault
+from lightlint.engine.events import Backward, Stepped
+from lightlint.explore.questions.accelerators import accumulates, manager_of, scales
+from lightlint.values.training import Instance, Loader, Optimizer
+
+if TYPE_CHECKING:
+    from lightlint.engine.events import Called
+    from lightlint.explore.rehearsals import Entry, Path
+
+_PREPARES = (".prepare", ".prepare_model", ".prepare_data_loader", ".prepare_optimizer")
+
+
+class LeftUnprepared(Check):
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Loops of an Accelerator with a loader, a model or an optimizer that it was never given."""
+        calls = [each for name in _PREPARES for each in entry.calls.get(name, ()) if _is_accelerator(each.receiver)]
+        if not calls or not all(each.given.exact for each in calls):
+            return
+        told: set[str] = set()
+        for path in entry.paths:
+            for event in path.of(Backward):
+                message = _fault(path, event) if event.via == "accelerator" else None
+                if message is not None and message not in told:
+                    told.add(message)
+                    first = _nearest(calls, event)
+                    yield Fault(first.site, message, None, (event.site,), first.where.places[1:])
+
+
+def _is_accelerator(value: Instance | None) -> bool:
+    return value is not None and value.kind == "accelerator"
+
+
+def _nearest(calls: list[Called], event: Backward) -> Called:
+    """The last call before a pass that prepared something."""
+    before = [each for each in calls if each.time < event.time]
+    return before[-1] if before else calls[0]
+
+
+def _fault(path: Path, event: Backward) -> str | None:
+    managers = {id(each): each for one in event.parameters if (each := manager_of(one)) is not None}
+    loaders = [turn.loop.over for turn in event.where.turns if turn.loop.kind == "batch"]
+    loader = loaders[-1] if loaders else None
+    if event.parameters and not managers and not any(each.escaped for each in event.parameters):
+        return "the model was never prepared: each process trains one of its own, no gradients are exchanged"
+    if isinstance(loader, Loader) and managers and _is_whole(loader):
+        return "the loader was never prepared: each process trains on all of the data"
+    stepped = [each.optimizer for each in path.of(Stepped) if each.where.same_turn(event.where)]
+    by = next(iter(managers.values()), None)
+    for optimizer in stepped:
+        known = isinstance(optimizer, Optimizer) and not optimizer.escaped and not optimizer.assumed
+        if known and by is not None and manager_of(optimizer) is None and not (by.escaped or by.open_arguments):
+            if scales(by):
+                return "the optimizer was never prepared: it steps along gradients that are still scaled"
+            if accumulates(by):
+                return "the optimizer was never prepared: it steps at each batch, also while gradients accumulate"
+    return None
+
+
+def _is_whole(loader: Loader) -> bool:
+    """Whether nothing gives each process its own part of a loader's data."""
+    plain = loader.sampler is None and "batch_sampler" not in loader.arguments
+    free = not (loader.escaped or loader.open_arguments or loader.assumed)
+    return plain and free and "#managed" not in loader.attributes
