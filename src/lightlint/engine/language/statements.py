@@ -43,12 +43,39 @@ def _is_made_for_move(tensor: Tensor) -> bool:
 def _assign(machine: Machine, node: ast.Assign, scope: Scope) -> None:
     value = evaluate(machine, node.value, scope)
     first = node.targets[0]
+    if machine.loops and isinstance(value, (Constant, Sequence)) and isinstance(node.value, _MAY_COUNT):
+        value = _recounted(machine, first, node.value, value, scope)
     if isinstance(value, Tensor) and isinstance(first, ast.Name):
         before = scope.names.get(first.id)
         if isinstance(before, Tensor) and (before.parameter or before.buffer) and value is not before:
             machine.emit(Rebound(machine.where(node), before, value))
     for target in node.targets:
         assign_target(machine, target, value, scope)
+
+
+_MAY_COUNT = (ast.BinOp, ast.IfExp, ast.Tuple)
+
+
+def _recounted(machine: Machine, target: ast.expr, written: ast.expr, value: Value, scope: Scope) -> Value:
+    """What is assigned, with numbers that are added to themselves, perhaps behind a test, widened as those of `+=` are."""
+    ways = [written.body, written.orelse] if isinstance(written, ast.IfExp) else [written]
+    if isinstance(target, (ast.Tuple, ast.List)) and isinstance(value, Sequence):
+        rows = [each.elts for each in ways if isinstance(each, ast.Tuple) and len(each.elts) == len(target.elts)]
+        if len(value.items) == len(target.elts):
+            for place, part in enumerate(target.elts):
+                for row in rows:
+                    value.items[place] = _recounted(machine, part, row[place], value.items[place], scope)
+        return value
+    sums = [each for each in ways if isinstance(each, ast.BinOp) and isinstance(each.op, ast.Add)]
+    name = ast.unparse(target) if sums and isinstance(target, (ast.Name, ast.Attribute)) else ""
+    added = next((each.right for each in sums if ast.unparse(each.left) == name), None)
+    before = evaluate(machine, target, scope) if added is not None else None
+    first, last = number_of(before), number_of(value)
+    if not isinstance(added, ast.Constant) or first is None or last is None or not isinstance(value, Constant):
+        return value
+    if not isinstance(added.value, (int, float)) or last != first + added.value or before is None:
+        return value
+    return _counted(machine, written, "+", before, Constant(added.value), value)
 
 
 def _annotated(machine: Machine, node: ast.AnnAssign, scope: Scope) -> None:
@@ -90,7 +117,12 @@ def _update(machine: Machine, node: ast.AugAssign, scope: Scope) -> None:
 
 
 def _counted(
-    machine: Machine, node: ast.AugAssign, symbol: str, before: Value, change: Value, result: Constant | Unknown
+    machine: Machine,
+    node: ast.AugAssign | ast.expr,
+    symbol: str,
+    before: Value,
+    change: Value,
+    result: Constant | Unknown,
 ) -> Value:
     """A counter in a loop, widened: a known number would hide what happens in later turns."""
     if isinstance(result, Constant) and not isinstance(result.value, (int, float)):

@@ -65,6 +65,8 @@ class ModuleListNotRegistered(Check):
 
     def _is_gathered(self, made: cst.Call, taken: set[str]) -> bool:
         above = self.tree.parent(made)
+        if isinstance(above, cst.Lambda):
+            return True  # which may make one for each of several things
         if isinstance(above, (cst.Element, cst.DictElement)):
             above = self.tree.parent(above)
         if isinstance(above, Display):

@@ -9,7 +9,7 @@ from lightlint.check import Check, Fault
 from lightlint.engine.events import Called, GroupStarted
 from lightlint.explore.questions.queries import holds, reached_by_others
 from lightlint.finding import Tier
-from lightlint.values.core import Unknown, Value
+from lightlint.values.core import Sequence, Unknown, Value
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry, Path
@@ -55,6 +55,9 @@ def _index(event: Called) -> Value | None:
         return event.argument("index", 1) or event.argument("type", 0) or event.argument("device", 0)
     if event.path in ("cuda", "to") and event.receiver is not None:
         return event.argument("device", 0)
+    if event.path == "torch.nn.parallel.DistributedDataParallel":
+        given = event.argument("device_ids", 1)
+        return given.items[0] if isinstance(given, Sequence) and given.items else None
     return None
 
 

@@ -15,7 +15,7 @@ from lightlint.facts.steps.keepers import Keeper
 from lightlint.finding import Applicability, Tier
 from lightlint.fixes.edits import join, wrap
 from lightlint.values.core import Sequence
-from lightlint.values.training import Tensor
+from lightlint.values.training import tensors_in
 
 if TYPE_CHECKING:
     from lightlint.engine.frames import Turn
@@ -180,7 +180,7 @@ def _needed(path: Path) -> Iterator[Site]:
     """Where tensors go into lists whose graphs a pass behind the loop goes over: as those of the tasks of a meta-learner."""
     later: list[Backward | Differentiated] = [*path.of(Backward), *path.of(Differentiated)]
     for event in path.of(Appended) if later else ():
-        graphs = event.value.graph if isinstance(event.value, Tensor) else frozenset()
+        graphs = frozenset(graph for each in tensors_in(event.value) for graph in each.graph)
         turns = len(event.where.turns)
         if graphs and any(e.time > event.time and len(e.where.turns) < turns and e.graph & graphs for e in later):
             yield event.site
@@ -197,12 +197,10 @@ def _kept(path: Path) -> Iterator[Appended]:
     emptied = {id(event.container) for event in path.of(Emptied)}
     seen: set[tuple[int, object]] = set()
     for event in path.of(Appended):
-        value, container = event.value, event.container
+        container = event.container
+        held = [each for each in tensors_in(event.value) if each.graph and not each.escaped]
         if (
-            not isinstance(value, Tensor)
-            or not value.graph
-            or value.escaped
-            or any(graph.open for graph in value.graph)
+            all(any(graph.open for graph in each.graph) for each in held)
             or container.escaped
             or container.kind == "deque"
             or all(map(_is_short, event.where.turns[container.depth :]))

@@ -10,7 +10,7 @@ from lightlint.checks.modules.state.best_state_aliased.aliases import is_live_ho
 from lightlint.checks.modules.state.best_state_aliased.changed_weights import TRAINING, ChangedWeights
 from lightlint.checks.modules.state.best_state_aliased.last_weights import are_kept_each_round, is_last_item
 from lightlint.checks.modules.state.best_state_aliased.restores import restores
-from lightlint.engine.events import CalledUnknown, Event, StateLoaded, StateTaken, Stepped
+from lightlint.engine.events import AttributeSet, CalledUnknown, Event, StateLoaded, StateTaken, Stepped
 from lightlint.facts.code.bindings import unpacked
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import add_import, join, wrap
@@ -208,12 +208,14 @@ def _trains(event: CalledUnknown) -> bool:
 def _is_stale(path: Path, taken: StateTaken) -> bool:
     """Whether a state, or the last one taken at its place, is loaded after its module has changed.
 
-    One that is taken where something got better stays while the turns behind it go on to train.
+    One that is taken, or kept, where something got better stays while the turns behind it go on to train.
     """
     later = _changes(path, taken)
     if any(event.time < load.time for load in _loads(path, taken) for event in later):
         return True
-    if not any("better" in each.traits and not each.known for each in taken.where.conditions):
+    kept = (event.where.conditions for event in path.of(AttributeSet) if event.value is taken.state)
+    tests = [*taken.where.conditions, *(each for conditions in kept for each in conditions)]
+    if not any("better" in each.traits and not each.known for each in tests):
         return False
     loops = {turn.loop for turn in taken.where.turns}
     again = [event for event in later if loops & {turn.loop for turn in event.where.turns}]
