@@ -8,7 +8,7 @@ from collections.abc import Sequence as Items
 
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.calls import call
-from lightlint.engine.events import NextTaken, RangeBegun, UsedUp
+from lightlint.engine.events import Cleared, NextTaken, RangeBegun, UsedUp
 from lightlint.engine.execution import Raised
 from lightlint.engine.frames import Iteration
 from lightlint.engine.generators import Frame, iteration_of
@@ -58,7 +58,7 @@ def iterate(machine: Machine, value: Value, node: ast.AST) -> Iteration:
     if isinstance(value, Sequence):
         value.gone_over = True
         use_up(machine, value, node)
-        return _sequence(value)
+        return _sequence(machine, value, node)
     if isinstance(value, Mapping):
         keys = [_key(key) for key in value.items]
         return known(keys, value) if not value.more else _open(keys, value)
@@ -100,23 +100,27 @@ def _key(key: object) -> Value:
     return Constant(key) if isinstance(key, (str, int, float, bool, bytes, type(None))) else Unknown(key, plain=True)
 
 
-def _sequence(value: Sequence) -> Iteration:
+def _sequence(machine: Machine, value: Sequence, node: ast.AST) -> Iteration:
     if not value.more and len(value.items) <= _MOST_KNOWN:
         return known(value.items, value)
-    iteration = _open(value.items, value)
-    if value.kind in ("parameters", "generator"):
-        iteration.close = lambda: _freeze_as_first(value.items)
+    iteration, begun = _open(value.items, value), len(machine.events)
+    rows = [each.items[-1] if isinstance(each, Sequence) and each.items else each for each in value.items]
+    parameters = [each for each in rows if isinstance(each, Tensor) and each.leaf]
+    if len(parameters) == len(rows) > _MOST_KNOWN:
+        iteration.close = lambda: _do_as_with_first(machine, parameters, begun, node)
     return iteration
 
 
-def _freeze_as_first(items: Items[Value]) -> None:
-    """Freeze or thaw the parameters that a loop did not come to, for there are many, as it did all of the first."""
-    rows = [each.items[-1] if isinstance(each, Sequence) and each.items else each for each in items]
-    parameters = [each for each in rows if isinstance(each, Tensor) and each.leaf]
-    first = {each.requires_grad for each in parameters[:_MOST_KNOWN]}
-    if len(first) == 1:
-        for each in parameters[_MOST_KNOWN:]:
-            each.requires_grad = next(iter(first))
+def _do_as_with_first(machine: Machine, parameters: list[Tensor], begun: int, node: ast.AST) -> None:
+    """Freeze, thaw or clear the parameters that a loop did not come to, for there are many, as it did all of the first."""
+    first, others = parameters[:_MOST_KNOWN], parameters[_MOST_KNOWN:]
+    trained = {each.requires_grad for each in first}
+    if len(trained) == 1:
+        for each in others:
+            each.requires_grad = next(iter(trained))
+    cleared = {each for event in machine.events[begun:] if isinstance(event, Cleared) for each in event.parameters}
+    if cleared.issuperset(first):
+        machine.emit(Cleared(machine.where(node), [each for each in others if each not in cleared], None))
 
 
 def _open(items: Items[Value], over: Value) -> Iteration:

@@ -180,7 +180,7 @@ def _moved(machine: Machine, tensor: Tensor, name: str, given: Arguments, node: 
     made.device, made.scalar, made.moved_from, made.part = device, tensor.scalar, tensor, tensor.part
     made.sure_device |= name == "cpu" or text_of(target) == "cpu"
     made.sure_device &= "default" not in traits_of(target)
-    forms.note(made, "to" if name == "to" else "cuda", given.with_first(tensor))
+    forms.note(made, "to" if name in ("to", "type_as") else "cuda", given.with_first(tensor))
     made.rows_of = tensor.rows_of
     axes.same(made, tensor)
     if tensor.role == "batch":

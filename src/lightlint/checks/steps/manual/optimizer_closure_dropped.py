@@ -34,6 +34,8 @@ class OptimizerClosureDropped(Check):
         closure = next((each for each in self._parameters(function) if "closure" in each), "")
         if not closure or not self.facts.optimization.is_automatic(node):
             return
+        if closure == "second_order_closure" and self.facts.lightning.may_be_below(_STEPS_INSIDE_SINCE):
+            return  # what it was called while Lightning stepped outside of it
         runs = self._uses(function, closure)
         if not runs:
             self.report(function.name, f"`optimizer_step` drops `{closure}`, which runs the step and the backward pass")

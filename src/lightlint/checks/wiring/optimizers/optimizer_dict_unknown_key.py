@@ -28,11 +28,14 @@ class OptimizerDictUnknownKey(Check):
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         known = {*lightning_api().optimizer_keys, *(["frequency"] if self.facts.lightning.may_be_below("2.0") else [])}
         for event in entry.of(Configured):
-            for each in event.mappings() if event.automatic else ():
+            mappings = event.mappings() if event.automatic else []
+            for each in mappings:
                 unknown = {key: value for key, value in each.items.items() if key not in known}
                 if "optimizer" not in each.items or each.more or each.site is None:
                     continue
                 for key, value in unknown.items():
+                    if key == "frequency" and len(mappings) > 1:
+                        continue  # how often Lightning 1 took turns with each of several, which Lightning 2 refuses
                     place, argument = each.places().get(key, each.site), str(key)
                     start, used = f"Lightning ignores `{key}` beside `optimizer`", "lr_scheduler" in each.items
                     if key in _MAY_HOLD_SCHEDULER or isinstance(value, Schedule):

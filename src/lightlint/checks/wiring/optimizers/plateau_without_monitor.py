@@ -15,9 +15,12 @@ if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry
 
 
+_ASKED_SINCE = "0.10"  # before, it followed `val_loss`
+
+
 class PlateauWithoutMonitor(Check):
     def stands(self) -> bool:
-        return not self.facts.configured.is_free
+        return not self.facts.configured.is_free and self.facts.lightning.may_be_at_least(_ASKED_SINCE)
 
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         for event in entry.of(Configured):

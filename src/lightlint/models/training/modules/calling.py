@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from lightlint.engine.arguments import Arguments
-from lightlint.engine.calls import call
+from lightlint.engine.calls import call, call_unknown
 from lightlint.engine.events import (
     Forward,
     Normalised,
@@ -31,10 +32,15 @@ from lightlint.values.core import (
 )
 from lightlint.values.training import Module, Tensor, tensors_in
 
+_TELLING = re.compile(r"_*(?:show|plot|draw|log|print|visuali[sz]e|write|dump|save|export)(?:_|$)")
+"""What parts of a module out of sight are called that are no modules but methods which tell or keep what it gave."""
+
 
 def call_module(machine: Machine, module: Module, given: Arguments, node: ast.AST) -> Value:
     """A forward pass."""
     last = module.name
+    if module.opaque and _TELLING.match(last):
+        return call_unknown(machine, module, given, node)
     module.calls += 1
     if isinstance(module.cls, Library) and last in LOSSES:
         tensors.mix(machine, node, last, *module.buffers.values(), given.get(0, "input"))

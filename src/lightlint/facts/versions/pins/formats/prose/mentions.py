@@ -39,7 +39,7 @@ def _mention(names: str, majors: str) -> re.Pattern[str]:
 
 
 _EACH = re.compile(_one("0-5"), re.IGNORECASE)
-_MENTIONS = (_mention(_TORCH, "012"), _mention(_HUGGING_FACE, "0-5"), _mention("python", "3"))
+_MENTIONS = (_mention(_TORCH, "012"), _mention(_HUGGING_FACE, "0-5"), _mention("python", "23"))
 _SAYS_SO = re.compile(
     r"\b(?:tested|verified|validated|checked|evaluated|developed|written|implemented|built|based|trained|requir\w+|needs?|needed|depend\w*"
     r"|prerequisites?|install\w*|using|uses?|used|works?|working|runs?|runnable|supports|supported|compatible|environments?|versions?|example)\b"
