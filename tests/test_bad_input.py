@@ -110,7 +110,7 @@ REFUSED = {
 OLD = {  # what the project says of versions, a line that only an older Python reads, and whether it is right there
     "print for Python 2.7": ("Runs on Python 2.7.", "print loss\n", True),
     "print for both": ("Runs on Python 2.7 and 3.6.", "print loss\n", False),
-    "async for Python 3.6": ("* Python 3.6", "loss.cuda(async=True)\n", True),
+    "async for Python 3.6": ("## Requirements\n\n* Python 3.6", "loss.cuda(async=True)\n", True),
     "async for Python 3.6 or later": ("* Python 3.6+", "loss.cuda(async=True)\n", False),
     "async for an old torch": ("pip install torch==0.4.1", "loss.cuda(async=True)\n", True),
     "async for any Python": ("A network.", "loss.cuda(async=True)\n", False),
