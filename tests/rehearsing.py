@@ -9,6 +9,7 @@ from lightlint.engine.machine import Machine
 from lightlint.explore.parsed import Parsed
 from lightlint.explore.rehearsals import Entry, Rehearsals
 from lightlint.explore.sources import ProjectSources
+from lightlint.text import registers
 from lightlint.values.core import Value
 
 
@@ -25,7 +26,10 @@ def rehearsals_of(text: str, **others: str) -> Rehearsals:
     def find(dotted: str, _: Path) -> Path | None:
         return Path(f"/program/{dotted}.py") if dotted in others else None
 
-    return Rehearsals(ProjectSources(find, modules.get, modules, texts.__getitem__), "/program/main.py")
+    def does_register(file: str) -> bool:
+        return registers(texts[file])
+
+    return Rehearsals(ProjectSources(find, modules.get, modules, texts.__getitem__, does_register), "/program/main.py")
 
 
 def main_of(text: str, **others: str) -> Machine:

@@ -275,6 +275,16 @@ def test_another_body_has_only_files_linted_anew_that_run_it(project, monkeypatc
     assert lint(project, monkeypatch)[1] == []
 
 
+def test_another_body_in_a_file_that_is_imported_and_never_run_is_linted_alone(project, monkeypatch):
+    write(project / "tools.py", "def told(loss):\n    return loss\n")
+    write(project / "other.py", f"from tools import told\n{OTHER}\n\ndef show(loss):\n    print(told(loss))\n")
+    lint(project, monkeypatch)
+    write(project / "tools.py", "def told(loss):\n    return loss + 1\n")
+    assert lint(project, monkeypatch)[1] == ["tools.py"]
+    write(project / "tools.py", "def told(loss):\n    return loss + 1\n\n\ntold(0)\n")
+    assert lint(project, monkeypatch)[1] == ["other.py", "tools.py"]
+
+
 def test_a_file_touched_but_not_changed_is_not_linted(project, monkeypatch):
     lint(project, monkeypatch)
     (project / "child.py").touch()

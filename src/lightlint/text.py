@@ -36,6 +36,12 @@ TRAINS = re.compile(
     r"|LightningModule|LightningDataModule"
 )  # what a file must hold for a rehearsal to show anything
 
+_REGISTERS = re.compile(
+    r"^@(?!(?:dataclass|torch|functools|lru_cache|cache|contextlib|contextmanager|no_grad|inference_mode|total_ordering)\b)"
+    r"|^[A-Za-z_][\w.]*(?:\(|\[[^\]\n]*\]\s*=(?!=)|(?<=\w)\.\w+\s*=(?!=))",
+    re.MULTILINE,
+)  # a decorator, call or assignment to a part of something, in the first column
+
 _Ranges = dict[str, list[tuple[int, int]]]
 
 
@@ -171,6 +177,11 @@ _known = lru_cache(maxsize=64)(_Known)
 def words_of(text: str) -> frozenset[str]:
     """Every identifier of a text."""
     return frozenset(WORD.findall(text))
+
+
+def registers(text: str) -> bool:
+    """Whether running a module may do more than to give its names their values, as far as a look at its text tells."""
+    return _REGISTERS.search(text) is not None
 
 
 def _tree(text: str, parse: Callable[[str], ast.Module]) -> ast.Module | None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from lightlint.facts.project.project import Question
 
 _SOURCES = (".py", ".ipynb")
-_OF_ONE_FILE = {"summary", "text"}
+_OF_ONE_FILE = {"summary", "text", "registers"}
 _OF_VERSIONS = {"setup.py", "noxfile.py"}
 _OF_EVERY_FILE = {"mentioning", "importing"}
 

@@ -4,24 +4,11 @@ from __future__ import annotations
 
 import ast
 import os
-import re
 from collections.abc import Callable, Mapping
-from functools import lru_cache
 from pathlib import Path
 
 from lightlint.explore.needed import needed_by_classes
 from lightlint.explore.parsed import Parsed
-
-_REGISTERS = re.compile(
-    r"^@(?!(?:dataclass|torch|functools|lru_cache|cache|contextlib|contextmanager|no_grad|inference_mode|total_ordering)\b)"
-    r"|^[A-Za-z_][\w.]*(?:\(|\[[^\]\n]*\]\s*=(?!=)|(?<=\w)\.\w+\s*=(?!=))",
-    re.MULTILINE,
-)  # a decorator, call or assignment to a part of something, in the first column
-
-
-@lru_cache(maxsize=1024)
-def _registers(text: str) -> bool:
-    return _REGISTERS.search(text) is not None
 
 
 class ProjectSources:
@@ -32,6 +19,7 @@ class ProjectSources:
         read: the module that a file holds, None for one that cannot be read.
         given: modules that are at hand, by file.
         text: the text of a file.
+        registers: whether running a module may do more than to give its names their values.
     """
 
     def __init__(
@@ -40,10 +28,10 @@ class ProjectSources:
         read: Callable[[str], Parsed | None],
         given: Mapping[str, Parsed | None],
         text: Callable[[str], str],
+        registers: Callable[[str], bool],
     ) -> None:
-        self._find, self._read, self._text = find, read, text
+        self._find, self._read, self._text, self.registers = find, read, text, registers
         self._parsed: dict[str, Parsed | None] = dict(given)
-        self._registers: dict[str, bool] = {}
         self._found: dict[tuple[str, str], str | None] = {}
 
     def alone(self, *whole: str) -> ProjectSources:
@@ -86,12 +74,6 @@ class ProjectSources:
         parsed = self.parsed(file)
         return parsed.tree if parsed is not None else None
 
-    def registers(self, file: str) -> bool:
-        """Whether running a module may do more than to give its names their values: a look at its text tells."""
-        if file not in self._registers:
-            self._registers[file] = _registers(self._text(file))
-        return self._registers[file]
-
     def uses(self, file: str, name: str) -> bool:
         """Whether a file names something that it imports once more: else it may import it for what its module does."""
         return os.path.basename(file) == "__init__.py" or self._text(file).count(name) > 1  # noqa: PTH119 - asked often
@@ -116,7 +98,8 @@ class _Alone(ProjectSources):
     """Files as far as their classes hang on them: a class has what its bases in other files give it."""
 
     def __init__(self, project: ProjectSources, whole: tuple[str, ...]) -> None:
-        super().__init__(project._find, project._read, {each: project.parsed(each) for each in whole}, project._text)
+        given = {each: project.parsed(each) for each in whole}
+        super().__init__(project._find, project._read, given, project._text, project.registers)
         self._wanted: dict[str, set[str]] = {}
         """The names that others want of a file: it may have them from yet another."""
 

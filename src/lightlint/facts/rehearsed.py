@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary
 from lightlint.facts.project.project import Project, Question
 from lightlint.sources.source import Source
 from lightlint.syntax import syntax_of, walked
-from lightlint.text import TRAINS, words_of
+from lightlint.text import TRAINS, registers, words_of
 
 if TYPE_CHECKING:
     from lightlint.engine.events import E, Where
@@ -118,9 +118,11 @@ class Rehearsed:
         def read(file: str) -> Parsed | None:
             return kept.of(file, text_of(file), _tree)
 
-        sources = ProjectSources(
-            project.find_module, read, {self._file: Parsed(self._tree, self._source.text)}, text_of
-        )
+        def does_register(file: str) -> bool:
+            return registers(self._source.text) if file == self._file else project.registers(Path(file))
+
+        given = {self._file: Parsed(self._tree, self._source.text)}
+        sources = ProjectSources(project.find_module, read, given, text_of, does_register)
         return Rehearsals(sources, file, training=training)
 
     def span(self, site: Site) -> tuple[int, int] | None:

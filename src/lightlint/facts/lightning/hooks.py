@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
@@ -181,20 +182,40 @@ class Hooks:
         if function is None:
             return frozenset()
         if function not in self._reached:
-            found = [function]
-            seen = {id(function)}
-            known: set[Hook] = set()
-            for each in found:
-                if each in self._reached:  # all ways to it have been gone
-                    known |= self._reached[each]
-                    continue
-                outer = self._tree.function(each)
-                above = [caller for caller, _ in self.callers.get(each, ())] + ([outer] if outer is not None else [])
-                new = {id(one): one for one in above if id(one) not in seen}
-                seen |= new.keys()
-                found.extend(new.values())
-            self._reached[function] = frozenset(filter(None, map(self.of, found))) | known
+            for each in self._callers_first(function):
+                self._reached[each] = self._reached_anew(each)
         return self._reached[function]
+
+    def _reached_anew(self, function: cst.FunctionDef) -> frozenset[Hook]:
+        found = [function]
+        seen = {id(function)}
+        known: set[Hook] = set()
+        for each in found:
+            if each in self._reached:  # all ways to it have been gone
+                known |= self._reached[each]
+                continue
+            new = {id(one): one for one in self._above(each) if id(one) not in seen}
+            seen |= new.keys()
+            found.extend(new.values())
+        return frozenset(filter(None, map(self.of, found))) | known
+
+    def _callers_first(self, function: cst.FunctionDef) -> Iterator[cst.FunctionDef]:
+        """A function behind those through which it is reached, as far as they do not call in a circle."""
+        stack, begun = [(function, iter(self._above(function)))], {id(function)}
+        while stack:
+            each, left = stack[-1]
+            above = next((one for one in left if id(one) not in begun and one not in self._reached), None)
+            if above is None:
+                stack.pop()
+                yield each
+            else:
+                begun.add(id(above))
+                stack.append((above, iter(self._above(above))))
+
+    def _above(self, function: cst.FunctionDef) -> list[cst.FunctionDef]:
+        """The functions of this file that call a function, and the one that it is nested in."""
+        outer = self._tree.function(function)
+        return [caller for caller, _ in self.callers.get(function, ())] + ([outer] if outer is not None else [])
 
     def around(self, node: cst.CSTNode) -> frozenset[Hook]:
         """The hooks in which a node runs."""

@@ -52,6 +52,7 @@ class Heir:
 
     summary: ClassSummary
     above: tuple[str, ...]
+    path: Path
 
 
 _Seen = tuple[str, Path]  # a class by its name as files in a folder see it
@@ -171,7 +172,7 @@ class Classes:
         for path in self._project.users(self._path, *INDEXED):
             for each in self._project.summary(path).classes.values():
                 above = tuple(self._joined(each.bases, path.parent, ()))
-                found.append((Heir(each, tuple(name for name, _ in above)), above))
+                found.append((Heir(each, tuple(name for name, _ in above), path), above))
         return found
 
     def _is_named(self, node: cst.ClassDef, name: str, near: Path) -> bool:

@@ -15,6 +15,7 @@ from lightlint.memo.looked import looked
 from lightlint.sources.discover import discover
 from lightlint.sources.load import load
 from lightlint.sources.source import UnreadableError
+from lightlint.text import registers
 
 _HOPS = 8
 _MOST_TEXT = 4_000_000  # characters of files that are kept
@@ -62,6 +63,7 @@ class Project:
         self._modules: dict[tuple[str, Path], Path | None] = {}
         self._texts: OrderedDict[Path, str] = OrderedDict()  # those that were asked for last
         self._size = 0  # of these
+        self._registers: dict[Path, bool] = {}
         self._listings: dict[Path, frozenset[str]] = {}
         self._words: dict[Path, frozenset[str]] = {}
         self._offered: dict[Path, tuple[frozenset[str], frozenset[Question]]] = {}
@@ -125,6 +127,16 @@ class Project:
     def text(self, path: Path) -> str:
         """The text of a file, empty for one that cannot be read."""
         self.asked.add(("text", str(path)))
+        return self._text(path)
+
+    def registers(self, path: Path) -> bool:
+        """Whether running a file may do more than to give its names their values: whoever imports it asks, few run it."""
+        self.asked.add(("registers", str(path)))
+        if path not in self._registers:
+            self._registers[path] = registers(self._text(path))
+        return self._registers[path]
+
+    def _text(self, path: Path) -> str:
         text = self._texts.pop(path, None)
         if text is None:
             try:

@@ -28,6 +28,7 @@ class Answers:
         self._kinds: dict[str, Callable[..., str]] = {
             "summary": self._summary,
             "text": self._text,
+            "registers": lambda path: str(project.registers(Path(path))),
             "name": lambda path: project.module_name(Path(path)),
             "module": lambda dotted, near: str(project.find_module(dotted, Path(near)) or ""),
             "mentioning": lambda word: _listed(project.mentioning(word)),

@@ -158,8 +158,10 @@ class CheckpointNonTensorPayload(Check):
         if allowed or not self.facts.torch.may_be_at_least(Version("2.6")):
             return
         loads = [event for event in entry.calls.get("torch.load", ()) if event.argument("weights_only") is None]
-        named = any(name.value == "add_safe_globals" for name in self.tree.all(cst.Name))
-        for save in entry.calls.get("torch.save", ()) if loads and not named else ():
+        saves = entry.calls.get("torch.save", ()) if loads else ()
+        if saves and any(name.value == "add_safe_globals" for name in self.tree.all(cst.Name)):
+            return
+        for save in saves:
             again = [each for each in loads if _may_be(each.argument("f", 0), save.argument("f", 1))]
             for value in _held(save.argument("obj", 0)) if again else ():
                 if what := _pickled(value):

@@ -31,15 +31,13 @@ def guarded_by_others(facts: FileFacts, node: cst.CSTNode, depth: int = 0) -> bo
     function = facts.tree.function(node)
     if function is None or depth > _DEPTH:
         return False
-    own = {*facts.hooks.calls_of.get(function, ()), *facts.instances.calls_of.get(function, ())}
-    calls = [(facts, each, True) for each in own] + [*_called(facts, function)]
-    calls += [(facts, each, False) for each in _like(facts, function) if each not in own]
-    found = [
-        (sure, room.guards.guarded(call) or guarded_by_others(room, call, depth + 1)) for room, call, sure in calls
-    ]
-    if not found:
-        return _may_be_guarded(facts, function, known=depth > 0)
-    return any(guarded for _, guarded in found) and all(guarded for sure, guarded in found if sure)
+    outcomes = {False} if _has_namesakes(facts, function) else set[bool]()
+    for room, call, sure in _calls(facts, function):
+        guarded = room.guards.guarded(call) or guarded_by_others(room, call, depth + 1)
+        if sure and not guarded:
+            return False
+        outcomes.add(guarded)
+    return True in outcomes if outcomes else _may_be_guarded(facts, function, known=depth > 0)
 
 
 def _may_be_guarded(facts: FileFacts, function: cst.FunctionDef, *, known: bool) -> bool:
@@ -68,22 +66,46 @@ def _like(facts: FileFacts, function: cst.FunctionDef) -> list[_Use]:
     return [each for each in _uses(facts, function.name.value) if _is_of_anything(facts, each)]
 
 
+def _calls(facts: FileFacts, function: cst.FunctionDef) -> Iterator[tuple[FileFacts, _Use, bool]]:
+    """The calls that run a function, those of this file first, and, not surely, those that may do so."""
+    own = {*facts.hooks.calls_of.get(function, ()), *facts.instances.calls_of.get(function, ())}
+    yield from ((facts, each, True) for each in own)
+    yield from _called(facts, function)
+    yield from ((facts, each, False) for each in _like(facts, function) if each not in own)
+
+
 def _called(facts: FileFacts, function: cst.FunctionDef) -> Iterator[tuple[FileFacts, _Use, bool]]:
     """The calls of other files that run a function, or, where the receiver is out of sight, may do so."""
     node, word = facts.tree.class_of(function), function.name.value
-    rooms = dict.fromkeys(_bases(facts, node)) if node is not None else {}
-    called = re.compile(rf"(?<!def )\b{word}\b")
-    for path in facts.project.users(facts.path, *INDEXED):
-        other = facts.other(path) if called.search(facts.project.text(path)) else None
-        if other is not None:
-            rooms[other] = None
-    for room in rooms:
+    for room in _rooms(facts, node, word):
         for use in _uses(room, word):
             called_here = isinstance(use, cst.Call) and runs(facts, function, room, use)
             if called_here or _is_of_line(facts, node, room, use):
                 yield room, use, True
             elif node is not None and _is_of_anything(room, use):
                 yield room, use, False
+
+
+def _rooms(facts: FileFacts, node: cst.ClassDef | None, word: str) -> Iterator[FileFacts]:
+    """The other files that may use something: those of the bases of its class, then those that import from this one."""
+    bases = [*dict.fromkeys(_bases(facts, node))] if node is not None else []
+    yield from bases
+    heirs = {each.path for each in facts.classes.heirs_elsewhere(node)} if node is not None else set()
+    used = re.compile(rf"(?<!def )\b{word}\b")
+    by_others = re.compile(rf"(?<!def )(?<!\bself\.)(?<!\bsuper\(\)\.)\b{word}\b")
+    for path in facts.project.users(facts.path, *INDEXED):
+        uses = used if path in heirs else by_others
+        other = facts.other(path) if uses.search(facts.project.text(path)) else None
+        if other is not None and other not in bases:
+            yield other
+
+
+def _has_namesakes(facts: FileFacts, function: cst.FunctionDef) -> bool:
+    """Whether methods in the files that import from this one run others of the same name, those that they override."""
+    node, word = facts.tree.class_of(function), function.name.value
+    above = re.compile(rf"\bsuper\(\)\.{word}\b")
+    users = facts.project.users(facts.path, *INDEXED) if node is not None else ()
+    return any(above.search(facts.project.text(path)) for path in users)
 
 
 def _is_of_anything(room: FileFacts, use: _Use) -> bool:
