@@ -36,7 +36,19 @@ class Raised(Exception):  # noqa: N818
 Steps = Generator[Value, None, None]
 """The run of a block: it stops at each `yield` of the program with the value yielded."""
 
-EXPRESSIONS: dict[type[ast.expr], Callable[[Machine, Any, Scope], Value]] = {}
+
+class _Expressions(dict[type[ast.expr], Callable[[Machine, Any, Scope], Value]]):
+    """By kind; of one that nobody knows nothing is known."""
+
+    def __missing__(self, kind: type[ast.expr]) -> Callable[[Machine, Any, Scope], Value]:
+        return _unknown
+
+
+def _unknown(_: Machine, __: ast.expr, ___: Scope) -> Value:
+    return Unknown()
+
+
+EXPRESSIONS = _Expressions()
 """What an expression of a kind gives."""
 
 SIMPLE: dict[type[ast.stmt], Callable[[Machine, Any, Scope], None]] = {}
@@ -51,8 +63,7 @@ _YIELDS = (ast.Yield, ast.YieldFrom)
 
 def evaluate(machine: Machine, node: ast.expr, scope: Scope) -> Value:
     """The value of an expression."""
-    handler = EXPRESSIONS.get(type(node))
-    return handler(machine, node, scope) if handler is not None else Unknown()
+    return EXPRESSIONS[type(node)](machine, node, scope)
 
 
 def annotation_of(machine: Machine, node: ast.expr, scope: Scope) -> Value:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from collections.abc import Mapping as Flips
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, cast
 
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.bounds import Bounds, compared_with_number
@@ -35,7 +35,6 @@ from lightlint.values.core import (
 )
 from lightlint.values.training import Instance, Module, Tensor
 
-_PLACED = (ast.expr, ast.stmt, ast.arg, ast.keyword, ast.alias, ast.excepthandler, ast.pattern)
 Test = tuple[str, int, int]
 """A test by file, row and column."""
 
@@ -209,11 +208,12 @@ class Machine:
 
     def site(self, node: ast.AST | None) -> Site:
         """The place of a node in the file being run."""
-        if isinstance(node, _PLACED):
-            row, column = node.lineno, node.col_offset
-            last, end = node.end_lineno, node.end_col_offset
-            return (self.file, row, column, row if last is None else last, column if end is None else end)
-        return (self.file, 0, 0, 0, 0)
+        row: int | None = getattr(node, "lineno", None)
+        if row is None:
+            return (self.file, 0, 0, 0, 0)
+        placed = cast("ast.expr", node)
+        column, last, end = placed.col_offset, placed.end_lineno, placed.end_col_offset
+        return (self.file, row, column, row if last is None else last, column if end is None else end)
 
     def where(self, node: ast.AST | None) -> Where:
         """The place and the time."""

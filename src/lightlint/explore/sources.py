@@ -101,13 +101,17 @@ class _Alone(ProjectSources):
         given = {each: project.parsed(each) for each in whole}
         super().__init__(project._find, project._read, given, project._text, project.registers)
         self._wanted: dict[str, set[str]] = {}
-        """The names that others want of a file: it may have them from yet another."""
+        """The names that the bases of a file's classes begin with, and those that others want of it: it may have them from yet
+        another."""
+        self._imported: dict[str, dict[str, dict[str, str]]] = {}
 
     def find(self, dotted: str, importer: str) -> str | None:
-        tree = self.tree(importer)
-        wanted = self._wanted.get(importer, set()) | _bases(tree) if tree is not None else set()
-        names = _imported(tree, dotted) if tree is not None and wanted else {}
-        asked = {name for name, bound in names.items() if bound in wanted}
+        if importer not in self._imported:
+            tree = self.tree(importer) or ast.Module([], [])
+            self._imported[importer] = _imported(tree)
+            self._wanted.setdefault(importer, set()).update(_bases(tree))
+        wanted = self._wanted[importer]
+        asked = {name for name, bound in self._imported[importer].get(dotted, {}).items() if bound in wanted}
         file = super().find(dotted, importer) if asked else None
         if file is not None:
             self._wanted.setdefault(file, set()).update(asked)
@@ -134,18 +138,17 @@ def _root(node: ast.expr) -> ast.Name | None:
     return node if isinstance(node, ast.Name) else None
 
 
-def _imported(tree: ast.Module, dotted: str) -> dict[str, str]:
-    """What a module's imports take from another, or from the package that this is in, and the names that they bind."""
-    found: dict[str, str] = {}
+def _imported(tree: ast.Module) -> dict[str, dict[str, str]]:
+    """What a module's imports take, and the names that they bind: by the module that it is in, and by what itself may be one."""
+    found: dict[str, dict[str, str]] = {}
     for node in tree.body:
         if isinstance(node, ast.Import):
-            found |= {
-                each.name: each.asname or each.name.partition(".")[0] for each in node.names if each.name == dotted
-            }
+            for each in node.names:
+                found.setdefault(each.name, {})[each.name] = each.asname or each.name.partition(".")[0]
         elif isinstance(node, ast.ImportFrom):
             module = "." * node.level + (node.module or "")
             for each in node.names:
                 inner = f"{module}{'' if module.endswith('.') else '.'}{each.name}"
-                if dotted in (module, inner):
-                    found[each.name] = each.asname or each.name
+                for dotted in (module, inner):
+                    found.setdefault(dotted, {})[each.name] = each.asname or each.name
     return found

@@ -335,7 +335,10 @@ class Class(Value):
         lineage = self.lineage()
         if after is not None and after in lineage:
             lineage = lineage[lineage.index(after) + 1 :]
-        return next((c.names[name] for c in lineage if isinstance(c, Class) and name in c.names), None)
+        for cls in lineage:
+            if isinstance(cls, Class) and name in cls.names:
+                return cls.names[name]
+        return None
 
     def name_site(self) -> Site:
         """Where its name stands in its definition."""

@@ -67,12 +67,20 @@ def derive(
     _note_cuts(machine, made, sources, how, node)
     devices = [tensor.device for tensor in sources if not tensor.scalar] or [t.device for t in sources[:1]]
     made.device = "cuda" if "cuda" in devices else None if None in devices else devices[0] if devices else None
-    made.sure_device = all(tensor.sure_device or tensor.role == "batch" for tensor in sources if tensor.device == "cpu")
-    made.escaped = any(tensor.escaped for tensor in sources)
-    made.filled = any(tensor.filled for tensor in sources)
-    made.mixed = any(tensor.mixed for tensor in sources)
-    made.gradient_touched = any(tensor.gradient_touched for tensor in sources)
-    made.scalar = all(tensor.scalar for tensor in sources)
+    made.sure_device = made.scalar = True
+    for tensor in sources:  # one loop, since no function is called as often
+        if tensor.device == "cpu" and not tensor.sure_device and tensor.role != "batch":
+            made.sure_device = False
+        if tensor.escaped:
+            made.escaped = True
+        if tensor.filled:
+            made.filled = True
+        if tensor.mixed:
+            made.mixed = True
+        if tensor.gradient_touched:
+            made.gradient_touched = True
+        if not tensor.scalar:
+            made.scalar = False
     for tensor in sources:
         if tensor.device == "cpu" and made.device == "cpu" and tensor.role != "batch":
             made.origin, made.stored_at = tensor.origin or tensor.site, tensor.stored_at
