@@ -224,12 +224,12 @@ class Module(Instance):
     def children(self) -> list[Module]:
         """The modules directly below, as `nn.Module.children` tells them."""
         found = [value for value in self.attributes.values() if isinstance(value, Module)]
-        if self.items is not None:
+        if self.items:
             held = self.items.values() if isinstance(self.items, dict) else self.items
             found += [value for value in held if isinstance(value, Module)]
         if isinstance(self.wraps, Module):
             found.append(self.wraps)
-        return list(dict.fromkeys(found))  # a part of a Sequential has a name as well
+        return list(dict.fromkeys(found)) if len(found) > 1 else found  # a part of a Sequential has a name as well
 
     def modules(self) -> list[Module]:
         """Itself and all below, each once."""

@@ -95,10 +95,10 @@ class UnpicklableWorkerCallable(Check):
             if not event.given.exact or workers is None or number_of(workers) == 0 or method in ("fork", None):
                 continue
             how = f"workers start by `{method}`" if method else _ANY_METHOD
-            tier = Tier.ERROR if method else self._by_platform()
             for keyword, position in _SENT[Starter.LOADER]:
                 met = held_back(event.argument(keyword, position))
                 if met is not None:
+                    tier = Tier.ERROR if method else self._by_platform()
                     message = f"`{keyword}` {met}, which cannot be pickled where {how}"
                     yield Fault.of(event, message, tier=tier if default else Tier.NOTE, argument=keyword)
 

@@ -22,20 +22,20 @@ class ThawedAfterOptimizer(Check):
             held = {each for event in made for each in event.optimizer.parameters}
             trained = {each for event in path.of(Backward) for each in event.parameters}
             for event in made:
-                if not in_sight([event.optimizer]) or not event.optimizer.parameters:
+                late = {p for each in switches if each.on and each.time > event.time for p in each.parameters} - held
+                if not late or not in_sight([event.optimizer]) or not event.optimizer.parameters:
                     continue
-                late = {p for each in switches if each.on and each.time > event.time for p in each.parameters}
-                roots = {root for p in event.optimizer.parameters for root in _around(path, p)}
-                lost = [p for p in late - held if not p.escaped and (p in trained or roots & _around(path, p))]
+                beside = _beside(path, event.optimizer.parameters)
+                lost = [p for p in late if not p.escaped and (p in trained or p in beside)]
                 if any(_is_frozen(switches, p, event) for p in lost):
                     message = "a module is thawed after this took what was not frozen: its parameters are never updated"
                     yield Fault.at(event, message)
 
 
-def _around(path: Path, parameter: Tensor) -> set[Module]:
-    """The modules that a parameter belongs to."""
-    modules = [each for each in path.machine.objects if isinstance(each, Module)]
-    return {each for each in modules if parameter in each.parameters()}
+def _beside(path: Path, parameters: list[Tensor]) -> set[Tensor]:
+    """The parameters of the modules that some parameters belong to."""
+    every = (set(each.parameters()) for each in path.machine.objects if isinstance(each, Module))
+    return {parameter for held in every if not held.isdisjoint(parameters) for parameter in held}
 
 
 def _is_frozen(switches: list[GradientsSwitched], parameter: Tensor, made: OptimizerMade) -> bool:
