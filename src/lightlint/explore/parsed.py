@@ -12,7 +12,7 @@ from lightlint.models.names.tables import COLLECTIVES
 from lightlint.syntax import statements_in, walked
 
 _FRAMES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
-_MOST_TEXT = 600_000  # characters of modules that are kept parsed, at some 60 bytes each
+_MOST_TEXT = 1_500_000  # characters of modules that are kept parsed, at some 60 bytes each
 
 
 class Parsed:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
@@ -14,11 +15,11 @@ from weakref import WeakKeyDictionary
 from lightlint.facts.project.project import Project, Question
 from lightlint.sources.source import Source
 from lightlint.syntax import syntax_of, walked
-from lightlint.text import TRAINS, registers, words_of
+from lightlint.text import TRAINS, words_of
 
 if TYPE_CHECKING:
     from lightlint.engine.events import E, Where
-    from lightlint.explore.parsed import Kept
+    from lightlint.explore.parsed import Kept, Parsed
     from lightlint.explore.rehearsals import Entry, Rehearsals
     from lightlint.explore.rehearsals import Path as Rehearsal
     from lightlint.values.core import Site
@@ -32,8 +33,22 @@ _TRAINING = re.compile(
     r"|autocast|GradScaler|(?:in|out)_(?:features|channels)|num_embeddings|embedding_dim"
 )  # the same as names, for what texts and comments tell of trains nothing
 _MOST_USERS = 3
+_MOST_KEPT = 16  # rehearsals: a file is asked for by itself and, mostly soon, by those that it imports from
 _latest: dict[tuple[str, str], Rehearsed] = {}
-_imported: WeakKeyDictionary[Project, Kept] = WeakKeyDictionary()
+
+
+class _OfProject:
+    """What the rehearsals of a project's files share: modules that are parsed, and whole rehearsals with what they asked of the
+    project, by file and whether it trains."""
+
+    def __init__(self) -> None:
+        from lightlint.explore.parsed import Kept
+
+        self.modules = Kept()
+        self.rehearsals: OrderedDict[tuple[str, bool], tuple[Rehearsals, frozenset[Question]]] = OrderedDict()
+
+
+_shared: WeakKeyDictionary[Project, _OfProject] = WeakKeyDictionary()
 
 
 class Rehearsed:
@@ -103,27 +118,28 @@ class Rehearsed:
         return self._rehearsals_of(self._file, training=self._trains)
 
     def _rehearsals_of(self, file: str, *, training: bool = True) -> Rehearsals:
-        from lightlint.explore.parsed import Kept, Parsed
-        from lightlint.explore.rehearsals import Rehearsals
-        from lightlint.explore.sources import ProjectSources
+        """The rehearsals of a file; those of one that is as the project has it are kept for others that ask."""
+        shared = _shared.setdefault(self.project, _OfProject())
+        if not self.project.has(Path(self._file), self._source.text):
+            return self._made_for(file, shared.modules, training=training)
+        made, asked = shared.rehearsals.pop((file, training), (None, frozenset[Question]()))
+        if made is None:
+            before, self.project.asked = self.project.asked, set()
+            made = _rehearsals(self.project, self.project.text, shared.modules, file, training=training)
+            asked, self.project.asked = frozenset(self.project.asked), before
+        self.project.asked |= asked
+        shared.rehearsals[file, training] = made, asked
+        if len(shared.rehearsals) > _MOST_KEPT:
+            shared.rehearsals.popitem(last=False)
+        return made
 
-        project = self.project
-        kept = _imported.get(project)
-        if kept is None:
-            kept = _imported[project] = Kept()
+    def _made_for(self, file: str, modules: Kept, *, training: bool) -> Rehearsals:
+        """Those of a file where this one has another text than the project has."""
 
-        def text_of(file: str) -> str:
-            return self._source.text if file == self._file else project.text(Path(file))
+        def text_of(path: Path) -> str:
+            return self._source.text if str(path) == self._file else self.project.text(path)
 
-        def read(file: str) -> Parsed | None:
-            return kept.of(file, text_of(file), _tree)
-
-        def does_register(file: str) -> bool:
-            return registers(self._source.text) if file == self._file else project.registers(Path(file))
-
-        given = {self._file: Parsed(self._tree, self._source.text)}
-        sources = ProjectSources(project.find_module, read, given, text_of, does_register)
-        return Rehearsals(sources, file, training=training)
+        return _rehearsals(self.project, text_of, modules, file, training=training)
 
     def span(self, site: Site) -> tuple[int, int] | None:
         """The characters at a place, None for one in another file."""
@@ -166,6 +182,25 @@ class Rehearsed:
                         return inner.lineno, inner.end_lineno or inner.lineno
                 return first, node.end_lineno or node.lineno
         return row, row
+
+
+def _rehearsals(
+    project: Project, text_of: Callable[[Path], str], modules: Kept, file: str, *, training: bool
+) -> Rehearsals:
+    from lightlint.explore.rehearsals import Rehearsals
+    from lightlint.explore.sources import ProjectSources
+
+    def text(file: str) -> str:
+        return text_of(Path(file))
+
+    def read(file: str) -> Parsed | None:
+        return modules.of(file, text(file), _tree)
+
+    def does_register(file: str) -> bool:
+        return project.registers(Path(file))
+
+    sources = ProjectSources(project.find_module, read, {}, text, does_register)
+    return Rehearsals(sources, file, training=training)
 
 
 def _trains(tree: ast.Module) -> bool:

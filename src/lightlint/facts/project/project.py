@@ -129,6 +129,10 @@ class Project:
         self.asked.add(("text", str(path)))
         return self._text(path)
 
+    def has(self, path: Path, text: str) -> bool:
+        """Whether a text of a file is the one that other files are told of."""
+        return self._text(path) == text
+
     def registers(self, path: Path) -> bool:
         """Whether running a file may do more than to give its names their values: whoever imports it asks, few run it."""
         self.asked.add(("registers", str(path)))
