@@ -8,7 +8,7 @@ import libcst as cst
 from lightlint.check import Check, Fault, Repair
 from lightlint.engine.events import Backward, Differentiated
 from lightlint.explore.questions.queries import in_batch, sure
-from lightlint.finding import Applicability
+from lightlint.finding import Applicability, Tier
 from lightlint.fixes.edits import remove_argument
 from lightlint.values.core import Site
 
@@ -26,10 +26,9 @@ class RetainGraphForNothing(Check):
                 if isinstance(event, (Backward, Differentiated)):
                     again |= {each.site for each in kept if each.graph & event.graph or _is_open(event)}
                     kept += [event] if isinstance(event, Backward) and event.kept else []
-        yield from (
-            Fault.at(event, "keeps what the forward pass saved, and nothing goes back over it again")
-            for event in sure(entry, Backward, lambda each: _is_kept(each) and each.site not in again)
-        )
+        message = "keeps what the forward pass saved, and nothing goes back over it again"
+        for event in sure(entry, Backward, lambda each: _is_kept(each) and each.site not in again):
+            yield Fault.at(event, message, tier=None if _is_all_seen(event) else Tier.NOTE)
 
     def repair(self, node: cst.CSTNode, _fault: Fault) -> Repair | None:
         kept = self.names.argument(node, "retain_graph", 1) if isinstance(node, cst.Call) else None
@@ -42,6 +41,12 @@ def _is_kept(event: Backward) -> bool:
     graphs = not any(graph.escaped for graph in event.graph)
     known = event.loss is not None and not event.loss.mixed and bool(event.graph)
     return event.kept and known and graphs and in_batch(event.where)
+
+
+def _is_all_seen(event: Backward) -> bool:
+    """Whether all models that a pass goes through are in sight: another may keep something from pass to pass."""
+    owners = [each.owner for each in event.parameters]
+    return not any(each is None or each.assumed or each.opaque for each in owners)
 
 
 def _is_open(event: Backward | Differentiated) -> bool:

@@ -7,7 +7,7 @@ import libcst as cst
 
 from lightlint.check import Check, Fault, Repair
 from lightlint.engine.events import ScheduleStepped, Stepped
-from lightlint.explore.questions.queries import identity_of, optimizer_of
+from lightlint.explore.questions.queries import identity_of, in_batch, optimizer_of
 from lightlint.facts.code.tree import Loop
 from lightlint.finding import Applicability, Tier
 from lightlint.fixes.drafts.moves import block_of, move_after
@@ -36,7 +36,8 @@ class SchedulerBeforeOptimizer(Check):
         for site, event in early.items():
             if site not in late and not self._is_for_older(event) and not self._is_moved(entry, event):
                 steps = dict.fromkeys(place for each in entry.of(Stepped) for place in each.where.places)
-                yield Fault(site, message, Tier.WARNING if event.schedule.assumed else None, also=tuple(steps))
+                slight = event.schedule.assumed or in_batch(event.where)  # one batch's rate of many
+                yield Fault(site, message, Tier.WARNING if slight else None, also=tuple(steps))
 
     def _is_for_older(self, event: ScheduleStepped) -> bool:
         """Whether a test keeps the step from the versions that want it behind the optimizer."""
@@ -136,6 +137,7 @@ def _is_in_turn_of(before: ScheduleStepped, event: Stepped) -> bool:
     shared = 0
     for one, other in zip(before.where.turns, event.where.turns, strict=False):
         if one != other:
-            return shared > 0 and one.loop is not other.loop
+            anew = all(turn.loop.known for turn in before.where.turns[shared:])  # else it steps more often, by design
+            return shared > 0 and one.loop is not other.loop and anew
         shared += 1
     return shared > 0 and shared == len(before.where.turns)
