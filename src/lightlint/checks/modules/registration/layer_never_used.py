@@ -73,11 +73,8 @@ class LayerNeverUsed(Check):
                     yield Fault.at(event, f"nothing uses `self.{event.name}`: {lost}", tier=tier)
 
     def _drops_otherwise(self, node: cst.ClassDef) -> bool:
-        """Whether a class drops by a function, as by that of attention: a layer of it beside that is a leftover."""
-        calls = self.tree.within(node, cst.Call)
-        return any(
-            self.names.argument(each, "dropout_p") or "dropout" in (self.names.method(each) or "") for each in calls
-        )
+        """Whether a class lets attention drop: a layer of it beside that is a leftover."""
+        return any(self.names.argument(each, "dropout_p") for each in self.tree.within(node, cst.Call))
 
     def _is_commented_out(self, name: str) -> bool:
         """Whether a comment uses an attribute: who took the line out knows that the layer is idle."""
