@@ -38,14 +38,22 @@ def project_default(facts: Linked, expression: cst.CSTNode | None) -> object:
     """
     own = option_default(facts.tree, facts.names, expression)
     held = expression.value if isinstance(expression, cst.Attribute) else None
-    if own is not UNKNOWN or not isinstance(held, cst.Name) or held.value not in _NAMES:
+    if own is not UNKNOWN or not isinstance(expression, cst.Attribute) or not _is_handed(facts, held):
         return own
-    found = facts.names.bindings.lookup(held)
-    if len(found) != 1 or found[0].kind is not Kind.PARAMETER or not isinstance(expression, cst.Attribute):
-        return UNKNOWN
     others = [facts.other(path) for path in facts.project.users(facts.path, "ArgumentParser")]
     values = [_default_of(each.tree, each.names, expression.attr.value) for each in others if each is not None]
     return values[0] if values and all(each == values[0] for each in values) else UNKNOWN
+
+
+def _is_handed(facts: Linked, held: cst.CSTNode | None) -> bool:
+    """Whether something may be the options that another file has parsed: a parameter `args`, or `self.args`."""
+    match held:
+        case cst.Name(value=name):
+            found = facts.names.bindings.lookup(held)
+            return name in _NAMES and len(found) == 1 and found[0].kind is Kind.PARAMETER
+        case cst.Attribute(value=cst.Name(), attr=cst.Name(value=name)):
+            return name in _NAMES
+    return False
 
 
 def _default_of(tree: Tree, names: Names, word: str) -> object:

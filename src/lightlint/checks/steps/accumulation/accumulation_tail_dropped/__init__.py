@@ -139,8 +139,17 @@ class AccumulationTailDropped(Check):
         sums = {step for path in entry.paths if not _counts_rest(path) for step in _adding_up(path)}
         for steps in _by_optimizer(entry):
             counts_batches = any(_traits(event) & {"index", "restarted"} for event in steps)
-            if counts_batches and all(map(_waits, steps)) and sums & set(steps):
+            if counts_batches and all(map(_waits, steps)) and sums & set(steps) and not self._is_one_at(steps[0].site):
                 yield Fault.at(steps[0], "no step follows the last batches of an epoch where they do not fill a window")
+
+    def _is_one_at(self, site: Site) -> bool:
+        """Whether the window of the step at a place holds one batch where nobody asks for more."""
+        span = self.facts.rehearsed.span(site)
+        for call in self.tree.all(cst.Call) if span is not None else ():
+            window = self.facts.accumulation.window(call) if self.names.method(call) == "step" else None
+            if window is not None and self.facts.positions.span(call) == span and self._is_one(window.size):
+                return True
+        return False
 
     def clears(self, entry: Entry) -> Iterator[Site]:
         """Steps beside which another takes the rest, or of which the program makes sure that there is none."""
