@@ -20,7 +20,7 @@ from lightlint.engine.events import (
     PickedByTurn,
     StateRead,
 )
-from lightlint.engine.events.huggingface import Trimmed
+from lightlint.engine.events.huggingface import ColumnAsked, Trimmed
 from lightlint.engine.frames import Iteration
 from lightlint.engine.imports import kept
 from lightlint.engine.machine import WORKER, Machine
@@ -438,6 +438,8 @@ def _of_mapping(machine: Machine, value: Mapping, index: Value, node: ast.AST) -
         )  # one key stands for all that are not known
         value.items[own] = call(machine, value.default, Arguments(), node)
         return value.items[own]
+    if value.batch_of is not None and isinstance(key, str):
+        machine.emit(ColumnAsked(machine.where(node), value.batch_of, key))
     if value.items and not isinstance(index, Constant):
         keys = {("constant", type(each).__name__, each): each for each in value.items}
         chosen = machine.choose(index.key, keys) if index.key is not None else next(iter(keys))

@@ -186,6 +186,7 @@ class Mapping(Value):
         self.said: dict[Hashable, Site] = {}  # the places of keys that are said elsewhere than at `site`
         self.copied: Value | None = None  # the optimizer whose group it is a copy of
         self.loaded: Any = None  # the call of `torch.load` that gave it
+        self.batch_of: Value | None = None  # the Trainer that gives a batch to the program
         self.unsure: set[Hashable] = set()  # keys that what is out of sight may have given other values
 
     def places(self) -> dict[Hashable, Site]:

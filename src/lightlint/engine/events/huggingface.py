@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.events.base import Event
 from lightlint.values.core import Mapping, Site, Value
-from lightlint.values.training import Instance, Module
+from lightlint.values.training import Encoding, Instance, Module
 
 
 @dataclass(eq=False)
@@ -95,6 +95,21 @@ class Generated(Event):
 
     model: Module
     given: Arguments
+
+
+@dataclass(eq=False)
+class ColumnAsked(Event):
+    """A batch of a Trainer was asked for a column by name, which is not among those that every model takes."""
+
+    trainer: Value
+    name: str
+
+
+@dataclass(eq=False)
+class Encoded(Event):
+    """A tokenizer made ids of texts."""
+
+    encoding: Encoding
 
 
 @dataclass(eq=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from lightlint.engine.arguments import Arguments
-from lightlint.engine.events.huggingface import Decoded, TokensAdded
+from lightlint.engine.events.huggingface import Decoded, Encoded, TokensAdded
 from lightlint.engine.machine import Machine
 from lightlint.frameworks.huggingface.trainer import TOKENS
 from lightlint.models.names.huggingface import COLLATOR, TOKENIZER
@@ -126,6 +126,7 @@ def _encoding(machine: Machine, held: Instance, given: Arguments, node: ast.AST)
     made.several = _several(texts)
     made.side = _side(held, given)
     made.traits = _traits_in(texts)
+    machine.emit(Encoded(machine.where(node), made))
     return made
 
 

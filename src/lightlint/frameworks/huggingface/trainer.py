@@ -231,7 +231,9 @@ def _try(machine: Machine, function: Value, args: list[Value], node: ast.AST) ->
 def _compute_loss(machine: Machine, trainer: Instance, model: Value | None, node: ast.AST) -> None:
     own = _own(trainer, "compute_loss")
     if own is not None:
-        _try(machine, Bound(trainer, own), [model or Unknown(), batch(machine, node)], node)
+        given = batch(machine, node)
+        given.batch_of = trainer
+        _try(machine, Bound(trainer, own), [model or Unknown(), given], node)
 
 
 def batch(machine: Machine, node: ast.AST) -> Mapping:

@@ -8,6 +8,7 @@ from collections.abc import Hashable
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.containers import listed
 from lightlint.engine.events import Appended, CopySet, Emptied, StateRead
+from lightlint.engine.events.huggingface import ColumnAsked
 from lightlint.engine.machine import Machine
 from lightlint.models.names.tables import MOVES
 from lightlint.values.core import (
@@ -100,6 +101,11 @@ def mapping_method(machine: Machine, value: Mapping, name: str, given: Arguments
         return _moved(machine, value, name, given, node)
     if name in ("items", "values", "keys"):
         return _view(value, name)
+    asked = given.get(0, "key")
+    if name == "pop" and value.batch_of is not None and isinstance(asked, Constant) and len(given.values()) == 1:
+        column = asked.value
+        if isinstance(column, str) and column not in value.items:
+            machine.emit(ColumnAsked(machine.where(node), value.batch_of, column))
     if name in ("get", "pop", "setdefault"):
         return _entry(value, name, given)
     if name == "update":

@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from lightlint.check import Check, Fault
+from lightlint.engine.events.huggingface import Encoded
+from lightlint.finding import Tier
+from lightlint.values.core import TEMPLATED, is_constant, written
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
+
+_BEGINS = re.compile(r"llama|mistral|mixtral|gemma|vicuna|zephyr|command-?r|deepseek", re.IGNORECASE)
+_BEGINS_NOT = re.compile(r"qwen|gpt|phi|smollm|pythia|olmo|falcon|stablelm|opt-", re.IGNORECASE)
+"""Models whose tokenizers put a token at the beginning of a text, and models whose tokenizers do not."""
+
+
+class SpecialTokensTwice(Check):
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Texts of a chat template that are given special tokens once more."""
+        for event in entry.of(Encoded):
+            encoding = event.encoding
+            given, tokenizer = encoding.given, encoding.tokenizer
+            if not encoding.traits & TEMPLATED or "add_special_tokens" in given or tokenizer.escaped:
+                continue
+            if {"add_bos_token", "add_eos_token"} & (tokenizer.attributes.keys() | tokenizer.arguments.keys()):
+                continue
+            named = written(tokenizer.argument("pretrained_model_name_or_path", 0))
+            name = str(named.value) if named is not None else ""
+            if is_constant(given.get("split_special_tokens"), True) or _BEGINS_NOT.search(name):
+                continue
+            message = "a chat template has put the special tokens into this text, and the tokenizer puts its own in front of them again"
+            yield Fault.at(event, message, tier=Tier.WARNING if _BEGINS.search(name) else Tier.NOTE)
