@@ -375,7 +375,9 @@ def _filter(machine: Machine, given: Arguments, node: ast.AST) -> Value:
 def _open(machine: Machine, given: Arguments, node: ast.AST) -> Value:
     mode = given.get(1, "mode")
     if writes(mode):
-        machine.emit(Written(machine.where(node), "open", given.get(0, "file")))
+        path = given.get(0, "file")
+        if not (text_of(path) == "/dev/null" or getattr(path, "path", "") == "os.devnull"):
+            machine.emit(Written(machine.where(node), "open", path))
         return machine.instance(Library("io.File"), "file", node)
     return sources.open_file(machine, "open", None, node)
 
