@@ -163,6 +163,8 @@ class ModuleListNotRegistered(Check):
         """Whether the class may take care of the modules in its own way, or replaces the container by a registered one."""
         if any(self.names.method(call) in _REGISTERING for call in self.tree.within(node, cst.Call)):
             return True
+        if any(self.names.key(each.target) == f"self.{name}" for each in self.tree.within(node, cst.Del)):
+            return True  # its weights were taken out of it
         chosen = keeps_chosen(self.tree, self.names, node, f"self.{name}")
         if chosen or any(self.classes.has_method(node, each) for each in _OVERRIDES):
             return True
