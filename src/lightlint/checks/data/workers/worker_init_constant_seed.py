@@ -189,9 +189,18 @@ class WorkerInitConstantSeed(Check):
         ran = self.tree.own(function, cst.Call) if function is not None else ()
         tests = any(self.names.method(each) == "eval" and not each.args for each in ran)
         trains = any(self.names.method(each) in ("backward", "step", "train", "fit") for each in ran)
-        return (tests and not trains) or (
-            any(map(_EVALUATION.search, spelled)) and not any("train" in each.lower() for each in spelled[:1])
-        )
+        if (tests and not trains) or self._is_behind_test(call):
+            return True
+        return any(map(_EVALUATION.search, spelled)) and not any("train" in each.lower() for each in spelled[:1])
+
+    def _is_behind_test(self, call: cst.Call) -> bool:
+        """Whether a test around a loader says that it is not for training."""
+        for test, outcome in self.facts.conditions(call):
+            text = self.code.text_of(test)
+            says = outcome is not ("!=" in text or text.startswith("not "))
+            if ("train" in text.lower() and not says) or (_EVALUATION.search(text) and says):
+                return True
+        return False
 
     def _is_persistent(self, call: cst.Call) -> bool:
         given = self.facts.workers.given(call, "persistent_workers")

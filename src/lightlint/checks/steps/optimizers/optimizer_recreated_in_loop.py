@@ -5,9 +5,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
-from lightlint.engine.events import Called, CalledUnknown, OptimizerMade, StateLoaded, Stepped
+from lightlint.engine.events import Called, CalledUnknown, OptimizerMade, ScheduleMade, StateLoaded, Stepped
 from lightlint.explore.questions.certain import anyhow
 from lightlint.explore.questions.queries import holds, in_batch, in_sight, speaks_of
+from lightlint.finding import Tier
 from lightlint.values.core import Site, Unknown, Value, is_constant
 from lightlint.values.training import Optimizer, Tensor
 
@@ -33,11 +34,14 @@ class OptimizerRecreatedInLoop(Check):
                     continue
                 if _averages(optimizer) and in_sight([before, optimizer]) and _options(before) == _options(optimizer):
                     found.append(event)
+        schedules = (event.schedule for path in entry.paths for event in path.of(ScheduleMade))
+        scheduled = {each.optimizer for each in schedules}  # anew with it: cycles that begin again, perhaps
         for event in anyhow(found):
             what = "iteration" if in_batch(event.where) else "epoch"
             yield Fault.at(
                 event,
                 f"a new `{event.optimizer.name}` in each {what} over a model that stays: what it has averaged is lost each time",
+                tier=Tier.NOTE if event.optimizer in scheduled else None,
             )
 
 
