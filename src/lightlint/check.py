@@ -63,7 +63,8 @@ class Fault:
     @classmethod
     def of(cls, event: Event, message: str, *, tier: Tier | None = None, argument: str = "") -> Fault:
         """A fault in what one call, or assignment, says, or in one `argument` of a call, wherever that is written."""
-        return cls(event.said_at(argument), message, tier, of_call=True, argument=argument)
+        calls = event.where.places[1:]
+        return cls(event.said_at(argument), message, tier, calls=calls, of_call=True, argument=argument)
 
 
 class Check:

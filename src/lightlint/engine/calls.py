@@ -31,6 +31,7 @@ from lightlint.values.core import (
     Traits,
     Unknown,
     Value,
+    names_cuda,
     names_integers,
     number_of,
     traits_of,
@@ -111,7 +112,8 @@ def call_unknown(machine: Machine, function: Value, given: Arguments, node: ast.
         machine.emit(Backward(machine.where(node), [], None, "unknown"))
     if hint == "step":
         note_step(machine, holder if isinstance(holder, Value) else None)
-    if machine.phases[-1] == WORKER and getattr(function, "hint", "") == "cuda":
+    moved = hint == "cuda" or (hint == "to" and any(map(names_cuda, values)))
+    if machine.phases[-1] == WORKER and moved:
         machine.emit(CudaUsed(machine.where(node)))
     traits = (traits_of(*values) & LASTING) | (function.traits & {"fitted"})
     if hint == "reshape" and values and all(number_of(each) == 1 for each in values):
@@ -140,6 +142,7 @@ def call_function(machine: Machine, function: Function, given: Arguments, node: 
     """Run a function of the program."""
     definition = function.node
     machine.called.add(id(definition))
+    machine.files.add(function.file)
     if "rank_zero_only" in function.flags:
         machine.uses_rank = True
         if machine.rank:

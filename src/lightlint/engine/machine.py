@@ -182,6 +182,7 @@ class Machine:
         self.objects: list[Instance] = []
         self.entered: Counter[int] = Counter()  # how often each function of the program is open
         self.called: set[int] = set()  # functions of the program that ran, by the id of their node
+        self.files: set[str] = set()  # in which these stand
         self.made: set[int] = set()  # classes of the program that were instantiated
         self.lent: dict[Tensor, None] = {}  # parameters whose tensors went into code out of sight
         self.uses_rank = False

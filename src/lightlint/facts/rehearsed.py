@@ -74,9 +74,30 @@ class Rehearsed:
 
     @cached_property
     def others(self) -> list[Path]:
-        """The other files in whose code something happens when this one runs."""
-        files = {event.site[0] for entry in self.entries for path in entry.paths for event in path.events}
+        """The other files whose code runs when this one does."""
+        paths = [path for entry in self.entries for path in entry.paths]
+        files = {event.site[0] for path in paths for event in path.events}.union(
+            *(path.machine.files for path in paths)
+        )
         return sorted(Path(each) for each in files - {self._file, ""})
+
+    def leading_to(self, site: Site) -> tuple[Site, ...]:
+        """The calls that led to the function in which a place of another file lies, the innermost first."""
+        around = [each for each in self._entered if each[0] == site[0] and each[1] <= site[1] <= each[2]]
+        return self._entered[max(around, key=lambda each: each[1])] if around else ()
+
+    @cached_property
+    def _entered(self) -> dict[tuple[str, int, int], tuple[Site, ...]]:
+        """The functions, by file and rows, in which something happens, and the calls that led to each the first time."""
+        found: dict[tuple[str, int, int], tuple[Site, ...]] = {}
+        for event in (event for entry in self.entries for path in entry.paths for event in path.events):
+            calls = event.where.calls
+            for depth, call in enumerate(calls, 1):
+                node = call.function.node
+                key = (call.function.file, node.lineno, node.end_lineno or node.lineno)
+                if key not in found:
+                    found[key] = tuple(each.site for each in reversed(calls[:depth]))
+        return found
 
     @property
     def passes(self) -> list[Entry]:

@@ -55,8 +55,15 @@ def _concerning_others(facts: FileFacts, pages: Sequence[Page], active: Set[str]
 
 
 def _faults_elsewhere(check: Check, facts: FileFacts) -> list[Fault]:
-    faults = (fault for entry in facts.rehearsed.entries for fault in check.rehearse(entry))
-    return [fault for fault in faults if facts.rehearsed.span(fault.site) is None]
+    """The faults that lie in other files; reports those in this one, which has not all the words of the rule by itself."""
+    elsewhere: list[Fault] = []
+    for fault in (fault for entry in facts.rehearsed.entries for fault in check.rehearse(entry)):
+        span = facts.rehearsed.span(fault.site)
+        if span is None:
+            elsewhere.append(fault)
+        else:
+            check.report_fault(fault, *span)
+    return elsewhere
 
 
 def _tell(check: Check, facts: FileFacts, faults: Sequence[Fault]) -> None:
@@ -64,12 +71,13 @@ def _tell(check: Check, facts: FileFacts, faults: Sequence[Fault]) -> None:
     looked_at: dict[str, _Other | None] = {}
     seen: set[Hashable] = set()
     for fault in faults:
-        span = next(filter(None, map(facts.rehearsed.span, fault.led_from)), None)
+        led_from = (*fault.led_from, *facts.rehearsed.leading_to(fault.site))
+        span = next(filter(None, map(facts.rehearsed.span, led_from)), None)
         file, row = fault.site[:2]
         if span is None or not row or (span, fault.message) in seen:
             continue
         seen.add((span, fault.message))
-        before = takewhile(lambda site: facts.rehearsed.span(site) is None, fault.led_from)
+        before = takewhile(lambda site: facts.rehearsed.span(site) is None, led_from)
         files = dict.fromkeys([file, *(site[0] for site in before)])
         for each in files:
             if each not in looked_at:

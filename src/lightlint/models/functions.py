@@ -10,6 +10,7 @@ from lightlint.engine.calls import call, call_flag, call_unknown
 from lightlint.engine.events import Called, CudaUsed, Differentiated, ParametersChanged, Written
 from lightlint.engine.language import operators
 from lightlint.engine.machine import WORKER, Machine
+from lightlint.engine.misuse import is_caught
 from lightlint.models import objects, tensors
 from lightlint.models.names.kinds import kind_of
 from lightlint.models.names.tables import ACTIVATIONS, DTYPES, FACTORIES, HARMLESS, LOSSES
@@ -36,6 +37,7 @@ from lightlint.values.core import (
     Unknown,
     Value,
     is_constant,
+    names_cuda,
     names_integers,
     number_of,
     traits_of,
@@ -187,7 +189,7 @@ def _grad_mode(machine: Machine, path: str, last: str, given: Arguments, node: a
 def _factory(machine: Machine, last: str, given: Arguments, node: ast.AST) -> Tensor:
     device = machine.default_device
     written = given.keywords.get("device")
-    if machine.phases[-1] == WORKER and tensors.names_cuda(written):
+    if machine.phases[-1] == WORKER and names_cuda(written):
         machine.emit(CudaUsed(machine.where(node)))
     if written is not None:
         device = "cpu" if is_constant(written, None) else tensors.device_of(written)
@@ -335,7 +337,7 @@ def _autograd_grad(machine: Machine, given: Arguments, node: ast.AST) -> Value:
             graph.go_backward(keep=keep)
         reached.update({each.made: each for each in tensor.parameters})
     graph_of = frozenset(graph for tensor in tensors_in(outputs) for graph in tensor.graph)
-    machine.emit(Differentiated(machine.where(node), [*reached.values()], graph_of))
+    machine.emit(Differentiated(machine.where(node), [*reached.values()], graph_of, is_caught(machine, "RuntimeError")))
     create = given.get(4, "create_graph")
     records = not given.exact or not (create is None or is_constant(create, False))
     found = tensors.derive(machine, node, outputs, graph=records, how="" if records else "autograd.grad")

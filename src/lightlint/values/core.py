@@ -425,6 +425,11 @@ def text_of(value: Value | None) -> str | None:
     return value.value if isinstance(value, Constant) and isinstance(value.value, str) else None
 
 
+def names_cuda(value: Value | None) -> bool:
+    """Whether a value surely names a GPU."""
+    return (text_of(value) or "").partition(":")[0] == "cuda"
+
+
 def names_integers(value: Value | None) -> bool:
     """Whether a value is a dtype of whole numbers."""
     name = value.last if isinstance(value, Library) else (text_of(value) or "").rpartition(".")[2]

@@ -24,6 +24,7 @@ class Backward(Event):
     graph: frozenset[Graph] = frozenset()
     perhaps: list[Tensor] = field(default_factory=list)
     held_back: list[Instance] = field(default_factory=list)  # the `no_sync` that are open
+    caught: bool = False  # a `try` goes on where it raises
 
 
 @dataclass(eq=False)
@@ -32,6 +33,7 @@ class Differentiated(Event):
 
     parameters: list[Tensor]
     graph: frozenset[Graph]
+    caught: bool = False  # a `try` goes on where it raises
 
 
 @dataclass(eq=False)

@@ -184,11 +184,6 @@ def device_of(value: Value | None) -> str | None:
     return None
 
 
-def names_cuda(value: Value | None) -> bool:
-    """Whether a value surely names a GPU."""
-    return (text_of(value) or "").partition(":")[0] == "cuda"
-
-
 def device_value(device: str | None) -> Value:
     """A device as a value."""
     return Constant(device) if device is not None else Unknown(("device",), plain=True)

@@ -10,6 +10,7 @@ from lightlint.engine.events import (
     LossComputed,
 )
 from lightlint.engine.machine import Machine
+from lightlint.engine.misuse import is_caught
 from lightlint.engine.training_loops import note_backward
 from lightlint.models.names.tables import (
     LOSSES,
@@ -56,9 +57,9 @@ def backward(machine: Machine, value: Value, node: ast.AST, via: str, *, keep: b
     graphs = frozenset(graph for tensor in sources for graph in tensor.graph)
     loss = sources[0] if sources else None
     perhaps = [each for each in machine.lent if each.requires_grad and each.made not in parameters]
-    held = list(machine.held_back)
+    held, caught = list(machine.held_back), is_caught(machine, "RuntimeError")
     note_backward(machine)
-    machine.emit(Backward(machine.where(node), reached, loss, via, freed, keep, graphs, perhaps, held))
+    machine.emit(Backward(machine.where(node), reached, loss, via, freed, keep, graphs, perhaps, held, caught))
 
 
 def loss(

@@ -26,7 +26,7 @@ from lightlint.models.names.tables import (
 from lightlint.models.tensors import axes, forms, layouts, precision
 from lightlint.models.tensors.arithmetic import note_sum, turns_to_batch
 from lightlint.models.tensors.computed import activated, computed, note_single, plain
-from lightlint.models.tensors.derivation import derive, detached, device_of, device_value, mix, names_cuda, number_in
+from lightlint.models.tensors.derivation import derive, detached, device_of, device_value, mix, number_in
 from lightlint.models.tensors.losses import backward, keeps_graph
 from lightlint.models.tensors.parts import part, part_of_guess
 from lightlint.values.core import (
@@ -39,6 +39,7 @@ from lightlint.values.core import (
     Unknown,
     Value,
     is_constant,
+    names_cuda,
     number_of,
     text_of,
     traits_of,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from lightlint.check import Check, Fault
 from lightlint.engine.events import LoaderWorked, RandomDrawn
 from lightlint.finding import Tier
-from lightlint.values.core import number_of
+from lightlint.values.core import number_of, written
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry
@@ -17,7 +17,7 @@ class DatasetRngSharedByWorkers(Check):
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Generators that a worker draws from as they were before it started."""
         for event in entry.of(LoaderWorked):
-            sure = bool(number_of(event.loader.arguments.get("num_workers")))
+            sure = bool(number_of(written(event.loader.arguments.get("num_workers"))))
             for drawn in event.events:
                 made = drawn.generator if isinstance(drawn, RandomDrawn) else None
                 if made is None or made.site is None or made.made > event.time or made.escaped:

@@ -3,8 +3,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-import libcst as cst
-
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Backward, Called, CalledUnknown, Differentiated, Event
 from lightlint.explore.questions.certain import anyhow
@@ -27,11 +25,12 @@ class GradInEvalHook(Check):
         found: dict[Event, str] = {}
         for path in entry.paths:
             hidden = {(event.where.phase, event.where.calls[:1]) for event in path.of(CalledUnknown)}
-            for event in (*path.of(Backward), *path.of(Differentiated)):
+            taken: list[Backward | Differentiated] = [*path.of(Backward), *path.of(Differentiated)]
+            for event in taken:
                 where = event.where
                 if where.phase not in _PHASES or (where.phase, where.calls[:1]) in hidden:
                     continue  # code out of sight may turn them on
-                if self._is_caught(event):
+                if event.caught:
                     continue
                 if not where.grad:
                     found[event] = _OFF
@@ -47,10 +46,3 @@ class GradInEvalHook(Check):
         if trainer is None or trainer.open_arguments or not trainer.arguments.keys().isdisjoint(_DECIDING):
             return False
         return "inference_mode" not in self.facts.source.text and self.facts.lightning.surely_at_least("1.8")
-
-    def _is_caught(self, event: Event) -> bool:
-        """Whether a `try` around a call may be there for its error."""
-        span = self.facts.rehearsed.span(event.site)
-        calls = [each for each in self.tree.all(cst.Call) if self.facts.positions.span(each) == span]
-        above = [up for each in calls for up in self.tree.ancestors(each) if isinstance(up, cst.Try)]
-        return not calls or any(up.handlers for up in above)
