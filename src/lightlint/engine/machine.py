@@ -107,6 +107,7 @@ _FRESH: dict[str, Callable[[], object]] = {
     "phases": lambda: [""],
     "hooks": lambda: [""],
     "inside_ddp": int,
+    "awaited": int,
     "returned_at": lambda: None,
 }
 """What of a machine's state is as at the start while an imported module runs."""
@@ -160,6 +161,7 @@ class Machine:
         self.held_back: list[Instance] = []  # the `no_sync` contexts that are open
         self.summoned: list[Instance] = []  # the `summon_full_params` contexts that are open
         self.stacks: dict[Value, list[tuple[Value, object]]] = {}  # what was entered through an `ExitStack`
+        self.awaited = 0  # how many contexts are open that wait for an exception
         self.forwards: list[Module] = []
         self.autocasts: list[Instance] = []
         self.passes: dict[Hashable, Value] = {}  # what blocks that repeat gave the first time
@@ -232,6 +234,7 @@ class Machine:
             self.forwards[-1] if self.forwards else None,
             self.forwards[-1].training if self.forwards else None,
             self.autocasts[-1] if self.autocasts else None,
+            self.awaited > 0,
         )
 
     def emit(self, event: E) -> E:

@@ -90,7 +90,10 @@ def walk(
 
 def _standing(check: Check, facts: FileFacts, findings: list[Finding]) -> list[Finding]:
     """The findings that no rehearsal clears."""
-    sites = [site for entry in facts.rehearsed.entries for site in check.clears(entry)] if findings else []
+    if not findings:
+        return findings
+    entries = (*facts.rehearsed.entries, *facts.rehearsed.rest(check.wants_rest()))
+    sites = [site for entry in entries for site in check.clears(entry)]
     spans = [span for site in sites if (span := facts.rehearsed.span(site)) is not None and not _is_whole(facts, span)]
     return [each for each in findings if not any(start < each.end and each.start < end for start, end in spans)]
 

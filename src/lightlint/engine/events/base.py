@@ -14,7 +14,7 @@ class Where(NamedTuple):
     """Where and when: place, clock, open loops, tests that let it happen, calls, phase, grad mode, inside a DDP forward.
 
     `module`: the one whose forward pass it happens in, the innermost; `training`: in which mode that is then.
-    `autocast`: the innermost that is open.
+    `autocast`: the innermost that is open. `awaited`: a test waits for it to raise.
     """
 
     site: Site
@@ -29,6 +29,7 @@ class Where(NamedTuple):
     module: Module | None = None
     training: bool | None = None
     autocast: Instance | None = None
+    awaited: bool = False
 
     @property
     def places(self) -> tuple[Site, ...]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from lightlint.facts.code.names import UNKNOWN
+from lightlint.facts.code.names import UNKNOWN, Names
 from lightlint.facts.ranks.rank_tests import COLLECTIVES
 
 if TYPE_CHECKING:
@@ -123,10 +123,15 @@ class Seeds:
     def _calls(self) -> list[cst.Call]:
         """The calls of this file that seed the process, not one generator."""
         names = self._facts.names
-        calls = [call for call in self._facts.tree.all(cst.Call) if _SEEDS.search(names.method(call))]
+        calls = [call for call in self._facts.tree.all(cst.Call) if _SEEDS.search(_last(names, call))]
         return [call for call in calls if not self._is_generators(call)]
 
     def _is_generators(self, call: cst.Call) -> bool:
         receiver = call.func.value if isinstance(call.func, cst.Attribute) else None
         origin = self._facts.values.constructor(receiver) if receiver is not None else None
         return origin is not None and origin.name == "torch.Generator"
+
+
+def _last(names: Names, call: cst.Call) -> str:
+    """What a call calls, by its last name, whatever it is called here."""
+    return (names.call(call) or names.method(call)).rpartition(".")[2]

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from lightlint.facts.values.sources import sources
+
 if TYPE_CHECKING:
     from lightlint.facts.linked import Linked
 
@@ -19,8 +21,8 @@ def is_expected(facts: Linked, node: cst.CSTNode, depth: int = 0) -> bool:
     A helper counts that is only called there.
     """
     above = [each for each in facts.tree.ancestors(node) if isinstance(each, cst.With)]
-    contexts = [source for each in above for item in each.items for source in facts.reaching.sources(item.item)]
-    if any(_awaits(facts, context) for context in contexts):
+    contexts = [found for each in above for item in each.items for found in sources(facts, item.item)]
+    if any(context is not None and _awaits(home, context) for home, context in contexts):
         return True
     function = facts.tree.function(node)
     calls = facts.hooks.calls_of.get(function, ()) if function is not None and depth < _DEPTH else ()

@@ -50,6 +50,9 @@ def enter(machine: Machine, value: Value, node: ast.AST) -> tuple[Value, object]
         before = machine.default_device
         machine.default_device = tensors.device_of(value)
         return value, ("device", before)
+    if isinstance(value, Unknown) and (value.hint.startswith("assertRaises") or value.hint == "raises"):
+        machine.awaited += 1
+        return value, ("awaited",)
     if not isinstance(value, Instance):
         return value, None
     if value.kind == "exit stack":
@@ -97,6 +100,8 @@ def leave(machine: Machine, value: Value, token: object, node: ast.AST) -> None:
             machine.summoned.remove(token[1])
         elif token[0] == "autocast":
             machine.autocasts.pop()
+        elif token[0] == "awaited":
+            machine.awaited -= 1
         return
     if isinstance(value, Instance) and value.kind == "handle":
         value.attributes["#closed"] = TRUE

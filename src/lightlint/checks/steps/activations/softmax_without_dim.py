@@ -15,6 +15,7 @@ from lightlint.values.training import Tensor
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry
+    from lightlint.values.core import Site
 
 _FUNCTIONS = {f"torch.nn.functional.{name}" for name in ("softmax", "log_softmax", "softmin")}
 _BATCH_FIRST = 3  # of so many dimensions it picks the first; of others the last, or that of the classes in an image
@@ -57,12 +58,17 @@ class SoftmaxWithoutDim(Check):
             f"write `{text}`, which torch picks here", insert_argument(self.code, call, text), Applicability.UNSAFE
         )
 
+    def clears(self, entry: Entry) -> Iterator[Site]:
+        """Layers of which a test waits for something else to raise."""
+        for name in (_FUNCTIONS | _MODULES) & entry.calls.keys():
+            yield from (event.site for event in entry.calls[name] if event.where.awaited)
+
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         for name in (_FUNCTIONS | _MODULES) & entry.calls.keys():
             for event in entry.calls[name]:
                 dim, values = event.argument("dim", 0 if name in _MODULES else 1), event.argument("input", 0)
                 node = self.node_of(event.site)
-                expected = node is not None and is_expected(self.facts, node)
+                expected = event.where.awaited or (node is not None and is_expected(self.facts, node))
                 if event.given.exact and (dim is None or is_constant(dim, None)) and not expected:
                     known = values.rank if isinstance(values, Tensor) else None
                     yield Fault.of(event, _message(name), tier=Tier.WARNING if known == _BATCH_FIRST else None)
