@@ -26,8 +26,9 @@ def is_called_elsewhere(project: Project, source: Source, name: str) -> bool:
 
 
 def is_called_with_arguments(project: Project, source: Source, name: str) -> bool:
-    """Whether some code passes arguments by position to a method of this name, otherwise than through `super()`."""
-    return _occurs(project, source, name, rf"(?<!super\(\))\.{re.escape(name)}\(\s*(?!\w+\s*=)[^)\s]")
+    """Whether some code passes arguments by position to a method of this name, otherwise than through `super()`, or hands it on."""
+    called = r"\(\s*(?!\w+\s*=)[^)\s]|\s*[,)\]}\n]"
+    return _occurs(project, source, name, rf"(?<!super\(\))\.{re.escape(name)}(?:{called})")
 
 
 def is_mentioned(project: Project, source: Source, name: str) -> bool:

@@ -118,10 +118,13 @@ class SharedLayerByMultiplication(Check):
         )
 
     def _is_meant(self, repeated: cst.CSTNode) -> bool:
-        """Whether a name in the expression, its target or a test around it speaks of sharing."""
-        statement = self.tree.statement(repeated)
+        """Whether a name in the expression, its target or a test around it speaks of sharing; what a function returns gets its
+        targets where that is called."""
+        statement, function = self.tree.statement(repeated), self.tree.function(repeated)
         nodes: list[cst.CSTNode] = [test for test, _ in self.facts.conditions(repeated)]
-        nodes += [] if statement is None or isinstance(statement, cst.BaseCompoundStatement) else [statement]
+        calls = self.hooks.calls_of.get(function, ()) if isinstance(statement, cst.Return) and function else ()
+        for each in (statement, *map(self.tree.statement, calls)):
+            nodes += [] if each is None or isinstance(each, cst.BaseCompoundStatement) else [each]
         words = [name.value for each in nodes for name in self.tree.within(each, cst.Name)]
         around = self.tree.enclosing_class(repeated)
         words += [around.name.value] if around is not None else []
