@@ -7,7 +7,7 @@ from lightlint.check import Check, Fault
 from lightlint.engine.events import Called
 from lightlint.explore.questions.queries import on_some_ranks
 from lightlint.facts.ranks.world import Ranks
-from lightlint.values.core import is_constant
+from lightlint.values.core import Unknown, is_constant
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry
@@ -25,5 +25,6 @@ class FabricCollectiveInRankGuard(Check):
         fabric = event.receiver
         if fabric is None or fabric.kind != "fabric" or event.path not in _COLLECTIVE:
             return False
-        devices = fabric.argument("devices", 2)
+        given = fabric.argument("devices", 2)
+        devices = given.default if isinstance(given, Unknown) else given
         return not is_constant(devices, 1, "1") and self.facts.world.lightning is not Ranks.ONE

@@ -5,13 +5,14 @@ import libcst as cst
 from lightlint.check import Check
 from lightlint.facts.lightning.hooks import ONCE_PER_NODE
 from lightlint.facts.objects.classes import DATA_MODULE, MODULE
+from lightlint.facts.ranks.trainers import lightning_ranks
 from lightlint.facts.ranks.world import Ranks
 from lightlint.finding import Tier
 
 
 class PrepareDataAssignsState(Check):
     def stands(self) -> bool:
-        return self.facts.world.lightning is not Ranks.ONE
+        return lightning_ranks(self.facts) is not Ranks.ONE
 
     def visit_FunctionDef(self, function: cst.FunctionDef) -> None:
         hook = self.hooks.of(function)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Logged
 from lightlint.explore.questions.queries import watched_keys
+from lightlint.facts.ranks.trainers import lightning_ranks
 from lightlint.facts.ranks.world import Ranks
 from lightlint.finding import Tier
 from lightlint.values.core import is_constant, text_of
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 class LogInRankGuard(Check):
     def stands(self) -> bool:
-        return self.facts.world.lightning is not Ranks.ONE
+        return lightning_ranks(self.facts) is not Ranks.ONE
 
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         for first, second in entry.pairs():

@@ -15,11 +15,11 @@ from lightlint.checks.ranks.processes.file_write_on_every_rank.shared import (
     is_launched,
     is_shared,
     on_every_rank,
-    ranks_of,
 )
 from lightlint.engine.events import Called, DirectoryMade, Event, Written
 from lightlint.facts.ranks.guards import MAYBE_RANK
 from lightlint.facts.ranks.processes import FULLY_SHARDED
+from lightlint.facts.ranks.trainers import lightning_ranks, made_here
 from lightlint.facts.ranks.world import Ranks
 from lightlint.facts.ranks.writes import What
 from lightlint.finding import Applicability, Tier
@@ -70,7 +70,7 @@ class FileWriteOnEveryRank(Check):
             return Fault.at(event, f"`{event.path}` starts a run on every rank")
         hook = min(filter(None, (hook_of(each.where) for _, each in happened)), default="")
         done = "makes one directory" if isinstance(event, DirectoryMade) else "writes one file"
-        tier = Tier.NOTE if hook and self.facts.world.is_untold and not self._trainers else None
+        tier = Tier.NOTE if hook and self.facts.world.is_untold and not made_here(self.facts) else None
         where = f" in `{hook}`" if hook else ""
         return Fault.at(event, f"`{getattr(event, 'name', '')}` {done} from {who}{where}", tier=tier)
 
@@ -78,8 +78,7 @@ class FileWriteOnEveryRank(Check):
         """Whether several processes run the code in which something is written: a hook's, what a Fabric has launched, or, if
         a plain script saves with `torch.save`, what stands behind the start of a process group."""
         if hook_of(event.where) or is_launched(path, event):
-            alone = self._trainers and max(self._trainers) is Ranks.ONE and self.facts.world.lightning is Ranks.MAYBE
-            return not alone and self.facts.world.lightning is not Ranks.ONE
+            return lightning_ranks(self.facts) is not Ranks.ONE
         saves = isinstance(event, Written) and event.name == "torch.save"
         return saves and self.facts.world.raw is Ranks.MANY and not self._shards and is_by_hand(path, event)
 
@@ -100,13 +99,6 @@ class FileWriteOnEveryRank(Check):
         name = first.function.name
         read = any(each.attr.value == name for each in self.tree.all(cst.Attribute))
         return read or any(self.names.method(each) == name for each in self.tree.all(cst.Call))
-
-    @property
-    def _trainers(self) -> list[Ranks]:
-        """How many ranks the Trainers and Fabrics run that this file makes, however it makes them."""
-        entries, made = self.facts.rehearsed.entries, ("lightning.Trainer", "lightning.fabric.Fabric")
-        calls = [call for entry in entries for name in made for call in entry.calls.get(name, ())]
-        return [ranks_of(call.given) for call in calls]
 
     @property
     def _shards(self) -> bool:

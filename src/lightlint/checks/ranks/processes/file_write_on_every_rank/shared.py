@@ -9,17 +9,16 @@ from typing import TYPE_CHECKING
 
 from lightlint.engine.events import Called, CalledUnknown, Collective, DirectoryMade, GroupStarted, Where, Written
 from lightlint.explore.questions.queries import holds, may_be_alone, speaks_of
-from lightlint.facts.code.names import UNKNOWN
 from lightlint.facts.lightning.hooks import ONCE_PER_NODE, Owner, is_hook
 from lightlint.facts.ranks.guards import MAYBE_RANK
-from lightlint.facts.ranks.world import Ranks, trainer_ranks
+from lightlint.facts.ranks.trainers import ranks_of, written
+from lightlint.facts.ranks.world import Ranks
 from lightlint.models.names.kinds import kind_of_class
 from lightlint.models.registry import LIGHTNING
-from lightlint.values.core import OWN_DATA, Class, Constant, Sequence, Unknown, Value, number_of
+from lightlint.values.core import OWN_DATA, Class, Value, number_of
 from lightlint.values.training import Instance
 
 if TYPE_CHECKING:
-    from lightlint.engine.arguments import Arguments
     from lightlint.engine.events import Event
     from lightlint.explore.rehearsals import Entry, Path
 
@@ -76,28 +75,9 @@ def _copies(started: GroupStarted) -> bool:
     given = started.given
     if given is None or not given.exact:
         return False
-    strategy = _written(given).get("strategy", "auto")
+    strategy = written(given).get("strategy", "auto")
     whole = isinstance(strategy, str) and (strategy == "auto" or strategy.startswith("ddp"))
     return whole and ranks_of(given) is Ranks.MANY
-
-
-def ranks_of(given: Arguments) -> Ranks:
-    """How many ranks a Trainer or Fabric runs that is made with some arguments."""
-    return trainer_ranks(_written(given), starred=not given.exact)
-
-
-def _written(given: Arguments) -> dict[str, object]:
-    """The constants that a Trainer or Fabric is given, by name."""
-    order = ("accelerator", "strategy", "devices", "num_nodes")
-    named = (*zip(order, given.positional, strict=False), *given.keywords.items())
-    return {name: _constant(each) for name, each in named}
-
-
-def _constant(value: Value) -> object:
-    if isinstance(value, Sequence) and not value.more:
-        return [_constant(each) for each in value.items]
-    known = value.default if isinstance(value, Unknown) else value
-    return known.value if isinstance(known, Constant) else UNKNOWN
 
 
 def is_shared(path: Path, event: Written | DirectoryMade) -> bool:
