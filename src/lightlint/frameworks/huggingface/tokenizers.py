@@ -49,7 +49,7 @@ def token_of(machine: Machine, held: Value, name: str, node: ast.AST) -> Value |
         part = tokenizer(machine, "PreTrainedTokenizer", Arguments(double_star=Unknown()), node)
         held.attributes[name] = part if name == "tokenizer" else Unknown(hint=name)
         return held.attributes[name]
-    if name.startswith(("add_", "get_", "convert_", "build_", "num_special", "prepare_", "sanitize_")):
+    if name.startswith(("add_", "apply_", "get_", "convert_", "build_", "num_special", "prepare_", "sanitize_")):
         return None
     if name.endswith(("_token", "_token_id", "_tokens", "_ids", "_side", "_length", "_size", "template")):
         given = held.arguments.get(name)
