@@ -29,6 +29,14 @@ class Forward(Event):
 
 
 @dataclass(eq=False)
+class PartPassed(Event):
+    """A part of a module was called in its forward pass while gradients were off; `training`: in which mode the part was."""
+
+    module: Module
+    training: bool
+
+
+@dataclass(eq=False)
 class ModeSet(Event):
     """`train()` or `eval()`."""
 

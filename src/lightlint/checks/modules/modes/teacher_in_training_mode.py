@@ -8,8 +8,10 @@ from lightlint.check import Check, Fault
 from lightlint.engine.events import (
     Backward,
     Forward,
+    ModeSet,
     OptimizerMade,
     ParametersChanged,
+    PartPassed,
     StateLoaded,
     Stepped,
     WeightSet,
@@ -19,7 +21,7 @@ from lightlint.explore.questions.queries import acts_by_mode, in_batch, in_sight
 from lightlint.values.training import Module, Optimizer
 
 if TYPE_CHECKING:
-    from lightlint.explore.rehearsals import Entry
+    from lightlint.explore.rehearsals import Entry, Path
     from lightlint.values.training import Instance, Tensor
 
 _MEANT = re.compile(
@@ -46,6 +48,27 @@ class TeacherInTrainingMode(Check):
         for event in sure(entry, Forward, is_fault) if trains and fixed and seen else ():
             message = "a module with loaded weights that is not trained here gives its answers in training mode: dropout drops, batch norm goes by this batch alone"
             yield Fault.at(event, message)
+        for path in entry.paths if seen and any(True for _ in entry.of(Backward)) else ():
+            yield from _as_parts(path, changed)
+
+
+def _as_parts(path: Path, changed: set[Tensor]) -> Iterator[Fault]:
+    """Frozen parts of a module that is trained, which were brought into training mode with the whole."""
+    loaded = {event.object for event in path.of(StateLoaded)}
+    for event in path.of(PartPassed):
+        part = event.module
+        frozen = not any(each.requires_grad or each in changed for each in part.parameters())
+        if part not in loaded or not frozen or not event.training or not in_batch(event.where) or _is_meant(event):
+            continue
+        whole = [each for each in path.of(ModeSet) if each.training and each.time < event.time and _has(each, part)]
+        known = whole and in_sight([*part.modules(), *part.parameters()]) and acts_by_mode(part)
+        if known and whole[-1].module is not part:
+            message = "this brings a part with loaded weights into training mode that is not trained: dropout drops in its answers, batch norm goes by this batch alone"
+            yield Fault.at(whole[-1], message, event.site)
+
+
+def _has(event: ModeSet, part: Module) -> bool:
+    return event.module is not None and part in event.module.modules()
 
 
 def _changed(entry: Entry) -> set[Tensor]:
@@ -63,7 +86,7 @@ def _may_hold_more(optimizer: Instance) -> bool:
     return isinstance(optimizer, Optimizer) and (optimizer.more or optimizer.assumed)
 
 
-def _is_meant(event: Forward) -> bool:
+def _is_meant(event: Forward | PartPassed) -> bool:
     """Whether names say that dropout is wanted, or the statistics of the batch."""
     names = [event.module.name, *(call.function.name for call in event.where.calls)]
     return any(map(_MEANT.search, names))

@@ -10,6 +10,7 @@ from lightlint.engine.calls import call, call_unknown
 from lightlint.engine.events import (
     Forward,
     Normalised,
+    PartPassed,
     RegionsCompared,
 )
 from lightlint.engine.events.huggingface import Labelled
@@ -58,6 +59,8 @@ def call_module(machine: Machine, module: Module, given: Arguments, node: ast.AS
     if module.unwrapped().opaque and "labels" in given.keywords:
         machine.emit(Labelled(machine.where(node), module, given))
     outermost = not machine.forwards
+    if not outermost and not machine.grad[-1]:
+        machine.emit(PartPassed(machine.where(node), module, module.unwrapped().training))
     synchronised = module.wrapper in ("ddp", "fabric", "accelerate", "fsdp")
     machine.forwards.append(module)
     machine.inside_ddp += synchronised
