@@ -51,7 +51,9 @@ def is_versioned(facts: Linked, node: cst.CSTNode, depth: int = 0, raises: str =
     """
     above = list(facts.tree.ancestors(node))
     tries = [each for each in above if isinstance(each, cst.Try) and facts.tree.contains(each.body, node)]
-    rescues = [handler for each in tries for handler in each.handlers if not _gives_up(facts, each, handler)]
+    rescues = [
+        handler for each in tries for handler in each.handlers if not _gives_up(each, handler, tells=bool(raises))
+    ]
     if any(_may_catch(_raised(facts, handler), raises) for handler in rescues):
         return True
     handlers = [each for each in above if isinstance(each, cst.ExceptHandler)]
@@ -100,9 +102,9 @@ def _may_catch(caught: set[str], raises: str) -> bool:
     return any(not isinstance(each, type) or issubclass(wanted, each) for each in kinds)
 
 
-def _gives_up(facts: Linked, tried: cst.Try, handler: cst.ExceptHandler) -> bool:
+def _gives_up(tried: cst.Try, handler: cst.ExceptHandler, *, tells: bool) -> bool:
     """Whether a handler rescues nothing: it lets an error on its way, whatever it prints or cleans up before, or ends the
-    program, or only tells of it where much else has been tried."""
+    program, or (`tells`) only tells of it where much else has been tried."""
     lines = handler.body.body
     if not all(isinstance(each, cst.SimpleStatementLine) for each in lines):
         return False
@@ -111,9 +113,9 @@ def _gives_up(facts: Linked, tried: cst.Try, handler: cst.ExceptHandler) -> bool
         return True
     calls = [each.value for each in small if isinstance(each, cst.Expr) and isinstance(each.value, cst.Call)]
     names = [_last_name(each.func) for each in calls]
-    tells = len(calls) == len(small) and _TELLS.issuperset(names) and len(tried.body.body) > 1
+    only = len(calls) == len(small) and _TELLS.issuperset(names) and len(tried.body.body) > 1
     last = small[-1].value if isinstance(small[-1], cst.Expr) else None
-    return tells or (isinstance(last, cst.Call) and _last_name(last.func) in _ENDS)
+    return (tells and only) or (isinstance(last, cst.Call) and _last_name(last.func) in _ENDS)
 
 
 def _last_name(func: cst.BaseExpression) -> str:

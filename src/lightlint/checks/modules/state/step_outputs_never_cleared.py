@@ -32,6 +32,8 @@ class StepOutputsNeverCleared(Check):
             whole = [*_read_whole(path)]
             for event in path.of(Appended):
                 box = event.container
+                if box.kind != "list" or not event.where.within("batch"):
+                    continue
                 if not event.where.phase or id(box) in emptied or id(box) not in held or box.escaped:
                     continue
                 items = set(map(id, box.items))

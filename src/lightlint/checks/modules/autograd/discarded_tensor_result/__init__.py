@@ -39,6 +39,11 @@ _IN_PLACE = re.compile(
     r"torch_geometric|torchgeo|transformers|BatchEncoding|\bdgl\b|monai|detectron2|mmcv|mmengine|kornia"
 )
 
+_TENSORS = re.compile(
+    r"x[b\d]?|y[b\d]?|(?:img|image|label|target|frame|pixel|audio|wave|waveform|mask|feature|signal)s?|pixel_values",
+    re.I,
+)
+
 
 class DiscardedTensorResult(Check):
     def visit_Expr(self, statement: cst.Expr) -> None:
@@ -198,11 +203,12 @@ class DiscardedTensorResult(Check):
         return "this move returns a new tensor, which is dropped: the old one stays as it is"
 
     def _used_parts(self, entry: Entry) -> set[Tensor]:
-        """The parts of batches that a module or a loss is given as they are; where a library makes objects that move in
-        place, a part may be one."""
+        """The parts of batches that surely are tensors: a loss or a module in sight takes them as they are, or another module
+        one that is called as tensors are. Where a library makes objects that move in place, a part may be one."""
         if _IN_PLACE.search(self.facts.source.text):
             return set()
-        given = [each for event in entry.of(Forward) for each in event.inputs]
-        told = (each for event in entry.of(LossComputed) for each in (event.input, event.target))
-        given += [each for each in told if isinstance(each, Tensor)]
-        return {each for each in given if each.role == "batch" and each.part is not None}
+        told = [each for event in entry.of(LossComputed) for each in (event.input, event.target)]
+        for event in entry.of(Forward):
+            seen = not event.module.opaque
+            told += (each for each in event.inputs if seen or _TENSORS.fullmatch(each.named))
+        return {e for e in told if isinstance(e, Tensor) and e.role == "batch" and e.part is not None}
