@@ -17,6 +17,7 @@ from lightlint.values.core import is_constant, text_of, written
 from lightlint.values.training import Instance, Tensor, tensors_in
 
 if TYPE_CHECKING:
+    from lightlint.engine.arguments import Arguments
     from lightlint.explore.rehearsals import Entry
 
 _WITHOUT_DEVICE = {"torch.from_numpy", "torch.Tensor", "torch.FloatTensor", "torch.LongTensor"}
@@ -29,7 +30,7 @@ class NcclCpuTensor(Check):
         """Collectives of nccl that are given a tensor that was made on the CPU or brought there."""
         if not self._uses_nccl() or is_left_open(entry, _DEVICE):
             return
-        options = [event.given.get(0, "backend") for event in entry.of(GroupStarted) if event.given is not None]
+        options = [each.get(0, "backend") for each in _joined(entry)]
         for event in sure(of_default_run(entry, options), Collective, lambda each: _on_cpu(each) is not None):
             tensor = _on_cpu(event)
             asked = any(speaks_of(each.key, _BACKEND) for each in event.where.conditions)
@@ -39,8 +40,7 @@ class NcclCpuTensor(Check):
 
     def _uses_nccl(self) -> bool:
         """Whether each process group that the file starts is one of nccl's."""
-        started = [event for each in self.facts.rehearsed.entries for event in each.of(GroupStarted)]
-        given = [event.given for event in started if event.given is not None]
+        given = [given for each in self.facts.rehearsed.entries for given in _joined(each)]
         return bool(given) and all(text_of(written(each.get(0, "backend"))) == "nccl" for each in given)
 
     def repair(self, _node: cst.CSTNode, fault: Fault) -> Repair | None:
@@ -70,3 +70,9 @@ def _is_of_nccl(event: Collective) -> bool:
     return (
         isinstance(group, Instance) and group.kind == "group" and is_constant(group.arguments["backend"], None, "nccl")
     )
+
+
+def _joined(entry: Entry) -> list[Arguments]:
+    """What process groups are joined with, where the program does so itself."""
+    started = (event for event in entry.of(GroupStarted) if event.by == "init_process_group")
+    return [event.given for event in started if event.given is not None]

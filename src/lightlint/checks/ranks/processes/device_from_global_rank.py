@@ -68,7 +68,8 @@ def _is_of_first(event: Called, rank: Hashable | None) -> bool:
 
 def _composed(path: Path) -> set[Hashable]:
     """The ranks that the program makes of the node's number and the place on it, and joins the process group as."""
-    given = [event.given.get(4, "rank") for event in path.of(GroupStarted) if event.given is not None]
+    started = (event for event in path.of(GroupStarted) if event.by == "init_process_group")
+    given = [event.given.get(4, "rank") for event in started if event.given is not None]
     return {each.key for each in given if isinstance(each, Unknown) and each.key is not None and _is_sum(each.key)}
 
 

@@ -35,7 +35,9 @@ class LocalRankArgument(Check):
     def _chooses_device(self) -> bool:
         """Whether the file starts a process group, and chooses a device by a rank."""
         entries = self.facts.rehearsed.entries
-        starts = any(event.given is not None for entry in entries for event in entry.of(GroupStarted))
+        starts = any(
+            event.by in ("init_process_group", "spawn") for entry in entries for event in entry.of(GroupStarted)
+        )
         called = (event for entry in entries for event in entry.of(Called) if event.path in _CHOOSING)
         return starts and any("rank" in value.traits for event in called for value in event.given.values())
 

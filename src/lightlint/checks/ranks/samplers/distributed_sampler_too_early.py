@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 _SAMPLERS = {"torch.utils.data.distributed.DistributedSampler", "torch.utils.data.DistributedSampler"}
 _NO_GROUP = ("Trainer", "Accelerator", "Fabric")  # what makes its group later, or itself
+_BY_HAND = ("init_process_group", "spawn")
 _GROUP = re.compile("distributed|initialized|world|rank", re.IGNORECASE)
 
 
@@ -37,9 +38,9 @@ class DistributedSamplerTooEarly(Check):
     def _maker(self, path: Path, made: Called, started: list[GroupStarted]) -> str:
         """What makes the first process group after a sampler was made."""
         if started:
-            return "init_process_group" if started[0].given is not None else ""
+            return "init_process_group" if started[0].by in _BY_HAND else ""
         entries = self.facts.rehearsed.entries
-        joined = any(event.given is not None for each in entries for event in each.of(GroupStarted))
+        joined = any(event.by in _BY_HAND for each in entries for event in each.of(GroupStarted))
         fits = (
             e for e in path.of(Called) if e.path == "fit" and e.receiver is not None and e.receiver.kind == "trainer"
         )
