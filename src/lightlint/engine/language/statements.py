@@ -30,7 +30,8 @@ from lightlint.values.training import Instance, Tensor
 
 def _expression(machine: Machine, node: ast.Expr, scope: Scope) -> None:
     value = evaluate(machine, node.value, scope)
-    moved = value.moved_from if isinstance(value, Tensor) and value.site == machine.site(node.value) else None
+    here = isinstance(value, Tensor) and value.site == machine.site(node.value)
+    moved = value.moved_from or value.shaped_from if isinstance(value, Tensor) and here else None
     if isinstance(value, Tensor) and moved is not None and not _is_made_for_move(moved):
         machine.emit(ResultDropped(machine.where(node.value), value))
 

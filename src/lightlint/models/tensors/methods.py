@@ -49,6 +49,9 @@ from lightlint.values.training import Instance, Tensor, tensors_in
 _RECURRENT = {"RNN", "LSTM", "GRU"}
 
 
+_SHAPING = frozenset(["unsqueeze", "squeeze", "permute", "transpose", "flatten", "reshape", "view", "contiguous"])
+
+
 def attribute(machine: Machine, tensor: Tensor, name: str, node: ast.AST) -> Value:
     """An attribute of a tensor."""
     if name == "data":
@@ -144,6 +147,8 @@ def call_method(machine: Machine, tensor: Value, name: str, given: Arguments, no
     if name == "full_tensor" and tensor.owner is not None and tensor.owner.sharded == "fully_shard":
         machine.emit(ShardsGathered(machine.where(node), name))
     found = computed(machine, name, given.with_first(tensor), node)
+    if name in _SHAPING and isinstance(found, Tensor) and found is not tensor:
+        found.shaped_from = tensor
     layouts.note(machine, found, name, given.with_first(tensor), node)
     if name in precision.NAMES:
         precision.note(machine, found, name, given.with_first(tensor), node, sure=not tensor.mixed)

@@ -176,7 +176,8 @@ class DiscardedTensorResult(Check):
         """Moves of tensors whose results a statement drops."""
         used = self._used_parts(entry)
         for event in entry.of(ResultDropped):
-            source = event.moved.moved_from
+            source = event.moved.moved_from or event.moved.shaped_from
+            shaped = event.moved.moved_from is None
             if source is None or source.escaped or source.guessed or source.parameter:
                 continue
             if source.role == "batch" and source not in used:
@@ -184,8 +185,9 @@ class DiscardedTensorResult(Check):
             if event.where.turns and event.where.turns[-1].loop.known:
                 continue  # over this and that, of which some move in place
             sure = source in used or source.origin is not None or source.graph or source.traits
-            if sure and source.device != "cuda" and all(each.known for each in event.where.conditions):
-                yield Fault.of(event, self._told(self.node_of(event.site)))
+            placed = shaped or source.device != "cuda"
+            if sure and placed and all(each.known for each in event.where.conditions):
+                yield Fault.of(event, self._told(self.node_of(event.site), "call" if shaped else "move"))
 
     def repair(self, node: cst.CSTNode, _: Fault) -> Repair | None:
         """A part of a batch is put where it came from."""
@@ -195,12 +197,12 @@ class DiscardedTensorResult(Check):
             return None
         return self._repair(statement, self.code.text_of(part))
 
-    def _told(self, call: cst.CSTNode | None) -> str:
+    def _told(self, call: cst.CSTNode | None, what: str) -> str:
         match call:
             case cst.Call(func=cst.Attribute(value=cst.Subscript() as part, attr=cst.Name(value=method))):
                 text = self.code.text_of(part)
                 return f"`{text}.{method}()` returns a new tensor, which is dropped: `{text}` stays as it is"
-        return "this move returns a new tensor, which is dropped: the old one stays as it is"
+        return f"this {what} returns a new tensor, which is dropped: the old one stays as it is"
 
     def _used_parts(self, entry: Entry) -> set[Tensor]:
         """The parts of batches that surely are tensors: a loss or a module in sight takes them as they are, or another module
@@ -210,5 +212,12 @@ class DiscardedTensorResult(Check):
         told = [each for event in entry.of(LossComputed) for each in (event.input, event.target)]
         for event in entry.of(Forward):
             seen = not event.module.opaque
-            told += (each for each in event.inputs if seen or _TENSORS.fullmatch(each.named))
+            told += (each for each in event.inputs if seen or _is_tensor(each))
         return {e for e in told if isinstance(e, Tensor) and e.role == "batch" and e.part is not None}
+
+
+def _is_tensor(part: Tensor) -> bool:
+    """Whether a part of a batch is called as tensors are, lies under a key, or was put together in torch's own way."""
+    loader = part.batch_of
+    usual = loader is not None and not (loader.assumed or loader.open_arguments or "collate_fn" in loader.arguments)
+    return usual or isinstance(part.part, str) or _TENSORS.fullmatch(part.named) is not None
