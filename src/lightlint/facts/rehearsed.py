@@ -141,6 +141,7 @@ class Rehearsed:
     def _rehearsals_of(self, file: str, *, training: bool = True) -> Rehearsals:
         """The rehearsals of a file; those of one that is as the project has it are kept for others that ask."""
         shared = _shared.setdefault(self.project, _OfProject())
+        shared.modules.of(self._file, self._source.text, _tree)
         if not self.project.has(Path(self._file), self._source.text):
             return self._made_for(file, shared.modules, training=training)
         made, asked = shared.rehearsals.pop((file, training), (None, frozenset[Question]()))
@@ -215,7 +216,7 @@ def _rehearsals(
         return text_of(Path(file))
 
     def read(file: str) -> Parsed | None:
-        return modules.of(file, text(file), _tree)
+        return modules.of(file, text(file), _tree_of_other)
 
     def does_register(file: str) -> bool:
         return project.registers(Path(file))
@@ -224,15 +225,15 @@ def _rehearsals(
     return Rehearsals(sources, file, training=training)
 
 
+_NAMED: dict[type[ast.AST], str] = {ast.Name: "id", ast.Attribute: "attr", ast.FunctionDef: "name", ast.alias: "name"}
+
+
 def _trains(tree: ast.Module) -> bool:
     """Whether code names anything of training, or has it looked up by its name in a text."""
     for node in walked(tree):
-        if isinstance(node, ast.Name):
-            names = [node.id]
-        elif isinstance(node, ast.Attribute):
-            names = [node.attr]
-        elif isinstance(node, (ast.FunctionDef, ast.alias)):
-            names = [node.name]
+        held = _NAMED.get(type(node))
+        if held is not None:
+            names = [getattr(node, held)]
         elif isinstance(node, ast.Call):
             texts = [each.value for each in node.args if isinstance(each, ast.Constant) and isinstance(each.value, str)]
             names = [each.rpartition(".")[2] for each in texts]
@@ -267,11 +268,16 @@ _HINTS = _Matching(
 _NAMES = _Matching(_TRAINING.fullmatch)
 
 
-def _tree(text: str) -> ast.Module | None:
+def _tree(text: str, parse: Callable[[str], ast.Module] = syntax_of) -> ast.Module | None:
     try:
-        return syntax_of(text)
+        return parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
+
+
+def _tree_of_other(text: str) -> ast.Module | None:
+    """As `_tree`, but for files that are kept parsed here: they would push out the file that is linted."""
+    return _tree(text, syntax_of.__wrapped__)
 
 
 def rehearsed(source: Source, path: Path, project: Project) -> Rehearsed:
