@@ -43,9 +43,22 @@ class LegacyVariable(Check):
             return
         volatile = self.names.argument(call, "volatile", 2)
         if volatile is not None and self.names.constant(volatile.value) is not False:
-            self.report(call, _VOLATILE, tier=Tier.WARNING)
+            self.report(call, _VOLATILE, tier=Tier.NOTE if self._is_left_out(volatile.value) else Tier.WARNING)
         else:
             self.report(call, _NOTHING, repair=self._repair(call))
+
+    def _is_left_out(self, value: cst.BaseExpression) -> bool:
+        """Whether a value is a parameter that is False by default, and that no call of the file gives."""
+        function = self.tree.function(value)
+        if function is None or not isinstance(value, cst.Name):
+            return False
+        params = [*function.params.params, *function.params.kwonly_params]
+        at = next((place for place, each in enumerate(params) if each.name.value == value.value), None)
+        default = params[at].default if at is not None else None
+        if at is None or default is None or self.names.constant(default) is not False:
+            return False
+        calls = [each for each in self.tree.all(cst.Call) if self.names.method(each) == function.name.value]
+        return all(self.names.argument(each, value.value, at) is None for each in calls)
 
     def _repair(self, call: cst.Call) -> Repair | None:
         """What the call does: the same storage, cut off the graph, with gradients wanted or not."""
