@@ -116,7 +116,11 @@ def parse(machine: Machine, parser: Value, name: str, _: Arguments, node: ast.AS
 
 def _filled(machine: Machine, cls: Value, node: ast.AST) -> Value:
     if isinstance(cls, Class):
-        return objects.make(machine, cls, Arguments(double_star=Unknown()), node)
+        made = objects.make(machine, cls, Arguments(double_star=Unknown()), node)
+        for name, held in made.attributes.items() if isinstance(made, Instance) else ():
+            if is_constant(held, None):  # unless the command line says otherwise
+                made.attributes[name] = Unknown(("field", cls.name, name), hint=name)
+        return made
     if isinstance(cls, Library):
         return objects.make_library(machine, cls, Arguments(double_star=Unknown()), node)
     return Unknown()
