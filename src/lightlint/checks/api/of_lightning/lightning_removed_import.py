@@ -72,7 +72,11 @@ class LightningRemovedImport(Check):
         """Whether only type checkers look: under `TYPE_CHECKING`, or in an annotation that is never evaluated."""
         above = list(self.tree.ancestors(node))
         tests = [each.test for each in above if isinstance(each, cst.If)]
-        if any(name.value == "TYPE_CHECKING" for test in tests for name in self.tree.within(test, cst.Name)):
+        if any(
+            (self.names.of(name) or name.value).endswith("TYPE_CHECKING")
+            for test in tests
+            for name in self.tree.within(test, cst.Name)
+        ):
             return True
         future = "annotations" in self.facts.bindings.by_scope.get(self.tree.module, {})
         return future and any(isinstance(each, cst.Annotation) for each in above)

@@ -3,6 +3,7 @@ from __future__ import annotations
 import libcst as cst
 
 from lightlint.check import Check
+from lightlint.facts.ranks.trainers import lightning_ranks
 from lightlint.facts.ranks.world import Ranks
 from lightlint.finding import Tier
 
@@ -13,7 +14,7 @@ class FabricLoaderNotSetUp(Check):
         origin = self.values.constructor(drawn)
         if origin is None or origin.call is None or not self.values.is_loader(drawn) or not self._trains(loop):
             return
-        ranks, loading = self.facts.world.lightning, self.facts.loading
+        ranks, loading = lightning_ranks(self.facts), self.facts.loading
         if ranks is Ranks.ONE or loading.is_sampled(origin.call) or not loading.is_map_style(origin.call):
             return
         if self._is_told(origin.call, ranks):
