@@ -53,7 +53,9 @@ class DataloaderArgConflict(Check):
         if self._is_made(self._given(call, "sampler")):
             repair = Repair("drop `shuffle`", remove_argument(self.code, call, shuffle))
             self.report(shuffle, "`sampler` excludes `shuffle=True`: the constructor raises ValueError", repair=repair)
-        elif self._may_be_made(call, sampler := self._given(call, "sampler")):
+        elif self._may_be_made(call, sampler := self._given(call, "sampler")) and not self.runs_right(
+            call, LoaderMade, lambda each: bool(_excluded(each))
+        ):
             key = self.names.key(sampler.value) if sampler is not None else ""
             draft = replace(self.code, shuffle.value, f"{key} is None")
             self.report(
