@@ -39,13 +39,13 @@ _latest: dict[tuple[str, str], Rehearsed] = {}
 
 class _OfProject:
     """What the rehearsals of a project's files share: modules that are parsed, and whole rehearsals with what they asked of the
-    project, by file and whether it trains."""
+    project, by file and aim."""
 
     def __init__(self) -> None:
         from lightlint.explore.parsed import Kept
 
         self.modules = Kept()
-        self.rehearsals: OrderedDict[tuple[str, bool], tuple[Rehearsals, frozenset[Question]]] = OrderedDict()
+        self.rehearsals: OrderedDict[tuple[str, str], tuple[Rehearsals, frozenset[Question]]] = OrderedDict()
 
 
 _shared: WeakKeyDictionary[Project, _OfProject] = WeakKeyDictionary()
@@ -116,7 +116,7 @@ class Rehearsed:
 
     @cached_property
     def _besides_training(self) -> Rehearsals:
-        return self._rehearsals if self._trains else self._rehearsals_of(self._file, training=False)
+        return self._rehearsals if self._trains else self._rehearsals_of(self._file, "rest")
 
     def of_users(self, words: tuple[str, ...]) -> list[Entry]:
         """The rehearsals of files that hold one of some words and import from this one, for what it is given by them."""
@@ -136,21 +136,23 @@ class Rehearsed:
 
     @cached_property
     def _rehearsals(self) -> Rehearsals:
-        return self._rehearsals_of(self._file, training=self._trains)
+        return self._rehearsals_of(self._file, "training" if self._trains else "passes")
 
-    def _rehearsals_of(self, file: str, *, training: bool = True) -> Rehearsals:
-        """The rehearsals of a file; those of one that is as the project has it are kept for others that ask."""
+    def _rehearsals_of(self, file: str, aim: str = "training") -> Rehearsals:
+        """The rehearsals of a file for an `aim`: "training", or of one that does not train "passes" or the "rest", which read no
+        more of the file than they need. Those of a file that is as the project has it are kept for others that ask."""
+        training = aim == "training"
         shared = _shared.setdefault(self.project, _OfProject())
         shared.modules.of(self._file, self._source.text, _tree)
         if not self.project.has(Path(self._file), self._source.text):
             return self._made_for(file, shared.modules, training=training)
-        made, asked = shared.rehearsals.pop((file, training), (None, frozenset[Question]()))
+        made, asked = shared.rehearsals.pop((file, aim), (None, frozenset[Question]()))
         if made is None:
             before, self.project.asked = self.project.asked, set()
             made = _rehearsals(self.project, self.project.text, shared.modules, file, training=training)
             asked, self.project.asked = frozenset(self.project.asked), before
         self.project.asked |= asked
-        shared.rehearsals[file, training] = made, asked
+        shared.rehearsals[file, aim] = made, asked
         if len(shared.rehearsals) > _MOST_KEPT:
             shared.rehearsals.popitem(last=False)
         return made
