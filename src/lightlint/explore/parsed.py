@@ -11,7 +11,8 @@ from typing import NamedTuple
 from lightlint.models.names.tables import COLLECTIVES
 from lightlint.syntax import statements_in, walked
 
-_FRAMES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+_FRAMES = frozenset([ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef])
+_YIELDS = frozenset([ast.Yield, ast.YieldFrom])
 _MOST_TEXT = 1_500_000  # characters of modules that are kept parsed, at some 60 bytes each
 
 
@@ -19,11 +20,19 @@ class Parsed:
     """A module of the program."""
 
     def __init__(self, tree: ast.Module, text: str) -> None:
-        self.tree = tree
+        self.tree, self._text = tree, text
         self._may_yield = "yield" in text
+        self._named_again: dict[str, bool] = {}
         self._last_answers: dict[int, frozenset[int]] = {}
         self._generators: dict[int, bool] = {}  # as the others by the id of a node
         self._idle: dict[int, bool] = {}
+
+    def names_again(self, name: str) -> bool:
+        """Whether a name that it imports stands in its text once more."""
+        found = self._named_again.get(name)
+        if found is None:
+            found = self._named_again[name] = self._text.count(name) > 1
+        return found
 
     def is_idle(self, test: ast.If) -> bool:
         """Whether a test decides only about messages: rehearsing it the other way would show nothing."""
@@ -52,13 +61,7 @@ class Parsed:
 
 def _yields(function: ast.AST) -> bool:
     """Whether a function has a `yield` of its own."""
-    nodes = [*ast.iter_child_nodes(function)]
-    for node in nodes:
-        if isinstance(node, (ast.Yield, ast.YieldFrom)):
-            return True
-        if not isinstance(node, _FRAMES):
-            nodes += ast.iter_child_nodes(node)
-    return False
+    return any(type(node) in _YIELDS for node in walked(function, _FRAMES))
 
 
 def _last_answers(body: list[ast.stmt]) -> Iterator[int]:

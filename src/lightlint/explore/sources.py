@@ -30,8 +30,9 @@ class ProjectSources:
         text: Callable[[str], str],
         registers: Callable[[str], bool],
     ) -> None:
-        self._find, self._read, self._text, self.registers = find, read, text, registers
+        self._find, self._read, self._text, self._does_register = find, read, text, registers
         self._parsed: dict[str, Parsed | None] = dict(given)
+        self._registers: dict[str, bool] = {}
         self._found: dict[tuple[str, str], str | None] = {}
 
     def alone(self, *whole: str) -> ProjectSources:
@@ -74,9 +75,18 @@ class ProjectSources:
         parsed = self.parsed(file)
         return parsed.tree if parsed is not None else None
 
+    def registers(self, file: str) -> bool:
+        """Whether running a module may do more than to give its names their values."""
+        if file not in self._registers:
+            self._registers[file] = self._does_register(file)
+        return self._registers[file]
+
     def uses(self, file: str, name: str) -> bool:
         """Whether a file names something that it imports once more: else it may import it for what its module does."""
-        return os.path.basename(file) == "__init__.py" or self._text(file).count(name) > 1  # noqa: PTH119 - asked often
+        if os.path.basename(file) == "__init__.py":  # noqa: PTH119 - asked often
+            return True
+        parsed = self.parsed(file)
+        return parsed is not None and parsed.names_again(name)
 
     def is_generator(self, file: str, node: ast.AST) -> bool:
         """Whether a function of a file yields."""
@@ -99,7 +109,7 @@ class _Alone(ProjectSources):
 
     def __init__(self, project: ProjectSources, whole: tuple[str, ...]) -> None:
         given = {each: project.parsed(each) for each in whole}
-        super().__init__(project._find, project._read, given, project._text, project.registers)
+        super().__init__(project._find, project._read, given, project._text, project._does_register)
         self._wanted: dict[str, set[str]] = {}
         """The names that the bases of a file's classes begin with, and those that others want of it: it may have them from yet
         another."""
