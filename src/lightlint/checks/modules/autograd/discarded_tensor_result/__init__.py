@@ -174,8 +174,9 @@ class DiscardedTensorResult(Check):
 
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Moves of tensors whose results a statement drops."""
-        used = self._used_parts(entry)
-        for event in entry.of(ResultDropped):
+        dropped = [*entry.of(ResultDropped)]
+        used = self._used_parts(entry) if dropped else set[Tensor]()
+        for event in dropped:
             source = event.moved.moved_from or event.moved.shaped_from
             shaped = event.moved.moved_from is None
             if source is None or source.escaped or source.guessed or source.parameter:
