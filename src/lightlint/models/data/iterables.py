@@ -83,6 +83,8 @@ def iterate(machine: Machine, value: Value, node: ast.AST) -> Iteration:
         return known([Constant(each) for each in value.value], value)
     if isinstance(value, Bound):
         return known([])
+    if isinstance(value, Unknown) and value.encoding is not None:  # ids of one text, among those of several
+        return unknown_turns(lambda _: value, "elements", None, value)
     return _unknown(machine, value)
 
 
