@@ -87,6 +87,11 @@ def moves_default_device(project: Project, source: Source) -> bool:
     return any(_occurs(project, source, word, pattern) for word, pattern in words.items())
 
 
+def moves_by_no_name(project: Project, source: Source) -> bool:
+    """Whether some code of a project moves what objects hold without naming it: `setattr(module, name, value.to(device))`."""
+    return _occurs(project, source, "setattr", r"setattr\([^\n]*\.(?:to|cuda)\(")
+
+
 def runs_on_cpu_alone(project: Project, source: Source) -> bool:
     """Whether no code of a project speaks of a device, or of what may choose one."""
     words = r"(?i)cuda|device|\bgpus?\b|\bmps\b|\bxpu\b|\.to\(|accelerat|trainer|lightning|fabric|\.fit\(|deepspeed"

@@ -14,6 +14,7 @@ from lightlint.facts.project.mentions import (
     is_called_elsewhere,
     is_changed_elsewhere,
     is_made,
+    moves_by_no_name,
     moves_default_device,
     prepares_samples,
     runs_on_cpu_alone,
@@ -41,7 +42,8 @@ if TYPE_CHECKING:
 
 class TensorAttributeNotBuffer(Check):
     def stands(self) -> bool:
-        return not moves_default_device(self.facts.project, self.facts.source)  # else it is made there at once
+        project, source = self.facts.project, self.facts.source  # else it is made on the GPU at once, or moved
+        return not moves_default_device(project, source) and not moves_by_no_name(project, source)
 
     def wants_passes(self) -> bool:
         """Whether tensors are made where a module may keep them, and an attribute may get one of these."""
