@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Backward, Stepped
 from lightlint.explore.questions.accelerators import accumulates, manager_of, scales
-from lightlint.values.training import Instance, Loader, Optimizer
+from lightlint.values.core import Unknown
+from lightlint.values.training import Instance, Loader, Module, Optimizer
 
 if TYPE_CHECKING:
     from lightlint.engine.events import Called
     from lightlint.explore.rehearsals import Entry, Path
 
+_NO_MODEL = "the model was never prepared: each process trains one of its own, no gradients are exchanged"
 _PREPARES = (".prepare", ".prepare_model", ".prepare_data_loader", ".prepare_optimizer")
 
 
@@ -19,13 +21,15 @@ class LeftUnprepared(Check):
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Loops of an Accelerator with a loader, a model or an optimizer that it was never given."""
         calls = [each for name in _PREPARES for each in entry.calls.get(name, ()) if _is_accelerator(each.receiver)]
-        if not calls or not all(each.given.exact for each in calls):
+        given = [value for each in calls for value in each.given.values()]
+        if not calls or not all(each.given.exact for each in calls) or any(isinstance(each, Unknown) for each in given):
             return
+        trains_one = any(isinstance(each, Module) for each in given)
         told: set[str] = set()
         for path in entry.paths:
             for event in path.of(Backward):
                 message = _fault(path, event) if event.via == "accelerator" else None
-                if message is not None and message not in told:
+                if message is not None and message not in told and not (message == _NO_MODEL and trains_one):
                     told.add(message)
                     first = _nearest(calls, event)
                     yield Fault(first.site, message, None, (event.site,), first.where.places[1:])
@@ -46,7 +50,7 @@ def _fault(path: Path, event: Backward) -> str | None:
     loaders = [turn.loop.over for turn in event.where.turns if turn.loop.kind == "batch"]
     loader = loaders[-1] if loaders else None
     if event.parameters and not managers and not any(each.escaped for each in event.parameters):
-        return "the model was never prepared: each process trains one of its own, no gradients are exchanged"
+        return _NO_MODEL
     if isinstance(loader, Loader) and managers and _is_whole(loader):
         return "the loader was never prepared: each process trains on all of the data"
     stepped = [each.optimizer for each in path.of(Stepped) if each.where.same_turn(event.where)]

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
-from lightlint.engine.events import ScheduleStepped
+from lightlint.engine.events import Backward, ScheduleStepped
 from lightlint.explore.questions.queries import in_batch
 from lightlint.frameworks.fabric import PREPARED
 from lightlint.models.data.loaders import OF_ONE_PROCESS
@@ -18,15 +18,20 @@ if TYPE_CHECKING:
 class PreparedScheduleSteps(Check):
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Schedules that an Accelerator steps once for each process, and that count the steps of one."""
+        loops = [[turn.loop.site for turn in each.where.turns] for each in entry.of(Backward)]
+        inner, outer = {each[-1] for each in loops if each}, {site for each in loops for site in each[:-1]}
         for event in entry.of(ScheduleStepped):
             schedule = event.schedule
             if not _steps_for_each(schedule) or event.args or not event.where.turns:
                 continue
             length = schedule.length
-            if not in_batch(event.where):
+            own = event.where.turns[-1].loop.site
+            if own in outer - inner and not in_batch(event.where):
                 message = "a prepared schedule takes a step for each process: stepped once an epoch, it is on n GPUs n epochs ahead"
                 yield Fault.at(event, message)
-            elif length is not None and OF_ONE_PROCESS in length.traits and "world" not in length.traits:
+            elif (
+                own in inner and length is not None and OF_ONE_PROCESS in length.traits and "world" not in length.traits
+            ):
                 message = "the schedule's length counts the batches of one process, and once prepared it takes a step for each: it ends too early"
                 yield Fault(schedule.site or event.site, message, None, (event.site,))
 
