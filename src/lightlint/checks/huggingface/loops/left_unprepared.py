@@ -53,7 +53,8 @@ def _fault(path: Path, event: Backward) -> str | None:
         return _NO_MODEL
     if isinstance(loader, Loader) and managers and _is_whole(loader):
         return "the loader was never prepared: each process trains on all of the data"
-    stepped = [each.optimizer for each in path.of(Stepped) if each.where.same_turn(event.where)]
+    steps = [each for each in path.of(Stepped) if each.where.same_turn(event.where)]
+    stepped = [each.optimizer for each in steps if not set(event.parameters).isdisjoint(each.parameters)]
     by = next(iter(managers.values()), None)
     for optimizer in stepped:
         known = isinstance(optimizer, Optimizer) and not optimizer.escaped and not optimizer.assumed
