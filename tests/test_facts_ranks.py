@@ -198,25 +198,6 @@ def test_spawned_function_is_known(tmp_path: Path) -> None:
     assert spawned == {"worker"}
 
 
-@pytest.mark.parametrize(
-    ("value", "wanted"),
-    [
-        ("'log.txt'", False),
-        ("f'log-{rank}.txt'", True),
-        ("name", True),
-        ("plain", False),
-        ("os.path.join(tempfile.mkdtemp(), 'a')", True),
-        ("f'{os.getpid()}.txt'", True),
-        ("f'{uuid.uuid4()}.txt'", True),
-        ("dict(rank='a')", True),
-    ],
-)
-def test_values_that_may_differ_between_processes(tmp_path: Path, value: str, wanted: bool) -> None:
-    text = f"import os, tempfile, uuid\nplain = 'a'\nname = f'{{plain}}-{{rank}}'\nuse({value})\n"
-    facts = facts_of(tmp_path, "paths", paths=text)
-    assert facts.processes.may_differ(call(facts, "use").args[0].value) is wanted
-
-
 def test_share_of_another_files_data_set_is_seen(tmp_path: Path) -> None:
     shared = "class Mine:\n    def __init__(self, rank):\n        self.rank = rank\n"
     whole = "class Whole:\n    pass\n"

@@ -17,7 +17,7 @@ _ANSWERS: WeakKeyDictionary[Project, dict[Question, bool]] = WeakKeyDictionary()
 def is_called(project: Project, source: Source, name: str) -> bool:
     """Whether some code calls a method of this name otherwise than through `super()`, hands it on, or has the name in quotes."""
     word = re.escape(name)
-    return _occurs(project, source, name, rf"(?<!super\(\))\.{word}\b(?!\s*=[^=])|['\"]{word}\\?['\"]")
+    return _occurs(project, source, name, rf"(?<!super\(\))\.{word}\s*[(,)\]}}\n]|['\"]{word}\\?['\"]")
 
 
 def is_called_elsewhere(project: Project, source: Source, name: str) -> bool:
