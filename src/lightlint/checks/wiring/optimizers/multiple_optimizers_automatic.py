@@ -28,6 +28,7 @@ class MultipleOptimizersAutomatic(Check):
                     event.module.cls.find("configure_optimizers") if isinstance(event.module.cls, Class) else None
                 )
                 base = configure.owner if isinstance(configure, Function) else None
-                yield Fault(event.returned_at, f"{start} {end}")
                 if isinstance(event.module.cls, Class) and base is not None and base.file != event.module.cls.file:
                     yield Fault(event.module.cls.name_site(), f"{start} from `{base.name}` {end}")
+                else:
+                    yield Fault(event.returned_at, f"{start} {end}")
