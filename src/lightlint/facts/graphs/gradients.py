@@ -130,6 +130,8 @@ class Gradients:
     def _find_graph(self, node: cst.BaseExpression, depth: int) -> Graph | None:
         if self._facts.fact(Numbers).is_number(node):  # a term of a loss may be one
             return None
+        if isinstance(node, cst.Subscript) and self._is_written_over(node):
+            return None
         if isinstance(node, cst.Call):
             return self._of_call(node, depth)
         backward = self._backward_over(node) if self._names.key(node) else None
@@ -144,6 +146,14 @@ class Gradients:
         found = self._of_name(node, depth) if isinstance(node, cst.Name) else None
         parts = self.loss_dicts.item(node, None, depth) if found is not None and found.held else None
         return replace(found, freed=parts.freed) if found is not None and parts is not None else found
+
+    def _is_written_over(self, item: cst.Subscript) -> bool:
+        """Whether items of a dict are set by keys that are not written down: `for key in losses: losses[key] = ...`."""
+        held = self._names.key(item.value)
+        assigns = self._tree.own(self._tree.owner(item), cst.Assign) if held else ()
+        targets = [each.target for assign in assigns for each in assign.targets]
+        written = [each for each in targets if isinstance(each, cst.Subscript) and self._names.key(each.value) == held]
+        return any(not self._names.key(each) for each in written)
 
     def _of_name(self, name: cst.Name, depth: int) -> Graph | None:
         """What every assignment that may have given a name its value agrees on."""

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pathlib
 import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -9,8 +10,10 @@ import libcst as cst
 from lightlint.check import Check, Fault, Repair
 from lightlint.engine.events import Backward, BatchDrawn, Differentiated, Forward, ModeSet
 from lightlint.explore.questions.queries import goes_nowhere, in_sight
+from lightlint.facts.project.mentions import occurs
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import decorate
+from lightlint.values.core import Class
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry, Path
@@ -68,7 +71,13 @@ class EvalWithoutNoGrad(Check):
         return not self.facts.torch.always_has("0.4") and any(told)
 
     def _wants_gradients(self, event: Forward) -> bool:
-        """Whether the code around a pass speaks of gradients otherwise than to train."""
+        """Whether the code around a pass speaks of gradients otherwise than to train, or that of its modules asks for them."""
+        if event.module.opaque and occurs(self.facts.project, "autograd", r"autograd\.grad\("):
+            return True
+        classes = (each.cls for each in event.module.modules())
+        files = {each.file for each in classes if isinstance(each, Class)}
+        if any("autograd.grad(" in self.facts.project.text(pathlib.Path(each)) for each in files):
+            return True
         first, last = self.facts.rehearsed.around(event.site[1])
         words = {
             word

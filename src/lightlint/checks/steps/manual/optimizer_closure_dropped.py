@@ -15,7 +15,7 @@ from lightlint.facts.objects.classes import MODULE, OPTIMIZER, Classes
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry
 
-_STEPS_INSIDE_SINCE = "1.0"  # before, the closure was there for second-order optimizers only
+_STEPS_INSIDE_SINCE = "1.0.4"  # before, the closure was there for second-order optimizers only
 _UNSCALED = {"32", "32-true", "64", "64-true", "bf16", "bf16-mixed", "bf16-true"}
 _PLAIN = ("auto", "ddp", "single_device")
 
