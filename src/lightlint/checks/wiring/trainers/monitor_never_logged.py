@@ -17,13 +17,14 @@ if TYPE_CHECKING:
     from lightlint.explore.questions.logged import Key, Monitor
     from lightlint.explore.rehearsals import Entry
 
+_OF_RESULTS = {"lightning.TrainResult", "lightning.EvalResult"}  # until 0.9, what is logged goes into them
 _LOADER = re.compile(r"/dataloader_idx_(\d+)$")
 
 
 class MonitorNeverLogged(Check):
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         reads = "callback_metrics" in self.facts.source.text or "logged_metrics" in self.facts.source.text
-        if reads or self.facts.lightning.may_be_below("1.5"):
+        if reads or self.facts.lightning.may_be_below("1.5") or not _OF_RESULTS.isdisjoint(entry.calls):
             return
         for fit in entry.of(FitStarted):
             watched = [each for each in monitors(entry, fit) if not each.key.startswith("lr-")]
