@@ -104,3 +104,27 @@ def test_rule_is_asked_by_the_words_of_all_files_that_run(tmp_path: Path) -> Non
     found = told(folder, "train.py")
     assert [(code, message[-14:]) for code, _, message in found] == [("LL147", "(penalty.py:7)")]
     assert told(folder, "train.py", gate=False) == found
+
+
+def test_a_folder_is_found_by_its_name_from_inside(tmp_path: Path) -> None:
+    """`parts/` has no `__init__.py`, and nothing says where the project starts."""
+    train = TRAIN.replace("from meter import", "from parts.meter import")
+    (tmp_path / "parts").mkdir()
+    folder = project(tmp_path / "parts", meter=METER, train=train)
+    assert [code for code, _, _ in told(folder, "train.py")] == ["LL102"]
+    assert [code for code, _, _ in told(project(tmp_path, train=train), "train.py")] == ["LL102"]
+
+
+SETTINGS = """\
+def kwargs(workers=0):
+    given = dict(batch_size=4, num_workers=workers)
+    given["prefetch_factor"] = 2
+    return given
+"""
+
+
+def test_a_fault_of_this_file_is_told_by_the_words_of_another(tmp_path: Path) -> None:
+    """Only `settings.py` has the words of the rule about the loader of `starts.py`."""
+    starts = STARTS.replace("import fit\n", "import fit\nfrom settings import kwargs\n").replace("batch_size=4", "**kwargs()")
+    folder = project(tmp_path, loop=LOOP, settings=SETTINGS, starts=starts)
+    assert ("LL307", 10) in [(code, row) for code, row, _ in told(folder, "starts.py")]

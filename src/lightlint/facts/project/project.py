@@ -109,8 +109,10 @@ class Project:
         tops = [near]
         while "__init__.py" in self._listed(tops[-1]) and tops[-1].parent != tops[-1]:
             tops.append(tops[-1].parent)
-        # Python looks where the packages start; a script may be started from any folder inside them
-        for top in dict.fromkeys([*reversed(tops), self.root, self.root / "src"]):
+        # Python looks where the packages start; a script may be started from any folder inside them. A file in `serve/`
+        # that imports `serve.model` is run from the folder above, be there an `__init__.py` or not
+        above = [each.parent for each in (near, *near.parents) if each.name == parts[0]]
+        for top in dict.fromkeys([*reversed(tops), self.root, self.root / "src", *above[:1]]):
             if self._listed(top).isdisjoint((parts[0], parts[0] + ".py")):
                 continue
             for candidate in (top / relative.with_suffix(".py"), top / relative / "__init__.py"):

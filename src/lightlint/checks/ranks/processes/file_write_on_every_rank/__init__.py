@@ -58,11 +58,19 @@ class FileWriteOnEveryRank(Check):
         for happened in found.values():
             happened = [(path, event) for path, event in happened if not self._is_left_to_callers(event)]
             who = on_every_rank(entry, happened)
-            node = self.node_of(happened[0][1].site) if who else None
-            if node is None or self.facts.is_dead(node) or any(self._speaks_of_ranks(each) for _, each in happened):
+            if not who or any(self._speaks_of_ranks(each) for _, each in happened):
                 continue
-            if not guarded_by_others(self.facts, node):
+            event = happened[0][1]
+            if self._starts_elsewhere(event) or self._is_unguarded(event):
                 yield self._told(happened, who)
+
+    def _starts_elsewhere(self, event: Event) -> bool:
+        """Whether a run is started by the code of another file, whose callers here are all that decide it."""
+        return isinstance(event, Called) and self.facts.rehearsed.span(event.site) is None
+
+    def _is_unguarded(self, event: Event) -> bool:
+        node = self.node_of(event.site)
+        return node is not None and not self.facts.is_dead(node) and not guarded_by_others(self.facts, node)
 
     def _told(self, happened: list[tuple[Path, Event]], who: str) -> Fault:
         _, event = happened[0]
