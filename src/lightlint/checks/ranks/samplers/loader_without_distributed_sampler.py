@@ -16,7 +16,7 @@ from lightlint.facts.lightning.hooks import LOADERS
 from lightlint.facts.ranks.world import FABRIC, Ranks
 from lightlint.finding import Tier
 from lightlint.models.names.huggingface import ROWS
-from lightlint.values.core import NONE, Class, Sequence, Value, is_constant, traits_of
+from lightlint.values.core import NONE, Class, Function, Sequence, Value, is_constant, traits_of
 from lightlint.values.training import Instance
 
 if TYPE_CHECKING:
@@ -147,19 +147,24 @@ def _with_own_batches(entry: Entry) -> Iterator[Fault]:
             sampler = event.loader.arguments.get("batch_sampler")
             cls = sampler.cls if isinstance(sampler, Instance) else None
             asked = any(call.function.owner and call.function.name in LOADERS for call in event.where.calls)
-            if (
-                (asked or event.loader in handed)
-                and isinstance(cls, Class)
-                and cls.sees_all()
-                and _is_no_batch_sampler(cls)
-            ):
-                message = f"`{cls.name}` is no `BatchSampler`: Lightning raises on several ranks"
-                yield Fault.of(event, message, argument="batch_sampler")
+            if (asked or event.loader in handed) and isinstance(cls, Class) and cls.sees_all():
+                bases = {each.rpartition(".")[2] for each in cls.libraries()}
+                lacks = ""
+                if bases <= _PLAIN_SAMPLERS and cls.find("batch_size") is None:
+                    lacks = "is no `BatchSampler`: Lightning raises"
+                elif "BatchSampler" in bases and _takes_no_sampler(cls):
+                    lacks = "takes no `sampler`: Lightning, which would put its own into it, raises"
+                if lacks:
+                    yield Fault.of(event, f"`{cls.name}` {lacks} on several ranks", argument="batch_sampler")
 
 
-def _is_no_batch_sampler(cls: Class) -> bool:
-    bases = {each.rpartition(".")[2] for each in cls.libraries()}
-    return bases <= _PLAIN_SAMPLERS and cls.find("batch_size") is None
+def _takes_no_sampler(cls: Class) -> bool:
+    """Whether a class has an `__init__` of its own without a parameter for a sampler."""
+    made = cls.find("__init__")
+    args = made.node.args if isinstance(made, Function) and not isinstance(made.node, ast.Lambda) else None
+    if args is None or args.vararg is not None or args.kwarg is not None:
+        return False
+    return "sampler" not in {each.arg for each in (*args.posonlyargs, *args.args, *args.kwonlyargs)}
 
 
 def _left_alone(path: Path) -> list[Event]:

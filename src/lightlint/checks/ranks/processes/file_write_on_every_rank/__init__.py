@@ -60,8 +60,8 @@ class FileWriteOnEveryRank(Check):
             who = on_every_rank(entry, happened)
             if not who or any(self._speaks_of_ranks(each) for _, each in happened):
                 continue
-            event = happened[0][1]
-            if self._starts_elsewhere(event) or self._is_unguarded(event):
+            first = happened[0][1]
+            if self._starts_elsewhere(first) or self._is_unguarded(first):
                 yield self._told(happened, who)
 
     def _starts_elsewhere(self, event: Event) -> bool:
