@@ -18,7 +18,7 @@ _TORCH_OF_TODAY = "2.4"  # what Transformers 5 asks for
 def tier_since(facts: FileFacts, package: str, since: str) -> Tier | None:
     """How bad what a library refuses `since` a release is; None where its version is out of sight, and others are of older days."""
     target = facts.target(package)
-    if target.source == "newest" and _is_of_old_days(facts):
+    if (target.source == "newest" or target.lower is None) and _is_of_old_days(facts):
         return None
     return removal_tier(target, Version(since))
 
