@@ -125,6 +125,7 @@ def kwargs(workers=0):
 
 def test_a_fault_of_this_file_is_told_by_the_words_of_another(tmp_path: Path) -> None:
     """Only `settings.py` has the words of the rule about the loader of `starts.py`."""
-    starts = STARTS.replace("import fit\n", "import fit\nfrom settings import kwargs\n").replace("batch_size=4", "**kwargs()")
+    starts = STARTS.replace("import fit\n", "import fit\nfrom settings import kwargs\n")
+    starts = starts.replace("batch_size=4", "**kwargs()")
     folder = project(tmp_path, loop=LOOP, settings=SETTINGS, starts=starts)
     assert ("LL307", 10) in [(code, row) for code, row, _ in told(folder, "starts.py")]
