@@ -101,9 +101,12 @@ def _hands_on(facts: Linked, decorator: cst.BaseExpression) -> bool:
     given = maker.params.params[0].name.value
     wrappers = {each.name.value: each for each in facts.tree.own(maker.body, cst.FunctionDef)}
     returned = [each.value for each in facts.tree.own(maker.body, cst.Return)]
-    names = [each.value if isinstance(each, cst.Name) else "" for each in returned]
-    return bool(names) and all(
-        name == given or (name in wrappers and _calls_with_all(facts, wrappers[name], given)) for name in names
+    sources = [source for each in returned if each is not None for source in facts.reaching.sources(each)]
+    names = [each.value if isinstance(each, cst.Name) else "" for each in sources]
+    return (
+        bool(names)
+        and None not in returned
+        and all(name == given or (name in wrappers and _calls_with_all(facts, wrappers[name], given)) for name in names)
     )
 
 
