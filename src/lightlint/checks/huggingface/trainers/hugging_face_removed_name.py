@@ -21,18 +21,25 @@ _INSTEAD = {
 class HuggingFaceRemovedName(Check):
     def visit_ImportFrom(self, statement: cst.ImportFrom) -> None:
         module = dotted_name(statement.module) if statement.module is not None and not statement.relative else ""
-        package = module.partition(".")[0]
-        if package not in _PACKAGES or isinstance(statement.names, cst.ImportStar):
+        if not isinstance(statement.names, cst.ImportStar):
+            for alias in statement.names:
+                self._judge(alias, f"{module}.{dotted_name(alias.name)}", "ImportError")
+
+    def visit_Attribute(self, attribute: cst.Attribute) -> None:
+        above = self.tree.ancestors(attribute)
+        if any(isinstance(each, (cst.Import, cst.ImportFrom, cst.AssignTarget, cst.Del)) for each in above):
             return
-        for alias in statement.names:
-            name = f"{module}.{dotted_name(alias.name)}"
-            removed = _removed(package).get(name)
-            tier = tier_since(self.facts, package, removed) if removed is not None else None
-            if removed is None or tier is None or is_versioned(self.facts, statement, raises="ImportError"):
-                continue
-            target = self.facts.target(package).version.minor
-            instead = f": {_INSTEAD[name]}" if name in _INSTEAD else ""
-            self.report(alias, f"`{name}` is gone since {package} {removed} (target: {target}){instead}", tier=tier)
+        self._judge(attribute, self.names.of(attribute) or "", "AttributeError")
+
+    def _judge(self, place: cst.ImportAlias | cst.Attribute, name: str, raises: str) -> None:
+        package = name.partition(".")[0]
+        removed = _removed(package).get(name) if package in _PACKAGES else None
+        tier = tier_since(self.facts, package, removed) if removed is not None else None
+        if removed is None or tier is None or is_versioned(self.facts, place, raises=raises):
+            return
+        target = self.facts.target(package).version.minor
+        instead = f": {_INSTEAD[name]}" if name in _INSTEAD else ""
+        self.report(place, f"`{name}` is gone since {package} {removed} (target: {target}){instead}", tier=tier)
 
 
 @cache
