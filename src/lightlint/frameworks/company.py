@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 from lightlint.engine.frames import Loop
 from lightlint.engine.machine import Machine
+from lightlint.frameworks.loops import batch_index, driven
 from lightlint.frameworks.supply import PHASE, Supply, give_loaders, hook, set_up_data
 from lightlint.values.core import Sequence, Unknown, Value
 from lightlint.values.training import Instance
 
-_INDEX = frozenset({"index", "count"})
 _STAGES = {"validate": "validation", "test": "test", "predict": "predict"}
 
 
@@ -47,8 +47,8 @@ class _Company:
                 self._call("on_train_epoch_start")
                 with self._loop("batch") as batch:
                     for batch.turn in (1, 2):
-                        self._call("on_train_batch_start", Unknown(), self._index())
-                        self._call("on_train_batch_end", Unknown(), Unknown(), self._index())
+                        self._call("on_train_batch_start", Unknown(), batch_index(self._machine))
+                        self._call("on_train_batch_end", Unknown(), Unknown(), batch_index(self._machine))
                 self.evaluate("validation", "val")
                 self._call("on_train_epoch_end")
         for name in ("on_train_end", "on_fit_end"):
@@ -62,8 +62,8 @@ class _Company:
             self._call(f"on_{stage}_epoch_start")
             with self._loop("batch") as batch:
                 for batch.turn in (1, 2):
-                    self._call(f"on_{stage}_batch_start", Unknown(), self._index())
-                    self._call(f"on_{stage}_batch_end", Unknown(), Unknown(), self._index())
+                    self._call(f"on_{stage}_batch_start", Unknown(), batch_index(self._machine))
+                    self._call(f"on_{stage}_batch_end", Unknown(), Unknown(), batch_index(self._machine))
             self._call(f"on_{stage}_epoch_end")
             self._call(f"on_{stage}_end")
             self._machine.grad.pop()
@@ -71,10 +71,6 @@ class _Company:
     def _call(self, name: str, *rest: Value) -> None:
         for each in self._callbacks:
             hook(self._machine, each, name, [*self._given, *rest], self._node)
-
-    def _index(self) -> Unknown:
-        turns = tuple(loop.turn for loop in self._machine.loops)
-        return Unknown(("batch_idx", turns), _INDEX, plain=True, hint="batch_idx")
 
     @contextmanager
     def _in_phase(self, phase: str) -> Iterator[None]:
@@ -84,12 +80,5 @@ class _Company:
         finally:
             self._machine.phases.pop()
 
-    @contextmanager
-    def _loop(self, kind: str) -> Iterator[Loop]:
-        site = self._machine.site(self._node)
-        made = Loop(self._node, site, kind, Unknown(("trainer", kind), plain=True), None, False, driven=True)
-        self._machine.loops.append(made)
-        try:
-            yield made
-        finally:
-            self._machine.loops.remove(made)
+    def _loop(self, kind: str) -> AbstractContextManager[Loop]:
+        return driven(self._machine, kind, Unknown(("trainer", kind), plain=True), self._node)

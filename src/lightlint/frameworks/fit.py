@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.calls import call
@@ -25,6 +24,7 @@ from lightlint.engine.frames import Loop
 from lightlint.engine.machine import Machine
 from lightlint.frameworks.company import accompany
 from lightlint.frameworks.lightning import batch_of
+from lightlint.frameworks.loops import INDEX, batch_index, driven
 from lightlint.frameworks.supply import PHASE, Supply, callbacks_of, give_loaders, hook, set_up_data
 from lightlint.models import tensors
 from lightlint.models.objects import Closure
@@ -44,8 +44,6 @@ from lightlint.values.core import (
     text_of,
 )
 from lightlint.values.training import Instance, Loader, Module, Optimizer, Schedule, Tensor
-
-_INDEX = frozenset({"index", "count"})
 
 
 class Fit:
@@ -78,21 +76,9 @@ class Fit:
             hook(self.machine, callback, name, [self.trainer, self.module, *args], self.node)
         return self.own(name, *args)
 
-    @contextmanager
-    def loop(self, kind: str, bound: Value | None) -> Iterator[Loop]:
+    def loop(self, kind: str, bound: Value | None) -> AbstractContextManager[Loop]:
         """A loop of Lightning's own."""
-        made = Loop(self.node, self.machine.site(self.node), kind, bound, None, False, driven=True)
-        self.machine.loops.append(made)
-        try:
-            yield made
-        finally:
-            self.machine.loops.remove(made)
-
-    def index(self) -> Unknown:
-        """`batch_idx`."""
-        return Unknown(
-            ("batch_idx", tuple(loop.turn for loop in self.machine.loops)), _INDEX, plain=True, hint="batch_idx"
-        )
+        return driven(self.machine, kind, bound, self.node)
 
 
 def fit(machine: Machine, module: Module, trainer: Instance, supply: Supply, node: ast.AST) -> None:
@@ -232,7 +218,7 @@ def _step(
     automatic: bool,
 ) -> None:
     machine, node = run.machine, run.node
-    batch, index = batch_of(machine, sources, run.device, node), run.index()
+    batch, index = batch_of(machine, sources, run.device, node), batch_index(machine)
     if is_constant(run.all("on_train_batch_start", batch, index), -1):
         machine.emit(BatchSkipped(machine.where(node), run.module, machine.returned_at))
         return
@@ -285,7 +271,7 @@ def _optimize(run: Fit, batch: Value, index: Value, optimizers: list[Optimizer])
     own = run.module.cls.find("optimizer_step") if isinstance(run.module.cls, Class) else None
     custom = optim.lookup_step(optimizer)
     if isinstance(own, Function):
-        epoch = Unknown(("counter", "epoch", machine.loops[0].turn if machine.loops else 0), _INDEX, plain=True)
+        epoch = Unknown(("counter", "epoch", machine.loops[0].turn if machine.loops else 0), INDEX, plain=True)
         hook(machine, run.module, "optimizer_step", [epoch, index, optimizer, *_number(own), closure], node)
         machine.emit(ClosureDone(_at(machine, own), closure, own, once.called))
     elif custom is not None:
@@ -349,7 +335,7 @@ def _evaluate(run: Fit, stage: str, phase: str) -> None:
         run.all(f"on_{stage}_epoch_start")
         with run.loop("batch", Unknown(("trainer", stage, "batches"), frozenset({"batches"}), plain=True)) as loop:
             for loop.turn in (1, 2):
-                batch, index = batch_of(machine, run.held_out, run.device, run.node), run.index()
+                batch, index = batch_of(machine, run.held_out, run.device, run.node), batch_index(machine)
                 run.all(f"on_{stage}_batch_start", batch, index)
                 result = run.own(f"{stage}_step", batch, index, Constant(0)) or NONE
                 run.all(f"on_{stage}_batch_end", result, batch, index)

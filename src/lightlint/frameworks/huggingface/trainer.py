@@ -10,10 +10,10 @@ from lightlint.engine.arguments import Arguments
 from lightlint.engine.calls import call
 from lightlint.engine.events.huggingface import MetricsComputed, SettingsParsed, TrainerMade, TrainerRan
 from lightlint.engine.execution import LeaveLoop, NextTurn, Raised
-from lightlint.engine.frames import Loop
 from lightlint.engine.machine import Machine
 from lightlint.frameworks.huggingface.adapters import wrap
 from lightlint.frameworks.huggingface.values import is_own, setting
+from lightlint.frameworks.loops import driven
 from lightlint.models import objects
 from lightlint.models.data.workers import SAMPLE, work
 from lightlint.models.names.huggingface import ARGUMENTS, PARSER, TRAINER, WATCHER
@@ -207,16 +207,14 @@ def _row(machine: Machine, trainer: Instance, node: ast.AST) -> Mapping | None:
 
 @contextmanager
 def _phase(machine: Machine, phase: str, node: ast.AST) -> Iterator[None]:
-    loop = Loop(node, machine.site(node), "batch", None, None, known=False, driven=True)
-    loop.turn = 1
     machine.phases.append(phase)
-    machine.loops.append(loop)
     machine.grad.append(phase == "train")
     try:
-        yield
+        with driven(machine, "batch", None, node) as loop:
+            loop.turn = 1
+            yield
     finally:
         machine.grad.pop()
-        machine.loops.remove(loop)
         machine.phases.pop()
 
 
