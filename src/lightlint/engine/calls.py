@@ -79,7 +79,6 @@ _GRADIENT_PASSES = frozenset(
 )
 """Methods of tensors whose result hangs on the graph of their tensor."""
 
-
 _ASKING_TEXTS = frozenset(["startswith", "endswith"])
 """Methods that only texts have, and that say the same of one each time."""
 
@@ -112,8 +111,7 @@ def call_unknown(machine: Machine, function: Value, given: Arguments, node: ast.
         machine.emit(Backward(machine.where(node), [], None, "unknown"))
     if hint == "step":
         note_step(machine, holder if isinstance(holder, Value) else None)
-    moved = hint == "cuda" or (hint == "to" and any(map(names_cuda, values)))
-    if machine.phases[-1] == WORKER and moved:
+    if machine.phases[-1] == WORKER and (hint == "cuda" or (hint == "to" and any(map(names_cuda, values)))):
         machine.emit(CudaUsed(machine.where(node)))
     traits = (traits_of(*values) & LASTING) | (function.traits & {"fitted"})
     if hint == "reshape" and values and all(number_of(each) == 1 for each in values):

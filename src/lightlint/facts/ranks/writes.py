@@ -11,6 +11,7 @@ from lightlint.facts.code.bindings import Kind
 from lightlint.facts.code.names import Names
 from lightlint.facts.code.tree import Tree
 from lightlint.facts.values.values import Values
+from lightlint.models.names.writing import FUNCTIONS, METHODS, spelled
 
 
 class What(StrEnum):
@@ -29,25 +30,9 @@ class Write:
     what: What = What.FILE
 
 
-# functions that write to a path: the position and the keyword of the path
-_FUNCTIONS: dict[str, tuple[int, str]] = {
-    "torch.save": (1, "f"),
-    "numpy.save": (0, "file"),
-    "numpy.savez": (0, "file"),
-    "numpy.savez_compressed": (0, "file"),
-    "numpy.savetxt": (0, "fname"),
-    "matplotlib.pyplot.savefig": (0, "fname"),
-    "torchvision.utils.save_image": (1, "fp"),
-    "joblib.dump": (1, "filename"),
-}
+_FUNCTIONS = {"torch.save": (1, "f"), **FUNCTIONS}
 # methods that write to a path, and the package whose objects have them: the file must import it
-_METHODS: dict[str, tuple[str, int, str]] = {
-    "to_csv": ("pandas", 0, "path_or_buf"),
-    "to_parquet": ("pandas", 0, "path"),
-    "to_pickle": ("pandas", 0, "path"),
-    "to_excel": ("pandas", 0, "excel_writer"),
-    "savefig": ("matplotlib", 0, "fname"),
-}
+_OWNERS = {name: "matplotlib" if name == "savefig" else "pandas" for name in METHODS}
 _OF_PATHS = {"write_text", "write_bytes", "open", "mkdir"}
 _PATH_CALLS = {"pathlib.Path", "pathlib.PosixPath", "pathlib.PurePath"}
 _SAME_PATH = {"parent", "with_suffix", "with_name", "with_stem", "resolve", "absolute", "joinpath", "expanduser"}
@@ -72,18 +57,16 @@ class Writes:
             return None if path is None or self._exists_ok(call, 2) else Write(name, path, What.DIRECTORY)
         if name in _FUNCTIONS:
             path = self._argument(call, *_FUNCTIONS[name])
-            spelling = name.replace("matplotlib.pyplot", "plt").replace("numpy.", "np.")
-            return Write(spelling, path) if path is not None and not self._is_open(path) else None
+            return Write(spelled(name), path) if path is not None and not self._is_open(path) else None
         return self._method(call)
 
     def _method(self, call: cst.Call) -> Write | None:
         if not isinstance(call.func, cst.Attribute):
             return None
         method, receiver = call.func.attr.value, call.func.value
-        if method in _METHODS:
-            package, position, keyword = _METHODS[method]
-            path = self._argument(call, position, keyword)
-            imported = self._imports(package)
+        if method in METHODS:
+            path = self._argument(call, 0, METHODS[method])
+            imported = self._imports(_OWNERS[method])
             return Write(method, path) if imported and path is not None and not self._is_open(path) else None
         if method not in _OF_PATHS or not self.is_path(receiver):
             return None

@@ -8,33 +8,15 @@ from lightlint.engine.arguments import Arguments
 from lightlint.engine.events import DirectoryMade, Written
 from lightlint.engine.machine import Machine
 from lightlint.models import objects
+from lightlint.models.names.writing import FUNCTIONS, METHODS, spelled
 from lightlint.models.python.builtins import writes
 from lightlint.models.registry import FunctionModel, function, methods
 from lightlint.values.core import NONE, Library, Unknown, Value, is_constant, traits_of
 
 _THERE = frozenset({"there"})  # whether a file is there
 _OF_PROCESS = frozenset({"process"})
-_WRITING = {
-    "numpy.save": ("np.save", 0, "file"),
-    "numpy.savez": ("np.savez", 0, "file"),
-    "numpy.savez_compressed": ("np.savez_compressed", 0, "file"),
-    "numpy.savetxt": ("np.savetxt", 0, "fname"),
-    "matplotlib.pyplot.savefig": ("plt.savefig", 0, "fname"),
-    "torchvision.utils.save_image": ("torchvision.utils.save_image", 1, "fp"),
-    "joblib.dump": ("joblib.dump", 1, "filename"),
-    "torch.jit.save": ("torch.jit.save", 1, "f"),
-    "cv2.imwrite": ("cv2.imwrite", 0, "filename"),
-}
-"""Functions that write: how a message calls them, and which argument is the path."""
-_METHODS = {
-    "to_csv": "path_or_buf",
-    "to_parquet": "path",
-    "to_pickle": "path",
-    "to_excel": "excel_writer",
-    "savefig": "fname",
-}
-"""Methods that write, of whatever object, and which argument is the path: the first."""
-REPORTING = frozenset({*_METHODS, "plt.savefig"})
+_WRITING = {**FUNCTIONS, "cv2.imwrite": (0, "filename"), "torch.jit.save": (1, "f")}
+REPORTING = frozenset({*METHODS, "plt.savefig"})
 """Who writes tables and pictures."""
 
 
@@ -46,14 +28,14 @@ def _writing(name: str, position: int, keyword: str) -> FunctionModel:
     return write
 
 
-for _path_of, _said in _WRITING.items():
-    function(_path_of)(_writing(*_said))
+for _path_of, _given in _WRITING.items():
+    function(_path_of)(_writing(spelled(_path_of), *_given))
 
 
 def note_method(machine: Machine, name: str, given: Arguments, node: ast.AST) -> None:
     """A method of something out of sight that writes a file wherever there is one of this name."""
-    path = given.get(0, _METHODS.get(name, ""))
-    if name in _METHODS and path is not None:
+    path = given.get(0, METHODS.get(name, ""))
+    if name in METHODS and path is not None:
         machine.emit(Written(machine.where(node), name, path))
 
 
