@@ -54,6 +54,11 @@ def is_set(project: Project, source: Source, name: str) -> bool:
     return _occurs(project, source, name, rf"\.{word}\s*(?::[^=\n]+)?=(?!=)|\(\s*{quoted}|{quoted}(?!\s*\))")
 
 
+def is_field(project: Project, source: Source, name: str) -> bool:
+    """Whether a line of some code gives a name a value, as the body of a class does: of an heir, perhaps in another file."""
+    return _occurs(project, source, name, rf"(?m)^[ \t]+{re.escape(name)}[ \t]*(?::[^=\n]+)?=(?!=)")
+
+
 def is_changed_elsewhere(project: Project, source: Source, name: str) -> bool:
     """Whether another file gives an attribute of this name a value, or changes what it holds: a callback, a subclass, a script."""
     return occurs(project, name, _changes(re.escape(name)), Path(source.filename).absolute())

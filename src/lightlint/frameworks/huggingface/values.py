@@ -31,6 +31,17 @@ def is_off(value: Value | None) -> bool:
     return value is None or (found is not None and (not found.value or found.value in FALSY))
 
 
+def loaded_as(held: Instance) -> Value | None:
+    """Under which name a model or a tokenizer was loaded."""
+    return held.argument("pretrained_model_name_or_path", 0)
+
+
+def name_of(held: Instance) -> str | None:
+    """That name, or the default of the option that says it; None where it is unknown."""
+    found = written(loaded_as(held))
+    return str(found.value) if found is not None else None
+
+
 def dtype_of(model: Module) -> str | None:
     """The dtype that a pretrained model was loaded with: "float16", "float32" by default, None where it is unknown."""
     asked = [model.arguments[name] for name in ("dtype", "torch_dtype") if name in model.arguments]

@@ -8,7 +8,7 @@ import libcst as cst
 from lightlint.check import Check, Fault
 from lightlint.engine.events import LightningAsked
 from lightlint.facts.objects.classes import CALLBACK, DATA_MODULE, MODULE
-from lightlint.facts.project.mentions import is_set, occurs
+from lightlint.facts.project.mentions import is_field, is_set
 from lightlint.facts.ranks.world import TRAINER
 from lightlint.facts.releases.api import RemovedName, lightning_api
 from lightlint.facts.releases.compat import is_versioned, removal_tier
@@ -43,9 +43,8 @@ class LightningRemovedAttribute(Check):
 
     def _is_set(self, name: str) -> bool:
         """Whether the program gives something of this name to what has none."""
-        in_class = rf"(?m)^[ \t]+{name}[ \t]*(?::[^=\n]+)?=(?!=)"  # of an heir, perhaps in another file
-        project = self.facts.project
-        return name not in _OF_CLASSES and (is_set(project, self.facts.source, name) or occurs(project, name, in_class))
+        project, source = self.facts.project, self.facts.source
+        return name not in _OF_CLASSES and (is_set(project, source, name) or is_field(project, source, name))
 
     def _message(self, kind: str, removed: RemovedName) -> str:
         target = self.facts.lightning.version.minor

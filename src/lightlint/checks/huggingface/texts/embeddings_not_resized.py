@@ -9,15 +9,14 @@ from lightlint.engine.events.huggingface import EmbeddingsResized, Labelled, Tok
 from lightlint.finding import Tier
 from lightlint.frameworks.huggingface.pretrained import RESIZED
 from lightlint.frameworks.huggingface.tokenizers import ADDED
-from lightlint.frameworks.huggingface.values import base_of
-from lightlint.values.core import Mapping, Sequence, text_of, written
+from lightlint.frameworks.huggingface.values import base_of, loaded_as, name_of
+from lightlint.values.core import Mapping, Sequence, text_of
 from lightlint.values.training import Instance, Module
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry, Path
     from lightlint.values.core import Value
 
-_NAME = "pretrained_model_name_or_path"
 _HAS_ROOM = re.compile(r"qwen|phi|olmo|deepseek|gemma|mistral|nemo|stablelm|pythia|neox", re.IGNORECASE)
 """Models whose embeddings have more rows than their tokenizers have tokens."""
 _KNOWN = re.compile(r"</?s>|<unk>|<pad>|<mask>|<\|[a-z_]+\|>|\[(?:UNK|CLS|SEP|MASK|PAD)\]|<\w+_of_\w+>|[\w!?.]{1,3}|")
@@ -34,10 +33,9 @@ class EmbeddingsNotResized(Check):
         if all(found):
             for tokenizer in found[0]:
                 site = getattr(tokenizer.attributes[ADDED], "site", None)
-                known = written(tokenizer.argument(_NAME, 0)) is not None
                 if site is not None:
                     message = "the tokens that are added have no embedding: the model is not resized"
-                    yield Fault(site, message, None if known else Tier.WARNING)
+                    yield Fault(site, message, None if name_of(tokenizer) is not None else Tier.WARNING)
 
 
 def _trained(path: Path) -> list[Module]:
@@ -59,11 +57,11 @@ def _tokenizers(path: Path) -> list[Instance]:
 def _without_rows(path: Path) -> Iterator[Instance]:
     models = _trained(path)
     for tokenizer in _tokenizers(path):
-        name = written(tokenizer.argument(_NAME, 0))
+        name = name_of(tokenizer)
         mine = [each for each in models if _is_of(each, tokenizer)]
         unsure = [each for each in (*mine, tokenizer) if each.escaped or each.open_arguments]
         sized = [each for each in mine if "config" in each.arguments or RESIZED in each.attributes]
-        if not mine or unsure or sized or (name is not None and _HAS_ROOM.search(str(name.value))):
+        if not mine or unsure or sized or (name is not None and _HAS_ROOM.search(name)):
             continue
         if any(not _KNOWN.fullmatch(each) for each in _texts(tokenizer.attributes[ADDED])):
             yield tokenizer
@@ -71,7 +69,7 @@ def _without_rows(path: Path) -> Iterator[Instance]:
 
 def _is_of(model: Module, tokenizer: Instance) -> bool:
     """Whether a model was loaded under the name that its tokenizer was loaded under."""
-    names = [each.argument(_NAME, 0) for each in (model, tokenizer)]
+    names = [loaded_as(model), loaded_as(tokenizer)]
     keys = [each.key for each in names if each is not None]
     return len(keys) == len(names) and keys[0] == keys[1] is not None and not model.assumed
 

@@ -8,7 +8,8 @@ from lightlint.check import Check, Fault
 from lightlint.engine.events.huggingface import Generated
 from lightlint.finding import Tier
 from lightlint.frameworks.huggingface.trainer import TOKENS
-from lightlint.values.core import Constant, Mapping, text_of, written
+from lightlint.frameworks.huggingface.values import name_of
+from lightlint.values.core import Constant, Mapping, text_of
 from lightlint.values.training import Tensor
 
 if TYPE_CHECKING:
@@ -28,18 +29,17 @@ _PADS_RIGHT = re.compile(
 class PaddedOnTheRight(Check):
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Texts of several lengths that a decoder goes on with behind the padding of the shorter ones."""
-        faulty: dict[Site, tuple[Generated, Tier | None]] = {}
+        faulty: dict[Site, tuple[Generated, Encoding, Tier]] = {}
         right: set[Site] = set()
         for event in entry.of(Generated):
             encoding = _encoding(event)
-            tier = _fault(encoding) if encoding is not None and _decodes(event) else ""
-            if tier == "":
-                right |= {event.site} if encoding is not None else set()
-            else:
-                faulty[event.site] = event, tier if isinstance(tier, Tier) else None
-        for site, (event, tier) in faulty.items():
-            encoding = _encoding(event)
-            if site not in right and encoding is not None:
+            tier = _fault(encoding) if encoding is not None and _decodes(event) else None
+            if encoding is not None and tier is not None:
+                faulty[event.site] = event, encoding, tier
+            elif encoding is not None:
+                right.add(event.site)
+        for site, (event, encoding, tier) in faulty.items():
+            if site not in right:
                 message = "the prompts are padded on the right: the shorter ones are continued behind their padding"
                 yield Fault.at(event, message, encoding.site, *_places(encoding), tier=tier)
 
@@ -61,16 +61,14 @@ def _encoding(event: Generated) -> Encoding | None:
     return found
 
 
-def _fault(encoding: Encoding) -> Tier | str | None:
-    """The tier of padding on the wrong side, "" for none."""
+def _fault(encoding: Encoding) -> Tier | None:
+    """The tier of padding on the wrong side, None for none."""
     if encoding.pads is not True or encoding.side in ("left", None):
-        return ""
-    if not encoding.several and not _to_length(encoding):
-        return "" if encoding.several is False else Tier.NOTE
-    if encoding.side == "right":
         return None
-    name = written(encoding.tokenizer.argument("pretrained_model_name_or_path", 0))
-    return None if name is not None and _PADS_RIGHT.search(str(name.value)) else Tier.NOTE
+    if not encoding.several and not _to_length(encoding):
+        return None if encoding.several is False else Tier.NOTE
+    name = name_of(encoding.tokenizer) or ""
+    return Tier.WARNING if encoding.side == "right" or _PADS_RIGHT.search(name) else Tier.NOTE
 
 
 def _to_length(encoding: Encoding) -> bool:

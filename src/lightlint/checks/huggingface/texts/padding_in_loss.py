@@ -7,7 +7,7 @@ from lightlint.check import Check, Fault
 from lightlint.engine.events import LossComputed
 from lightlint.engine.events.huggingface import Labelled, TrainerRan
 from lightlint.frameworks.huggingface.trainer import TOKENS
-from lightlint.values.core import Class, Constant, Sequence, Unknown, text_of
+from lightlint.values.core import Class, Sequence, Unknown, is_constant, text_of
 from lightlint.values.training import Instance, Tensor
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def _takes_labels(trainer: Instance) -> bool:
     """Whether the loss is the model's own, of the labels as the rows have them."""
     collator = trainer.argument("data_collator", 2)
     named = collator.name if isinstance(collator, Instance) else getattr(collator, "last", "")
-    kept = collator is None or named in _KEEPING or (isinstance(collator, Constant) and collator.value is None)
+    kept = collator is None or named in _KEEPING or is_constant(collator, None)
     kept |= not isinstance(collator, Unknown) and trainer.name == "Trainer" and not named.startswith("DataCollator")
     cls = trainer.cls
     own = isinstance(cls, Class) and any(cls.find(name) is not None for name in ("compute_loss", "training_step"))
@@ -85,9 +85,7 @@ def _is_padded(value: Value | None, depth: int = 0) -> bool:
         encoding = value.encoding if value.role == TOKENS and not value.filled else None
     else:
         key = value.key if isinstance(value, Unknown) else None
-        encoding = (
-            value.encoding if isinstance(value, Unknown) and isinstance(key, tuple) and key[0] == "token" else None
-        )
+        encoding = value.encoding if value is not None and isinstance(key, tuple) and key[0] == "token" else None
     return encoding is not None and _fills_up(encoding)
 
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from lightlint.check import Check, Fault
 from lightlint.engine.events.huggingface import Encoded
 from lightlint.finding import Tier
-from lightlint.values.core import TEMPLATED, is_constant, written
+from lightlint.frameworks.huggingface.values import name_of
+from lightlint.values.core import TEMPLATED, is_constant
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry
@@ -27,8 +28,7 @@ class SpecialTokensTwice(Check):
                 continue
             if {"add_bos_token", "add_eos_token"} & (tokenizer.attributes.keys() | tokenizer.arguments.keys()):
                 continue
-            named = written(tokenizer.argument("pretrained_model_name_or_path", 0))
-            name = str(named.value) if named is not None else ""
+            name = name_of(tokenizer) or ""
             if is_constant(given.get("split_special_tokens"), True) or _BEGINS_NOT.search(name):
                 continue
             message = "a chat template has put the special tokens into this text, and the tokenizer puts its own in front of them again"

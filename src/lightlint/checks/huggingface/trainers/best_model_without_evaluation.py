@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
@@ -26,7 +27,7 @@ class BestModelWithoutEvaluation(Check):
         """TrainingArguments that are to keep the best model, and evaluate never, or at other times than they save."""
         for event in calls_of(entry):
             if is_on(said(event, "load_best_model_at_end")):
-                message = _fault(lambda name, event=event: said(event, name), set(event.given.keywords))  # type: ignore[misc]
+                message = _fault(partial(said, event), set(event.given.keywords))
                 if message is not None:
                     yield Fault.of(event, message, argument="load_best_model_at_end")
         for parsed in entry.of(SettingsParsed):

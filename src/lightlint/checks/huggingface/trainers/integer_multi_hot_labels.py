@@ -43,11 +43,7 @@ def _has_own_loss(trainer: Instance) -> bool:
 def _has_other_collator(trainer: Instance) -> bool:
     """Whether a collator of a library makes the batches that may change labels."""
     given = trainer.arguments.get("data_collator")
-    return (
-        isinstance(given, Instance)
-        and isinstance(given.cls, Class) is False
-        and given.name != "DataCollatorWithPadding"
-    )
+    return isinstance(given, Instance) and not isinstance(given.cls, Class) and given.name != "DataCollatorWithPadding"
 
 
 def _integers(row: Mapping) -> Site | None:

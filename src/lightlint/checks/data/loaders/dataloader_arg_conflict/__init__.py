@@ -54,7 +54,7 @@ class DataloaderArgConflict(Check):
             repair = Repair("drop `shuffle`", remove_argument(self.code, call, shuffle))
             self.report(shuffle, "`sampler` excludes `shuffle=True`: the constructor raises ValueError", repair=repair)
         elif self._may_be_made(call, sampler := self._given(call, "sampler")) and not self.runs_right(
-            call, LoaderMade, lambda each: bool(_excluded(each))
+            call, LoaderMade, _conflicts
         ):
             key = self.names.key(sampler.value) if sampler is not None else ""
             draft = replace(self.code, shuffle.value, f"{key} is None")
@@ -202,8 +202,8 @@ class DataloaderArgConflict(Check):
 
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Loaders whose constructor raises for two arguments that exclude each other."""
-        told = by_choice(entry, LoaderMade, lambda each: bool(_excluded(each)))
-        for event in dict.fromkeys((*sure(entry, LoaderMade, lambda each: bool(_excluded(each))), *told)):
+        told = by_choice(entry, LoaderMade, _conflicts)
+        for event in dict.fromkeys((*sure(entry, LoaderMade, _conflicts), *told)):
             yield Fault.at(event, f"`{_excluded(event)}` excludes `shuffle=True`: the constructor raises ValueError")
         options = [e.loader.arguments.get(name) for e in entry.of(LoaderMade) for name in ("num_workers", *_OF_WORKERS)]
         for event in sure(of_default_run(entry, options), LoaderMade, lambda each: bool(self._idle(each))):
@@ -222,6 +222,10 @@ class DataloaderArgConflict(Check):
         asks = ahead is not None and (ahead != 2 or self.facts.torch.surely_at_least("2.0"))  # the default of before
         found = ["persistent_workers"] if is_constant(written(given.get("persistent_workers")), True) else []
         return [*found, "prefetch_factor"] if asks else found
+
+
+def _conflicts(event: LoaderMade) -> bool:
+    return bool(_excluded(event))
 
 
 def _excluded(event: LoaderMade) -> str:
