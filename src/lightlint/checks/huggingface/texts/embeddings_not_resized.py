@@ -17,8 +17,16 @@ if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry, Path
     from lightlint.values.core import Value
 
-_HAS_ROOM = re.compile(r"qwen|phi|olmo|deepseek|gemma|mistral|nemo|stablelm|pythia|neox", re.IGNORECASE)
+_HAS_ROOM = re.compile(
+    r"qwen|phi|olmo|deepseek|gemma|mistral|nemo|stablelm|pythia|neox|(?<!code)t5|deberta-v[23]|bloom|mpt|polyglot|\bopt-|nllb|m2m",
+    re.IGNORECASE,
+)
 """Models whose embeddings have more rows than their tokenizers have tokens."""
+_FULL = re.compile(
+    r"gpt-?2|gpt-neo-|bert|roberta|electra|xlm|xlnet|longformer|bart|pegasus|llama|smollm|falcon|starcoder|codet5|dialogpt|marian|opus-mt",
+    re.IGNORECASE,
+)
+"""Models that have a row for each token and no more."""
 _KNOWN = re.compile(r"</?s>|<unk>|<pad>|<mask>|<\|[a-z_]+\|>|\[(?:UNK|CLS|SEP|MASK|PAD)\]|<\w+_of_\w+>|[\w!?.]{1,3}|")
 """Tokens that many models have."""
 
@@ -35,7 +43,7 @@ class EmbeddingsNotResized(Check):
                 site = getattr(tokenizer.attributes[ADDED], "site", None)
                 if site is not None:
                     message = "the tokens that are added have no embedding: the model is not resized"
-                    yield Fault(site, message, None if name_of(tokenizer) is not None else Tier.WARNING)
+                    yield Fault(site, message, None if _FULL.search(name_of(tokenizer) or "") else Tier.NOTE)
 
 
 def _trained(path: Path) -> list[Module]:

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 _DECODERS = re.compile(r"ForCausalLM$|LMHeadModel$|^AutoPeftModelForCausalLM$")
 _PADS_RIGHT = re.compile(
-    r"gpt2|gpt-?neo|gpt-?j|pythia|(^|/)opt-|qwen(?!-)|(?:llama|meta-llama)[-_]?3|smollm|phi-?[123]|falcon|starcoder|olmo|stablelm|codegen"
-    r"|santacoder|dialogpt",
+    r"^(?!unsloth/|.*-vl)(.*)(gpt2|gpt-?neo|gpt-?j|pythia|\bopt-|qwen(?!-)|llama[-_]?3|smollm|phi-?(1|2)|falcon|starcoder|olmo|stablelm"
+    r"|codegen|santacoder|dialogpt)",
     re.IGNORECASE,
 )
 """Models whose tokenizers pad on the right unless told otherwise."""

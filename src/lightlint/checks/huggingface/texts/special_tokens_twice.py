@@ -13,9 +13,16 @@ from lightlint.values.core import TEMPLATED, is_constant
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry
 
-_BEGINS = re.compile(r"llama|mistral|mixtral|gemma|vicuna|zephyr|command-?r|deepseek", re.IGNORECASE)
-_BEGINS_NOT = re.compile(r"qwen|gpt|phi|smollm|pythia|olmo|falcon|stablelm|opt-", re.IGNORECASE)
-"""Models whose tokenizers put a token at the beginning of a text, and models whose tokenizers do not."""
+_BEGINS = re.compile(
+    r"(^|/)((meta-)?(code)?llama-[23]|mi[sx]tral-|(code)?gemma-|(c4ai-)?command-r|deepseek-).*(chat|instruct|-it\b|command)",
+    re.IGNORECASE,
+)
+"""Models whose tokenizers and whose templates both put a token at the beginning of a text."""
+_BEGINS_NOT = re.compile(
+    r"qwen|gpt|phi|smollm|pythia|olmo|falcon|stablelm|opt-|zephyr|tinyllama|hermes|dolphin|openchat", re.IGNORECASE
+)
+"""Models of which the tokenizer or the template puts none there."""
+_OWN = {"add_bos_token", "add_eos_token", "chat_template", "bos_token"}
 
 
 class SpecialTokensTwice(Check):
@@ -26,7 +33,7 @@ class SpecialTokensTwice(Check):
             given, tokenizer = encoding.given, encoding.tokenizer
             if not encoding.traits & TEMPLATED or "add_special_tokens" in given or tokenizer.escaped:
                 continue
-            if {"add_bos_token", "add_eos_token"} & (tokenizer.attributes.keys() | tokenizer.arguments.keys()):
+            if _OWN & (tokenizer.attributes.keys() | tokenizer.arguments.keys()):
                 continue
             name = name_of(tokenizer) or ""
             if is_constant(given.get("split_special_tokens"), True) or _BEGINS_NOT.search(name):
