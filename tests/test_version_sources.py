@@ -21,6 +21,8 @@ from lightlint.facts.versions.pins.formats.containers import dockerfile_pins, te
 from lightlint.facts.versions.pins.formats.images import image_pins
 from lightlint.facts.versions.pins.formats.prose import readme_pins
 from lightlint.facts.versions.pins.formats.requirement_files import requirement_pins
+from lightlint.facts.versions.pins.pin import TIED_TO_TORCH
+from lightlint.facts.versions.tables import table
 from lightlint.facts.versions.targets import target_in, target_of
 from lightlint.facts.versions.versions import Target, Version
 from lightlint.linting.lint import lint
@@ -200,6 +202,10 @@ def test_what_works_with_lightning_1_only_says_so(project, tied: str, beside: st
         ({"requirements.txt": "numpy==1.19.2\ntorch\n"}, "2.5"),
         ({"requirements.txt": "allennlp==1.1.0\ntorch\n"}, "1.14"),
         ({"README.md": "```\nconda install pytorch torchvision cudatoolkit=10.1 -c pytorch\n```\n"}, "1.13"),
+        ({"README.md": "[timm](https://x), pip install timm==0.3.4\n\ntorch>=1.4.0\n"}, "1.9"),
+        ({"requirements.txt": "timm==0.3.2\ntorch\n"}, "1.9"),
+        ({"requirements.txt": "fastai==2.3.0\n"}, "1.8"),
+        ({"environment.yml": "dependencies:\n  - pip:\n    - xformers==0.0.20\n"}, "2.1"),
         ({".github/workflows/test.yml": "  python-version: [3.6, 3.7]\n  run: pip install torch\n"}, "1.14"),
         ({".travis.yml": "language: python\npython:\n  - '3.5'\n  - '3.6'\ninstall: pip install torch\n"}, "1.11"),
         ({"environment.yml": "dependencies:\n  - python=3.7\n  - pytorch>=1.6\n"}, "1.14"),
@@ -219,6 +225,9 @@ def test_an_old_python_runs_no_newer_torch(project, files: dict[str, str], below
         {"README.md": "## Requirements\n\n- Python 3.6+\n- PyTorch\n"},
         {"README.md": "## Requirements\n\n- Python >= 3.6\n- at least Python 3.7\n- Python 3.5 & up\n"},
         {"requirements.txt": "numpy>=1.19.2\ntorch\n"},
+        {"requirements.txt": "timm>=0.3.2\ntorch\n"},
+        {"requirements.txt": "timm==0.4.12\nfastai==2.1.5\nxformers\n"},
+        {"requirements.txt": "timm==0.3.2\n", "README.md": "## Requirements\n\n- PyTorch 2.6\n"},
         {"environment.yml": "dependencies:\n  - pytorch\n  - cudatoolkit=11.3\n"},
         {"pyproject.toml": '[tool.poetry.dependencies]\npython = "^3.8"\ntorch = "*"\n'},
         {"pyproject.toml": '[project]\nname = "net"\nrequires-python = ">=3.7"\ndependencies = ["torch"]\n'},
@@ -227,6 +236,36 @@ def test_an_old_python_runs_no_newer_torch(project, files: dict[str, str], below
 )
 def test_another_python_leaves_the_newest(project, files: dict[str, str]):
     assert project(files).may_be_at_least("2.6")
+
+
+@pytest.mark.parametrize(
+    ("files", "version"),
+    [
+        ({"requirements.txt": "torch-scatter -f https://data.pyg.org/whl/torch-1.7.0+cu101.html\n"}, "1.7"),
+        ({"requirements.txt": "--find-links https://data.pyg.org/whl/torch-1.12.0%2Bcpu.html\ntorch>=1.8\n"}, "1.12"),
+        (
+            {"README.md": "```\npip install mmcv-full -f https://x.com/mmcv/dist/cu101/torch1.6.0/index.html\n```\n"},
+            "1.6",
+        ),
+        (
+            {"README.md": "```\nTORCH=1.4.0\npip install torch-sparse -f https://x.com/whl/torch-${TORCH}.html\n```\n"},
+            "1.4",
+        ),
+        ({"install.sh": "pip install dgl --find-links=https://data.dgl.ai/wheels/torch-2.1/cu121/repo.html\n"}, "2.1"),
+        (
+            {"environment.yml": "dependencies:\n  - pip:\n    - -f https://data.pyg.org/whl/torch-1.9.1+cu111.html\n"},
+            "1.9",
+        ),
+    ],
+)
+def test_lists_of_wheels_name_the_torch_they_are_for(project, files: dict[str, str], version: str):
+    torch = project(files)
+    assert torch.surely_at_least(version)
+    assert not torch.may_be_at_least(Version(version).bumped(2))
+
+
+def test_every_package_that_is_tied_to_torch_has_its_row():
+    assert set(table("releases")["before_torch"]) == set(TIED_TO_TORCH)
 
 
 @pytest.mark.parametrize("lightning", ["lightning>=2.0", "pytorch-lightning==2.1.0"])

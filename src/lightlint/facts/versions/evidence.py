@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import reduce
 from operator import and_, or_
 from pathlib import Path
@@ -12,7 +12,7 @@ from pathlib import Path
 from lightlint.facts.project.roots import nearest_with
 from lightlint.facts.releases.torch_api import torch_release
 from lightlint.facts.versions.pins import Kind, Pin, Reach, Weight, is_project, pins_in, top_of
-from lightlint.facts.versions.pins.pin import BEFORE_TORCH, OF_LIGHTNING_1
+from lightlint.facts.versions.pins.pin import OF_LIGHTNING_1, WHEELS_FOR_TORCH, wheels_pins
 from lightlint.facts.versions.requirements import parse_pip_command
 from lightlint.facts.versions.versions import Range, Version, parse_range
 
@@ -29,8 +29,8 @@ _LIGHTNING_1 = Range(upper=Version("2.0"))
 _STRONG = (Kind.DECLARED, Kind.IMAGE)
 _VAGUE = (Kind.CI, Kind.PROSE)
 _RAN_WITH = re.compile(r"# python (3\.\d{1,2})")  # as `Source.says_of_versions` puts it
-_LAST_CUDA = Version("11")  # for an older one, conda has no newer torch
-COMPANIONS = ("torchvision", "torchaudio", "torchtext")  # each release of which is made for one of torch
+# Each release of which is made for one of torch.
+COMPANIONS = ("torchvision", "torchaudio", "torchtext", WHEELS_FOR_TORCH)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,8 @@ def places(path: Path, root: Path, pip_lines: Sequence[str] = ()) -> Iterator[Pl
     """
     own = [requirement for line in pip_lines for requirement in parse_pip_command(line)]
     lines = [each for each in own if each.specifier and not each.redirected]
-    yield Place(Kind.DECLARED, tuple(Pin(each.name, each.specifier, path, 0) for each in lines))
+    wheels = [pin for line in pip_lines for pin in wheels_pins(path, 0, line)]
+    yield Place(Kind.DECLARED, (*(Pin(each.name, each.specifier, path, 0) for each in lines), *wheels))
     root = root.absolute()
     directories = _upwards(path.absolute(), root)
     tops = _tops(root, directories)
@@ -164,15 +165,12 @@ def _beside(place: Place) -> Choice | None:
         made_for = found and _torch_for(name, found.range)
         if found and made_for and made_for != Range() and not made_for.empty:
             return Choice(made_for, found.pin, made_for)
-    for name, end in BEFORE_TORCH.items():
-        found = _of(name, place)
-        if found and (name != "cudatoolkit" or (found.range.upper is not None and found.range.upper <= _LAST_CUDA)):
-            left = Range(upper=Version(end))
-            return Choice(left, replace(found.pin, kind=Kind.PROSE), left)  # no file of the project says so
     return None
 
 
 def _torch_for(companion: str, versions: Range) -> Range:
+    if companion == WHEELS_FOR_TORCH:
+        return versions
     lower = versions.lower and torch_release(companion, versions.lower.minor)
     upper: Version | None = None
     if versions.upper is not None:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
+from operator import itemgetter
 from pathlib import Path
 
 from lightlint.facts.versions.evidence import DISTRIBUTIONS, Choice, Place, places, settled
 from lightlint.facts.versions.installed import version_text
 from lightlint.facts.versions.pins import Kind, Pin
+from lightlint.facts.versions.pins.pin import TIED_TO_TORCH
 from lightlint.facts.versions.tables import table
 from lightlint.facts.versions.versions import Range, Target, Version, parse_range, releases
 
@@ -58,9 +60,27 @@ def _read(package: str, path: Path, root: Path, pip_lines: tuple[str, ...]) -> T
     found = _pinned(package, around, root) or _unpinned(package, around, root)
     if found.upper is not None and found.source != "installed":
         return found
-    python = settled("python", around())
-    end = _end_for(package, python.range) if python else None
-    return _within(found, end, python.pin, root) if python and end else found
+    ends = [
+        (end, choice.pin) for name, choice in _bounding(package, around) if (end := _end(package, name, choice.range))
+    ]
+    return _within(found, *min(ends, key=itemgetter(0)), root) if ends else found
+
+
+def _bounding(package: str, around: Callable[[], Iterable[Place]]) -> Iterator[tuple[str, Choice]]:
+    """What else is pinned that no newer release of a package goes with."""
+    for name in ("python", *(TIED_TO_TORCH if package == "torch" else ())):
+        if choice := settled(name, around()):
+            yield name, choice
+
+
+def _end(package: str, name: str, versions: Range) -> Version | None:
+    """Before which version of a package its releases end that go with what is pinned; None where they go on."""
+    if name == "python":
+        return _end_for(package, versions)
+    rows = table("releases")["before_torch"][name]
+    upper = versions.upper
+    end = next((end for below, end in rows if not below or (upper is not None and upper <= Version(below))), "")
+    return Version(end) if end else None
 
 
 def _end_for(package: str, python: Range) -> Version | None:
@@ -71,7 +91,7 @@ def _end_for(package: str, python: Range) -> Version | None:
 
 
 def _within(found: Target, end: Version, pin: Pin, root: Path) -> Target:
-    """What the project's Python leaves of a package that it does not pin, or from below only."""
+    """What a project's Python, or another package, leaves of one that it does not pin, or from below only."""
     pinned = found.source.startswith("pin")
     if pinned and found.lower is not None and found.lower >= end:
         return found

@@ -29,7 +29,7 @@ _SAME_TENSOR = {"cuda", "cpu", "to", "float", "double", "half", "long", "int", "
 _PRIMARY = (cst.Name, cst.Attribute, cst.Call, cst.Subscript)
 
 
-_VOLATILE = "`volatile` does nothing since torch 0.4: gradients are recorded"
+_VOLATILE = "`volatile` does nothing since torch 0.4: it turns no gradients off"
 _NOTHING = "`Variable` makes nothing but a tensor since torch 0.4"
 
 
@@ -43,7 +43,8 @@ class LegacyVariable(Check):
             return
         volatile = self.names.argument(call, "volatile", 2)
         if volatile is not None and self.names.constant(volatile.value) is not False:
-            self.report(call, _VOLATILE, tier=Tier.NOTE if self._is_left_out(volatile.value) else Tier.WARNING)
+            idle = self._is_left_out(volatile.value) or self.facts.gradients.may_be_off(call)
+            self.report(call, _VOLATILE, tier=Tier.NOTE if idle else Tier.WARNING)
         else:
             self.report(call, _NOTHING, repair=self._repair(call))
 
@@ -102,6 +103,6 @@ class LegacyVariable(Check):
             if self.is_versioned(event):
                 continue
             if volatile is not None and not is_constant(volatile, False):
-                yield Fault.of(event, _VOLATILE, tier=Tier.WARNING)
+                yield Fault.of(event, _VOLATILE, tier=Tier.WARNING if event.where.grad else Tier.NOTE)
             else:
                 yield Fault.of(event, _NOTHING)

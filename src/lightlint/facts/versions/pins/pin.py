@@ -14,9 +14,11 @@ from lightlint.facts.versions.requirements import Requirement, normalise
 _CONDA = {"pytorch": "torch", "pytorch-cpu": "torch", "pytorch-gpu": "torch"}
 # Packages of Lightning 1: their last releases refuse Lightning 2, and older ones cannot be imported with it.
 OF_LIGHTNING_1 = ("lightning-bolts", "lightning-flash")
-# What no release of goes with a torch from there on: conda builds torch for CUDA 10 no longer, AllenNLP is archived.
-BEFORE_TORCH = {"allennlp": "1.14", "cudatoolkit": "1.13"}
+# Packages whose old releases no newer torch goes with: `before_torch` of data/releases.toml.
+TIED_TO_TORCH = ("allennlp", "cudatoolkit", "fastai", "timm", "xformers")
+WHEELS_FOR_TORCH = "wheels-for-torch"  # what the address of a list of wheels says: `-f .../whl/torch-1.7.0+cu101.html`
 _ANY = ">=0"
+_WHEELS = re.compile(r"://\S*/torch-?(\d+\.\d+)(?:\.\d+)?(?:(?:\+|%2B)[^\s/]*?)?(?:/|\.html)", re.IGNORECASE)
 _TAG = re.compile(r"\.git@v?(\d+\.\d+(?:\.\d+)?)(?=[#_-]|$)")  # a release of a repository
 PINNED = frozenset(
     (
@@ -24,7 +26,7 @@ PINNED = frozenset(
         *("transformers", "trl", "peft", "accelerate"),
         "python",
         *OF_LIGHTNING_1,
-        *BEFORE_TORCH,
+        *TIED_TO_TORCH,
     )
 )
 
@@ -54,6 +56,12 @@ class Pin:
     locked: bool = False
     conditional: bool = False
     kind: Kind = Kind.DECLARED
+
+
+def wheels_pins(file: Path, row: int, text: str, *, conditional: bool = False) -> Iterator[Pin]:
+    """The torch that the wheels at an address are built for: PyG's, DGL's, mmcv's and detectron2's lists name it."""
+    for found in _WHEELS.finditer(text) if "://" in text else ():
+        yield Pin(WHEELS_FOR_TORCH, f"=={found[1]}.*", file, row, conditional=conditional)
 
 
 def canonical(name: str) -> str:

@@ -9,16 +9,14 @@ from pathlib import Path
 
 from lightlint.facts.versions.pins.formats.requirement_files import included
 from lightlint.facts.versions.pins.formats.variables import Variables
-from lightlint.facts.versions.pins.pin import PINNED, Kind, Pin, canonical, pin_of
+from lightlint.facts.versions.pins.pin import PINNED, Kind, Pin, canonical, pin_of, wheels_pins
 from lightlint.facts.versions.requirements import parse_requirement
 
 _TOOL = re.compile(r"(?:.*/)?(?:pip[\d.]*|conda|mamba|micromamba|uv|poetry|pdm|pipenv|pixi|pipx)(?:\.exe)?$")
 _INSTALLS = re.compile(r"(?:pip|conda|mamba|uv|poetry|pdm|pixi).*(?:install|add|create|update|download|wheel|inject)")
 _VERBS = {"install", "add", "create", "update", "download", "wheel", "inject"}
-_FILES = {"-r", "--requirement", "-c", "--constraint", "--file", "-f"}
-_VALUED = re.compile(
-    r"-{1,2}(?:[nptif]|name|prefix|target|index-url|extra-index-url|find-links|channel|channels|platform)$"
-)
+_FILES = {"-r", "--requirement", "-c", "--constraint", "--file", "-f", "--find-links"}
+_VALUED = re.compile(r"-{1,2}(?:[nptif]|name|prefix|target|index-url|extra-index-url|channel|channels|platform)$")
 _WORD = re.compile(r"""(?:[^\s"';&|]|"[^"]*"|'[^']*')+|&&|\|\||[;&|]""")
 _SEPARATORS = {"&&", "||", ";", "|", "&"}
 _EXEC_FORM = re.compile(r"""(?:RUN|CMD)\s*\[(.*)\]\s*$""")
@@ -69,7 +67,7 @@ def line_pins(file: Path, line: Line, variables: Variables, kind: Kind) -> Itera
             row = line.row_of(word.text)
             for meaning in sorted(variables.meanings(word.text))[:_MOST_MEANINGS]:
                 found = _from_file(file, meaning) if word.names_file else _word_pins(file, row, meaning)
-                for pin in found:
+                for pin in (*found, *wheels_pins(file, row, meaning)):
                     yield Pin(pin.name, pin.specifier, pin.file, pin.row, pin.locked, pin.conditional, kind)
 
 

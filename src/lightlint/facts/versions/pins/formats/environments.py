@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from lightlint.facts.versions.pins.pin import PINNED, Pin, canonical, pin_of
+from lightlint.facts.versions.pins.pin import PINNED, Pin, canonical, pin_of, wheels_pins
 from lightlint.facts.versions.requirements import parse_requirement
 
 _ITEM = re.compile(r"""\s*-\s*["']?(?:[\w./-]+::)?([A-Za-z][\w.-]*)\s*(\[[^\]]*\])?\s*([^"'#]*)""")
@@ -24,6 +24,7 @@ def environment_pins(file: Path, text: str) -> Iterator[Pin]:
     for row, line in enumerate(text.splitlines(), 1):
         if found := _PYTHON_VERSION.match(line):
             yield Pin("python", found[1], file, row)
+        yield from wheels_pins(file, row, line)
         item = _ITEM.match(line)
         if not item:
             continue

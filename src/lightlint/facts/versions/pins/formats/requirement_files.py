@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from lightlint.facts.versions.pins.pin import Pin, canonical, pin_of
+from lightlint.facts.versions.pins.pin import Pin, canonical, pin_of, wheels_pins
 from lightlint.facts.versions.pins.reading import inside, text_of
 from lightlint.facts.versions.requirements import parse_requirement
 from lightlint.facts.versions.versions import Version
@@ -34,7 +34,9 @@ def requirement_pins(file: Path, text: str, seen: frozenset[Path] = frozenset())
         line = re.sub(r"(^|\s)#.*", "", line).rstrip("\\").strip()
         if include := _INCLUDE.match(line):
             yield from included(file.parent / include[1].strip("\"'"), file, seen | {file})
-        elif line and not line.startswith("-"):
+            continue
+        yield from wheels_pins(file, row, line, conditional=aside)
+        if line and not line.startswith("-"):
             yield from line_pins(file, row, line, conditional=aside)
 
 
