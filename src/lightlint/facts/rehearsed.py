@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from lightlint.facts.project.project import Project, Question
+from lightlint.facts.project.roots import root_of
 from lightlint.sources.source import Source
 from lightlint.syntax import syntax_of, walked
 from lightlint.text import TRAINS, words_of
@@ -120,6 +121,8 @@ class Rehearsed:
 
     def of_users(self, words: tuple[str, ...]) -> list[Entry]:
         """The rehearsals of files that hold one of some words and import from this one, for what it is given by them."""
+        if root_of(Path(self._file).parent) != self.project.root:
+            return []  # who lints this file finds another project, and none of them
         with self._asking():
             users = self.project.users(Path(self._file), *words)[:_MOST_USERS]
             new = [each for each in users if each not in self._users]

@@ -49,6 +49,9 @@ _PRETRAINED = re.compile(
 )
 _TRANSFORMER = re.compile(r"Model|Bert|GPT|ViT|T5|Llama|Whisper|Wav2Vec|CLIP|Swin|DistilBert|Roberta")
 _BESIDE_MODELS = re.compile(r"Tokenizer|Processor|FeatureExtractor|Config\b")  # what stands beside a model and is none
+_DRAWS = re.compile(
+    r"(?:numpy\.)?random\.(?:rand(?:om|int|range|n)?|uniform|choice|gauss|normal(?:variate)?|binomial|beta)"
+)
 _ROWS = frozenset(["arange", "linspace", "logspace", "randperm", "hann_window", "hamming_window"])  # of one dimension
 _MOST_OF_RANDINT = 3  # low, high, size
 _GRAD_MODES = frozenset(["no_grad", "inference_mode", "enable_grad", "set_grad_enabled"])
@@ -93,6 +96,9 @@ def call_library(machine: Machine, library: Library, given: Arguments, node: ast
         kept = kept - LEFT_OUT
     found = Unknown(None, kept & (LASTING | ARRAYS) if root == "numpy" else kept, hint=last)
     found.lent = given.values()
+    if _DRAWS.fullmatch(path) is not None:
+        machine.clock += 1
+        found.key = ("drawn", machine.clock)
     return found
 
 

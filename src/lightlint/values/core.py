@@ -51,7 +51,7 @@ class Value:
     an outer loop), `one` (an option that is 1 unless a run says otherwise), `default` (of a parameter that a call leaves out),
     `version` (of a library). `cuts`: where what it was computed from lost its
     graph. `escaped`: code out of sight has had it in its hands, so nothing that needs to know all that happens to it may be
-    said. `terms`: the sum or difference, or the `exp`, `sum` or `log`, that gave it, and of what. `named`: of a tensor or something unknown
+    said. `terms`: the sum, difference, product or quotient, or the `exp`, `sum` or `log`, that gave it, and of what. `named`: of a tensor or something unknown
     the first name that it was given. `answers`: what calls out of sight gave that it
     was computed from.
     """

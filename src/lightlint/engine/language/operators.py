@@ -169,7 +169,7 @@ def _worked_out(symbol: str, left: Constant, right: Constant) -> Value | None:
 
 def _symbolic(symbol: str, left: Value, right: Value) -> Value:
     found = _named(symbol, left, right)
-    if symbol in ("+", "-"):
+    if symbol in ("+", "-", "*", "/"):
         found.terms = (symbol, (left, right))
     if left.cuts or right.cuts:
         found.cuts = left.cuts | right.cuts

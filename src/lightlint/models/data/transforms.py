@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.events import Transformed
 from lightlint.engine.machine import Machine
-from lightlint.values.core import LASTING, Constant, Sequence, Unknown, Value, is_constant, traits_of
+from lightlint.models.registry import FunctionModel, function
+from lightlint.values.core import LASTING, Constant, Library, Mapping, Sequence, Unknown, Value, is_constant, traits_of
 from lightlint.values.training import Instance, Module
 
 _PLACES = re.compile(
@@ -17,6 +18,23 @@ _PLACES = re.compile(
     r"|ElasticTransform|ScaleJitter|RandomResize|RandomShortestSize"
 )
 """Transforms that move what is in a picture."""
+_OF_ALBUMENTATIONS = re.compile(
+    r"(?:Horizontal|Vertical)?Flip|D4|Transpose|Rotate|SafeRotate|ShiftScaleRotate|Affine|Perspective|PiecewiseAffine"
+    r"|Random(?:Rotate90|Scale|SizedCrop|SizedBBoxSafeCrop|GridShuffle)|CropNonEmptyMaskIfExists|(?:Grid|Optical)Distortion"
+)
+FUNCTIONS = (
+    "hflip",
+    "vflip",
+    "rotate",
+    "affine",
+    "perspective",
+    "crop",
+    "resized_crop",
+    "horizontal_flip",
+    "vertical_flip",
+    "elastic",
+)
+"""What moves things in a picture as it is told, at random where that was drawn."""
 _CONTENT = re.compile(
     r"ColorJitter|Random(?:Grayscale|Erasing|Invert|Posterize|Solarize|AdjustSharpness|Autocontrast|Equalize|PhotometricDistort)"
     r"|GaussianNoise|GaussianBlur|AutoAugment|RandAugment|TrivialAugmentWide|AugMix"
@@ -33,8 +51,27 @@ def transformed(machine: Machine, transform: Instance, given: Arguments, node: a
         result.lent = [each, *getattr(each, "lent", ())]
         made.append(result)
     whole: Value = made[0] if len(made) == 1 else Sequence(made, "tuple")
+    if transform.libraries()[0].startswith("albumentations."):
+        named = zip(given.keywords, made[len(given.positional) :], strict=False)
+        whole = Mapping(dict(named), more=not given.exact)
     machine.emit(Transformed(machine.where(node), transform, values, whole))
     return whole
+
+
+def _moving(path: str) -> FunctionModel:
+    def move(machine: Machine, given: Arguments, node: ast.AST) -> Value:
+        transform = machine.instance(Library(path), "transform", node)
+        picture, rest = given.positional[:1], [*given.positional[1:], *given.keywords.values()]
+        transform.arguments = {f"#{number}": each for number, each in enumerate(rest)}
+        return transformed(machine, transform, Arguments(picture), node) if picture else Unknown()
+
+    return move
+
+
+for _name in FUNCTIONS:
+    for _version in ("", ".v2"):
+        _path = f"torchvision.transforms{_version}.functional.{_name}"
+        function(_path)(_moving(_path))
 
 
 def drawing(value: Value | None, *, moving: bool = False) -> Iterator[Instance]:
@@ -50,6 +87,7 @@ def drawing(value: Value | None, *, moving: bool = False) -> Iterator[Instance]:
     elif isinstance(value, Instance) and value.kind == "transform":
         name = value.name
         found = _PLACES.fullmatch(name) or (not moving and _CONTENT.fullmatch(name))
+        found = found or (value.libraries()[0].startswith("albumentations.") and _OF_ALBUMENTATIONS.fullmatch(name))
         if found and not _does_nothing(value):
             yield value
         held = [*value.arguments.values()] if not found else []

@@ -218,7 +218,7 @@ def kind_of(path: str) -> str | None:
         return "data set"
     if root == "torchvision" and path.startswith("torchvision.datasets."):
         return "data set"
-    if path.startswith("torchvision.transforms.") and last not in _NO_TRANSFORMS:
+    if path.startswith(("torchvision.transforms.", "albumentations.")) and last not in _NO_TRANSFORMS:
         return "transform"
     if root == "lightning" and (last == "Callback" or ".callbacks." in path):
         return "callback"

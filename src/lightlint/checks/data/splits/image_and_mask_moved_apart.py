@@ -1,40 +1,68 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
-from lightlint.engine.events import Called, CalledUnknown, SampleMade, Transformed
-from lightlint.models.data.transforms import drawing
-from lightlint.values.core import Unknown, is_constant
+from lightlint.engine.events import Called, CalledUnknown, Forward, LossComputed, SampleMade, Transformed
+from lightlint.explore.questions.queries import beside
+from lightlint.models.data.transforms import FUNCTIONS, drawing
+from lightlint.models.data.workers import SAMPLE
+from lightlint.values.core import Mapping, Sequence, Unknown, is_constant
+from lightlint.values.training import Tensor
 
 if TYPE_CHECKING:
-    from lightlint.explore.rehearsals import Entry
+    from lightlint.explore.rehearsals import Entry, Path
     from lightlint.values.core import Value
 
 _MODES = ("1", "L", "P")  # of pictures with one number for each place
 _SEEDING = ("manual_seed", "seed", "seed_everything", "set_rng_state", "setstate", "fork_rng")
+_DEEPEST = 4
 _TO_CLASSES = ("long", "bool", "int", "round", "byte")
 
 
 class ImageAndMaskMovedApart(Check):
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
-        """Random moves that are drawn once for a picture, and once more for the mask that belongs to it."""
-        for sample in entry.of(SampleMade):
-            seeded = any(isinstance(each, Called) and each.name in _SEEDING for each in sample.events)
-            moved = [each for each in sample.events if isinstance(each, Transformed) and _moves(each)]
-            masks = [each for each in moved if _is_mask(sample, each)]
-            pictures = [each for each in moved if each not in masks]
-            if seeded or not masks or not pictures or any(len(each.given) != 1 for each in moved):
-                continue
-            if masks[0].given[0] is not pictures[0].given[0]:
-                name = next(drawing(masks[0].transform, moving=True)).name
-                message = f"`{name}` draws anew for the mask: it is moved otherwise than its picture"
-                yield Fault.at(masks[0], message, pictures[0].site)
+        """Random moves that are drawn once for a picture, and once more for the mask, or the picture, that it is held against."""
+        for path in entry.paths:
+            for sample in path.of(SampleMade):
+                seeded = any(isinstance(each, Called) and each.name in _SEEDING for each in sample.events)
+                moved = [each for each in sample.events if isinstance(each, Transformed) and _moves(each)]
+                if seeded or len(moved) < 2 or any(len(each.given) != 1 for each in moved):
+                    continue
+                masks = [each for each in moved if _is_mask(sample, each)]
+                pictures = [each for each in moved if each not in masks]
+                pairs = (
+                    [(masks[0], pictures[0], "mask")] if masks and pictures else [*_held_against(path, sample, moved)]
+                )
+                for mask, picture, what in pairs[:1]:
+                    if mask.given[0] is not picture.given[0] and not _drawn_for(mask) & _drawn_for(picture):
+                        name = next((each.name for each in drawing(mask.transform, moving=True)), mask.transform.name)
+                        message = f"`{name}` draws anew for the {what}: it is moved otherwise than its picture"
+                        yield Fault(
+                            beside(mask, picture), message, None, (mask.site, picture.site), mask.where.places[1:]
+                        )
 
 
 def _moves(event: Transformed) -> bool:
-    return next(drawing(event.transform, moving=True), None) is not None
+    """Whether things in a picture are moved at random: by a transform that draws, or by what was drawn before."""
+    return next(drawing(event.transform, moving=True), None) is not None or bool(_drawn_for(event))
+
+
+def _drawn_for(event: Transformed) -> set[Hashable]:
+    """The draws that decide whether, or how far, a function moves a picture."""
+    if event.transform.name not in FUNCTIONS:
+        return set()
+    keys = [each.key for each in event.where.conditions if not each.known]
+    return {draw for key in (*keys, *(each.key for each in event.transform.arguments.values())) for draw in _draws(key)}
+
+
+def _draws(key: Hashable) -> Iterator[Hashable]:
+    if isinstance(key, tuple):
+        if key[:1] == ("drawn",):
+            yield key
+        else:
+            yield from (draw for each in key for draw in _draws(each))
 
 
 def _is_mask(sample: SampleMade, event: Transformed) -> bool:
@@ -52,5 +80,52 @@ def _is_mask(sample: SampleMade, event: Transformed) -> bool:
 
 def _origins(value: Value, depth: int = 0) -> Iterator[Value]:
     yield value
-    for each in getattr(value, "lent", ()) if isinstance(value, Unknown) and depth < len("lent") else ():
-        yield from _origins(each, depth + 1)
+    if isinstance(value, Unknown) and depth < _DEEPEST:
+        terms = value.terms[1] if value.terms is not None else ()
+        for each in (*value.lent, *terms, *([] if value.given_by is None else [value.given_by])):
+            yield from _origins(each, depth + 1)
+
+
+def _held_against(
+    path: Path, sample: SampleMade, moved: list[Transformed]
+) -> Iterator[tuple[Transformed, Transformed, str]]:
+    """What is moved by itself and is the target of a loss, whose input a model made of another picture of the same sample."""
+    made = sample.loader.attributes.get(SAMPLE)
+    if isinstance(made, Sequence):
+        parts: dict[Hashable, Value] = dict(enumerate(made.items))
+    else:
+        parts = made.items if isinstance(made, Mapping) else {}
+    by_part = {key: each for key, value in parts.items() if (each := _last_move(value, moved)) is not None}
+    for loss in path.of(LossComputed) if len(by_part) > 1 else ():
+        target, given = loss.target, loss.input
+        key = _part_of(sample, target)
+        if key not in by_part or not isinstance(given, Tensor):
+            continue
+        passes = [each for each in path.of(Forward) if each.graph & given.graph]
+        seen = {part for each in passes for one in each.inputs if (part := _part_of(sample, one)) is not None}
+        others = [by_part[each] for each in seen if each in by_part]
+        if key not in seen and others:
+            yield by_part[key], others[0], "picture that it is held against"
+
+
+def _last_move(value: Value, moved: list[Transformed]) -> Transformed | None:
+    origins = [*_origins(value)]
+    return next((each for each in reversed(moved) if any(_gave(each, one) for one in origins)), None)
+
+
+def _gave(event: Transformed, value: Value) -> bool:
+    result = event.result
+    return value is result or (isinstance(result, Mapping) and any(value is each for each in result.items.values()))
+
+
+def _part_of(sample: SampleMade, value: Value | None) -> Hashable:
+    """Which part of a loader's samples a tensor is, wherever it was moved; None for none."""
+    for _ in range(len("moved")):
+        if not isinstance(value, Tensor):
+            return None
+        if value.part is not None and value.role == "batch":
+            same = value.batch_of is not None and value.batch_of.data is sample.loader.data
+            part: Hashable = value.part
+            return part if same else None
+        value = value.moved_from or value.shaped_from
+    return None

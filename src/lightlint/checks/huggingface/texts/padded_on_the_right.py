@@ -41,7 +41,7 @@ class PaddedOnTheRight(Check):
         for site, (event, encoding, tier) in faulty.items():
             if site not in right:
                 message = "the prompts are padded on the right: the shorter ones are continued behind their padding"
-                yield Fault.at(event, message, encoding.site, *_places(encoding), tier=tier)
+                yield Fault(encoding.site, message, tier, (site, *_places(encoding)), event.where.places[1:])
 
 
 def _places(encoding: Encoding) -> list[Site]:

@@ -26,6 +26,7 @@ from lightlint.values.training import Instance, Module, Optimizer, Schedule
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry, Path
+    from lightlint.values.core import Site
 
 
 class ResumeStateIncomplete(Check):
@@ -58,8 +59,16 @@ class ResumeStateIncomplete(Check):
                     if mine and _is_of(path, each) and identity_of(each) not in loaded and not self._skips_ahead():
                         fault = _fault(save, each, is_saved=identity_of(each) in saved)
                         here = self.facts.rehearsed.nearest(save.where)  # the file may keep another's checkpoints
-                        yield fault if here is None else replace(fault, site=here)
+                        if here == save.site and content.site is not None and not _is_inside(content.site, here):
+                            here = content.site
+                        loads = (self._load_of(paths, resumed) if identity_of(each) in saved else None) or here
+                        yield fault if loads is None else replace(fault, site=loads, also=(save.site,))
         yield from _without_optimizer(entry, paths)
+
+    def _load_of(self, paths: list[Path], optimizers: set[Hashable]) -> Site | None:
+        """Where this file has the state of an optimizer loaded back."""
+        loads = (event for path in paths for event in path.of(StateLoaded) if identity_of(event.object) in optimizers)
+        return next((site for event in loads if (site := self.facts.rehearsed.nearest(event.where)) is not None), None)
 
     def _is_told_elsewhere(self, content: Mapping, *, is_own: bool) -> bool:
         """Whether another file spells a checkpoint out and is asked for it: one that saves and loads, and does not train."""
@@ -79,6 +88,11 @@ class ResumeStateIncomplete(Check):
             if ends and any("sched" in self.code.text_of(call).lower() for call in steps):
                 return True
         return False
+
+
+def _is_inside(site: Site, other: Site) -> bool:
+    """Whether a place lies in another, or in another file than it."""
+    return site[0] != other[0] or (other[1:3] <= site[1:3] and site[3:] <= other[3:])
 
 
 def _is_kept_by(text: str) -> bool:
@@ -190,8 +204,8 @@ def _without_optimizer(entry: Entry, paths: list[Path]) -> Iterator[Fault]:
                 )
                 if begun is not None:
                     message = "the run goes on at the epoch of the checkpoint, and the state of its optimizer, which is saved there, is never loaded"
-                    places = [each for each in path.of(StateRead) if is_constant(each.key, begun)]
-                    yield Fault.at(places[-1] if places else load, message, load.site)
+                    places = [each.site for each in path.of(StateRead) if is_constant(each.key, begun)]
+                    yield Fault.at(load, message, *places[-1:])
 
 
 def _goes_on(

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -21,6 +22,7 @@ from lightlint.values.training import Module
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry, Path
+    from lightlint.values.core import Site
     from lightlint.values.training import Tensor
 
 _COUNTING = re.compile(r"(?:Sync)?BatchNorm(?:[123]d)?")
@@ -41,7 +43,8 @@ class AveragedWithoutBuffers(Check):
                     continue
                 if not any(_touches(each, module) for each in entry.paths):
                     message = f"the average takes in parameters alone: `{layer.name}` keeps the statistics that it began with, and the module is evaluated with them"
-                    yield Fault.at(changed[0][0], message)
+                    first = changed[0][0]
+                    yield Fault(_goes_over(first), message, None, (first.site,), first.where.places[1:])
 
 
 def _changes(path: Path) -> Iterator[tuple[ParametersChanged | WeightSet, Tensor]]:
@@ -50,6 +53,19 @@ def _changes(path: Path) -> Iterator[tuple[ParametersChanged | WeightSet, Tensor
         if in_batch(event.where) and not event.name.startswith("init."):
             yield from ((event, each) for each in event.parameters)
     yield from ((event, event.parameter) for event in path.of(WeightSet) if in_batch(event.where))
+
+
+def _goes_over(event: ParametersChanged | WeightSet) -> Site:
+    """What the loop goes over that follows the parameters one by one: the buffers are not in it."""
+    turns = event.where.turns
+    around = event.where.calls[-1].turns if event.where.calls else 0
+    within = max((depth for depth, turn in enumerate(turns, 1) if turn.loop.kind == "batch"), default=0)
+    loops = [turn.loop for turn in turns[max(around, within) :]]
+    node = getattr(loops[-1].node, "iter", None) if loops else None
+    if not isinstance(node, ast.expr):
+        return event.site
+    end = (node.end_lineno or node.lineno, node.end_col_offset or node.col_offset)
+    return (event.site[0], node.lineno, node.col_offset, *end)
 
 
 def _counting(module: Module) -> Module | None:

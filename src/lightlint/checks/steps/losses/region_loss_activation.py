@@ -37,7 +37,10 @@ class RegionLossActivation(Check):
             message = _fault(event.criterion, event.input) if isinstance(event.input, Tensor) else None
             if message is not None:
                 made = event.criterion.site
-                yield Fault.at(event, message, *([] if made is None else [made]))
+                if made is not None and message.endswith("raw scores"):  # where it is to be told of an activation
+                    yield Fault(made, message, None, (event.site,), event.where.places[1:])
+                else:
+                    yield Fault.at(event, message, *([] if made is None else [made]))
 
 
 def _fault(criterion: Module, given: Tensor) -> str | None:

@@ -42,7 +42,8 @@ class TrainerConflictingArgs(Check):
             config = event.argument("config")
             if isinstance(config, Mapping) and _ACCUMULATION in config.items and not self.is_versioned(event):
                 message = f"`{_ACCUMULATION}` in the DeepSpeed configuration, where the Trainer's `accumulate_grad_batches` belongs"
-                yield Fault.of(event, message, argument="config")
+                site = config.places().get(_ACCUMULATION, event.site)
+                yield Fault(site, message, None, (event.site,), event.where.places[1:], argument=_ACCUMULATION)
         for name in sorted(ENTRY_POINTS):
             for event in entry.calls.get(f".{name}", ()):
                 trainer, data = event.receiver, event.argument("datamodule")
