@@ -21,21 +21,21 @@ _SCALED = (16, "16", "16-mixed")
 
 class ClipBeforeUnscale(Check):
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
-        """Clipping between a backward pass of a scaled loss and the step of the scaler, with no `unscale_` between."""
+        """Clipping after a backward pass of a scaled loss and ahead of the scaler's step, with no `unscale_` before it."""
         for path in entry.paths:
             yield from _before_hook(path)
             scaler: Value | None = None
-            clipped: list[Clipped] = []
+            clipped: list[tuple[Clipped, Value]] = []
             for event in path.events:
                 if isinstance(event, Backward):
                     scaler = event.loss.scaler if event.loss is not None else None
                 elif isinstance(event, Unscaled):
-                    scaler, clipped = None, []
+                    scaler = None
                 elif isinstance(event, Clipped):
-                    clipped += [event] if scaler is not None and not _knows_scale(event, scaler) else []
+                    clipped += [(event, scaler)] if scaler is not None and not _knows_scale(event, scaler) else []
                 elif isinstance(event, Stepped):
-                    if event.scaler is not None and event.scaler is scaler:
-                        yield from (_fault(each, event) for each in clipped if _is_scaled(each, event))
+                    scaled = [each for each, by in clipped if by is event.scaler and _is_scaled(each, event)]
+                    yield from (_fault(each, event) for each in scaled)
                     clipped = []
 
     def repair(self, node: cst.CSTNode, _fault: Fault) -> Repair | None:
@@ -45,7 +45,8 @@ class ClipBeforeUnscale(Check):
             for each in self.tree.own(owner, cst.Call)
             if self.names.method(each) == "step" and len(each.args) == 1 and not each.args[0].star
         ]
-        if len(steps) != 1 or not isinstance(node, cst.Call):
+        unscaled = any(self.names.method(each) == "unscale_" for each in self.tree.own(owner, cst.Call))
+        if unscaled or len(steps) != 1 or not isinstance(node, cst.Call):
             return None
         return Repair("unscale the gradients first", self._draft(node, steps[0]))
 
