@@ -63,6 +63,8 @@ def logged(entry: Entry, fit: FitStarted) -> list[Key] | None:
     cls, callbacks = fit.module.cls, fit.callbacks
     if not isinstance(cls, Class) or callbacks is None or any(each.module.escaped for each in entry.of(FitStarted)):
         return None
+    if not all(path.finished for path in entry.paths):
+        return None
     classes = [cls, *(each.cls for each in callbacks if isinstance(each.cls, Class))]
     bodies = [body for each in classes for body in each.lineage()]
     if not all(_is_known(body) for body in bodies) or cls.find("configure_callbacks") is not None:
