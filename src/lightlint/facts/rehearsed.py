@@ -73,6 +73,11 @@ class Rehearsed:
         told = any(map(_HINTS.__getitem__, self._words)) and TRAINS.search(self._source.text) is not None
         return told and _trains(self._tree)
 
+    @property
+    def kinds(self) -> set[str]:
+        """The names of the kinds of events that happen."""
+        return {type(event).__name__ for entry in self.entries for path in entry.paths for event in path.events}
+
     @cached_property
     def others(self) -> list[Path]:
         """The other files whose code runs when this one does."""

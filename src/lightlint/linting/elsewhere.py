@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from lightlint.clock import Clock
 from lightlint.finding import Finding
+from lightlint.linting.asked import asking_for
 from lightlint.linting.gate import met_by
 from lightlint.linting.walk import Failed, check_class, does_rehearse, walk
 from lightlint.pages import Page
@@ -37,7 +38,7 @@ def walk_with_others(
         add, failed, clock: as `walk` takes them.
     """
     elsewhere = walk(facts, pages, add, failed, clock)
-    for page in [*elsewhere, *_concerning_others(facts, pages, active)]:
+    for page in [*elsewhere, *_besides(facts, active - {page.name for page in pages})]:
         try:
             check = check_class(page)(page, facts, add)
             _tell(check, facts, elsewhere[page] if page in elsewhere else _faults_elsewhere(check, facts))
@@ -45,13 +46,15 @@ def walk_with_others(
             failed(page, error)
 
 
-def _concerning_others(facts: FileFacts, pages: Sequence[Page], active: Set[str]) -> list[Page]:
-    """The rules beside some whose `needs` a file and the others in which its code runs meet together."""
-    left = active - {page.name for page in pages}
-    others = facts.rehearsed.others if left else []
-    if not others:
+def _besides(facts: FileFacts, left: Set[str]) -> list[Page]:
+    """The rules, of some that are left, that ask for what happens in a file, or whose `needs` it and the others in which its
+    code runs meet together."""
+    if not left:
         return []
-    return [*filter(does_rehearse, met_by(Together(facts.source.text, map(facts.project.text, others)), left))]
+    others = facts.rehearsed.others
+    found = asking_for(facts.rehearsed.kinds, left)
+    found += met_by(Together(facts.source.text, map(facts.project.text, others)), left) if others else []
+    return [*filter(does_rehearse, dict.fromkeys(found))]
 
 
 def _faults_elsewhere(check: Check, facts: FileFacts) -> list[Fault]:
