@@ -129,3 +129,16 @@ def test_a_fault_of_this_file_is_told_by_the_words_of_another(tmp_path: Path) ->
     starts = starts.replace("batch_size=4", "**kwargs()")
     folder = project(tmp_path, loop=LOOP, settings=SETTINGS, starts=starts)
     assert ("LL307", 10) in [(code, row) for code, row, _ in told(folder, "starts.py")]
+
+
+def test_rule_is_asked_wherever_its_events_happen(tmp_path: Path) -> None:
+    """The text lacks a word of the rule's `needs`, `zero_grad`: it is called all the same."""
+    train = TRAIN.replace("from meter import Meter\n", "").replace("    meter = Meter()\n", "")
+    train = train.replace("        meter.add(loss)\n    print(float(meter.total))\n", "")
+    train = train.replace(
+        "        optimizer.zero_grad()\n        loss.backward()\n", "        loss.backward()\n        CLEAR\n"
+    )
+    folder = project(tmp_path, train=train.replace("CLEAR", 'getattr(optimizer, "zero" "_grad")()'))
+    found = told(folder, "train.py")
+    assert [(code, row) for code, row, _ in found] == [("LL141", 13)]
+    assert told(folder, "train.py", gate=False) == found
