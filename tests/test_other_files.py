@@ -140,5 +140,5 @@ def test_rule_is_asked_wherever_its_events_happen(tmp_path: Path) -> None:
     )
     folder = project(tmp_path, train=train.replace("CLEAR", 'getattr(optimizer, "zero" "_grad")()'))
     found = told(folder, "train.py")
-    assert [(code, row) for code, row, _ in found] == [("LL141", 13)]
+    assert [(code, row) for code, row, _ in found] == [("LL141", 12)]
     assert told(folder, "train.py", gate=False) == found
