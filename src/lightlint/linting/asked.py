@@ -31,7 +31,11 @@ def asking_for(kinds: Iterable[str], active: Set[str]) -> list[Page]:
 def _index() -> dict[str, list[int]]:
     """The numbers of the pages by the kinds of events that their rules ask for, but for what happens in any program."""
     root = Path(lightlint.__file__).parent
-    files = [*(page.path for page in checked_pages()), *root.glob("checks/**/*.py"), *root.glob("explore/questions/*.py")]
+    files = [
+        *(page.path for page in checked_pages()),
+        *root.glob("checks/**/*.py"),
+        *root.glob("explore/questions/*.py"),
+    ]
     found: dict[str, list[int]] = derived("asked", files, _indexed)
     return found
 
