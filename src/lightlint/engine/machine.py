@@ -12,6 +12,7 @@ from typing import Any, Protocol, TypeVar, cast
 
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.bounds import Bounds, compared_with_number
+from lightlint.engine.choices import Choices, asked_for_constants, plain_key
 from lightlint.engine.events import Collective, Event, Where
 from lightlint.engine.frames import Call, Condition, Iteration, Loop, Turn
 from lightlint.values.core import (
@@ -167,6 +168,7 @@ class Machine:
         self.passes: dict[Hashable, Value] = {}  # what blocks that repeat gave the first time
         self.answers: dict[Hashable, bool] = {}
         self.bounds: dict[Hashable, Bounds] = {}  # between which numbers an unknown was found to lie, by its key
+        self.choices: dict[Hashable, Choices] = {}  # among which constants an unknown was found to be, by its key
         self.equals: dict[Hashable, Hashable] = {}  # which constant an unknown was found to be, by their keys
         self.texts: dict[Value, Hashable] = {}  # the keys of unknowns that have none of their own and may be texts
         self.of_unknown: dict[
@@ -355,9 +357,11 @@ class Machine:
         if answers_alike and value.key is not None:
             key, negated = plain_key(value.key)
             known = self.answers.get(key)
-            compared = constant_compared(key)
-            if known is None and compared is not None and compared[0] in self.equals:
-                known = self.equals[compared[0]] == compared[1]
+            asked = asked_for_constants(key) if known is None else None
+            if asked is not None and asked.unknown in self.equals:
+                known = self.equals[asked.unknown] in asked.constants
+            elif asked is not None and asked.unknown in self.choices:
+                known = self.choices[asked.unknown].decides(asked)
             if known is None and self.bounds:
                 known = self._bounded(key)
             return None if known is None else known != negated
@@ -401,19 +405,11 @@ class Machine:
             self.of_ranks.add(test)
         if key is not None:
             self._note(key, outcome != negated)
-            compared = constant_compared(key)
-            if compared is not None and outcome != negated:
-                self.equals.setdefault(*compared)
         return outcome
 
     def _asks_for_last(self, key: Hashable | None) -> bool:
         """Whether a test asks in the first turn of a loop over batches whether there is no other: `0 + 1 == len(loader)`."""
-        if (
-            not self.loops
-            or self.loops[-1].kind != "batch"
-            or self.loops[-1].turn > 1
-            or constant_compared(key) is None
-        ):
+        if not self.loops or self.loops[-1].kind != "batch" or self.loops[-1].turn > 1 or not _is_equation(key):
             return False
         return (
             any(isinstance(each, tuple) and each[:1] == ("length",) for each in key)
@@ -430,6 +426,14 @@ class Machine:
     def _note(self, key: Hashable, outcome: bool) -> None:
         """Remember how a test without negations came out."""
         self.answers[key] = outcome
+        if isinstance(key, tuple) and key[:1] == (("and",) if outcome else ("or",)):  # so does each of them
+            for part, negated in map(plain_key, key[1:]):
+                self._note(part, outcome != negated)
+        if (asked := asked_for_constants(key)) is not None:
+            known = self.choices.get(asked.unknown, Choices()).narrowed(asked, outcome)
+            self.choices[asked.unknown] = known
+            if known.left is not None and len(known.left) == 1:
+                self.equals.setdefault(asked.unknown, *known.left)
         if (compared := compared_with_number(key)) is not None:
             self.bounds[compared.unknown] = self.bounds.get(compared.unknown, Bounds()).narrowed(compared, outcome)
 
@@ -472,27 +476,9 @@ class Machine:
         return Unknown(key, frozenset(found) - drop, hint=hint)
 
 
-_NEGATED = {"!=": "==", "not in": "in", "is not": "is", ">=": "<", ">": "<="}
-
-
-def plain_key(key: Hashable | None) -> tuple[Hashable | None, bool]:
-    """A test's key without negations, and whether it was negated."""
-    negated = False
-    while isinstance(key, tuple) and key and (key[0] == "not" or key[0] in _NEGATED):
-        key = key[1] if key[0] == "not" else (_NEGATED[key[0]], *key[1:])
-        negated = not negated
-    return key, negated
-
-
-def constant_compared(key: Hashable | None) -> tuple[Hashable, Hashable] | None:
-    """The keys of an unknown and of the constant that it is compared with for equality; None for any other test."""
-    if not (isinstance(key, tuple) and len(key) == 3 and key[0] == "=="):
-        return None
-    left, right = key[1:]
-    for one, other in ((left, right), (right, left)):
-        if isinstance(other, tuple) and other[:1] == ("constant",):
-            return one, other
-    return None
+def _is_equation(key: Hashable | None) -> bool:
+    """Whether a test without negations compares something with one constant."""
+    return isinstance(key, tuple) and key[:1] == ("==",) and asked_for_constants(key) is not None
 
 
 def _listed(value: object) -> list[Value]:

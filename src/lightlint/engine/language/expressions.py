@@ -7,6 +7,7 @@ from copy import copy
 
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.calls import call
+from lightlint.engine.choices import one_question
 from lightlint.engine.containers import listed
 from lightlint.engine.execution import EXPRESSIONS, evaluate
 from lightlint.engine.imports import kept
@@ -137,7 +138,11 @@ def _joined(machine: Machine, is_or: bool, tests: list[Value]) -> Value:
         is_flag = last.plain if isinstance(last, Unknown) else isinstance(last, Constant) and last.value is is_or
         return Constant(is_or, traits) if is_flag else Unknown(None, traits)
     keys = tuple(test.key for test in tests if machine.truth(test) is None)
-    return Unknown(("or" if is_or else "and", *keys) if None not in keys else None, traits)
+    if None in keys:
+        return Unknown(None, traits)
+    plain = keys if is_or else tuple(("not", key) for key in keys)  # `x != 1 and x != 2` is neither
+    one = one_question(plain)
+    return Unknown(("or" if is_or else "and", *keys) if one is None else one if is_or else ("not", one), traits)
 
 
 def _unary(machine: Machine, node: ast.UnaryOp, scope: Scope) -> Value:

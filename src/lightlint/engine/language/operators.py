@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable
 from typing import Any
 
+from lightlint.engine.choices import ANY_OF
 from lightlint.engine.events import Averaged, Passed
 from lightlint.engine.machine import UNNAMED_RANK, Machine
 from lightlint.values.core import (
@@ -273,6 +274,9 @@ def compare(machine: Machine, symbol: str, left: Value, right: Value, node: ast.
             keys = (machine.text_key(left, node), right.key)
         elif text_of(left) is not None:
             keys = (left.key, machine.text_key(right, node))
+    elif symbol in ("in", "not in") and (listed := _listed(right)) is not None:
+        is_text = any(text_of(each) is not None for each in right.items) if isinstance(right, Sequence) else False
+        keys = (machine.text_key(left, node) if is_text else left.key, (ANY_OF, listed))
     key = (symbol, *keys) if None not in keys else None
     return Unknown(key, traits, plain=True)
 
@@ -296,12 +300,17 @@ def _is_named(key: Hashable | None) -> bool:
 
 def _holds_found(machine: Machine, value: Value, container: Value) -> bool | None:
     """Whether a written list of constants holds the one that an unknown was found to be."""
-    found = machine.equals.get(machine.texts.get(value, value.key))
-    if found is None or not isinstance(container, Sequence) or container.more:
+    found, listed = machine.equals.get(machine.texts.get(value, value.key)), _listed(container)
+    return None if found is None or listed is None else found in listed
+
+
+def _listed(container: Value) -> tuple[Hashable, ...] | None:
+    """The keys of the constants that a written list holds, in an order of their own; None where it holds anything else."""
+    if not isinstance(container, Sequence) or container.more:
         return None
     if not all(isinstance(each, Constant) for each in container.items):
         return None
-    return any(each.key == found for each in container.items)
+    return tuple(sorted({each.key for each in container.items}, key=repr))
 
 
 def _rank_of(machine: Machine, symbol: str, rank: Value, other: Value) -> Value:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import TypeVar
 
+from lightlint.engine.choices import plain_key
 from lightlint.engine.events import E, Event
 from lightlint.engine.frames import Condition
-from lightlint.engine.machine import plain_key
 from lightlint.values.core import Site
 
 T = TypeVar("T")

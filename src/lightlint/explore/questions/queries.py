@@ -7,6 +7,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
+from lightlint.engine.choices import plain_key
 from lightlint.engine.events import (
     Backward,
     BatchDrawn,
@@ -21,7 +22,7 @@ from lightlint.engine.events import (
     TensorMoved,
     Where,
 )
-from lightlint.engine.machine import Test, plain_key
+from lightlint.engine.machine import Test
 from lightlint.models.names.kinds import BY_MODE
 from lightlint.values.core import (
     Class,

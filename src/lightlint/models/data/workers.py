@@ -9,9 +9,10 @@ from contextlib import contextmanager, suppress
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.bounds import compared_with_number
 from lightlint.engine.calls import call
+from lightlint.engine.choices import asked_for_constants, plain_key
 from lightlint.engine.events import CudaUsed, HandleUsed, LoaderWorked, SampleMade
 from lightlint.engine.frames import Condition
-from lightlint.engine.machine import WORKER, Machine, plain_key
+from lightlint.engine.machine import WORKER, Machine
 from lightlint.values.core import Bound, Class, Function, Mapping, Sequence, Unknown, Value, is_constant
 from lightlint.values.training import Instance, Loader
 
@@ -132,7 +133,7 @@ def _copied(machine: Machine, values: list[Value | None]) -> Iterator[None]:
 def _apart(machine: Machine, inside: set[int], turned: Condition | None) -> Iterator[None]:
     """What is decided and counted in a worker is the worker's alone, as is what it calls; one test may be `turned` there."""
     steps, budget, answers, asked = machine.steps, machine.budget, dict(machine.answers), dict(machine.asked)
-    bounds = dict(machine.bounds)
+    bounds, choices, equals = dict(machine.bounds), dict(machine.choices), dict(machine.equals)
     called, flips = machine.called, machine.flips
     machine.called = inside
     if turned is not None:
@@ -141,6 +142,9 @@ def _apart(machine: Machine, inside: set[int], turned: Condition | None) -> Iter
         machine.answers.pop(key, None)
         compared = compared_with_number(key)
         machine.bounds.pop(compared.unknown if compared is not None else None, None)
+        if (told := asked_for_constants(key)) is not None:
+            machine.choices.pop(told.unknown, None)
+            machine.equals.pop(told.unknown, None)
     machine.budget = min(budget, steps + _MOST_STEPS)
     machine.phases.append(WORKER)
     try:
@@ -149,3 +153,4 @@ def _apart(machine: Machine, inside: set[int], turned: Condition | None) -> Iter
         machine.phases.pop()
         machine.steps, machine.budget, machine.answers, machine.asked = steps, budget, answers, asked
         machine.called, machine.worker_data, machine.flips, machine.bounds = called, None, flips, bounds
+        machine.choices, machine.equals = choices, equals

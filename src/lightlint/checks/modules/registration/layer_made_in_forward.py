@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
+from lightlint.engine.choices import plain_key
 from lightlint.engine.events import AttributeSet, Called, Event, OptimizerMade, ParametersChanged
 from lightlint.engine.frames import Call, Condition
-from lightlint.engine.machine import plain_key
 from lightlint.values.core import Class, Site, is_constant
 from lightlint.values.training import Module, Tensor
 

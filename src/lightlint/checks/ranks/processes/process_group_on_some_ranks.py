@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
+from lightlint.engine.choices import plain_key
 from lightlint.engine.events import GroupMade
-from lightlint.engine.machine import plain_key
 from lightlint.explore.questions.queries import on_some_ranks
 from lightlint.values.core import Sequence
 

@@ -7,6 +7,7 @@ from lightlint.check import Check, Fault
 from lightlint.engine.events import Left, ScheduleStepped, Stepped
 from lightlint.engine.language.operators import factors_of
 from lightlint.explore.questions.queries import holds, in_batch, loader_lengths, once_in_several, optimizer_of, sure
+from lightlint.finding import Tier
 from lightlint.values.core import Constant, Sequence, number_of, written
 from lightlint.values.training import Instance
 
@@ -44,7 +45,7 @@ class SchedulerWrongCadence(Check):
         for event in sure(entry, ScheduleStepped, is_frequent):
             name = event.schedule.name
             message = (
-                f"steps `{name}` once a batch, although its length counts epochs: it is through after a few batches"
+                f"steps `{name}` once a batch, although its length counts epochs: it is through after as many batches"
             )
             yield Fault.at(event, message)
         for path in entry.paths:
@@ -55,10 +56,8 @@ class SchedulerWrongCadence(Check):
             )
             yield Fault.at(event, message)
         for event in sure(entry, ScheduleStepped, _is_through):
-            yield Fault.at(
-                event,
-                "steps `MultiStepLR` once a batch, although its milestones are epochs: all are passed in the first",
-            )
+            message = "steps `MultiStepLR` once a batch, although its milestones are no more than the epochs"
+            yield Fault.at(event, f"{message}: it passes them after as many batches", tier=Tier.WARNING)
         left = {turn.loop.site for event in entry.of(Left) if event.leaves_loop for turn in event.where.turns[-1:]}
         for event in entry.of(ScheduleStepped):
             few = _too_few_epochs(event)

@@ -1,0 +1,76 @@
+"""What tests for equality and membership have told of an unknown: behind `kind in ("a", "b")` it is one of these, or none."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass, replace
+
+ANY_OF = "any of"  # the key of a written list of constants
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A test whether an unknown, by its key, is one of some constants, by theirs."""
+
+    unknown: Hashable
+    constants: frozenset[Hashable]
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """Among which constants an unknown is, if that is known, and which it is not."""
+
+    among: frozenset[Hashable] | None = None
+    without: frozenset[Hashable] = frozenset()
+
+    @property
+    def left(self) -> frozenset[Hashable] | None:
+        """What it may still be."""
+        return None if self.among is None else self.among - self.without
+
+    def decides(self, asked: Asked) -> bool | None:
+        """How a test comes out, None where it may come out both ways."""
+        if self.left:
+            return True if self.left <= asked.constants else None if self.left & asked.constants else False
+        return False if asked.constants <= self.without else None
+
+    def narrowed(self, asked: Asked, outcome: bool) -> Choices:
+        """These choices where a test, which they did not decide, has come out so."""
+        if not outcome:
+            return replace(self, without=self.without | asked.constants)
+        return replace(self, among=asked.constants if self.left is None else self.left & asked.constants)
+
+
+def one_question(keys: Iterable[Hashable]) -> Hashable | None:
+    """The key of one test for the constants of several tests, one of which is to hold: `x == 1 or x == 2` is `x in (1, 2)`."""
+    asked = [asked_for_constants(plain) if not negated else None for plain, negated in map(plain_key, keys)]
+    found = [each for each in asked if each is not None]
+    if len(found) < len(asked) or len({each.unknown for each in found}) != 1:
+        return None
+    constants = frozenset.union(*(each.constants for each in found))
+    return ("in", found[0].unknown, (ANY_OF, tuple(sorted(constants, key=repr))))
+
+
+def asked_for_constants(key: Hashable | None) -> Asked | None:
+    """Which constants a test without negations asks an unknown for; None for any other test."""
+    if not (isinstance(key, tuple) and len(key) == 3 and key[0] in ("==", "in")):
+        return None
+    symbol, left, right = key
+    if symbol == "in":
+        return Asked(left, frozenset(right[1])) if isinstance(right, tuple) and right[:1] == (ANY_OF,) else None
+    for unknown, constant in ((left, right), (right, left)):
+        if isinstance(constant, tuple) and constant[:1] == ("constant",):
+            return Asked(unknown, frozenset([constant]))
+    return None
+
+
+_NEGATED = {"!=": "==", "not in": "in", "is not": "is", ">=": "<", ">": "<="}
+
+
+def plain_key(key: Hashable | None) -> tuple[Hashable | None, bool]:
+    """A test's key without negations, and whether it was negated."""
+    negated = False
+    while isinstance(key, tuple) and key and (key[0] == "not" or key[0] in _NEGATED):
+        key = key[1] if key[0] == "not" else (_NEGATED[key[0]], *key[1:])
+        negated = not negated
+    return key, negated
