@@ -268,6 +268,13 @@ def test_every_package_that_is_tied_to_torch_has_its_row():
     assert set(table("releases")["before_torch"]) == set(TIED_TO_TORCH)
 
 
+def test_exact_pins_that_differ_count_before_a_loose_one(project):
+    files = {"environment.yml": "dependencies:\n  - pytorch=1.8.1\n", "old.txt": "", "pip_list.txt": "torch 1.9.0\n"}
+    torch = project({**files, "requirements.txt": "torch<2.0\n"})
+    assert torch.surely_at_least("1.8")
+    assert not torch.may_be_at_least("1.10")
+
+
 @pytest.mark.parametrize("lightning", ["lightning>=2.0", "pytorch-lightning==2.1.0"])
 def test_a_newer_lightning_that_is_named_holds(project, lightning: str):
     assert project({"requirements.txt": f"{lightning}\nlightning-bolts\n"}, package="lightning").surely_at_least("2.0")

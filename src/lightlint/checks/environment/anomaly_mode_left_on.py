@@ -23,6 +23,7 @@ _SWITCHES = {"torch.autograd.set_detect_anomaly", "torch.autograd.anomaly_mode.s
 _BLOCKS = {"torch.autograd.detect_anomaly", "torch.autograd.anomaly_mode.detect_anomaly", *_SWITCHES}
 _DEPTH = 3
 _DEBUG = re.compile(r"debug|test|nan|anomal|repro", re.IGNORECASE)
+_STARTS = re.compile(r"main|train|fit|run|start|launch|learn|experiment|solve|epoch|step|spawn|cli", re.IGNORECASE)
 _OF_TESTS, _TESTS = (
     re.compile(r"^(?:test_|conftest)|_test\.py$|debug|anomal"),
     {"test", "tests"},
@@ -100,12 +101,20 @@ class AnomalyModeLeftOn(Check):
         """Whether a test decides about it, here or where all calls lead here, or names say that this is no training proper."""
         around = [each for each in self.tree.ancestors(call) if isinstance(each, cst.FunctionDef)]
         tests = [test for test, _ in self.facts.conditions(call) if "__name__" not in self._words(test)]
-        if tests or any(_DEBUG.search(each.name.value) for each in around):
+        if tests or (not around and self._only_tries(call)) or any(_DEBUG.search(each.name.value) for each in around):
             return True
         if _OF_TESTS.search(self.facts.path.name) or self.facts.path.parent.name in _TESTS:
             return True
         calls = self.hooks.calls_of.get(around[0], ()) if around and depth < _DEPTH else ()
         return bool(calls) and all(self._is_meant(each, depth + 1) for each in calls)
+
+    def _only_tries(self, call: cst.Call) -> bool:
+        """Whether what a file does when it is run neither repeats anything nor calls what may: it tries its own classes."""
+        guard = next((each for each in self.tree.ancestors(call) if isinstance(each, cst.If)), None)
+        if guard is None:
+            return False
+        calls = (self.names.method(each) or "" for each in self.tree.within(guard.body, cst.Call) if each is not call)
+        return not list(self.tree.within(guard.body, cst.For, cst.While)) and not any(map(_STARTS.search, calls))
 
     def _words(self, node: cst.CSTNode) -> set[str]:
         return {name.value for name in self.tree.within(node, cst.Name)}

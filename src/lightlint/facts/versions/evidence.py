@@ -168,6 +168,16 @@ def _beside(place: Place) -> Choice | None:
     return None
 
 
+def _exact_within(chosen: list[tuple[Pin, Range]]) -> list[tuple[Pin, Range]]:
+    """Of pins that exclude each other the exact ones that lie in all loose ones, if any: two environments of one requirement."""
+    loose = reduce(and_, (found for _, found in chosen if not _is_of_one_release(found)), Range())
+    return [item for item in chosen if _is_of_one_release(item[1]) and not (item[1] & loose).empty] or chosen
+
+
+def _is_of_one_release(found: Range) -> bool:
+    return found.lower is not None and found.upper is not None and found.upper <= found.lower.bumped(2)
+
+
 def _torch_for(companion: str, versions: Range) -> Range:
     if companion == WHEELS_FOR_TORCH:
         return versions
@@ -196,6 +206,7 @@ def _of(name: str, place: Place) -> Choice | None:
         chosen = [item for item in chosen if None not in (item[1].lower, item[1].upper)] or chosen
     whole = reduce(and_, (found for _, found in chosen))
     if whole.empty or chosen is locked or chosen is ranges or place.kind is not Kind.DECLARED:
+        chosen = _exact_within(chosen) if whole.empty else chosen
         whole = reduce(or_, (found for _, found in chosen))
     pin = next((pin for pin, found in chosen if found == whole), chosen[0][0])
     return Choice(whole, pin, whole)

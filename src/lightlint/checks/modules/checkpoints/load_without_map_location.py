@@ -22,6 +22,10 @@ _ONTO_ONE = "every rank loads onto the GPU that the file was saved from: all ont
 _NOWHERE = "a file saved from a GPU does not load where there is none, and this program is made to run there"
 
 
+# words by which a process gets a device of its own
+_OWN_DEVICE = re.compile(
+    r"set_device|VISIBLE_DEVICES|device_ids?\b|local_rank|\.gpu\b|cuda[:(].*rank|rank\)|device.*rank"
+)
 _NUMBERS = re.compile(r"sched|scaler", re.IGNORECASE)  # of one that comes from out of sight
 
 
@@ -64,7 +68,8 @@ class LoadWithoutMapLocation(Check):
             if call.argument("map_location", 1) is not None or not call.given.exact:
                 continue
             if event.site in ranks:
-                yield Fault.at(call, _ONTO_ONE, tier=None if self._saves() else Tier.NOTE)
+                apart = _OWN_DEVICE.search(self.facts.source.text)  # else all ranks share one as it is
+                yield Fault.at(call, _ONTO_ONE, tier=None if apart and self._saves() else Tier.NOTE)
             elif self._runs_without_cuda():
                 yield Fault.at(call, _NOWHERE, tier=Tier.NOTE)
 
