@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from lightlint.cli.main import run_command
 from lightlint.facts.project.roots import nearest_with, root_of
-from lightlint.facts.versions.pins import entries_of, pins_in
+from lightlint.facts.versions.pins import entries_of, pins_in, pins_of_runs
 from lightlint.facts.versions.pins.formats.prose import readme_pins
 from lightlint.facts.versions.pins.formats.prose.paragraphs import paragraphs
 from lightlint.facts.versions.pins.pin import Kind
@@ -21,7 +21,7 @@ from lightlint.facts.versions.versions import Range, Version, parse_range
 
 
 def forget_versions() -> None:
-    for once in (pins_in, entries_of, target_in, root_of, nearest_with):
+    for once in (pins_in, pins_of_runs, entries_of, target_in, root_of, nearest_with):
         once.cache_clear()
 
 
@@ -162,6 +162,7 @@ def target(tmp_path: Path):
 
     def of(files: dict[str, str], package: str = "torch"):
         for name, text in files.items():
+            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / name).write_text(text, "utf-8")
         forget_versions()
         return target_of(package, tmp_path / "train.py", tmp_path)
@@ -179,6 +180,22 @@ def test_prose_speaks_only_where_nothing_else_does(target):
     assert target({"README.md": f"{prose}\n    pip install torch==1.9.0", "requirements.txt": ""}).version == Version(
         "1.9.0"
     )
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        "wandb/run-20200904_10/files/requirements.txt",
+        "out/wandb/run-1/requirements.txt",
+        "mlruns/0/3f/artifacts/model/requirements.txt",
+    ],
+)
+def test_records_of_runs_are_hearsay_too(target, kept):
+    """What a tracker noted of the machine that a run was made on."""
+    old = target({kept: "torch==1.6.0\npytorch-lightning==0.9.0\n", "requirements.txt": "torch\n"})
+    assert (str(old.version), old.hearsay) == ("1.6.0", True)
+    assert target({}, "lightning").version == Version("0.9.0")
+    assert target({"requirements.txt": "torch>=2.0\n"}).lower == Version("2.0")
 
 
 def test_hearsay_keeps_silent_and_proves_nothing(target):

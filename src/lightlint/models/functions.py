@@ -13,7 +13,7 @@ from lightlint.engine.machine import WORKER, Machine
 from lightlint.engine.misuse import is_caught
 from lightlint.models import objects, tensors
 from lightlint.models.names.kinds import kind_of
-from lightlint.models.names.tables import ACTIVATIONS, DTYPES, FACTORIES, HARMLESS, LOSSES
+from lightlint.models.names.tables import ACTIVATIONS, DEVICES, DTYPES, FACTORIES, HARMLESS, LOSSES
 from lightlint.models.ranks.groups import rank_value
 from lightlint.models.registry import FUNCTIONS, PACKAGES, function
 from lightlint.models.tensors import forms, layouts, precision
@@ -406,7 +406,7 @@ def _never(_: Machine, __: Arguments, ___: ast.AST) -> Value:
 
 @function("torch.cuda.device_count")
 def _device_count(_: Machine, __: Arguments, ___: ast.AST) -> Value:
-    return Unknown(("device count",), plain=True)
+    return Unknown(DEVICES, plain=True)
 
 
 @function("torch.device")

@@ -29,6 +29,21 @@ def constant(node: ast.expr | None) -> object:
     return UNKNOWN
 
 
+def with_cuda(node: ast.expr) -> object:
+    """What an argument comes to where CUDA is there: `1 if torch.cuda.is_available() else None`, `min(1, ...)`."""
+    match node:
+        case ast.IfExp(test=ast.Call(func=ast.Attribute(attr="is_available"))):
+            return with_cuda(node.body)
+        case ast.IfExp():
+            one, other = with_cuda(node.body), with_cuda(node.orelse)
+            return one or other if all(each is None or each in (0, 1) for each in (one, other)) else UNKNOWN
+        case ast.Call(func=ast.Name(id="int"), args=[ast.Call(func=ast.Attribute(attr="is_available"))]):
+            return 1
+        case ast.Call(func=ast.Name(id="min"), args=[ast.Constant(value=1), _] | [_, ast.Constant(value=1)]):
+            return 1
+    return constant(node)
+
+
 def _made(kind: Callable[[Any], object], parts: Sequence[object]) -> object:
     try:
         return kind(parts)

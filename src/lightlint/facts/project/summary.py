@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 
-from lightlint.facts.code.literals import constant
+from lightlint.facts.code.literals import constant, with_cuda
 from lightlint.facts.code.unknown import UNKNOWN
 from lightlint.facts.project.star_arguments import arguments
 from lightlint.syntax import syntax_of
@@ -193,7 +193,7 @@ class _Reader:
                 keywords |= spread or {}
                 starred = starred or spread is None
             else:
-                keywords[keyword.arg] = constant(keyword.value)
+                keywords[keyword.arg] = with_cuda(keyword.value)
         return CallSummary(name, node.lineno, tuple(constant(arg) for arg in node.args), keywords, starred)
 
 

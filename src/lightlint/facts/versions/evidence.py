@@ -11,7 +11,7 @@ from pathlib import Path
 
 from lightlint.facts.project.roots import nearest_with
 from lightlint.facts.releases.torch_api import torch_release
-from lightlint.facts.versions.pins import Kind, Pin, Reach, Weight, is_project, pins_in, top_of
+from lightlint.facts.versions.pins import Kind, Pin, Reach, Weight, is_project, pins_in, pins_of_runs, top_of
 from lightlint.facts.versions.pins.pin import OF_LIGHTNING_1, WHEELS_FOR_TORCH, wheels_pins
 from lightlint.facts.versions.requirements import parse_pip_command
 from lightlint.facts.versions.versions import Range, Version, parse_range
@@ -55,7 +55,7 @@ def places(path: Path, root: Path, pip_lines: Sequence[str] = ()) -> Iterator[Pl
 
     First its own `pip install` lines, then what the folders from its own up to the top declare and which images they
     start from, and which one version the README of a part of the project names, then scripts, CI and READMEs, which tell
-    of one way to install among others, at last what READMEs mention.
+    of one way to install among others, then what READMEs mention, at last what was there when runs were made.
     """
     own = [requirement for line in pip_lines for requirement in parse_pip_command(line)]
     lines = [each for each in own if each.specifier and not each.redirected]
@@ -73,6 +73,7 @@ def places(path: Path, root: Path, pip_lines: Sequence[str] = ()) -> Iterator[Pl
         for directory in directories:
             yield from (_of_kind(kind, directory, reach) for reach in _near(directory, root))
         yield from (_of_kind(kind, directory, Reach.WIDE) for directory in tops)
+    yield from (Place(Kind.PROSE, pins_of_runs(directory)) for directory in tops)
     ran = [found[1] for line in pip_lines if (found := _RAN_WITH.fullmatch(line))]
     yield Place(Kind.PROSE, tuple(Pin("python", each, path, 0, kind=Kind.PROSE) for each in ran))
 

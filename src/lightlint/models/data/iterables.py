@@ -56,9 +56,8 @@ def unknown_turns(
 def iterate(machine: Machine, value: Value, node: ast.AST) -> Iteration:
     """How a value is gone over."""
     if isinstance(value, Sequence):
-        value.gone_over = True
         use_up(machine, value, node)
-        return _sequence(machine, value, node)
+        return sequence(machine, value, node)
     if isinstance(value, Mapping):
         keys = [_key(key) for key in value.items]
         return known(keys, value) if not value.more else _open(keys, value)
@@ -102,7 +101,9 @@ def _key(key: object) -> Value:
     return Constant(key) if isinstance(key, (str, int, float, bool, bytes, type(None))) else Unknown(key, plain=True)
 
 
-def _sequence(machine: Machine, value: Sequence, node: ast.AST) -> Iteration:
+def sequence(machine: Machine, value: Sequence, node: ast.AST) -> Iteration:
+    """How a sequence is gone over, which takes nothing out of a generator yet."""
+    value.gone_over = True
     if not value.more and len(value.items) <= _MOST_KNOWN:
         return known(value.items, value)
     iteration, begun = _open(value.items, value), len(machine.events)

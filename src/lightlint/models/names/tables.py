@@ -665,6 +665,7 @@ MODULE_METHODS = frozenset(
 
 DTYPES = re.compile(r"^torch\.(b?float\d*|double|half|u?int\d*|long|short|bool|u?int8|complex\d*)$")
 ROUND_ROBIN = 2
+DEVICES = ("device count",)  # what the number of GPUs is known by
 """How many turns a loop of unknown length is rehearsed."""
 
 WRAPPER_ATTRIBUTES = {

@@ -18,6 +18,7 @@ from lightlint.engine.machine import Machine
 from lightlint.engine.misuse import ask
 from lightlint.models import tensors
 from lightlint.models.data import iterables, loaders, sources
+from lightlint.models.names.tables import DEVICES
 from lightlint.values.core import (
     NONE,
     Bound,
@@ -92,6 +93,8 @@ def _iter(machine: Machine, given: Arguments, node: ast.AST) -> Value:
     value = given.get(0, "") or NONE
     if isinstance(value, Iterator) or len(given.positional) > 1:
         return value
+    if isinstance(value, Sequence):
+        return iterables.iterator(machine, iterables.sequence(machine, value, node), node, "iterator")
     return iterables.iterator(machine, iterables.iterate(machine, value, node), node, "iterator")
 
 
@@ -196,6 +199,8 @@ def _extreme(name: str) -> Builtin:
             for one, other in (values, values[::-1]):
                 if name == "max" and is_constant(one, 1, 0):
                     return other
+                if name == "min" and is_constant(one, 1) and isinstance(other, Unknown) and other.key == DEVICES:
+                    return one
         keys = tuple(each.key for each in values)
         key = (name, *keys) if None not in keys else None
         bounded = [each for each in values if isinstance(each, Unknown)]

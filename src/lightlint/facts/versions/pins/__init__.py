@@ -7,12 +7,12 @@ from enum import Enum
 from functools import cache
 from pathlib import Path
 
-from lightlint.facts.versions.pins.folders import Reach, entries_of, folders_for, is_project
+from lightlint.facts.versions.pins.folders import Reach, entries_of, folders_for, is_project, run_folders
 from lightlint.facts.versions.pins.kinds import is_lock, is_of_ci, is_weak, reader_of
 from lightlint.facts.versions.pins.pin import Kind, Pin
 from lightlint.facts.versions.pins.reading import text_of, top_of
 
-__all__ = ["Kind", "Pin", "Reach", "Weight", "entries_of", "is_project", "pins_in", "top_of"]
+__all__ = ["Kind", "Pin", "Reach", "Weight", "entries_of", "is_project", "pins_in", "pins_of_runs", "top_of"]
 
 _MOST_FILES = 60
 _PROSE_ONLY = {"docs", "doc"}  # docs/requirements.txt is for building them
@@ -58,6 +58,13 @@ def pins_in(directory: Path, reach: Reach = Reach.OWN, weight: Weight = Weight.S
         for file in files[:_MOST_FILES]:
             pins += _read(file)
     return tuple(dict.fromkeys(pins))
+
+
+@cache
+def pins_of_runs(top: Path) -> tuple[Pin, ...]:
+    """What was installed when runs were made whose records lie in a project: once, and on some machine."""
+    noted = (folder / "requirements.txt" for folder in run_folders(top))
+    return tuple(dict.fromkeys(replace(pin, kind=Kind.PROSE) for file in noted for pin in _read(file)))
 
 
 def _is_foreign(file: Path, folder: Path) -> bool:

@@ -67,6 +67,23 @@ def folders_for(directory: Path, reach: Reach) -> Iterator[Path]:
             yield from (each for each in entries_of(folder)[1][:_MOST_FOLDERS] if not _has_code(each))
 
 
+def run_folders(top: Path) -> Iterator[Path]:
+    """The folders of a project in which trackers noted what was installed when a run began: Weights & Biases, MLflow."""
+    for folder in (top, *entries_of(top)[1][:_MOST_FOLDERS]):
+        for kept in entries_of(folder)[1]:
+            runs = entries_of(kept)[1][:_MOST_FOLDERS] if kept.name in ("wandb", "mlruns") else ()
+            for run in runs:
+                yield run
+                yield from _below(run, 1 if kept.name == "wandb" else 3)
+
+
+def _below(folder: Path, depth: int) -> Iterator[Path]:
+    for each in entries_of(folder)[1][:_MOST_FOLDERS]:
+        yield each
+        if depth > 1:
+            yield from _below(each, depth - 1)
+
+
 def is_project(folder: Path) -> bool:
     """Whether a folder holds code, or what stands at the top of a project."""
     return _has_code(folder) or any(file.name.lower().startswith(_AT_THE_TOP) for file in entries_of(folder)[0])

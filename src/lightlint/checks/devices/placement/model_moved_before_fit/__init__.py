@@ -9,6 +9,7 @@ from lightlint.check import Check, Fault, Repair
 from lightlint.checks.devices.placement.model_moved_before_fit.forks import forks, use_before
 from lightlint.engine.events import Called, CalledUnknown, Event, Forward
 from lightlint.explore.questions.queries import is_held
+from lightlint.facts.ranks.trainers import lightning_ranks
 from lightlint.facts.ranks.world import Ranks
 from lightlint.finding import Tier
 from lightlint.fixes.edits import drop_statement, replace
@@ -47,7 +48,7 @@ class ModelMovedBeforeFit(Check):
                     yield from map(self._fault, _needless(path, model, fit))
 
     def _fault(self, move: Called | CalledUnknown) -> Fault:
-        one = self.facts.world.lightning is Ranks.ONE
+        one = lightning_ranks(self.facts) is Ranks.ONE
         message = f"`{_name(move)}()` before `Trainer.fit`, which moves the model itself"
         if not one:
             message += ": every rank first uses this GPU"
