@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
@@ -12,7 +14,9 @@ if TYPE_CHECKING:
 
     from lightlint.explore.rehearsals import Entry
     from lightlint.values.core import Value
+    from lightlint.values.training import Loader
 
+_BY_SIZE = re.compile(r"/\s*\(?[\w.\[\]'\"]*(?:batch|\bbsz?\b)", re.IGNORECASE)
 _MESSAGE = "divides a number of batches by their size: the schedule ends that many times too early"
 
 
@@ -23,16 +27,28 @@ class ScheduleDividedByBatchSize(Check):
             loaders = [event.loader for event in path.of(LoaderMade)]
             for event in path.of(ScheduleMade):
                 for length in (event.schedule.length, *event.schedule.closed_over):
-                    factors = dict(_factors(length))
-                    for loader in loaders:
-                        given_size = _factors(loader.arguments.get("batch_size"))
-                        keys = {("batch size", loader.number), *(key for key, power in given_size if power > 0)}
-                        counts = factors.get(("length", loader.number), 0) > 0
-                        if counts and any(factors.get(key, 0) < 0 for key in keys):
-                            given = (
-                                event.where.calls and length is not event.schedule.length
-                            )  # to what makes the schedule
-                            yield Fault(event.where.calls[-1].site if given else event.site, _MESSAGE)
+                    sizes = [size for each in loaders if (size := _divided(length, each)) is not None]
+                    if any(not _is_number(size) or self._names_size(event) for size in sizes):
+                        given = event.where.calls and length is not event.schedule.length  # to what makes the schedule
+                        yield Fault(event.where.calls[-1].site if given else event.site, _MESSAGE)
+
+    def _names_size(self, event: ScheduleMade) -> bool:
+        """Whether something is divided by what is called a batch size: the same number may be that of another thing."""
+        files = {event.site[0], *(each.site[0] for each in event.where.calls)}
+        texts = (self.facts.project.text(Path(file)) for file in files)
+        return any(map(_BY_SIZE.search, (self.facts.source.text, *texts)))
+
+
+def _divided(length: Value | None, loader: Loader) -> Hashable | None:
+    """The size of a loader's batches, by its key, where a length is the number of them divided by it."""
+    factors, size = dict(_factors(length)), _factors(loader.arguments.get("batch_size"))
+    keys = [("batch size", loader.number), *(key for key, power in size if power > 0)]
+    counts = factors.get(("length", loader.number), 0) > 0
+    return next((key for key in keys if counts and factors.get(key, 0) < 0), None)
+
+
+def _is_number(key: Hashable) -> bool:
+    return isinstance(key, tuple) and key[:1] == ("number",)
 
 
 def _factors(value: Value | None) -> tuple[tuple[Hashable, int], ...]:
