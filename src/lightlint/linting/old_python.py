@@ -17,6 +17,7 @@ _OLD = {
     ),
     Version("3.7"): re.compile(r"\basync\s*(?:=(?!=)|[,)])|\.async\b"),
 }
+_STATEMENT = re.compile(r"\bprint\s+[^\s=(]|\bprint\s*>>|\bexcept\b[^:()]+,\s*\w+\s*:|\braise\s+\w+\s*,")
 _TORCH_FOR_NEWER = "1.0"  # whose releases were the first for Python 3.7; older torch ran on Python 2.7 as well
 
 
@@ -25,13 +26,15 @@ def is_of_old_python(text: str, offset: int, path: Path) -> bool:
     start, end = text.rfind("\n", 0, offset) + 1, text.find("\n", offset)
     line = text[start : end if end >= 0 else len(text)]
     ends = [version for version, pattern in _OLD.items() if pattern.search(line)]
-    return bool(ends) and _is_below(max(ends), path.absolute())
+    return bool(ends) and _is_below(max(ends), path.absolute(), is_statement=bool(_STATEMENT.search(line)))
 
 
-def _is_below(end: Version, path: Path) -> bool:
+def _is_below(end: Version, path: Path, *, is_statement: bool) -> bool:
     root = root_of(path.parent)
     python = settled("python", places(path, root))
     if python is not None:
         return python.range.upper is not None and python.range.upper <= end
+    if is_statement:  # all of the file is Python 2, and nothing says that it is to run on 3
+        return True
     torch = target_of("torch", path, root)
     return torch.source.startswith("pin") and not torch.may_be_at_least(_TORCH_FOR_NEWER)

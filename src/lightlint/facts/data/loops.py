@@ -21,6 +21,7 @@ _COUNTER = re.compile(
     r"step|iter|epoch|batch|count|idx|index|every|freq|interval|last|first|loss|nan|inf|^[a-z]$", re.IGNORECASE
 )
 _BACKWARDS = {"backward", "manual_backward"}
+_OF_ONE_BATCH = {"backward", "zero_grad", "step"}
 
 
 Conditions = Callable[[cst.CSTNode], list[tuple[cst.BaseExpression, bool]]]
@@ -44,25 +45,47 @@ class Loops:
         self._hooks = hooks
         self._values = values
         self._kinds: dict[Loop, LoopKind] = {}
+        self._over_trained: dict[Loop, bool] = {}
         self._per_batch: dict[tuple[int, int], Loop | Hook | None] = {}  # by the `id` of a function, and the depth
 
     def kind(self, loop: Loop) -> LoopKind:
-        """A batch loop draws from a DataLoader, or runs one backward pass per iteration; an epoch loop holds one."""
+        """A batch loop draws from a DataLoader, or runs one backward pass per iteration; an epoch loop holds one.
+
+        A loop over the networks, optimizers or losses of one batch is neither.
+        """
         if loop not in self._kinds:
             if self._values.is_batch_loop(loop):
                 self._kinds[loop] = LoopKind.BATCH
             elif any(map(self._trains, self._held(loop))):
                 self._kinds[loop] = LoopKind.EPOCH
             else:
-                self._kinds[loop] = LoopKind.BATCH if self._trains(loop) else LoopKind.OTHER
+                is_batch = self._trains(loop) and not self._is_over_trained(loop)
+                self._kinds[loop] = LoopKind.BATCH if is_batch else LoopKind.OTHER
         return self._kinds[loop]
+
+    def _is_over_trained(self, loop: Loop) -> bool:
+        """Whether each iteration takes an optimizer or a loss of its own: it clears, goes backward from or steps what it goes over."""
+        if loop not in self._over_trained:
+            targets = (
+                {name.value for name in self._tree.within(loop.target, cst.Name)}
+                if isinstance(loop, cst.For)
+                else set()
+            )
+            used = (call.func for call in self._tree.own(loop.body, cst.Call))
+            self._over_trained[loop] = any(
+                isinstance(func, cst.Attribute)
+                and func.attr.value in _OF_ONE_BATCH
+                and self._names.key(func.value) in targets
+                for func in used
+            )
+        return self._over_trained[loop]
 
     def _held(self, loop: Loop) -> list[Loop]:
         """The loops that run inside an iteration of another: in its body, or in functions of this file it leads to."""
         found = self._inner(loop)
         for each in found:
             found.extend(new for new in self._inner(each) if new not in found)
-        return [each for each in found if each is not loop]
+        return [each for each in found if each is not loop and not self._is_over_trained(each)]
 
     def _inner(self, loop: Loop) -> list[Loop]:
         bodies = [loop.body, *(helper.body for helper in self._helpers(loop))]
@@ -74,10 +97,14 @@ class Loops:
 
     def _trains(self, loop: Loop) -> bool:
         """Whether a loop draws batches or runs a backward pass, inner loops and those of helpers left to themselves."""
-        calls = [call for call in self._tree.own(loop.body, cst.Call) if self._tree.loops(call)[0] is loop]
+        calls = [call for call in self._tree.own(loop.body, cst.Call) if self._around(call) is loop]
         for helper in self._helpers(loop):
             calls += [call for call in self._tree.own(helper.body, cst.Call) if not self._tree.loops(call)]
         return any(map(self.is_backward, calls)) or self._values.is_batch_loop(loop)
+
+    def _around(self, call: cst.Call) -> Loop | None:
+        """The innermost loop around a call, but for those over what one batch trains."""
+        return next((each for each in self._tree.loops(call) if not self._is_over_trained(each)), None)
 
     def is_backward_in(self, body: cst.CSTNode) -> bool:
         """Whether a body runs a backward pass itself, not in a function nested in it."""

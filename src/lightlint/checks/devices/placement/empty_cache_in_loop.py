@@ -8,6 +8,7 @@ import libcst as cst
 from lightlint.check import Check, Fault, Repair
 from lightlint.engine.events import Called, Event, Stepped
 from lightlint.explore.questions.queries import with_each_batch
+from lightlint.finding import Tier
 from lightlint.fixes.edits import drop_statement
 
 if TYPE_CHECKING:
@@ -23,7 +24,8 @@ class EmptyCacheInLoop(Check):
                 if _trains_in_rounds(path, event):
                     continue
                 where = f"each `{event.where.hook}`" if event.where.hook else "each batch"
-                yield Fault.of(event, f"`empty_cache()` in {where} hands the allocator's blocks back to the driver")
+                message = f"`empty_cache()` in {where} hands the allocator's blocks back to the driver"
+                yield Fault.of(event, message, tier=None if event.where.grad else Tier.NOTE)
 
     def repair(self, node: cst.CSTNode, _fault: Fault) -> Repair | None:
         statement = self.tree.statement(node)

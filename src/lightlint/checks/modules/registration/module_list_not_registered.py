@@ -178,7 +178,9 @@ class ModuleListNotRegistered(Check):
         return False
 
     def _takes_modules(self, call: cst.CSTNode | None) -> bool:
-        """Whether a call registers the modules it is given: a container, or a module's class that may keep them."""
+        """Whether a call registers the modules it is given: a container, or a module's class, or base, that may keep them."""
+        if self.names.method(call) == "__init__":
+            return True
         name = self.names.call(call) or ""
         return bool(_CONTAINER.match(name)) or (bool(name) and self.classes.name_is_a(name, NN_MODULE))
 

@@ -35,8 +35,13 @@ class RankDependentLoopExit(Check):
             if looped.loop.split and looped.loop.site in together:
                 yield Fault.at(looped, _FLAG)
         for path in entry.paths:
+            apart = {
+                each.loop for each in path.of(Looped) if each.where.depends_on("rank")
+            }  # other ranks have a way of their own
             for event in path.of(Left):
                 if not event.leaves_loop or event.where.turns[-1].loop.site not in together:
+                    continue
+                if event.where.turns[-1].loop in apart:
                     continue
                 if event.where.depends_on_unknown("on some ranks"):
                     yield Fault.at(event, _FLAG)

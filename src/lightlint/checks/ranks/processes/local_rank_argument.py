@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry
 
 _SPELLS_IT_OTHERWISE = "2.0"  # before, `torch.distributed.launch` gives the option as it is written
+_GLOBAL = {"--global_rank", "--global-rank", "--rank", "--world_rank", "--world-rank"}
 _FLAGS = {"--local_rank", "--local-rank"}
 # words of launchers that pass the option, and of programs that read the variable or set the attribute
 _ELSEWHERE = re.compile(
@@ -28,6 +29,8 @@ class LocalRankArgument(Check):
         if not self.facts.torch.may_be_at_least(_SPELLS_IT_OTHERWISE) or _ELSEWHERE.search(self.facts.source.text):
             return
         asked = [event for event in entry.of(Called) if event.path == "add_argument" and _is_untold(event)]
+        if any(_flags(event) & _GLOBAL for event in entry.of(Called) if event.path == "add_argument"):
+            return  # who starts the processes gives each its ranks
         if asked and _SETS.search(self.facts.source.text) is None and self._chooses_device():
             for event in asked:
                 yield Fault.at(event, _message(_flags(event)))

@@ -9,6 +9,7 @@ from lightlint.check import Check, Fault, Repair
 from lightlint.engine.events import Appended, Backward, Differentiated, Emptied, Summed
 from lightlint.explore.questions.queries import goes_nowhere, in_batch
 from lightlint.facts.code.bindings import Kind
+from lightlint.facts.data.loops import LoopKind
 from lightlint.facts.graphs.autograd import Graph
 from lightlint.facts.lightning.hooks import TRAINING_STEP
 from lightlint.facts.steps.keepers import Keeper
@@ -82,7 +83,7 @@ class GraphKeptByAccumulation(Check):
         if isinstance(keeper.loop, cst.For) and _holds_few(self.values.iterated(keeper.loop.iter)):
             return
         graphs = [graph for value in keeper.values for graph in self.facts.gradients.graphs(value)]
-        if not graphs:
+        if not graphs or self._is_of_one_batch(keeper):
             return
         freed = all(graph.freed for graph in graphs)
         trained, leaves = self.facts.keepers.reaches(keeper)
@@ -105,6 +106,18 @@ class GraphKeptByAccumulation(Check):
             cut = join(*(wrap(self.code, each, "", ".detach()") for each in kept))
             self.report(keeper.node, message, repair=Repair("detach what is kept", cut, Applicability.UNSAFE))
         return bool(kept)
+
+    def _is_of_one_batch(self, keeper: Keeper) -> bool:
+        """Whether each batch begins it anew, for the losses of a few networks."""
+        around = [each for each in self.tree.loops(keeper.node) if each is not keeper.loop]
+        batches = [each for each in around if self.loops.kind(each) is LoopKind.BATCH]
+        return "." not in keeper.key and any(
+            self.names.key(target.target) == keeper.key
+            and not (keeper.loop and self.tree.contains(keeper.loop, assign))
+            for each in batches
+            for assign in self.tree.own(each.body, cst.Assign)
+            for target in assign.targets
+        )
 
     def _repair(self, graphs: Collection[Graph]) -> Repair | None:
         if any(graph.held for graph in graphs):
@@ -204,6 +217,7 @@ def _kept(path: Path) -> Iterator[Appended]:
             or container.escaped
             or container.kind == "deque"
             or all(map(_is_short, event.where.turns[container.depth :]))
+            or any(turn.loop.kind == "batch" for turn in event.where.turns[: container.depth])
         ):
             continue
         if container.made and container.depth < len(event.where.turns) and id(container) not in emptied:
