@@ -94,6 +94,8 @@ def call_library(machine: Machine, library: Library, given: Arguments, node: ast
         kept = kept | INTEGERS if names_integers(given.keywords["dtype"]) else kept - INTEGERS
     if last in ("where", "clip", "maximum", "abs", "select", "putmask", "delete", "extract"):
         kept = kept - LEFT_OUT
+    if last in ("putmask", "place", "copyto", "put") and isinstance(filled := given.get(0, "a"), Unknown):
+        filled.traits -= LEFT_OUT
     found = Unknown(None, kept & (LASTING | ARRAYS) if root == "numpy" else kept, hint=last)
     found.lent = given.values()
     if _DRAWS.fullmatch(path) is not None:

@@ -142,6 +142,8 @@ def _several(texts: Value | None) -> bool | None:
     """Whether several texts were given, None for unknown."""
     if isinstance(texts, Sequence):
         rows = texts.items and all(isinstance(each, Mapping) for each in texts.items)  # the messages of one talk
+        if len(texts.items) > (texts.repeated is None) and all(each is texts.items[0] for each in texts.items):
+            return False  # one text as often as answers are wanted: none is shorter
         return texts.kind in ("list", "tuple") and not rows and (texts.more or len(texts.items) > 1)
     return False if isinstance(texts, Constant) or (isinstance(texts, Unknown) and texts.plain) else None
 

@@ -1,12 +1,15 @@
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
+from pathlib import Path as FilePath
 from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
+from lightlint.checks.data.splits.index_map_per_split.origins import call_at, given_apart, hangs_on
 from lightlint.engine.events import AttributeSet, Backward, BatchDrawn
-from lightlint.values.core import Class, Mapping, Unknown, number_of
+from lightlint.values.core import Class, Function, Mapping, Unknown, number_of
 from lightlint.values.training import Instance, Loader
 
 if TYPE_CHECKING:
@@ -37,12 +40,25 @@ class IndexMapPerSplit(Check):
             others = [each for loader in loaders if loader not in trained and (each := _data_of(loader)) is not None]
             for data in mine:
                 for other in others:
-                    for site, fault in _numbered_apart(path, data, other):
-                        if fault is None:
+                    for name, site, fault in _numbered_apart(path, data, other):
+                        if fault is None or not self._differs(data, other, name):
                             right.add(site)
                         else:
                             found.setdefault(site, fault)
         yield from (fault for site, fault in found.items() if site not in right)
+
+    def _differs(self, data: Instance, other: Instance, name: str) -> bool:
+        """Whether what the data sets were given differently goes into an attribute: both may number one file's words."""
+        init = data.cls.find("__init__") if isinstance(data.cls, Class) else None
+        node = init.node if isinstance(init, Function) else None
+        calls = [self._call(each.site) for each in (data, other)]
+        if not isinstance(node, ast.FunctionDef) or calls[0] is None or calls[1] is None:
+            return True
+        apart = given_apart(node, calls[0], calls[1])
+        return apart is None or hangs_on(node, apart, name)
+
+    def _call(self, site: Site | None) -> ast.Call | None:
+        return call_at(self.facts.project.text(FilePath(site[0])), site) if site is not None else None
 
 
 def _data_of(loader: Loader) -> Instance | None:
@@ -51,8 +67,8 @@ def _data_of(loader: Loader) -> Instance | None:
     return data if own and isinstance(data, Instance) else None
 
 
-def _numbered_apart(path: Path, data: Instance, other: Instance) -> Iterator[tuple[Site, Fault | None]]:
-    """Where a data set is given its dict, with the fault if that is another one than the first data set's."""
+def _numbered_apart(path: Path, data: Instance, other: Instance) -> Iterator[tuple[str, Site, Fault | None]]:
+    """Which attribute of a data set is its dict, and where it is given that, with the fault if that is another one than the first data set's."""
     if data is other or data.cls is not other.cls or data.arguments.get("dataset") is not None:
         return
     for name, value in data.attributes.items():
@@ -64,7 +80,7 @@ def _numbered_apart(path: Path, data: Instance, other: Instance) -> Iterator[tup
         if set_at:
             also = () if other.site is None else (other.site,)
             message = f"each data set numbers its own words in `{name}`: the model is evaluated with other numbers than it was trained with"
-            yield set_at[-1], Fault(set_at[-1], message, None, also) if first is not second else None
+            yield name, set_at[-1], Fault(set_at[-1], message, None, also) if first is not second else None
 
 
 def _map_in(name: str, value: Value | None, depth: int = 0) -> Mapping | None:
