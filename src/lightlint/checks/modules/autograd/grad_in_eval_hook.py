@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry, Path
 
 
-_PHASES = ("val", "test")
-_EVALUATING = ("test", "validate")
+_PHASES = ("val", "test", "predict")
+_EVALUATING = ("test", "validate", "predict")
 _DECIDING = {"inference_mode", "strategy", "num_nodes"}
 _OFF = "this runs in an evaluation of Lightning, where gradients are turned off: it raises"
 _INFERENCE = "this runs under Lightning's `inference_mode`, which `enable_grad` does not undo: it raises"
@@ -24,13 +24,13 @@ class GradInEvalHook(Check):
         """Gradients that are taken while Lightning evaluates, which has turned them off."""
         found: dict[Event, str] = {}
         for path in entry.paths:
-            hidden = {(event.where.phase, event.where.calls[:1]) for event in path.of(CalledUnknown)}
+            hidden: dict[object, int] = {}  # when code out of sight runs first, which may turn them on
+            for event in path.of(CalledUnknown):
+                hidden.setdefault(_run(event), event.time)
             taken: list[Backward | Differentiated] = [*path.of(Backward), *path.of(Differentiated)]
             for event in taken:
                 where = event.where
-                if where.phase not in _PHASES or (where.phase, where.calls[:1]) in hidden:
-                    continue  # code out of sight may turn them on
-                if event.caught:
+                if where.phase not in _PHASES or event.caught or hidden.get(_run(event), event.time) < event.time:
                     continue
                 if not where.grad:
                     found[event] = _OFF
@@ -46,3 +46,8 @@ class GradInEvalHook(Check):
         if trainer is None or trainer.open_arguments or not trainer.arguments.keys().isdisjoint(_DECIDING):
             return False
         return "inference_mode" not in self.facts.source.text and self.facts.lightning.surely_at_least("1.8")
+
+
+def _run(event: Event) -> object:
+    """The hook of a phase that something happens in."""
+    return event.where.phase, event.where.calls[:1]

@@ -75,9 +75,9 @@ def _kept(paths: Iterable[Path]) -> dict[Site, dict[str, str]]:
     spared: dict[Site, set[str]] = {}
     for path in paths:
         for event in path.of(HyperparametersSaved):
-            ignored = _ignored(event)
-            for name, value in event.arguments.items() if ignored is not None else ():
-                kind = "" if name in (ignored or ()) else _kind(event, name, value)
+            taken = _taken(event)
+            for name, value in event.arguments.items():
+                kind = _kind(event, name, value) if name in taken else ""
                 makes = _makes(path, event, name, value) if kind else None
                 if makes or _is_taken_out(path, event, name):
                     spared.setdefault(event.site, set()).add(name)
@@ -89,17 +89,27 @@ def _kept(paths: Iterable[Path]) -> dict[Site, dict[str, str]]:
     }
 
 
-def _ignored(event: HyperparametersSaved) -> set[str] | None:
-    """The names left out; None where the call names what it saves, or leaves out what is not in sight."""
+def _taken(event: HyperparametersSaved) -> set[str]:
+    """The names of the arguments that a call saves: those it names, else all that it does not leave out; none where it saves
+    a dict, or leaves out what is not in sight."""
     given = event.given
-    if given.positional or not given.exact or not given.keywords.keys() <= {"ignore", "logger"}:
-        return None
-    ignore = given.keywords.get("ignore")
-    if isinstance(ignore, Sequence) and not ignore.more:
-        names = [text_of(each) for each in ignore.items]
-        return {each for each in names if each is not None} if None not in names else None
-    name = text_of(ignore)
-    return {name} if name is not None else set() if ignore is None or is_constant(ignore, None) else None
+    named = _names(Sequence(given.positional)) if given.positional else {*event.arguments}
+    ignored = _names(given.keywords.get("ignore"))
+    if named is None or ignored is None or not given.exact or not given.keywords.keys() <= {"ignore", "logger"}:
+        return set()
+    return named - ignored
+
+
+def _names(value: Value | None) -> set[str] | None:
+    """The names in a text, or in a list of texts; None where some may be others."""
+    if value is None or is_constant(value, None):
+        return set()
+    if isinstance(value, Sequence):
+        inner = [_names(each) for each in value.items]
+        known = [each for each in inner if each is not None]
+        return set().union(*known) if len(known) == len(inner) and not value.more else None
+    name = text_of(value)
+    return {name} if name is not None else None
 
 
 def _kind(event: HyperparametersSaved, name: str, value: Value) -> str:

@@ -16,7 +16,7 @@ class MissingSuperInit(Check):
             if self.classes.is_a(node, NN_MODULE):
                 self._judge_plain(node)
             return
-        init = self.classes.methods(node).get("__init__")
+        init = self._initialiser(node)
         if init is not None:
             self._judge(node, init)
         elif self._is_dataclass(node) and not self._hooks_in(node):
@@ -28,9 +28,15 @@ class MissingSuperInit(Check):
                 repair=Repair("call it from `__post_init__`", self._post_init(fields), Applicability.UNSAFE),
             )
 
+    def _initialiser(self, node: cst.ClassDef) -> cst.FunctionDef | None:
+        """The method of a class in which the initialiser above has to be called: in a dataclass it is `__post_init__`."""
+        own = self.classes.methods(node)
+        written = "__post_init__" if "__init__" not in own and self._is_dataclass(node) else "__init__"
+        return None if written == "__post_init__" and self.classes.has_method(node, "__new__") else own.get(written)
+
     def _judge_plain(self, node: cst.ClassDef) -> None:
         """A module of torch that assigns modules or parameters, which raises before the initialiser above has run."""
-        init = self.classes.methods(node).get("__init__")
+        init = self._initialiser(node)
         calls = self.tree.within(init, cst.Call) if init is not None else []
         if init is None or any(self._initialises(each, node) for each in calls) or not self.classes.complete(node):
             return
@@ -41,14 +47,14 @@ class MissingSuperInit(Check):
             own = isinstance(target, cst.Attribute) and self.classes.is_self(target.value)
             made = self.names.call(assign.value) or ""
             if own and (made == "torch.nn.Parameter" or self.classes.name_is_a(made, NN_MODULE)):
-                message = f"`__init__` of `{node.name.value}` does not call that of Module, which has to run before `self` gets modules"
+                message = f"{_what(init, node)} of Module, which has to run before `self` gets modules"
                 self.report(init.name, message, repair=self._repair(node, init))
                 return
 
     def _judge(self, node: cst.ClassDef, init: cst.FunctionDef) -> None:
         calls = self.tree.within(init, cst.Call)
         if not any(self._initialises(call, node) for call in calls):
-            message = f"`__init__` of `{node.name.value}` does not call that of {self._base(node)}"
+            message = f"{_what(init, node)} of {self._base(node)}"
             self.report(init.name, message, repair=self._repair(node, init))
             return
         if not self.classes.is_a(node, MODULE):
@@ -81,7 +87,15 @@ class MissingSuperInit(Check):
             named = maker.args[0].value if self.names.call(maker) == "builtins.super" and maker.args else None
             past = {MODULE, NN_MODULE} if self.classes.is_a(node, MODULE) else {NN_MODULE}
             return self.names.of(named) in past and not self.classes.is_a(node, DATA_MODULE)
-        return self.names.of(maker) == NN_MODULE and self.classes.is_a(node, MODULE)
+        return (self.names.of(maker) == NN_MODULE and self.classes.is_a(node, MODULE)) or self._is_beside(maker)
+
+    def _is_beside(self, maker: cst.BaseExpression) -> bool:
+        """Whether something names a class of which no base is a module, and whose own initialiser goes no further."""
+        named = self.classes.local(self.names.of(maker) or "")
+        if named is None or not self.classes.complete(named) or self.classes.is_a(named, NN_MODULE, DATA_MODULE):
+            return False
+        init = self.classes.methods(named).get("__init__")
+        return init is not None and not self.tree.within(init.body, cst.Call)
 
     def _repair(self, node: cst.ClassDef, init: cst.FunctionDef) -> Repair | None:
         """Call the initialiser first, unless there is a call that goes past it and was meant for it."""
@@ -122,3 +136,8 @@ class MissingSuperInit(Check):
         line = self.tree.parent(fields[-1]) if fields else None
         text = "\ndef __post_init__(self):\n    super().__init__()"
         return insert_after(self.code, line, text) if isinstance(line, cst.SimpleStatementLine) else None
+
+
+def _what(init: cst.FunctionDef, node: cst.ClassDef) -> str:
+    name = init.name.value
+    return f"`{name}` of `{node.name.value}` does not call {'that' if name == '__init__' else '`__init__`'}"
