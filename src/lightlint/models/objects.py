@@ -341,8 +341,9 @@ def set_attribute(machine: Machine, value: Instance, name: str, new: Value, node
         if isinstance(new, Tensor) and name in value.buffers:
             new.buffer = True
             value.buffers[name] = new
-        elif isinstance(new, Tensor) and not new.parameter and new.device == "cpu":
-            new.stored_at = machine.site(node)
+        for each in [new] if isinstance(new, Tensor) else new.items if isinstance(new, Sequence) else []:
+            if isinstance(each, Tensor) and not (each.parameter or each.buffer) and each.device == "cpu":
+                each.stored_at = machine.site(node)
     value.attributes[name] = new
     if isinstance(new, Instance):
         modules.note_replaced(machine, new, before, node)

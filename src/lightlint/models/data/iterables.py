@@ -68,6 +68,9 @@ def iterate(machine: Machine, value: Value, node: ast.AST) -> Iteration:
             iteration.once = value
         return iteration
     if isinstance(value, Loader):
+        if isinstance(node, ast.For) and _takes_one(node):
+            only = iterator(machine, Iteration(lambda _: None, "batch", 1, over=value), node, "iter")
+            machine.emit(NextTaken(machine.where(node), only, value))
         return unknown_turns(lambda _: loaders.batch(machine, value, node), "batch", loaders.length(value), value)
     if isinstance(value, Module) and value.items is not None:
         items = [*value.items.values()] if isinstance(value.items, dict) else value.items
@@ -85,6 +88,12 @@ def iterate(machine: Machine, value: Value, node: ast.AST) -> Iteration:
     if isinstance(value, Unknown) and value.encoding is not None:  # ids of one text, among those of several
         return unknown_turns(lambda _: value, "elements", None, value)
     return _unknown(machine, value)
+
+
+def _takes_one(loop: ast.For) -> bool:
+    """Whether the first turn of a loop is its last: a `next` of a new iterator, as others write it."""
+    again = any(isinstance(each, ast.Continue) for each in ast.walk(loop))
+    return isinstance(loop.body[-1], (ast.Return, ast.Break)) and not again
 
 
 def use_up(machine: Machine, value: Value | None, node: ast.AST) -> None:

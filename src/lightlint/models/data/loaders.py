@@ -48,6 +48,7 @@ LOADER_PARAMETERS = [
     "persistent_workers",
     "pin_memory_device",
 ]
+_SAMPLER_PARAMETERS = ["dataset", "num_replicas", "rank", "shuffle", "seed", "drop_last"]
 
 
 def set_up_loader(machine: Machine, loader: Loader, given: Arguments, node: ast.AST) -> None:
@@ -55,7 +56,9 @@ def set_up_loader(machine: Machine, loader: Loader, given: Arguments, node: ast.
     loader.arguments = dict(zip(LOADER_PARAMETERS, given.positional, strict=False)) | given.keywords
     loader.open_arguments = not given.exact
     loader.data = loader.arguments.get("dataset")
-    sampler = loader.arguments.get("sampler")
+    sampler, batches = loader.arguments.get("sampler"), loader.arguments.get("batch_sampler")
+    if isinstance(batches, Instance) and batches.name == "BatchSampler" and not isinstance(batches.cls, Class):
+        sampler = batches.argument("sampler", 0)
     loader.sampler = None if is_constant(sampler, None) else sampler
     machine.emit(LoaderMade(machine.where(node), loader))
     workers.work(machine, loader, node)
@@ -139,8 +142,11 @@ def set_up_data(data: Instance, last: str, given: Arguments) -> None:
 
 def set_up_sampler(sampler: Instance, given: Arguments) -> None:
     """What the `__init__` of a sampler does."""
-    names = ["dataset", "num_replicas", "rank", "shuffle", "seed", "drop_last"]
+    of_batches = sampler.name == "BatchSampler"
+    names = ["sampler", "batch_size", "drop_last"] if of_batches else _SAMPLER_PARAMETERS
     sampler.arguments = dict(zip(names, given.positional, strict=False)) | given.keywords
+    if of_batches and "sampler" in sampler.arguments:
+        sampler.attributes["sampler"] = sampler.arguments["sampler"]
     sampler.open_arguments = not given.exact
 
 

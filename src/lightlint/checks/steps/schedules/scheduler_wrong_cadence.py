@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from lightlint.engine.frames import Condition
     from lightlint.explore.rehearsals import Entry, Path
+    from lightlint.values.core import Value
 
 
 class SchedulerWrongCadence(Check):
@@ -122,11 +123,27 @@ def _is_through(event: ScheduleStepped) -> bool:
     if given.name != "MultiStepLR" or not _is_known(event) or kinds[-2:] != ["count", "batch"]:
         return False
     held = given.argument("milestones", 1)
-    numbers = [number_of(written(each)) for each in held.items] if isinstance(held, Sequence) and not held.more else []
-    epochs = number_of(written(event.where.turns[-2].loop.bound))
-    most = max((each for each in numbers if each is not None), default=0)
-    within = epochs is not None and epochs / 4 < most <= epochs and None not in numbers
+    milestones = held.items if isinstance(held, Sequence) and not held.more else []
+    bound = event.where.turns[-2].loop.bound
+    shares = [_share(each, bound) for each in milestones]
+    within = bool(shares) and None not in shares and 1 / 4 < max(each or 0 for each in shares) <= 1
     return within and not event.where.depends_on("index") and not once_in_several(event.where)
+
+
+def _share(milestone: Value, epochs: Value | None) -> float | None:
+    """Which part of the epochs lies before a milestone; None where that is not known."""
+    number, all_of_them = number_of(written(milestone)), number_of(written(epochs))
+    if number is not None and all_of_them:
+        return number / all_of_them
+    part, whole = (dict((factors_of(each) if each is not None else None) or ()) for each in (milestone, epochs))
+    share = 1.0
+    for key, power in part.items() if whole and whole.items() <= part.items() else ():
+        if key not in whole:
+            value = key[1] if isinstance(key, tuple) and key[:1] == ("number",) else None
+            if not isinstance(value, (int, float)) or not value:
+                return None
+            share *= value**power
+    return share if whole and whole.items() <= part.items() else None
 
 
 def _dies_out(event: ScheduleStepped) -> bool:

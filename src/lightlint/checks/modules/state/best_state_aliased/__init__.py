@@ -30,15 +30,22 @@ class BestStateAliased(Check):
         if len(assign.targets) != 1:
             return
         for target, source, path in unpacked(assign.targets[0].target, assign.value):
-            if source is not None and not path and self._weights.is_alias_of_best(assign, target, source):
-                key, model = self.names.key(target), self.code.text_of(source)
+            shared = self._shared(source) if source is not None and not path else None
+            if source is not None and shared is not None and self._weights.is_alias_of_best(assign, target, shared):
+                key, model = self.names.key(target), self.code.text_of(shared)
+                what = f"it is `{model}` itself" if shared is source else f"it has the weights of `{model}` itself"
                 self.report(
                     source,
-                    f"`{key}` is no copy: it is `{model}` itself, which training goes on to change",
-                    repair=self._repair(source, "copy the module", Applicability.UNSAFE),
+                    f"`{key}` is no copy: {what}, which training goes on to change",
+                    repair=self._repair(shared, "copy the module", Applicability.UNSAFE) if shared is source else None,
                 )
             if source is not None and not path:
                 self._judge(assign, self.names.key(target), source)
+
+    def _shared(self, source: cst.BaseExpression) -> cst.BaseExpression:
+        """The module whose weights a value has: itself, or what it is a shallow copy of."""
+        shallow = isinstance(source, cst.Call) and self.names.call(source) == "copy.copy" and len(source.args) == 1
+        return source.args[0].value if isinstance(source, cst.Call) and shallow else source
 
     def _judge(self, assign: cst.Assign, key: str, source: cst.BaseExpression) -> None:
         """`best_state = model.state_dict()` and `best = [p.data for p in model.parameters()]`."""

@@ -150,6 +150,7 @@ class ChangedWeights:
             call
             for call in self._tree.own(loop.body, cst.Call)
             if _WRITING.search(self._names.method(call)) and (self.mentions(call, key) or self.mentions(call, model))
+            if not self._tree.contains(assign, call)
         ]
         ways = ((assign, each) for each in writes)
         return any(
