@@ -25,8 +25,8 @@ class GradInEvalHook(Check):
         found: dict[Event, str] = {}
         for path in entry.paths:
             hidden: dict[object, int] = {}  # when code out of sight runs first, which may turn them on
-            for event in path.of(CalledUnknown):
-                hidden.setdefault(_run(event), event.time)
+            for unknown in path.of(CalledUnknown):
+                hidden.setdefault(_run(unknown), unknown.time)
             taken: list[Backward | Differentiated] = [*path.of(Backward), *path.of(Differentiated)]
             for event in taken:
                 where = event.where

@@ -8,13 +8,13 @@ import libcst as cst
 from lightlint.check import Check, Fault, Repair
 from lightlint.checks.ranks.samplers.missing_set_epoch.samplers import SAMPLERS, Samplers
 from lightlint.checks.ranks.samplers.missing_set_epoch.streams import Stream, training_streams
-from lightlint.engine.events import Backward, EpochSet, Looped
+from lightlint.engine.events import Backward, EpochSet, Forward, Looped
 from lightlint.explore.questions.queries import by_choice, sure
 from lightlint.facts.code.tree import Loop
 from lightlint.facts.data.loading import LOADER, Driver
 from lightlint.fixes.edits import insert_before
-from lightlint.values.core import TRUE, Class, Constant, is_constant
-from lightlint.values.training import Instance, Loader
+from lightlint.values.core import TRUE, Class, Constant, Sequence, is_constant
+from lightlint.values.training import Instance, Loader, tensors_in
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry
@@ -132,7 +132,7 @@ class MissingSetEpoch(Check):
         trained = {turn.loop.site for event in entry.of(Backward) for turn in event.where.turns}
 
         def is_faulty(event: Looped) -> bool:
-            return _draws_alike(event) and event.site in trained
+            return _draws_alike(event) and (event.site in trained or event.loop.over in _trained_from(entry))
 
         for event in dict.fromkeys((*sure(entry, Looped, is_faulty), *by_choice(entry, Looped, is_faulty))):
             loader = event.loop.over
@@ -140,6 +140,13 @@ class MissingSetEpoch(Check):
             if isinstance(sampler, Instance) and sampler.site is not None:
                 around = (event.site, *(turn.loop.site for turn in event.where.turns))
                 yield Fault(sampler.site, "`set_epoch` is never called: every epoch draws the same order", None, around)
+
+
+def _trained_from(entry: Entry) -> set[Loader | None]:
+    """The loaders whose batches a model is trained on, wherever the loop over them stands: a generator's is not around the step."""
+    graphs = [event.graph for event in entry.of(Backward)]
+    passes = (event for event in entry.of(Forward) if any(event.graph & each for each in graphs))
+    return {tensor.batch_of for event in passes for tensor in tensors_in(Sequence(event.inputs))}
 
 
 def _draws_alike(event: Looped) -> bool:
