@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry
 
 
+_SEEDS = ("torch.manual_seed", "lightning.seed_everything", "transformers.set_seed", "accelerate.utils.set_seed")
+"""What makes passes draw the same order, where it is called ahead of each."""
+
+
 class OutputsPickedByTurn(Check):
     users_with = ("DataLoader",)
 
@@ -22,7 +26,9 @@ class OutputsPickedByTurn(Check):
             if not isinstance(filled, Loader) or not isinstance(drawn, Loader):
                 continue
             same = filled is drawn or (filled.data is not None and filled.data is drawn.data)
-            if same and (_shuffles(filled) or _shuffles(drawn)):
+            calls = (each for name in _SEEDS for each in entry.calls.get(name, ()))
+            seeds = {each.where.places for each in calls if each.time < event.time}
+            if same and (_shuffles(filled) or _shuffles(drawn)) and len(seeds) < 2:
                 also = (event.site,) if drawn.site is None else (event.site, drawn.site)
                 message = "this was kept for the batches of another pass, and the loader shuffles: a batch of this number holds other examples now"
                 yield Fault(event.where.in_loop("batch"), message, None, also, event.where.places[1:])
@@ -30,7 +36,7 @@ class OutputsPickedByTurn(Check):
 
 def _shuffles(loader: Loader) -> bool:
     """Whether a loader surely gives its samples in another order each time."""
-    if loader.open_arguments or loader.assumed:
+    if loader.open_arguments or loader.assumed or "generator" in loader.arguments:
         return False
     sampler = loader.sampler
     drawn = isinstance(sampler, Instance) and sampler.name == "RandomSampler"
