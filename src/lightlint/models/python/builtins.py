@@ -277,6 +277,12 @@ def _is_instance(value: Value | None, kinds: list[Value]) -> bool | None:
             or any(isinstance(k, Unknown) for k in kinds)
         ):
             return None
+        if isinstance(value, Module) and {each.path for each in lineage if isinstance(each, Library)} == {
+            "torch.nn.Module"
+        }:
+            return (
+                False if all(path.startswith(("builtins.", "torch.nn.")) for path in paths) else None
+            )  # it is none of those
         return False if not paths or all(path.startswith("builtins.") for path in paths) else None
     if isinstance(value, Tensor):
         if value.role == "batch" or len(paths) < len(kinds):
