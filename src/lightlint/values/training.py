@@ -197,6 +197,7 @@ class Module(Instance):
         items: what a Sequential, ModuleList or ModuleDict holds.
         wraps: what DDP, DataParallel or Fabric wrapped.
         opaque: its layers are out of sight.
+        whole: of an attribute of one out of sight, which most often is a module: that one.
     """
 
     def __init__(self, cls: Class | Library, site: Site | None, number: int) -> None:
@@ -211,6 +212,7 @@ class Module(Instance):
         self.within_ddp: Module | None = None
         self.reduced: frozenset[Tensor] = frozenset()  # of a DDP wrapper: whose gradients it exchanges
         self.opaque = False
+        self.whole: Module | None = None
         self.assumed = False
         self.buffers: dict[str, Tensor] = {}
         self.reduction: str | None = None

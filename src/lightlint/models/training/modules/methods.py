@@ -80,6 +80,7 @@ def part_of(machine: Machine, module: Module, name: str, node: ast.AST) -> Modul
     made = machine.new(Module, Library(f"{module.cls.path if isinstance(module.cls, Library) else '?'}.{name}"), node)
     made.opaque, made.device, made.training, made.own = True, module.device, module.training, list(module.own)
     made.within_ddp, made.escaped, made.assumed = module.within_ddp, module.escaped, module.assumed
+    made.whole = module
     module.attributes[name] = made
     return made
 
