@@ -38,6 +38,9 @@ def told(text: str, name: str = "torch") -> Range | None:
         ("Make sure that you're using pytorch version 1.7.1 since newer ones (1.8.1) give other numbers.", "==1.7.1"),
         ("Please use PyTorch 1.7.1 because we cannot reproduce the results with pytorch 1.8.1.", ">=1.7.1,<=1.8.1"),
         ("The code was tested on PyTorch 1.4 / 1.7 and Python 3.7.", ">=1.4,<1.8"),
+        ("- [PyTorch](www.pytorch.org) (e.g. 1.10.0)", "==1.10.0"),
+        ("(we use /torch 1.6.0 /torchvision 0.7.0 /timm 0.3.2 /cuda 10.1 for training and evaluation.", "==1.6.0"),
+        ("Settings for the above: 8 NVIDIA V100 GPUs, CUDA 10.1/CuDNN 7.6.5, PyTorch 1.7.0.", "==1.7.0"),
         ("It has been tested under PyTorch 1.4, 1.5 and 1.7.", ">=1.4,<1.8"),
         ("Tested with PyTorch 1.4 to 1.9", ">=1.4,<1.10"),
         ("This\nhas been developed and tested with PyTorch\n1.6.0 on one V100.", "==1.6.0"),
@@ -290,3 +293,22 @@ def test_prose_names_hugging_face_packages_and_what_to_go_back_to() -> None:
     assert told("Tested with transformers 4.31 and peft 0.5.", "transformers") == parse_range("4.31")
     assert told("If results differ, please try using Transformers <= 4.29.", "transformers") == parse_range("<=4.29")
     assert told("If you use Transformers 5.1, you will see an error.", "transformers") is None
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("TRAINING.md", "# Environment\n\n* PyTorch 0.3\n"),
+        ("README.md", "```bash\npip install -r requirements.txt\n(we use /torch 0.3.1 /cuda 9.0 for training)\n```\n"),
+        ("requirments.txt", "pytorch=0.3.1\n"),
+        ("floyd.yml", "env: pytorch-0.3\nmachine: gpu\n"),
+    ],
+)
+def test_other_pages_and_misspelt_lists_are_read(name: str, text: str, tmp_path: Path, monkeypatch, capsys) -> None:
+    (tmp_path / ".git").mkdir()
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "train.py").write_text(OLDEST_CODE)
+    (tmp_path / name).write_text(text)
+    forget_versions()
+    run_command(["train.py", "--output-format", "concise"])
+    assert not set(capsys.readouterr().out.split()) & {"LL206", "LL729", "LL730"}

@@ -22,6 +22,7 @@ _EXACT = {
     "pixi.lock": "tables:conda_lock_pins",
     ".python-version": "listed:python_version_pins",
     "runtime.txt": "listed:python_version_pins",
+    "floyd.yml": "listed:floyd_pins",
     "setup.py": "python_files:setup_pins",
     "noxfile.py": "python_files:setup_pins",
     "setup.cfg": "listed:setup_cfg_pins",
@@ -31,7 +32,7 @@ _LISTS = {".txt", ".in", ".pip", ".lock", ".list", ""}
 _FOLDERS_OF_LISTS = {"requirements", "requirement", "reqs", "deps", "dependencies", "constraints"}
 _FOLDERS_OF_LISTS |= {"env", "envs", "environment", "environments", "conda", "pip"}
 _IS_LIST = re.compile(
-    r"requirement|constraint|(?:^|[-_.])(?:reqs?|deps|dependenc(?:y|ies)|freeze|pip|conda|env|environment|spec|packages?)(?:[-_.\d]|$)"
+    r"require?ment|reqirement|requiremnt|constraint|(?:^|[-_.])(?:reqs?|deps|dependenc(?:y|ies)|freeze|pip|conda|env|environment|spec|packages?)(?:[-_.\d]|$)"
 )
 _IS_CONTAINER = re.compile(
     r"(?:docker|container)file(?!.*\.(?:md|py|dockerignore|ya?ml|json|sh)$)|\.docker$|^(?:singularity|apptainer)|\.def$"
@@ -43,6 +44,10 @@ _IS_SCRIPT = re.compile(
 _SCRIPTS = {".sh", ".bash", ".zsh", ".ps1", ".bat", ".cmd", ".slurm", ".sbatch", ".pbs", ".job"}
 _IS_README = re.compile(
     r"^(?:readme|install|installation|get(?:ting)?[-_]?started|requirements?|environment|setup)(?:[-_.]\w+)?(?:\.(?:md|rst|txt|markdown|adoc))?$"
+)
+_IS_PAGE = re.compile(
+    r"^(?:train(?:ing)?|usage|tutorial|guide|quick[-_]?start|reproduc\w*|experiments?|how[-_]?to\w*|run(?:ning)?|instructions?|docs?|manual|notes?)"
+    r"(?:[-_.]\w+)?\.(?:md|rst)$"
 )
 _PROSE = {".md", ".rst", ".markdown", ".adoc", ".txt", ""}
 _IS_COMPOSE = re.compile(r"^(?:docker-)?compose|^cog\.ya?ml$|^devcontainer\.json$")
@@ -72,6 +77,8 @@ def reader_of(file: Path) -> Reader | None:
         return _of_yaml(name, folder)
     if suffix in _PROSE and _IS_README.match(name):
         return _load("prose:readme_pins")
+    if _IS_PAGE.match(name):
+        return _load("prose:page_pins")
     if _CI.search(name):
         return _texts(Kind.CI)
     if (suffix in _SCRIPTS and _IS_SCRIPT.search(name)) or name in {"makefile", "justfile"}:

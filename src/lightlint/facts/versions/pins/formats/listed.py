@@ -1,4 +1,4 @@
-"""The pins of tox.ini's and setup.cfg's lines."""
+"""The pins of short lists: tox.ini, setup.cfg, a version of Python in a file of its own, FloydHub's environment."""
 
 from __future__ import annotations
 
@@ -36,3 +36,10 @@ def setup_cfg_pins(file: Path, text: str) -> Iterator[Pin]:
             yield Pin("python", value.strip() or line.partition("=")[2].strip(), file, row)
         elif line[:1].isspace() or value is not line:
             yield from pin_of(file, row, parse_requirement(value), conditional=True)
+
+
+def floyd_pins(file: Path, text: str) -> Iterator[Pin]:
+    """The torch of the environment that FloydHub was asked for: `env: pytorch-0.4`."""
+    for row, line in enumerate(text.splitlines(), 1):
+        if found := re.match(r"env\s*:\s*['\"]?pytorch-(\d+\.\d+)", line):
+            yield Pin("torch", f"=={found[1]}.*", file, row, kind=Kind.IMAGE)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from lightlint.facts.versions.pins.formats.containers import text_pins
@@ -13,7 +14,7 @@ from lightlint.facts.versions.pins.pin import Kind, Pin
 
 _NEEDED = re.compile(  # `- PyTorch 1.8.1`, `* [torch](https://...) >= 1.7`, `torch==1.10.2`
     r"""^\s*(?:[-*+•]|\d+[.)]|\|)?\s*[\[`*]*(?:py-?torch[\s-]?lightning|lightning|py-?torch|torch|torchvision|transformers|trl|peft|accelerate)[\]`*]*(?:\([^)]*\))?"""
-    r"""[\s|:=]*(?:version|v\.?)?\s*(?:[<>=~!]{1,2}|[≥≤])?\s*v?\d+\.\d+(?:\.\d+)?""",
+    r"""[\s|:=(]*(?:version|v\.?|e\.g\.|i\.e\.)?\s*(?:[<>=~!]{1,2}|[≥≤])?\s*v?\d+\.\d+(?:\.\d+)?""",
     re.IGNORECASE,
 )
 _IN_PARENTHESES = re.compile(r"\([^()]*\)")
@@ -33,6 +34,12 @@ def readme_pins(file: Path, text: str) -> Iterator[Pin]:
     for each in said:
         if each.name in sure:
             yield Pin(each.name, each.specifier, file, each.row, kind=Kind.PROSE)
+
+
+def page_pins(file: Path, text: str) -> Iterator[Pin]:
+    """The pins of another page of a project, as on how to train: what it says is taken for prose."""
+    for pin in readme_pins(file, text):
+        yield replace(pin, kind=Kind.PROSE)
 
 
 def _listed(file: Path, paragraph: Paragraph) -> list[Pin]:

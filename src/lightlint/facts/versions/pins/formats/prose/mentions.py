@@ -15,7 +15,7 @@ _REST = r"\.(?:\d{1,2}(?:\.\d{1,2})?|x)(?!\d|\.\d|(?!rc\d)[A-Zac-z_])"
 _LATER = r"\+(?!\s*[a-z]*\d)|\s+\+(?!\s*[a-z]*\s*v?\d)|[\s(]*(?:or|and|及|或)?\s*(?:later|higher|above|newer|greater|upwards?|onwards?|up\b|以上)"
 _EARLIER = r"[\s(]*(?:or|and)\s*(?:earlier|lower|below|older)"
 _BELOW = r"(?:before|below|prior\s+to|(?:earlier|lower|less)\s+than)\b"
-_BETWEEN = r"(?:[\s:,|(=_-]|\b(?:versions?|v\.|install(?:ed)?|tested|on|with|is|between|from)(?!\w))*"
+_BETWEEN = r"(?:[\s:,|(=_-]|\b(?:versions?|v\.|install(?:ed)?|tested|on|with|is|between|from|e\.g\.|i\.e\.)(?!\w))*"
 
 
 def _one(majors: str) -> str:
@@ -33,7 +33,7 @@ def _mention(names: str, majors: str) -> re.Pattern[str]:
     one = re.sub(r"\?P<\w+>", "?:", _one(majors))
     several = rf"{one}(?:(?:\s*[,/|&~\u2013-]\s*|\s*,?\s*(?:or|and|to|through)\s+){one})*"
     return re.compile(
-        rf"(?<![\w./-])({names})(?![a-uw-z/]|\.\w){_BETWEEN}({several})|\bversions?\s+({several})\s+of\s+({names})\b",
+        rf"(?<![\w.-])(?<!\S/)({names})(?![a-uw-z/]|\.\w){_BETWEEN}({several})|\bversions?\s+({several})\s+of\s+({names})\b",
         re.IGNORECASE,
     )
 
@@ -42,7 +42,8 @@ _EACH = re.compile(_one("0-5"), re.IGNORECASE)
 _MENTIONS = (_mention(_TORCH, "012"), _mention(_HUGGING_FACE, "0-5"), _mention("python", "23"))
 _SAYS_SO = re.compile(
     r"\b(?:tested|verified|validated|checked|evaluated|developed|written|implemented|built|based|trained|requir\w+|needs?|needed|depend\w*"
-    r"|prerequisites?|install\w*|using|uses?|used|works?|working|runs?|runnable|supports|supported|compatible|environments?|versions?|example)\b"
+    r"|prerequisites?|install\w*|using|uses?|used|works?|working|runs?|runnable|supports|supported|compatible|environments?|versions?|example"
+    r"|settings?|conducted|performed|hardware)\b"
     r"|需要|要求|依赖|环境|版本|安装|测试|支持",
     re.IGNORECASE,
 )
@@ -119,9 +120,10 @@ def _all(text: str) -> list[re.Match[str]]:
 
 
 def _listed_in_code(paragraph: Paragraph) -> Iterator[Mention]:
-    """The versions in lines of code that are none: `Python >= 3.5, PyTorch == 0.3.1, torchvision == 0.2.0`."""
+    """The versions in lines of code that are none: `Python >= 3.5, PyTorch == 0.3.1`, or `(we use torch 1.6.0)`."""
     for row, line in enumerate(paragraph.text.splitlines(), paragraph.row):
-        for found in _all(line) if _LIST.fullmatch(line.strip()) else ():
+        remark = line.lstrip().startswith(("#", "(")) and _SAYS_SO.search(line) and not is_aside(line)
+        for found in _all(line) if remark or _LIST.fullmatch(line.strip()) else ():
             yield from _each(found[1] or found[4], found[2] or found[3], row, counts=True)
 
 
