@@ -7,6 +7,7 @@ from lightlint.check import Check, Fault
 from lightlint.engine.events import OptimizerMade, StateLoaded, Stepped
 from lightlint.explore.questions.certain import held_anyhow
 from lightlint.explore.questions.queries import in_sight
+from lightlint.values.core import Mapping
 from lightlint.values.training import Optimizer
 
 if TYPE_CHECKING:
@@ -20,7 +21,9 @@ class RestoredOptimizerReplaced(Check):
         found: dict[OptimizerMade, StateLoaded] = {}
         for path in entry.paths:
             stepped = path.of(Stepped)
-            loaded = [event for event in path.of(StateLoaded) if isinstance(event.object, Optimizer)]
+            loaded = [
+                event for event in path.of(StateLoaded) if isinstance(event.object, Optimizer) and _is_kept(event)
+            ]
             for made in path.of(OptimizerMade):
                 for load in loaded:
                     old, new = load.object, made.optimizer
@@ -37,6 +40,11 @@ class RestoredOptimizerReplaced(Check):
             row = found[made].site[1]
             message = f"the optimizer is made anew: the state that line {row} loads into it is never used"
             yield Fault.at(made, message)
+
+
+def _is_kept(event: StateLoaded) -> bool:
+    """Whether a state is of an earlier run, not one that this run took and puts back."""
+    return not isinstance(event.state, Mapping) or event.state.loaded is not None
 
 
 def _apart(made: OptimizerMade, load: StateLoaded) -> Iterator[Condition]:

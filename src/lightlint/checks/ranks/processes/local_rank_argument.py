@@ -31,7 +31,7 @@ class LocalRankArgument(Check):
         asked = [event for event in entry.of(Called) if event.path == "add_argument" and _is_untold(event)]
         if any(_flags(event) & _GLOBAL for event in entry.of(Called) if event.path == "add_argument"):
             return  # who starts the processes gives each its ranks
-        if asked and _SETS.search(self.facts.source.text) is None and self._chooses_device():
+        if asked and _SETS.search(self.facts.source.text) is None and self._chooses_device() and self._is_read():
             for event in asked:
                 yield Fault.at(event, _message(_flags(event)))
 
@@ -44,7 +44,13 @@ class LocalRankArgument(Check):
         called = (event for entry in entries for event in entry.of(Called) if event.path in _CHOOSING)
         return starts and any("rank" in value.traits for event in called for value in event.given.values())
 
+    def _is_read(self) -> bool:
+        """Whether the option is asked for, in this file or in one that is run with it."""
+        others = (self.facts.project.text(each) for each in self.facts.rehearsed.others)
+        return any(_READ.search(text or "") for text in (self.facts.source.text, *others))
 
+
+_READ = re.compile(r"\.local_rank\b|[\"']local_rank[\"']")
 _SETS = re.compile(r"\.local_rank\s*=[^=]")
 
 

@@ -185,10 +185,14 @@ class DiscardedTensorResult(Check):
                 continue
             if event.where.turns and event.where.turns[-1].loop.known:
                 continue  # over this and that, of which some move in place
+            call = self.node_of(event.site)
+            statement = self.tree.statement(call) if call is not None else None
+            if isinstance(call, cst.Call) and isinstance(statement, cst.Expr) and self._is_wanted(statement, call):
+                continue
             sure = source in used or source.origin is not None or source.graph or source.traits
             placed = shaped or source.device != "cuda"
             if sure and placed and all(each.known for each in event.where.conditions):
-                yield Fault.of(event, self._told(self.node_of(event.site), "call" if shaped else "move"))
+                yield Fault.of(event, self._told(call, "call" if shaped else "move"))
 
     def repair(self, node: cst.CSTNode, _: Fault) -> Repair | None:
         """A part of a batch is put where it came from."""
