@@ -33,7 +33,7 @@ TRAINS = re.compile(
     r"|\.compute\b|[Dd]istributed|def on_|random_split|train_test_split|load_state_dict\b|torch\.load\b|load_from_checkpoint\b"
     r"|def (?:validation|test)_step|Trainer\b|TrainingArguments|\bFabric\b|\bAccelerator\b|PeftModel|(?:SFT|DPO|GRPO|KTO|ORPO|PPO|RLOO)Config\b|\.generate\b|LightningCLI|def configure_optimizers|ModelCheckpoint|EarlyStopping"
     r"|torchmetrics|autocast\b|GradScaler|\.(?:in|out)_(?:features|channels)\s*=(?!=)|\.(?:num_embeddings|embedding_dim)\s*=(?!=)"
-    r"|LightningModule|LightningDataModule"
+    r"|LightningModule|LightningDataModule|\bstable_baselines3\b|\bsb3_contrib\b"
 )  # what a file must hold for a rehearsal to show anything
 
 _REGISTERS = re.compile(

@@ -7,16 +7,15 @@ from collections.abc import Callable, Hashable
 from copy import copy
 from typing import Any
 
-from lightlint.engine.events import ItemSet, Looped
+from lightlint.engine.events import ItemSet, Looped, PickedByTurn
 from lightlint.engine.execution import EXPRESSIONS, evaluate
 from lightlint.engine.frames import Iteration, Loop
 from lightlint.engine.machine import Machine
 from lightlint.engine.misuse import ask
 from lightlint.values.core import ON_SOME, Constant, Mapping, Promised, Scope, Sequence, Unknown, Value
-from lightlint.values.training import Instance, Module, Tensor
+from lightlint.values.training import Instance, Module, Tensor, tensors_in
 
 _MOST_ITEMS = 32  # of a container that is gone over
-# of a container that is gone over
 
 
 def made(machine: Machine, container: Sequence, node: ast.AST) -> Sequence:
@@ -156,11 +155,31 @@ def note_twins(machine: Machine, mapping: Mapping, node: ast.AST) -> None:
         machine.emit(ItemSet(machine.where(node), mapping, key, module))
 
 
+def note_filled(machine: Machine, container: Value, value: Value) -> None:
+    """Let a container know the loop each batch of which puts tensors into it."""
+    loop = machine.loops[-1] if machine.loops else None
+    if loop is not None and loop.kind == "batch" and any(not each.scalar for each in tensors_in(value)):
+        container.filled_by = loop
+
+
+def note_next(machine: Machine, value: Value, node: ast.AST) -> None:
+    """Write down that each batch of a loop gets the next of what the batches of another one have left."""
+    loop, before = machine.loops[-1] if machine.loops else None, value.filled_by
+    if loop is not None and loop.kind == "batch" and before is not None and before not in machine.loops:
+        if before.over is not None and loop.over is not None:
+            machine.emit(PickedByTurn(machine.where(node), before.over, loop.over))
+
+
 def _comprehension(kind: str) -> Callable[[Machine, Any, Scope], Value]:
     def comprehension(machine: Machine, node: ast.ListComp | ast.SetComp | ast.GeneratorExp, scope: Scope) -> Value:
-        items: list[Value] = []
-        known = _turns(machine, node, scope, lambda inner: items.append(evaluate(machine, node.elt, inner)))
-        return made(machine, Sequence(items, kind, more=not known), node)
+        found = Sequence([], kind)
+
+        def add(inner: Scope) -> None:
+            found.items.append(evaluate(machine, node.elt, inner))
+            note_filled(machine, found, found.items[-1])
+
+        found.more = not _turns(machine, node, scope, add)
+        return made(machine, found, node)
 
     return comprehension
 

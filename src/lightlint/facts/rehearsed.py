@@ -32,6 +32,7 @@ _TRAINING = re.compile(
     r"|(?:torch\.)?distributed|DistributedDataParallel|on_(?:fit|train|val|test|pred)\w+|random_split|train_test_split|load_state_dict|load|load_from_checkpoint"
     r"|\w*Trainer|\w*TrainingArguments|Fabric|Accelerator|\w*PeftModel\w*|(?:SFT|DPO|GRPO|KTO|ORPO|PPO|RLOO)Config|generate|Lightning(?:CLI|Module|DataModule)|configure_optimizers|ModelCheckpoint|EarlyStopping"
     r"|autocast|GradScaler|(?:in|out)_(?:features|channels)|num_embeddings|embedding_dim"
+    r"|VecNormalize|evaluate_policy|A2C|PPO|RecurrentPPO|SAC|TD3|DDPG|DQN|TQC"
 )  # the same as names, for what texts and comments tell of trains nothing
 _MOST_USERS = 3
 _MOST_KEPT = 16  # rehearsals: a file is asked for by itself and, mostly soon, by those that it imports from
@@ -272,7 +273,7 @@ _HINTS = _Matching(
         r"|mse_loss|MSELoss|l1_loss|L1Loss|lr_scheduler|param_groups|barrier$|all_reduce$|^compute$|[Dd]istributed|^on_"
         r"|random_split|train_test_split|load_state_dict$|^load$|load_from_checkpoint$|Trainer$|TrainingArguments|Fabric$"
         r"|Accelerator$|PeftModel|Config$|^generate$|LightningCLI|^configure_optimizers|ModelCheckpoint|EarlyStopping"
-        r"|torchmetrics|autocast$|GradScaler|^(?:in|out)_(?:features|channels)$|^(?:num_embeddings|embedding_dim)$|Lightning"
+        r"|torchmetrics|autocast$|GradScaler|^(?:in|out)_(?:features|channels)$|^(?:num_embeddings|embedding_dim)$|Lightning|^stable_baselines3$|^sb3_contrib$"
     ).search
 )  # words of which a text that trains has one
 _NAMES = _Matching(_TRAINING.fullmatch)

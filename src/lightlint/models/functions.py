@@ -166,6 +166,8 @@ def _torch(machine: Machine, path: str, last: str, given: Arguments, node: ast.A
             second = operators.binary(machine, "*", weight, second, node) if weight is not None else second
             return operators.binary(machine, _OPERATORS[last], first, second, node)
         found = tensors.computed(machine, last, given, node)
+        if last in ("cat", "concat", "stack", "vstack", "hstack") and given.positional:
+            found.filled_by = given.positional[0].filled_by
         layouts.note(machine, found, last, given, node)
         if last == "lerp" and isinstance(found, Tensor):
             note_sum(machine, found, given.get(0, "input") or NONE, given.get(1, "end") or NONE, node)

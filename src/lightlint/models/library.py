@@ -8,7 +8,7 @@ from typing import cast
 
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.calls import call, call_unknown
-from lightlint.engine.containers import key_of
+from lightlint.engine.containers import key_of, note_filled
 from lightlint.engine.events import (
     CopySet,
     Emptied,
@@ -180,7 +180,7 @@ class LibraryModels:
                 machine.emit(ItemSet(machine.where(node), value, key, new))
             value.more |= not isinstance(index, Constant)
             if "count" in index.traits:
-                containers.note_filled(machine, value, new)
+                note_filled(machine, value, new)
         elif isinstance(value, Sequence):
             position = number_of(index)
             left_out = is_constant(new, -100) or (

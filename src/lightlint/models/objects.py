@@ -21,7 +21,7 @@ from lightlint.engine.execution import Raised, annotation_of
 from lightlint.engine.machine import WORKER, Machine
 from lightlint.engine.misuse import is_caught
 from lightlint.models import tensors
-from lightlint.models.data import loaders, transforms
+from lightlint.models.data import iterables, loaders, transforms
 from lightlint.models.names.kinds import kind_of, kind_of_class
 from lightlint.models.names.tables import MODULE_METHODS, WRAPPER_ATTRIBUTES
 from lightlint.models.ranks.groups import FIRST_NAMES, RANK_NAMES, rank_value
@@ -82,6 +82,8 @@ def initialise(machine: Machine, made: Instance, last: str, given: Arguments, no
         loaders.set_up_loader(machine, made, given, node)
     elif made.kind == "data set":
         loaders.set_up_data(made, last, given)
+        if last == "TensorDataset":
+            iterables.note_paired(machine, given.positional, node)
     elif made.kind == "sampler":
         loaders.set_up_sampler(made, given)
     elif made.kind in ("trainer", "fabric"):

@@ -165,6 +165,7 @@ class Sequence(Value):
         self.repeated: Site | None = None  # where `[item] * n` put one object into all places
         self.depth = 0  # how many loops were open where it was made
         self.taken: set[int] = set()  # the places that the program takes one by one
+        self.grows = False  # it is added to in each turn of a loop of which a few are rehearsed
         self.gone_over = False
         self.emptied_at: Site | None = None  # of a generator: who went over it
         self.rows_of: Mapping | None = None  # the dict whose `items()` it shows

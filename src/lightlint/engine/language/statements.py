@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from lightlint.engine.containers import assign_target, listed
 from lightlint.engine.events import Appended, Emptied, LeafChanged, Left, LoadedUsed, Rebound, ResultDropped
@@ -54,12 +55,12 @@ def _assign(machine: Machine, node: ast.Assign, scope: Scope) -> None:
         assign_target(machine, target, value, scope)
 
 
-_MAY_COUNT = (ast.BinOp, ast.IfExp, ast.Tuple)
+_MAY_COUNT = (ast.BinOp, ast.Call, ast.IfExp, ast.Tuple)
 
 
 def _recounted(machine: Machine, target: ast.expr, written: ast.expr, value: Value, scope: Scope) -> Value:
     """What is assigned, with numbers that are added to themselves, perhaps behind a test, widened as those of `+=` are."""
-    ways = [written.body, written.orelse] if isinstance(written, ast.IfExp) else [written]
+    ways = [*_ways(written)]
     if isinstance(target, (ast.Tuple, ast.List)) and isinstance(value, Sequence):
         rows = [each.elts for each in ways if isinstance(each, ast.Tuple) and len(each.elts) == len(target.elts)]
         if len(value.items) == len(target.elts):
@@ -77,6 +78,19 @@ def _recounted(machine: Machine, target: ast.expr, written: ast.expr, value: Val
     if not isinstance(added.value, (int, float)) or last != first + added.value or before is None:
         return value
     return _counted(machine, written, "+", before, Constant(added.value), value)
+
+
+def _ways(written: ast.expr) -> Iterator[ast.expr]:
+    """What may be assigned: on both sides of a test, up to a limit, going round."""
+    match written:
+        case ast.IfExp():
+            yield from (*_ways(written.body), *_ways(written.orelse))
+        case ast.Call(func=ast.Name(id="min" | "max"), args=args):
+            yield from args
+        case ast.BinOp(op=ast.Mod()):
+            yield written.left
+        case _:
+            yield written
 
 
 def _annotated(machine: Machine, node: ast.AnnAssign, scope: Scope) -> None:

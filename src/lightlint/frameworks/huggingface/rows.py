@@ -130,9 +130,10 @@ def item(machine: Machine, held: Instance, index: Value, node: ast.AST) -> Value
     part = held.arguments.get("#0")
     if isinstance(part, Mapping) and text_of(index) in part.items:
         return part.items[text_of(index)]
-    return (
-        _like(machine, held, node) if text_of(index) in ("train", "test", "validation", "valid", "dev") else Unknown()
-    )
+    name = text_of(index)
+    if name not in ("train", "test", "validation", "valid", "dev"):
+        return Unknown()
+    return held.attributes.setdefault(f"part {name}", _like(machine, held, node))
 
 
 def _mapped(machine: Machine, held: Instance, given: Arguments, node: ast.AST) -> Value:

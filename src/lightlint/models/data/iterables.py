@@ -8,7 +8,8 @@ from collections.abc import Sequence as Items
 
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.calls import call
-from lightlint.engine.events import Cleared, NextTaken, RangeBegun, UsedUp
+from lightlint.engine.containers import note_next
+from lightlint.engine.events import Cleared, NextTaken, PickedByTurn, RangeBegun, UsedUp
 from lightlint.engine.execution import Raised
 from lightlint.engine.frames import Iteration
 from lightlint.engine.generators import Frame, iteration_of
@@ -284,6 +285,7 @@ def zip_of(machine: Machine, values: list[Value], node: ast.AST) -> Iterator:
     rows = [iterate(machine, value, node) for value in values]
     if not rows:
         return iterator(machine, known([]), node, "zip")
+    note_paired(machine, values, node)
     lead = next((row for row in rows if row.kind == "batch"), next((row for row in rows if not row.known), rows[0]))
 
     def pull(turn: int) -> Value | None:
@@ -295,6 +297,17 @@ def zip_of(machine: Machine, values: list[Value], node: ast.AST) -> Iterator:
     outer = Iteration(pull, lead.kind, turns, all(row.known for row in rows), lead.bound, lead.over)
     outer.once = next((row.once for row in rows if row.once is not None), None)
     return iterator(machine, outer, node, "zip")
+
+
+def note_paired(machine: Machine, values: list[Value], node: ast.AST) -> None:
+    """Write down that what the batches of one loop have left goes, one by one, with the batches or the leavings of another."""
+    loops = [each.filled_by for each in values if each.filled_by is not None and each.filled_by.over is not None]
+    drawn = [each for each in values if isinstance(each, Loader)] + [
+        each.over for each in loops[1:] if each is not loops[0]
+    ]
+    if loops and loops[0] not in machine.loops:
+        for other in drawn:
+            machine.emit(PickedByTurn(machine.where(node), loops[0].over, other))
 
 
 def mapped(machine: Machine, function: Value, values: list[Value], node: ast.AST) -> Iterator:
@@ -330,6 +343,8 @@ def following(machine: Machine, value: Value, default: Value | None, node: ast.A
             item = source.pull(turn if source.known else min(turn, source.turns - 1))
             value.attributes["position"] = Constant(turn + 1)
             _note_batches(machine, source)
+            if source.over is not None and source.over.filled_by is not None:
+                note_next(machine, source.over, node)
             if isinstance(source.over, Loader):
                 machine.emit(NextTaken(machine.where(node), value, source.over))
         if item is None:

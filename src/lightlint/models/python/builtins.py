@@ -55,7 +55,8 @@ def _len(machine: Machine, given: Arguments, node: ast.AST) -> Value:
     if isinstance(value, (NotYet, Optimizer, Schedule)):
         ask(machine, value, "len", node)
     if isinstance(value, (Sequence, Mapping)):
-        return Constant(len(value.items)) if not value.more else Unknown(("length", id(value)), plain=True)
+        grows = value.more or (isinstance(value, Sequence) and value.grows)
+        return Unknown(("length", id(value)), plain=True) if grows else Constant(len(value.items))
     if isinstance(value, Loader):
         return loaders.length(value)
     if isinstance(value, Iterator):

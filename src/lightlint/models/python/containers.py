@@ -6,7 +6,7 @@ import ast
 from collections.abc import Hashable
 
 from lightlint.engine.arguments import Arguments
-from lightlint.engine.containers import listed
+from lightlint.engine.containers import listed, note_filled, note_next
 from lightlint.engine.events import Appended, CopySet, Emptied, StateRead
 from lightlint.engine.events.huggingface import ColumnAsked
 from lightlint.engine.machine import Machine
@@ -23,6 +23,7 @@ from lightlint.values.core import (
     Sequence,
     Unknown,
     Value,
+    is_constant,
     number_of,
     traits_of,
 )
@@ -50,6 +51,8 @@ def sequence_method(machine: Machine, value: Sequence, name: str, given: Argumen
         return NONE
     if name in ("pop", "popleft", "remove"):
         machine.emit(Emptied(machine.where(node), value))
+        if name == "popleft" or (name == "pop" and is_constant(first, 0)):
+            note_next(machine, value, node)
     if name == "clear":
         value.items.clear()
         value.more = False
@@ -82,14 +85,8 @@ def note_added(machine: Machine, container: Sequence, value: Value, node: ast.AS
     """Something goes into a list, set or deque."""
     consumed = any(graph.consumed for item in container.items[-3:] for t in tensors_in(item) for graph in t.graph)
     machine.emit(Appended(machine.where(node), container, value, consumed))
+    container.grows |= any(not loop.known for loop in machine.loops[container.depth :])
     note_filled(machine, container, value)
-
-
-def note_filled(machine: Machine, container: Value, value: Value) -> None:
-    """Let a container know the loop each batch of which puts tensors into it."""
-    loop = machine.loops[-1] if machine.loops else None
-    if loop is not None and loop.kind == "batch" and any(not each.scalar for each in tensors_in(value)):
-        container.filled_by = loop
 
 
 def mapping_method(machine: Machine, value: Mapping, name: str, given: Arguments, node: ast.AST) -> Value:

@@ -5,7 +5,18 @@ from collections.abc import Hashable, Iterator
 from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
-from lightlint.engine.events import Called, Forward, Logged, Stepped, Written
+from lightlint.engine.events import (
+    AttributeSet,
+    Called,
+    Event,
+    Forward,
+    LoaderMade,
+    Logged,
+    StateTaken,
+    Stepped,
+    Written,
+)
+from lightlint.engine.events.huggingface import TrainerMade
 from lightlint.explore.questions.evaluation import evaluated_loaders
 from lightlint.explore.questions.logged import STOPPING, monitor_of, spellings_of
 from lightlint.explore.questions.queries import identity_of
@@ -27,11 +38,14 @@ class SelectedOnTestData(Check):
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Data that a model is selected on while it trains, and tested on afterwards."""
         yield from self._of_trainer(entry)
+        yield from _of_data_modules(entry)
+        yield from _of_hugging_face(entry)
         loaders = evaluated_loaders(entry)
         if len(loaders) < 2:
             return
         for path in entry.paths:
-            kept = [event for event in path.of(Written) if event.name not in REPORTING]
+            kept: list[Event] = [event for event in path.of(Written) if event.name not in REPORTING]
+            kept += path.of(StateTaken)  # a copy of the best weights
             if not any("better" in each.traits for event in kept for each in event.where.conditions):
                 continue
             for first, last in _same_data(path, {each: loader for each, (loader, _) in loaders.items()}):
@@ -56,6 +70,42 @@ class SelectedOnTestData(Check):
                 same and chosen and len(same) == len(tests)
             ):  # else another one is the final test, and this a second look
                 yield Fault.at(fit, _MESSAGE, *(each.site for each in same))
+
+
+def _of_data_modules(entry: Entry) -> Iterator[Fault]:
+    """Data modules that make the loaders for validation and for the final test of one data set, and a Trainer that keeps the best."""
+    for path in entry.paths:
+        calls = path.of(Called)
+        fits = [each for each in calls if each.path == "fit" and isinstance(each.receiver, Instance)]
+        watching = [one for each in fits if each.receiver is not None for one in _watching(entry, each.receiver)]
+        made = {each.where.calls[-1].function.name: each for each in path.of(LoaderMade) if each.where.calls}
+        first, last = made.get("val_dataloader"), made.get("test_dataloader")
+        if (
+            not watching
+            or first is None
+            or last is None
+            or any(_is_last(fits[0], each) for each in calls if each.path == "test")
+        ):
+            continue
+        held = [{each.name for each in path.of(AttributeSet) if each.value is one.loader.data} for one in (first, last)]
+        trained = made.get("train_dataloader")
+        if held[0] & held[1] and not (trained is not None and trained.loader.data is first.loader.data):
+            yield Fault.at(first, _MESSAGE, last.site)
+
+
+def _of_hugging_face(entry: Entry) -> Iterator[Fault]:
+    """Trainers of Transformers that load the best model by a data set, on which they predict in the end."""
+    for path in entry.paths:
+        calls = path.of(Called)
+        for made in path.of(TrainerMade):
+            trainer, settings = made.trainer, made.settings
+            best = settings.arguments.get("load_best_model_at_end") if settings is not None else None
+            data = trainer.argument("eval_dataset", 4)
+            tests = [each for each in calls if each.path == "predict" and each.receiver is trainer]
+            same = [each for each in tests if data is not None and each.argument("test_dataset", 0) is data]
+            if is_constant(best, True) and same and len(same) == len(tests):
+                event = next((each for each in calls if each.site == made.site and each.receiver is None), same[0])
+                yield Fault.of(event, _MESSAGE, argument="eval_dataset")
 
 
 def _watching(entry: Entry, trainer: Instance) -> list[Instance]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
-from lightlint.engine.events import Called
+from lightlint.engine.events import Called, CalledUnknown
 from lightlint.explore.questions.queries import beside
 from lightlint.values.core import Unknown, is_constant
 
@@ -31,7 +31,12 @@ class NormalisationNotRestored(Check):
         for path in entry.paths:
             trained: list[Value | None] = []
             last: Called | None = None
-            for event in path.of(Called):
+            for event in path.events:
+                if isinstance(event, CalledUnknown) and last is not None and _predicts_from(event):
+                    yield self._fault(last, event)
+                    last = None
+                if not isinstance(event, Called):
+                    continue
                 if event.receiver is None and event.name == _NORMALISER:
                     last = event
                 elif _AGENT.fullmatch(event.path):
@@ -41,9 +46,22 @@ class NormalisationNotRestored(Check):
                     and _acts_in(event, trained)
                     and not is_constant(last.argument("norm_obs", 2), False)
                 ):
-                    message = "the policy acts in a `VecNormalize` that is new: the statistics that it was trained with are not loaded"
-                    yield Fault(beside(last, event), message, None, (event.site, last.site), event.where.places[1:])
+                    yield self._fault(last, event)
                     last = None
+
+    def _fault(self, made: Called, event: Called | CalledUnknown) -> Fault:
+        message = (
+            "the policy acts in a `VecNormalize` that is new: the statistics that it was trained with are not loaded"
+        )
+        return Fault(beside(made, event), message, None, (event.site, made.site), event.where.places[1:])
+
+
+def _predicts_from(event: CalledUnknown) -> bool:
+    """Whether a loaded policy is asked what to do by what a new environment with a normalisation shows."""
+    agent, seen = getattr(event.callee, "holder", None), event.values[:1]
+    if getattr(event.callee, "hint", "") != "predict" or getattr(agent, "hint", "") != "load":
+        return False
+    return any(isinstance(each, Unknown) and getattr(each.given_by, "hint", "") == _NORMALISER for each in seen)
 
 
 def _acts_in(event: Called, trained: list[Value | None]) -> bool:

@@ -11,19 +11,21 @@ from lightlint.values.training import Tensor
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry
 
-_ENDS = re.compile(r"\b(?:dones?|terminated|terminals?|terminations?)\b")
-_MASKED = re.compile(r"\[\s*~?\w*(?:done|term|final|mask)\w*\s*\]\s*=|masked_fill|\bwhere\(")
+_ENDS = re.compile(r"dones?\b|done_|terminat|terminals?\b|truncat|\bis_(?:end|last|final)|\bover\b|finish")
 
 
 class BootstrapPastTheEnd(Check):
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Targets that go on with the value of a next state that an episode may not have, in a program that knows of ends."""
-        text = self.facts.source.text
-        if not _ENDS.search(text) or _MASKED.search(text):
+        if not _ENDS.search(self.facts.source.text):
             return
         for event, factors in bootstrapped(entry):
-            others = [each for each in factors if not (isinstance(each, Tensor) and each.answer)]
-            target = event.target
-            if all(map(is_number, others)) and isinstance(target, Tensor) and target.site is not None:
+            answers = [each for each in factors if isinstance(each, Tensor) and each.answer]
+            others = [each for each in factors if each not in answers]
+            target, masked = (
+                event.target,
+                any(each.filled for each in (event.target, *answers) if isinstance(each, Tensor)),
+            )
+            if all(map(is_number, others)) and isinstance(target, Tensor) and target.site is not None and not masked:
                 message = "the target goes on behind the end of an episode: the value of the next state counts after the last step, too"
                 yield Fault(target.site, message, None, (event.site,))

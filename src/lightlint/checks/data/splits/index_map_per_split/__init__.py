@@ -20,7 +20,10 @@ _SPECIAL = re.compile(r"[<\[]\|?(?:unk\w*|pad\w*|oov|bos|eos|sos|mask|s|go)\|?[>
 _NAMES = re.compile(
     r"vocab|stoi|(?:word|char|token|symbol|term|item)\w*(?:id|idx|index|ix|indices)s?$|lexicon", re.IGNORECASE
 )
-_COUNTS = re.compile(r"\bCounter\(|most_common|\bset\(|defaultdict\(int\)|\.setdefault\(| not in self\.")
+_COUNTS = re.compile(
+    r"\bCounter\(|most_common|\bset\(|defaultdict\(int\)|\.setdefault\(| not in \w|fromkeys\(|\.unique\(|\{\s*\w+ for \w+ in "
+)
+_OF_LABELS = re.compile(r"label|class|tag|target|categor", re.IGNORECASE)
 """What code holds that makes a vocabulary of texts; one that is read from a file is the same for all."""
 
 
@@ -29,8 +32,6 @@ class IndexMapPerSplit(Check):
 
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Data sets of one class for training and for evaluation, each of which numbers the words of its own texts."""
-        if not _COUNTS.search(self.facts.source.text):
-            return
         found: dict[Site, Fault] = {}
         right: set[Site] = set()
         for path in entry.paths:
@@ -41,6 +42,8 @@ class IndexMapPerSplit(Check):
             for data in mine:
                 for other in others:
                     for name, site, fault in _numbered_apart(path, data, other):
+                        if not _COUNTS.search(self.facts.project.text(FilePath(site[0]))):
+                            continue
                         if fault is None or not self._differs(data, other, name):
                             right.add(site)
                         else:
@@ -73,7 +76,7 @@ def _numbered_apart(path: Path, data: Instance, other: Instance) -> Iterator[tup
         return
     for name, value in data.attributes.items():
         theirs = other.attributes.get(name)
-        first, second = _map_in(name, value), _map_in(name, theirs)
+        first, second = _map_in(name, value, data), _map_in(name, theirs, data)
         if first is None or second is None:
             continue
         set_at = [each.site for each in path.of(AttributeSet) if each.object is other and each.name == name]
@@ -83,20 +86,40 @@ def _numbered_apart(path: Path, data: Instance, other: Instance) -> Iterator[tup
             yield name, set_at[-1], Fault(set_at[-1], message, None, also) if first is not second else None
 
 
-def _map_in(name: str, value: Value | None, depth: int = 0) -> Mapping | None:
-    """A dict that numbers words, as an attribute or in the object that is one."""
+def _map_in(name: str, value: Value | None, data: Instance, depth: int = 0) -> Value | None:
+    """A dict that numbers words, as an attribute or in the object that is one; what torchtext makes of them."""
     if isinstance(value, Mapping):
-        return value if value.more and _numbers(name, value) else None
+        return value if value.more and (_numbers(name, value) or _is_asked_for_each(name, value, data)) else None
     if isinstance(value, Instance) and isinstance(value.cls, Class) and value.kind == "object" and depth < 2:
-        held = (_map_in(f"{name}_{key}", each, depth + 1) for key, each in value.attributes.items())
+        held = (_map_in(f"{name}_{key}", each, data, depth + 1) for key, each in value.attributes.items())
         return next((each for each in held if each is not None), None)
     return None
 
 
-def _numbers(name: str, value: Mapping) -> bool:
-    counted = value.items and all(
+def _is_asked_for_each(name: str, value: Mapping, data: Instance) -> bool:
+    """Whether a dict of running numbers is asked in a loop, for each part of a sample: what a label is numbered by is not."""
+    if not _counts(value) or _OF_LABELS.search(name) or not isinstance(data.cls, Class):
+        return False
+    methods = (each for each in data.cls.node.body if isinstance(each, ast.FunctionDef))
+    reading = (each for each in methods if each.name not in ("__init__", "__len__"))
+    loops = (node for each in reading for node in ast.walk(each) if isinstance(node, _LOOPS))
+    asked = (
+        node.value for loop in loops for node in ast.walk(loop) if isinstance(node, (ast.Subscript, ast.Attribute))
+    )
+    return any(isinstance(each, ast.Attribute) and each.attr == name for each in asked)
+
+
+_LOOPS = (ast.For, ast.ListComp, ast.GeneratorExp, ast.SetComp)
+
+
+def _counts(value: Mapping) -> bool:
+    """Whether the values of a dict are running numbers."""
+    return bool(value.items) and all(
         number_of(each) is not None or (isinstance(each, Unknown) and "index" in each.traits)
         for each in value.items.values()
     )
+
+
+def _numbers(name: str, value: Mapping) -> bool:
     special = any(isinstance(key, str) and _SPECIAL.fullmatch(key) for key in value.items)
-    return bool(counted) and (special or _NAMES.search(name) is not None)
+    return _counts(value) and (special or _NAMES.search(name) is not None)
