@@ -165,9 +165,10 @@ def note_filled(machine: Machine, container: Value, value: Value) -> None:
 def note_next(machine: Machine, value: Value, node: ast.AST) -> None:
     """Write down that each batch of a loop gets the next of what the batches of another one have left."""
     loop, before = machine.loops[-1] if machine.loops else None, value.filled_by
-    if loop is not None and loop.kind == "batch" and before is not None and before not in machine.loops:
-        if before.over is not None and loop.over is not None:
-            machine.emit(PickedByTurn(machine.where(node), before.over, loop.over))
+    if loop is None or loop.kind != "batch" or before is None or before in machine.loops:
+        return
+    if before.over is not None and loop.over is not None:
+        machine.emit(PickedByTurn(machine.where(node), before.over, loop.over))
 
 
 def _comprehension(kind: str) -> Callable[[Machine, Any, Scope], Value]:

@@ -19,6 +19,7 @@ from lightlint.models.data.workers import SAMPLE, work
 from lightlint.models.names.huggingface import ARGUMENTS, PARSER, TRAINER, WATCHER
 from lightlint.models.ranks.groups import FIRST_NAMES, RANK_NAMES, rank_value, world_size
 from lightlint.models.registry import attributes, making, methods
+from lightlint.models.tensors.derivation import derive
 from lightlint.models.training.modules import set_mode
 from lightlint.values.core import (
     IDS,
@@ -36,7 +37,7 @@ from lightlint.values.core import (
     Value,
     is_constant,
 )
-from lightlint.values.training import Instance, Loader, Module
+from lightlint.values.training import Instance, Loader, Module, Tensor
 
 TOKENS = "token ids"
 """The role of token ids as a collator puts them into a batch, whatever shape they are given."""
@@ -183,7 +184,7 @@ def _run(machine: Machine, trainer: Instance, name: str, node: ast.AST) -> None:
     if isinstance(model, Module):
         set_mode(machine, model, name == "train", node)
     with _phase(machine, "train" if name == "train" else "val", node):
-        _compute_loss(machine, trainer, model, node)
+        _compute_loss(machine, trainer, model, row, node)
         if name == "train":
             for each in callbacks_of(trainer):
                 _tell(machine, each, trainer, node)
@@ -230,12 +231,26 @@ def _try(machine: Machine, function: Value, args: list[Value], node: ast.AST) ->
         return Unknown()
 
 
-def _compute_loss(machine: Machine, trainer: Instance, model: Value | None, node: ast.AST) -> None:
+def _compute_loss(machine: Machine, trainer: Instance, model: Value | None, row: Mapping | None, node: ast.AST) -> None:
     own = _own(trainer, "compute_loss")
     if own is not None:
-        given = batch(machine, node)
+        collated = row is not None and is_own(trainer.argument("data_collator", 2))
+        given = _on_gpu(machine, row, node) if collated and row is not None else batch(machine, node)
         given.batch_of = trainer
         _try(machine, Bound(trainer, own), [model or Unknown(), given], node)
+
+
+def _on_gpu(machine: Machine, row: Mapping, node: ast.AST) -> Mapping:
+    """What a collator of the program gives, as the Trainer hands it on."""
+    given = Mapping(more=row.more)
+    given.encoding = row.encoding
+    for key, each in row.items.items():
+        given.items[key] = each
+        if isinstance(each, Tensor):
+            moved = derive(machine, node, each, keep=True)
+            moved.device = "cuda"
+            given.items[key] = moved
+    return given
 
 
 def batch(machine: Machine, node: ast.AST) -> Mapping:

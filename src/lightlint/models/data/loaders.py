@@ -112,7 +112,7 @@ def _of_tokens(machine: Machine, loader: Loader, made: Mapping, node: ast.AST) -
         batch.items[key] = each
         if isinstance(each, Tensor):
             tensor = tensors.derive(machine, node, each, keep=True)
-            tensor.device, tensor.batch_of = loader.device, loader
+            tensor.device, tensor.batch_of, tensor.shaped_from = loader.device, loader, each
             batch.items[key] = tensor
     batch.encoding = made.encoding
     return batch

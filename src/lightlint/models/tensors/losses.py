@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.events import (
@@ -18,6 +19,7 @@ from lightlint.models.names.tables import (
 from lightlint.models.tensors import forms
 from lightlint.models.tensors.derivation import derive, mix, without_given_gradients
 from lightlint.values.core import (
+    Constant,
     Site,
     Value,
     is_constant,
@@ -35,6 +37,11 @@ def reduce(name: str, made: Tensor, source: Value | None, given: Arguments) -> N
         made.reduction = "mean" if "mean" in name else "sum"
         made.role = "loss" if made.requires_grad or source.role == "loss" else None
         made.scaled, made.scalar, made.criterion = source.scaled, True, source.criterion
+
+
+def leaves_out(given: Mapping[str, Value]) -> bool:
+    """Whether a loss is told a class that it leaves out, another than it leaves out anyway."""
+    return not is_constant(given.get("ignore_index", Constant(-100)), -100)
 
 
 def keeps_graph(given: Arguments) -> bool:
@@ -81,7 +88,7 @@ def loss(
     if reduction is None:
         reduction = text_of(written) or ("mean" if written is None and given.double_star is None else None)
     log_target = given.keywords.get("log_target", log_target)
-    ignores = ignores or "ignore_index" in given.keywords or not given.exact
+    ignores = ignores or leaves_out(given.keywords) or not given.exact
     where = machine.where(node)
     event = LossComputed(where, name, LOSSES[name], source, target, reduction, made_at, log_target, ignores)
     machine.emit(event)

@@ -12,7 +12,7 @@ from lightlint.values.training import Instance, Tensor
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry, Path
-    from lightlint.values.core import Value
+    from lightlint.values.core import Site, Value
     from lightlint.values.training import Encoding
 
 _PADDING = (
@@ -33,17 +33,47 @@ class PaddingInLoss(Check):
         for path in entry.paths:
             for event in path.of(LossComputed):
                 if _is_over_ids(event) and (_pads(path, event) or _is_padded(event.target)):
-                    yield Fault.at(event, "the loss counts the padding of the batch: its targets are the input ids")
+                    yield _at_targets(
+                        event,
+                        event.target,
+                        None,
+                        "the loss counts the padding of the batch: its targets are the input ids",
+                    )
             for given in path.of(Labelled):
                 labels = given.given.keywords.get("labels")
                 if _is_padded(labels) and given.where.grad and given.where.phase != "val":
-                    yield Fault.at(given, "the loss counts the padding of the batch: its labels are the input ids")
+                    yield _at_targets(
+                        given,
+                        labels,
+                        given.given.get(0, "input_ids"),
+                        "the loss counts the padding of the batch: its labels are the input ids",
+                    )
             yield from _in_rows(path)
+
+
+def _at_targets(event: LossComputed | Labelled, targets: Value | None, ids: Value | None, message: str) -> Fault:
+    """A fault where targets are first made of the ids, if that is a statement before the one that takes them."""
+    shared = {id(each) for each in _sources(ids)}
+    own = [each for each in [*_sources(targets)][: -1 if ids is None else None] if id(each) not in shared]
+    sites = [each.site for each in own if each.site is not None and not _is_within(each.site, event.site)]
+    made = sites[-1] if sites else event.site
+    return Fault(made, message, None, (event.site,), event.where.places[1:])
+
+
+def _sources(value: Value | None) -> Iterator[Tensor]:
+    """Ids, and what they are a move, a view or a copy of, the last one first."""
+    while isinstance(value, Tensor) and value.role == TOKENS:
+        yield value
+        value = value.shaped_from or value.moved_from
+
+
+def _is_within(site: Site, other: Site) -> bool:
+    return site[0] == other[0] and other[1] <= site[1] <= other[3]
 
 
 def _is_over_ids(event: LossComputed) -> bool:
     target = event.target
-    reduced = event.reduction in ("mean", "sum") or "mean" in event.reduced
+    reduced = event.reduction in ("mean", "sum") or bool(event.reduced)
     if event.function not in _LOSSES or event.ignores or not reduced:
         return False
     return isinstance(target, Tensor) and target.role == TOKENS

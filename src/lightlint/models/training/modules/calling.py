@@ -19,6 +19,7 @@ from lightlint.models import tensors
 from lightlint.models.names.kinds import REGION_LOSSES, REGION_NETS
 from lightlint.models.names.tables import ACTIVATIONS, BY_ROW, LOSSES
 from lightlint.models.tensors import axes, forms
+from lightlint.models.tensors.losses import leaves_out
 from lightlint.models.training import passes
 from lightlint.models.training.modules.making import by_mode
 from lightlint.values.core import (
@@ -47,7 +48,7 @@ def call_module(machine: Machine, module: Module, given: Arguments, node: ast.AS
         tensors.mix(machine, node, last, *module.buffers.values(), given.get(0, "input"))
         log_target = module.arguments.get("log_target")
         reduction = module.reduction or "unknown"
-        ignores = "ignore_index" in module.arguments or module.open_arguments
+        ignores = leaves_out(module.arguments) or module.open_arguments
         found = tensors.loss(machine, last, given, node, reduction, module.site, log_target, ignores=ignores)
         found.guessed = module.assumed
         return found

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from lightlint.check import Check, Fault
-from lightlint.engine.events import Called, Event, FitStarted, Forward, GroupStarted, LoaderMade
+from lightlint.checks.ranks.samplers.loader_without_distributed_sampler.streams import gone_over_at, is_whole_stream
+from lightlint.engine.events import BatchDrawn, Called, Event, FitStarted, Forward, GroupStarted, LoaderMade
 from lightlint.explore.questions.queries import exchanging, in_sight, may_be_alone
 from lightlint.facts.code.names import UNKNOWN
 from lightlint.facts.data.loading import Driver
@@ -114,6 +115,7 @@ class LoaderWithoutDistributedSampler(Check):
         if self.facts.world.lightning is Ranks.MANY and not self._left_alone(unless_unknown=False):
             yield from _with_own_batches(entry)
         shared = {event.site for event in entry.of(LoaderMade) if not _is_whole(event)}
+        yield from _of_streams(entry)
         for path in entry.paths:
             plain = [event for event in path.of(LoaderMade) if event.site not in shared]
             feeding = _feeding(path) if plain else set()
@@ -123,6 +125,22 @@ class LoaderWithoutDistributedSampler(Check):
                     yield Fault.of(event, _RAW_ROWS if _are_rows(event.loader.data) else _RAW)
                 elif event.loader in alone:
                     yield Fault.of(event, _LEFT_ALONE)
+
+
+def _of_streams(entry: Entry) -> Iterator[Fault]:
+    """Streams that no rank takes a share of, and that no sampler can be given for: a Trainer leaves them as they are, too."""
+    for path in entry.paths:
+        streams = [event for event in path.of(LoaderMade) if is_whole_stream(path, event)]
+        several = any(event.by == "Trainer" for event in path.of(GroupStarted))
+        trained = _feeding(path) if streams else set()
+        if several:
+            steps = (event for event in path.of(BatchDrawn) if event.where.phase == "train")
+            trained |= {event.loader for event in steps}
+        for event in streams:
+            data = event.loader.data
+            site = gone_over_at(data) if isinstance(data, Instance) else None
+            if event.loader in trained and site is not None and not may_be_alone(event.where):
+                yield Fault(site, _RAW_ROWS, None, (event.site,), event.where.places[1:])
 
 
 def _feeding(path: Path) -> set[Value | None]:

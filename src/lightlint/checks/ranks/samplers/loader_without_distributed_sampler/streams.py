@@ -1,0 +1,80 @@
+"""Data sets that are gone over by their own `__iter__`, and what of them each rank gets."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from lightlint.engine.events import Called, LoaderMade, SampleMade
+from lightlint.explore.questions.queries import in_sight
+from lightlint.models.names.huggingface import ROWS
+from lightlint.values.core import Class, Function, traits_of
+from lightlint.values.training import Instance
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Path
+    from lightlint.values.core import Site, Value
+
+_STREAM = "torch.utils.data.IterableDataset"
+_SHARES = re.compile(
+    r"rank|world|replica|\bnodes?\b|num_shards|shard_(?:id|index)|process|distributed|dist\b", re.IGNORECASE
+)
+_DRAWS = re.compile(r"(?:numpy\.)?random\.|torch\.rand|.*shuffle")
+
+
+def is_whole_stream(path: Path, event: LoaderMade) -> bool:
+    """Whether a data set in sight goes over what it was given from the first to the last on each rank alike, as nothing in it
+    knows of ranks, nor draws at random."""
+    data, loader = event.loader.data, event.loader
+    if not isinstance(data, Instance) or not isinstance(data.cls, Class) or data.cls.libraries()[:1] != [_STREAM]:
+        return False
+    held = [*data.arguments.values(), *data.attributes.values()]
+    if not in_sight([loader, data]) or loader.open_arguments or event.where.depends_on("rank") or _shares(held):
+        return False
+    made = [each for sample in path.of(SampleMade) if sample.loader is loader for each in sample.events]
+    drawn = any(isinstance(each, Called) and _DRAWS.match(each.path) for each in made)
+    return bool(made) and not drawn and not _names_ranks(data.cls) and gone_over_at(data) is not None
+
+
+def _shares(held: list[Value]) -> bool:
+    """Whether something that a data set holds may be this rank's share."""
+    tables = [each for each in held if isinstance(each, Instance) and each.kind == ROWS]
+    return "rank" in traits_of(*held) or any("#apart" in each.attributes for each in tables)
+
+
+def _names_ranks(cls: Class) -> bool:
+    code = (node for each in cls.lineage() if isinstance(each, Class) for node in ast.walk(each.node))
+    names = (getattr(node, "id", getattr(node, "attr", getattr(node, "arg", None))) for node in code)
+    texts = (
+        node.value
+        for each in cls.lineage()
+        if isinstance(each, Class)
+        for node in ast.walk(each.node)
+        if isinstance(node, ast.Constant)
+    )
+    return any(_SHARES.search(each) for each in (*names, *texts) if isinstance(each, str) and "\n" not in each)
+
+
+def gone_over_at(data: Instance) -> Site | None:
+    """What the outermost loop of `__iter__` that gives samples goes over, as far as that is what the data set was given."""
+    function = data.cls.find("__iter__") if isinstance(data.cls, Class) else None
+    if not isinstance(function, Function) or isinstance(function.node, ast.Lambda):
+        return None
+    for loop in _giving(function.node.body):
+        node = loop.iter
+        if any(isinstance(each, ast.Attribute) and getattr(each.value, "id", "") == "self" for each in ast.walk(node)):
+            end = (node.end_lineno or node.lineno, node.end_col_offset or node.col_offset)
+            return (function.file, node.lineno, node.col_offset, *end)
+    return None
+
+
+def _giving(body: list[ast.stmt]) -> Iterator[ast.For]:
+    """The loops of a function that yield, the outer ones first."""
+    for part in body:
+        for node in ast.walk(part):
+            if isinstance(node, ast.For) and any(
+                isinstance(each, (ast.Yield, ast.YieldFrom)) for each in ast.walk(node)
+            ):
+                yield node
