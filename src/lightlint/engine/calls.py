@@ -56,6 +56,8 @@ def call(machine: Machine, function: Value, given: Arguments, node: ast.AST, sco
         full.keywords = {**function.keywords, **full.keywords}
         return call(machine, function.function, full, node, scope)
     if isinstance(function, Library):
+        if machine.reads_settings and not function.path.startswith("builtins."):
+            given = _as_set(given)
         if not function.path.startswith("builtins.") or function.path == "builtins.sum":
             machine.emit(Called(machine.where(node), function.path, given))
         return machine.models.call_library(machine, function, given, node)
@@ -69,6 +71,18 @@ def call(machine: Machine, function: Value, given: Arguments, node: ast.AST, sco
     if isinstance(function, (Instance, Tensor)):
         return machine.models.call_object(machine, function, given, node)
     return call_unknown(machine, function, given, node)
+
+
+def _as_set(given: Arguments) -> Arguments:
+    """The arguments of a library's call with what a file of settings says in the place of the options read from it."""
+    made = Arguments([*map(_set, given.positional)], {}, given.star, given.double_star, given.assumed, given.said)
+    made.keywords = {name: _set(each) for name, each in given.keywords.items()}
+    return made
+
+
+def _set(value: Value) -> Value:
+    told = isinstance(value, Unknown) and isinstance(value.key, tuple) and value.key[:1] == ("setting",)
+    return value.default or value if told and isinstance(value, Unknown) else value
 
 
 _OF_ITSELF = frozenset(["to", "cuda", "cpu", "eval", "train", "state_dict", "load_state_dict"])

@@ -69,6 +69,13 @@ class Sources(Protocol):
         """The tests (by id) behind which a function gives its last value: where they fail, it raises or gives none."""
 
 
+    def settings(self, name: str, importer: str) -> tuple[str, object] | None:
+        """The file of settings that a program opens by a name, and what it says; None where none is in sight."""
+
+    def has_engine(self, file: str) -> bool:
+        """Whether a file is launched with an engine that shards what is trained, as the settings beside it say."""
+
+
 class Models(Protocol):
     """What libraries and the values of training do."""
 
@@ -190,6 +197,7 @@ class Machine:
         self.made: set[int] = set()  # classes of the program that were instantiated
         self.lent: dict[Tensor, None] = {}  # parameters whose tensors went into code out of sight
         self.uses_rank = False
+        self.reads_settings = False  # from a file beside the program
         self.other_rank: int | None = None  # which one a rank that is not the first is: the one that a test names first
         self.distributed = False
         self.group_ended = False  # whether a process group has been destroyed, and none started since

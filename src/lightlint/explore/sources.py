@@ -20,6 +20,8 @@ class ProjectSources:
         given: modules that are at hand, by file.
         text: the text of a file.
         registers: whether running a module may do more than to give its names their values.
+        settings: the file that is opened by a name in a folder, and what it says; None where none is in sight.
+        has_engine: whether what stands in a folder is launched with an engine that shards what is trained.
     """
 
     def __init__(
@@ -29,7 +31,10 @@ class ProjectSources:
         given: Mapping[str, Parsed | None],
         text: Callable[[str], str],
         registers: Callable[[str], bool],
+        settings: Callable[[str, Path], tuple[Path, object] | None] = lambda _, __: None,
+        has_engine: Callable[[Path], bool] = lambda _: False,
     ) -> None:
+        self._settings, self._has_engine = settings, has_engine
         self._find, self._read, self._text, self._does_register = find, read, text, registers
         self._parsed: dict[str, Parsed | None] = dict(given)
         self._registers: dict[str, bool] = {}
@@ -88,6 +93,15 @@ class ProjectSources:
         parsed = self.parsed(file)
         return parsed is not None and parsed.names_again(name)
 
+    def settings(self, name: str, importer: str) -> tuple[str, object] | None:
+        """The file of settings that a program opens by a name, and what it says; None where none is in sight."""
+        found = self._settings(name, Path(importer).parent)
+        return (str(found[0]), found[1]) if found is not None else None
+
+    def has_engine(self, file: str) -> bool:
+        """Whether a file is launched with an engine that shards what is trained, as the settings beside it say."""
+        return self._has_engine(Path(file).parent)
+
     def is_generator(self, file: str, node: ast.AST) -> bool:
         """Whether a function of a file yields."""
         parsed = self.parsed(file)
@@ -109,7 +123,8 @@ class _Alone(ProjectSources):
 
     def __init__(self, project: ProjectSources, whole: tuple[str, ...]) -> None:
         given = {each: project.parsed(each) for each in whole}
-        super().__init__(project._find, project._read, given, project._text, project._does_register)
+        asking = project._settings, project._has_engine
+        super().__init__(project._find, project._read, given, project._text, project._does_register, *asking)
         self._wanted: dict[str, set[str]] = {}
         """The names that the bases of a file's classes begin with, and those that others want of it: it may have them from yet
         another."""

@@ -232,7 +232,8 @@ def _rehearsals(
     def does_register(file: str) -> bool:
         return project.registers(Path(file))
 
-    sources = ProjectSources(project.find_module, read, {}, text, does_register)
+    asking = project.settings, project.has_engine
+    sources = ProjectSources(project.find_module, read, {}, text, does_register, *asking)
     return Rehearsals(sources, file, training=training)
 
 

@@ -90,6 +90,8 @@ def initialise(machine: Machine, made: Instance, last: str, given: Arguments, no
         _note_ranks(machine, made, given, node)
     elif made.kind == "accelerator":
         machine.distributed = True
+        if machine.sources.has_engine(machine.file):
+            made.arguments.setdefault("deepspeed_plugin", Unknown(hint="plugin"))
         machine.emit(GroupStarted(machine.where(node), "Accelerator"))
     elif made.kind in MAKERS:
         MAKERS[made.kind](machine, made, given, node)

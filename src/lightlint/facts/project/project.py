@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence, Set
 from functools import cached_property
 from pathlib import Path
 
+from lightlint.facts.data.files import is_launched_with_engine, settings_in
 from lightlint.facts.project.configs import Configs
 from lightlint.facts.project.glimpse import INDEXED, bytes_at, glimpse, import_words, indexed
 from lightlint.facts.project.roots import root_of
@@ -222,6 +223,16 @@ class Project:
         """Every Python file and notebook under the root."""
         found, _ = discover([str(self.root)], exclude=())
         return tuple(found)
+
+    def settings(self, name: str, folder: Path) -> tuple[Path, object] | None:
+        """The file of settings that a program in a folder opens by a name, and what it says; None where none is in sight."""
+        self.asked.add(("settings", name, str(folder)))
+        return settings_in(name, folder, self.root)
+
+    def has_engine(self, folder: Path) -> bool:
+        """Whether what stands in a folder is launched with an engine that shards what is trained."""
+        self.asked.add(("engine", str(folder)))
+        return is_launched_with_engine(folder)
 
     @property
     def configs(self) -> Configs:

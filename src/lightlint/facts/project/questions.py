@@ -35,6 +35,8 @@ class Answers:
             "importing": lambda words, wanted: _listed(project.importing(words.split(), frozenset(wanted.split()))),
             "occurs": lambda name, pattern, *aside: str(occurs(project, name, pattern, *map(Path, aside))),
             "configs": lambda: project.configs.state(),
+            "settings": lambda name, folder: digest(repr(project.settings(name, Path(folder)))),
+            "engine": lambda folder: str(project.has_engine(Path(folder))),
             "target": self._target,
         }
 

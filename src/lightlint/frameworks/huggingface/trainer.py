@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 
 from lightlint.engine.arguments import Arguments
@@ -17,6 +17,7 @@ from lightlint.frameworks.loops import driven
 from lightlint.models import objects
 from lightlint.models.data.workers import SAMPLE, work
 from lightlint.models.names.huggingface import ARGUMENTS, PARSER, TRAINER, WATCHER
+from lightlint.models.python.settings import settings_at
 from lightlint.models.ranks.groups import FIRST_NAMES, RANK_NAMES, rank_value, world_size
 from lightlint.models.registry import attributes, making, methods
 from lightlint.models.tensors.derivation import derive
@@ -100,14 +101,21 @@ def settings_method(machine: Machine, settings: Value, name: str, _: Arguments, 
 
 
 @methods(PARSER)
-def parse(machine: Machine, parser: Value, name: str, _: Arguments, node: ast.AST) -> Value:
-    """What `HfArgumentParser` makes of a command line: an object of each class, of which only the class is known."""
+def parse(machine: Machine, parser: Value, name: str, given: Arguments, node: ast.AST) -> Value:
+    """What `HfArgumentParser` makes of a command line, or of a file beside the program: an object of each class, of which only
+    the class is known, or what the file says."""
     assert isinstance(parser, Instance)
     if not name.startswith("parse_"):
         return Unknown()
-    given = parser.argument("dataclass_types", 0)
-    classes = given.items if isinstance(given, Sequence) else [given]
-    found: list[Value] = [_filled(machine, each, node) for each in classes if each is not None]
+    types = parser.argument("dataclass_types", 0)
+    classes = types.items if isinstance(types, Sequence) else [types]
+    told: Value | None = given.get(0, name.removeprefix("parse_"))
+    if name in ("parse_json_file", "parse_yaml_file"):
+        told = settings_at(machine, told)
+    settings = told.items if isinstance(told, Mapping) and not told.more else {}
+    lineages = [one for each in classes if isinstance(each, Class) for one in each.lineage()]
+    fields = frozenset(name for each in lineages if isinstance(each, Class) for name, *_ in each.fields)
+    found: list[Value] = [_filled(machine, each, settings, fields, node) for each in classes if each is not None]
     if name == "parse_args_into_dataclasses":
         for each in found:
             if isinstance(each, Instance) and each.kind == ARGUMENTS and isinstance(each.cls, Class):
@@ -115,9 +123,17 @@ def parse(machine: Machine, parser: Value, name: str, _: Arguments, node: ast.AS
     return Sequence(found, "tuple", more=name != "parse_args_into_dataclasses")
 
 
-def _filled(machine: Machine, cls: Value, node: ast.AST) -> Value:
+def _filled(
+    machine: Machine, cls: Value, settings: dict[Hashable, Value], of_others: frozenset[str], node: ast.AST
+) -> Value:
+    if isinstance(cls, Library) and settings:
+        held = {name: each for name, each in settings.items() if isinstance(name, str) and name not in of_others}
+        return call(machine, cls, Arguments([], held), node)
     if isinstance(cls, Class):
         made = objects.make(machine, cls, Arguments(double_star=Unknown()), node)
+        for name, held in settings.items() if isinstance(made, Instance) else ():
+            if isinstance(name, str) and name in made.attributes:
+                made.attributes[name] = held
         for name, held in made.attributes.items() if isinstance(made, Instance) else ():
             if is_constant(held, None):  # unless the command line says otherwise
                 made.attributes[name] = Unknown(("field", cls.name, name), hint=name)

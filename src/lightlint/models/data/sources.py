@@ -97,7 +97,9 @@ def handle_method(machine: Machine, handle: Value, name: str, _: Arguments, node
         return _part(machine, handle, node)
     if name not in _NO_USE:
         use(machine, handle, node)
-    return Unknown()
+    found = Unknown()
+    found.given_by = handle if name == "read" else None
+    return found
 
 
 @attributes("handle")

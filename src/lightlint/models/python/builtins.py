@@ -391,7 +391,9 @@ def _open(machine: Machine, given: Arguments, node: ast.AST) -> Value:
         if not (text_of(path) == "/dev/null" or getattr(path, "path", "") == "os.devnull"):
             machine.emit(Written(machine.where(node), "open", path))
         return machine.instance(Library("io.File"), "file", node)
-    return sources.open_file(machine, "open", None, node)
+    made = sources.open_file(machine, "open", None, node)
+    made.arguments["file"] = given.get(0, "file") or NONE
+    return made
 
 
 def writes(mode: Value | None) -> bool:

@@ -94,7 +94,13 @@ def path_method(machine: Machine, value: Value, name: str, given: Arguments, nod
     if name == "open":
         if writes(given.get(0, "mode")):
             machine.emit(Written(machine.where(node), "open", value))
-        return machine.instance(Library("io.File"), "file", node)
+        made = machine.instance(Library("io.File"), "file", node)
+        made.arguments["file"] = value
+        return made
+    if name in ("read_text", "read_bytes"):
+        read = Unknown(None, traits_of(value), plain=True)
+        read.given_by = value
+        return read
     if name == "mkdir":
         _made(machine, name, value, given, node)
         return NONE

@@ -224,10 +224,6 @@ def _namespace(machine: Machine, given: Arguments, node: ast.AST) -> Value:
 @function(
     "omegaconf.OmegaConf.create",
     "omegaconf.OmegaConf.load",
-    "json.load",
-    "json.loads",
-    "yaml.safe_load",
-    "yaml.load",
     "omegaconf.OmegaConf.merge",
 )
 def _configuration(machine: Machine, given: Arguments, node: ast.AST) -> Value:

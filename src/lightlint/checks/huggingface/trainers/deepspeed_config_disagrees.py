@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
 from lightlint.explore.questions.training_arguments import calls_of, said
-from lightlint.values.core import Constant, Mapping, is_constant
+from lightlint.models.python.settings import name_of, value_of
+from lightlint.values.core import Constant, Mapping, written
 
 if TYPE_CHECKING:
     from lightlint.engine.events import Called
@@ -31,11 +32,24 @@ class DeepspeedConfigDisagrees(Check):
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """DeepSpeed configurations that say another number than the TrainingArguments they are given to."""
         for event in calls_of(entry):
-            config = said(event, "deepspeed")
+            config, file = self._config(said(event, "deepspeed"))
             if isinstance(config, Mapping) and not config.more and event.path.startswith(("transformers.", "trl.")):
                 found = [each for path in _PAIRS if (each := _compared(event, config, path)) is not None]
                 if found:
-                    yield Fault.of(event, f"the DeepSpeed configuration says {'; '.join(found)}", argument="deepspeed")
+                    message = f"the DeepSpeed configuration{file} says {'; '.join(found)}"
+                    yield Fault.of(event, message, argument="deepspeed")
+
+    def _config(self, given: Value | None) -> tuple[Value | None, str]:
+        """A configuration, and the name of the file it stands in, for a message."""
+        name = name_of(given)
+        found = self.facts.project.settings(name, self.facts.path.parent) if name is not None else None
+        return (given, "") if found is None else (value_of(found[1], ()), f" in `{found[0].name}`")
+
+
+def _written_down(given: Value) -> Constant | None:
+    """What code or a file of settings says, and no option of a command line that mostly is given one."""
+    in_file = isinstance(given.key, tuple) and given.key[:1] == ("setting",)
+    return written(given) if in_file or isinstance(given, Constant) else None
 
 
 def _compared(event: Called, config: Mapping, path: tuple[str, ...]) -> str | None:
@@ -50,12 +64,10 @@ def _compared(event: Called, config: Mapping, path: tuple[str, ...]) -> str | No
         return None
     if event.path.startswith("trl.") and given is None:
         return None  # TRL's own defaults are others
-    if not isinstance(value, Constant) or is_constant(value, "auto") or isinstance(value.value, str):
+    config_says, wanted = written(value), _written_down(given) if given is not None else Constant(default)
+    if config_says is None or wanted is None or isinstance(config_says.value, str) or isinstance(wanted.value, str):
         return None
-    if given is not None and not isinstance(given, Constant):
-        return None
-    wanted = given.value if isinstance(given, Constant) else default
-    if wanted == value.value or isinstance(wanted, str):
+    if wanted.value == config_says.value:
         return None
     default_said = " by default" if given is None else ""
-    return f"`{'.'.join(path)}` = {value.value}, and `{name}` is {wanted}{default_said}"
+    return f"`{'.'.join(path)}` = {config_says.value}, and `{name}` is {wanted.value}{default_said}"

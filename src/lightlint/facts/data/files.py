@@ -1,0 +1,68 @@
+"""Files of settings that a program names or is launched with: JSON and YAML beside its code."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from lightlint.facts.code.unknown import UNKNOWN
+from lightlint.facts.project.yaml_text import read_yaml
+from lightlint.memo.looked import looked
+
+_MOST_BYTES = 50_000  # more is data, no settings
+_MOST_ABOVE = 3
+_MOST_LAUNCHES = 20
+_LAUNCHED_BY = re.compile(r"^distributed_type:\s*['\"]?(\w+)", re.MULTILINE)
+_ENGINES = {"DEEPSPEED", "FSDP", "MEGATRON_LM"}
+
+
+def settings_in(name: str, near: Path, root: Path) -> tuple[Path, object] | None:
+    """The file that a program in a folder opens by a relative name, as it is started from there or from above, and what it
+    says: dicts, lists, texts, numbers, flags, None, and `UNKNOWN`."""
+    if not name.endswith((".json", ".yaml", ".yml")) or Path(name).is_absolute():
+        return None
+    for folder in _folders(near, root):
+        text = _text(folder / name)
+        if text:
+            return folder / name, _read(text, is_json=name.endswith(".json"))
+    return None
+
+
+def _folders(near: Path, root: Path) -> Iterator[Path]:
+    yield near
+    for folder in [*near.parents][:_MOST_ABOVE] if near != root else []:
+        yield folder
+        if folder == root:
+            break
+
+
+def _text(path: Path) -> str:
+    looked(path)
+    try:
+        return path.read_text(encoding="utf-8") if path.is_file() and path.stat().st_size <= _MOST_BYTES else ""
+    except (OSError, ValueError):
+        return ""
+
+
+def _read(text: str, *, is_json: bool) -> object:
+    if not is_json:
+        return read_yaml(text)
+    try:
+        found: object = json.loads(text)
+    except (ValueError, RecursionError):
+        return UNKNOWN
+    return found
+
+
+def is_launched_with_engine(folder: Path) -> bool:
+    """Whether all files beside a program that `accelerate launch` reads start an engine which shards what is trained."""
+    looked(folder)
+    try:
+        files = sorted(each for each in folder.iterdir() if each.suffix in (".yaml", ".yml"))
+    except OSError:
+        return False
+    texts = (_text(each) for each in files[:_MOST_LAUNCHES])
+    launched = [match[1].upper() for text in texts if (match := _LAUNCHED_BY.search(text)) is not None]
+    return bool(launched) and _ENGINES.issuperset(launched)
