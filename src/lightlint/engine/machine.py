@@ -68,7 +68,6 @@ class Sources(Protocol):
     def last_answers(self, file: str, function: ast.AST) -> frozenset[int]:
         """The tests (by id) behind which a function gives its last value: where they fail, it raises or gives none."""
 
-
     def settings(self, name: str, importer: str) -> tuple[str, object] | None:
         """The file of settings that a program opens by a name, and what it says; None where none is in sight."""
 

@@ -39,7 +39,7 @@ from lightlint.models.data import (
     sources,
 )
 from lightlint.models.names.tables import BUILTINS, MOVES
-from lightlint.models.python import containers, contexts, files, settings, standard
+from lightlint.models.python import containers, contexts, files, standard
 from lightlint.models.ranks import (
     groups,
     seeds,  # noqa: F401 - its functions register themselves

@@ -14,6 +14,7 @@ ON_SOME: Traits = frozenset({"on some ranks"})  # changed behind a test of the r
 IDS: Traits = frozenset({"ids"})  # token ids of which no text has been made
 GATHERED: Traits = frozenset({"gathered"})  # of all processes, with what fills their last batches
 INTEGERS: Traits = frozenset({"integers"})  # an array of whole numbers
+WHOLE: Traits = frozenset({"whole"})  # one whole number, as `int` gives it
 SUMMED: Traits = frozenset({"sum of ranks"})  # of what each rank has found
 LEFT_OUT: Traits = frozenset({"left out"})  # labels, of which some are -100
 END: Traits = frozenset({"end token"})  # the end token of a tokenizer, or a text that ends with it

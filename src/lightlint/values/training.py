@@ -276,6 +276,7 @@ class Optimizer(Instance):
         self.own_rates = False  # a group has a learning rate of its own, or may have
         self.wraps: Optimizer | None = None  # what Lightning's `self.optimizers()` puts its counter around
         self.more = False
+        self.of_one = False  # they are all those of one module, and no others
         self.told = False  # of other parameters, after it was made
         self.assumed = False
         self.steps = 0

@@ -14,6 +14,7 @@ from lightlint.engine.machine import UNNAMED_RANK, Machine
 from lightlint.values.core import (
     NO_TRAITS,
     SUMMED,
+    WHOLE,
     Bound,
     Class,
     Constant,
@@ -191,7 +192,7 @@ def _named(symbol: str, left: Value, right: Value) -> Value:
 
 
 def _traits(symbol: str, left: Value, right: Value) -> Traits:
-    traits = traits_of(left, right)
+    traits = traits_of(left, right) - WHOLE
     if symbol in ("*", "/") and isinstance(left, Constant) and isinstance(right, Constant):
         return traits | {"scaled"}
     if not traits:

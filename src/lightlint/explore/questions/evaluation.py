@@ -56,8 +56,13 @@ def _goes_over(event: Forward, loader: Loader) -> bool:
     return any(turn.loop.kind == "batch" and turn.loop.over is loader for turn in event.where.turns)
 
 
+_LIGHTNING = "LightningModule"
+
+
 def is_saved_state(event: StateLoaded) -> bool:
-    """Whether a state comes from a file, and no module loads it into itself or its parts: that one is trained elsewhere."""
+    """Whether a state comes from a file, and no module loads it into itself or its parts: that one is trained elsewhere, but
+    for a LightningModule, which says what is."""
     inside = [each.function.owner for each in event.where.calls if each.function.owner is not None]
+    inside = [each for each in inside if _LIGHTNING not in {name.rpartition(".")[2] for name in each.libraries()}]
     other = isinstance(event.state, Mapping) and (event.state.source is not None or event.state.items)
     return not other and not any(kind_of_class(each) == "module" for each in inside)

@@ -15,6 +15,10 @@ _MOST_BYTES = 50_000  # more is data, no settings
 _MOST_ABOVE = 3
 _MOST_LAUNCHES = 20
 _LAUNCHED_BY = re.compile(r"^distributed_type:\s*['\"]?(\w+)", re.MULTILINE)
+_SEVERAL_NODES = re.compile(
+    r"--n(?:um_)?nodes[= ]+(?:[2-9]|[1-9]\d|[\"'{]*\$)|--num_machines[= ]+[2-9]|^#SBATCH\s+(?:--nodes=|-N\s*)(?:[2-9]|[1-9]\d)",
+    re.MULTILINE,
+)
 _ENGINES = {"DEEPSPEED", "FSDP", "MEGATRON_LM"}
 
 
@@ -58,11 +62,20 @@ def _read(text: str, *, is_json: bool) -> object:
 
 def is_launched_with_engine(folder: Path) -> bool:
     """Whether all files beside a program that `accelerate launch` reads start an engine which shards what is trained."""
-    looked(folder)
-    try:
-        files = sorted(each for each in folder.iterdir() if each.suffix in (".yaml", ".yml"))
-    except OSError:
-        return False
-    texts = (_text(each) for each in files[:_MOST_LAUNCHES])
+    texts = _texts(folder, (".yaml", ".yml"))
     launched = [match[1].upper() for text in texts if (match := _LAUNCHED_BY.search(text)) is not None]
     return bool(launched) and _ENGINES.issuperset(launched)
+
+
+def is_launched_on_nodes(folder: Path) -> bool:
+    """Whether a script beside a program starts it on several nodes."""
+    return any(_SEVERAL_NODES.search(text) is not None for text in _texts(folder, (".sh", ".slurm", ".sbatch")))
+
+
+def _texts(folder: Path, suffixes: tuple[str, ...]) -> list[str]:
+    looked(folder)
+    try:
+        files = sorted(each for each in folder.iterdir() if each.suffix in suffixes)
+    except OSError:
+        return []
+    return [_text(each) for each in files[:_MOST_LAUNCHES]]

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence, Set
 from functools import cached_property
 from pathlib import Path
 
-from lightlint.facts.data.files import is_launched_with_engine, settings_in
+from lightlint.facts.data.files import is_launched_on_nodes, is_launched_with_engine, settings_in
 from lightlint.facts.project.configs import Configs
 from lightlint.facts.project.glimpse import INDEXED, bytes_at, glimpse, import_words, indexed
 from lightlint.facts.project.roots import root_of
@@ -233,6 +233,11 @@ class Project:
         """Whether what stands in a folder is launched with an engine that shards what is trained."""
         self.asked.add(("engine", str(folder)))
         return is_launched_with_engine(folder)
+
+    def is_on_nodes(self, folder: Path) -> bool:
+        """Whether what stands in a folder is launched on several nodes."""
+        self.asked.add(("nodes", str(folder)))
+        return is_launched_on_nodes(folder)
 
     @property
     def configs(self) -> Configs:

@@ -37,6 +37,7 @@ class Answers:
             "configs": lambda: project.configs.state(),
             "settings": lambda name, folder: digest(repr(project.settings(name, Path(folder)))),
             "engine": lambda folder: str(project.has_engine(Path(folder))),
+            "nodes": lambda folder: str(project.is_on_nodes(Path(folder))),
             "target": self._target,
         }
 

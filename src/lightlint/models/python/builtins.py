@@ -21,6 +21,7 @@ from lightlint.models.data import iterables, loaders, sources
 from lightlint.models.names.tables import DEVICES
 from lightlint.values.core import (
     NONE,
+    WHOLE,
     Bound,
     Class,
     Constant,
@@ -179,7 +180,8 @@ def _number(name: str) -> Builtin:
             except Exception:
                 return Unknown(None, value.traits, plain=True)
         if isinstance(value, Unknown) and name != "str" and name != "bool":
-            return Unknown(value.key, value.traits, hint=value.hint, plain=True, factors=value.factors)
+            traits = value.traits | WHOLE if name == "int" else value.traits - WHOLE
+            return Unknown(value.key, traits, hint=value.hint, plain=True, factors=value.factors)
         if name == "bool":
             known = machine.truth(value)
             return Constant(known) if known is not None else Unknown(value.key, value.traits, plain=True)

@@ -60,6 +60,8 @@ def _parts(key: Hashable) -> list[Hashable]:
 def _load(machine: Machine, given: Arguments, node: ast.AST) -> Value:
     first = given.get(0, "stream") or given.get(0, "fp") or given.get(0, "s")
     source = first.given_by if isinstance(first, Unknown) else first
-    path = source.arguments.get("file") if isinstance(source, Instance) and source.kind in ("handle", "file") else source
+    path = (
+        source.arguments.get("file") if isinstance(source, Instance) and source.kind in ("handle", "file") else source
+    )
     found = settings_at(machine, path)
     return found if found is not None else Unknown(("configuration", getattr(node, "lineno", 0)), hint="cfg")

@@ -46,6 +46,8 @@ from lightlint.values.training import Instance, Iterator, Module, Optimizer, Sch
 def set_up_optimizer(machine: Machine, optimizer: Optimizer, given: Arguments, node: ast.AST) -> None:
     """What the `__init__` of an optimizer class does."""
     optimizer.parameters, optimizer.more = _parameters(machine, given.get(0, "params"), node)
+    first = given.get(0, "params")
+    optimizer.of_one = isinstance(first, Sequence) and first.kind == "parameters" and bool(first.items)
     for each in (given.get(0, "params"), *_group_values(given.get(0, "params"))):
         iterables.use_up(machine, each, node)
     optimizer.more |= not given.exact and not optimizer.parameters

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from lightlint.check import Check, Fault, Repair
-from lightlint.engine.events import Stepped
+from lightlint.engine.events import Backward, Forward, OptimizerMade, Stepped
 from lightlint.engine.events.huggingface import AdapterAdded, TrainerRan
 from lightlint.fixes.edits import insert_argument
-from lightlint.values.core import is_constant
+from lightlint.values.core import Sequence, is_constant
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry, Path
@@ -44,5 +44,15 @@ def _frozen(path: Path) -> Iterator[AdapterAdded]:
         later = (each.parameters for each in path.of(Stepped) if each.time > event.time)
         stepped = (set(each) for each in later if not any(one.requires_grad for one in each))  # else it trains others
         runs = any(each.model is model for each in trained) or any(set(parameters) & each for each in stepped)
+        runs = runs or _is_all_left_out(path, event)
         if runs and not any(each.requires_grad for each in parameters):
             yield event
+
+
+def _is_all_left_out(path: Path, event: AdapterAdded) -> bool:
+    """Whether an optimizer gets what takes a gradient, of which there is nothing, and a loss of the model goes backward."""
+    made = (each.optimizer for each in path.of(OptimizerMade) if each.time > event.time)
+    empty = any(
+        isinstance(each.argument("params", 0), Sequence) and not (each.parameters or each.told) for each in made
+    )
+    return empty and any(each.module is event.model for each in path.of(Forward)) and bool(path.of(Backward))

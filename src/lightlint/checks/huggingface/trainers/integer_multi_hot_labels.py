@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from lightlint.check import Check, Fault
 from lightlint.engine.events.huggingface import TrainerRan
 from lightlint.frameworks.huggingface.values import base_of, problem_of
-from lightlint.values.core import INTEGERS, Class, Constant, Sequence
+from lightlint.values.core import INTEGERS, WHOLE, Class, Constant, Sequence
 from lightlint.values.training import Instance, Tensor
 
 if TYPE_CHECKING:
@@ -60,4 +60,4 @@ def _are_integers(value: Value, depth: int = 0) -> bool:
         return value.dtype == "int64"
     if isinstance(value, Constant):
         return depth > 0 and type(value.value) is int
-    return bool(value.traits & INTEGERS)
+    return bool(value.traits & INTEGERS) or (depth > 0 and bool(value.traits & WHOLE))

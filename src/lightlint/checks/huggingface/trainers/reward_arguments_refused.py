@@ -26,7 +26,7 @@ class RewardArgumentsRefused(Check):
             for function in given.items if isinstance(given, Sequence) else [given]:
                 missing = _missing(function)
                 held = _function(function)
-                if missing and isinstance(held, Function) and held.name != "<lambda>":
+                if missing and isinstance(held, Function):
                     said = ", ".join(f"`{each}`" for each in missing)
                     message = f"the reward function takes no {said}, which the trainer gives it by name"
                     yield Fault(held.name_site(), message, None, (event.site,))

@@ -83,7 +83,7 @@ def _changed(entry: Entry) -> set[Tensor]:
 
 def _may_hold_more(optimizer: Instance) -> bool:
     """Whether an optimizer may train other parameters than those in sight."""
-    return isinstance(optimizer, Optimizer) and (optimizer.more or optimizer.assumed)
+    return isinstance(optimizer, Optimizer) and ((optimizer.more and not optimizer.of_one) or optimizer.assumed)
 
 
 def _is_meant(event: Forward | PartPassed) -> bool:

@@ -25,6 +25,7 @@ class DeviceFromGlobalRank(Check):
         if self._is_of_one_node():
             return
         told = any(word in self.facts.source.text for word in _LOCAL)
+        told = told or self.facts.project.is_on_nodes(self.facts.path.parent)
         others = reached_by_others(entry, Called)
         for path in entry.paths:
             composed = _composed(path)
