@@ -127,8 +127,8 @@ def _filled(
     machine: Machine, cls: Value, settings: dict[Hashable, Value], of_others: frozenset[str], node: ast.AST
 ) -> Value:
     if isinstance(cls, Library) and settings:
-        held = {name: each for name, each in settings.items() if isinstance(name, str) and name not in of_others}
-        return call(machine, cls, Arguments([], held), node)
+        told = {name: each for name, each in settings.items() if isinstance(name, str) and name not in of_others}
+        return call(machine, cls, Arguments([], told), node)
     if isinstance(cls, Class):
         made = objects.make(machine, cls, Arguments(double_star=Unknown()), node)
         for name, held in settings.items() if isinstance(made, Instance) else ():
