@@ -192,7 +192,7 @@ def _dict_comprehension(machine: Machine, node: ast.DictComp, scope: Scope) -> V
     def add(inner: Scope) -> None:
         key = evaluate(machine, node.key, inner)
         found.items[key_of(key, ("?", len(found.items)))] = evaluate(machine, node.value, inner)
-        over = machine.loops[-1].over
+        over = found.made_over = machine.loops[-1].over
         whole = over.rows_of if unchanged and isinstance(over, Sequence) else None
         if whole is not None and whole.source is not None:
             found.source, found.made, found.depth = whole.source, whole.made, whole.depth

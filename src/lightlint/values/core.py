@@ -189,6 +189,7 @@ class Mapping(Value):
         self.copied: Value | None = None  # the optimizer whose group it is a copy of
         self.loaded: Any = None  # the call of `torch.load` that gave it
         self.batch_of: Value | None = None  # the Trainer that gives a batch to the program
+        self.made_over: Value | None = None  # what a comprehension that made it went over
         self.unsure: set[Hashable] = set()  # keys that what is out of sight may have given other values
 
     def places(self) -> dict[Hashable, Site]:

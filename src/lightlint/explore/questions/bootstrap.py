@@ -26,7 +26,7 @@ def bootstrapped(entry: Entry) -> Iterator[tuple[LossComputed, list[Value]]]:
         symbol, terms = target.terms
         for one, other in (terms, terms[::-1]) if symbol == "+" else ():
             factors = [*_factors(one)]
-            answers = [each for each in factors if isinstance(each, Tensor) and each.answer]
+            answers = [each for each in factors if is_answer(each)]
             plain = _PREDICTED not in other.traits and _PREDICTED in given.traits
             if len(answers) == 1 and len(factors) > 1 and plain and isinstance(other, (Tensor, Unknown)):
                 yield event, factors
@@ -40,6 +40,14 @@ def _factors(value: Value, depth: int = 0) -> Iterator[Value]:
             yield from _factors(each, depth + 1)
     else:
         yield value
+
+
+def is_answer(value: Value, depth: int = 0) -> bool:
+    """Whether a value is what a network said, or the sum of that and something more: an entropy."""
+    if not isinstance(value, Tensor) or value.answer:
+        return isinstance(value, Tensor)
+    symbol, terms = value.terms or ("", ())
+    return symbol in ("+", "-") and depth < _DEPTH and any(is_answer(each, depth + 1) for each in terms)
 
 
 def is_number(value: Value) -> bool:

@@ -65,8 +65,14 @@ def datasets(machine: Machine, path: str, given: Arguments, node: ast.AST) -> Va
         made = rows(machine, node, given.get(0, "dsets"))
         if not _is_same_everywhere(given):
             made.attributes["#apart"] = Unknown()
+        if "split" in given.keywords:
+            made.attributes[SPLIT] = given.keywords["split"]
         return made
     return None
+
+
+SPLIT = "#split"
+"""Under which name a table keeps the split that it is."""
 
 
 def _is_same_everywhere(given: Arguments) -> bool:
@@ -127,13 +133,16 @@ def _like(machine: Machine, held: Instance, node: ast.AST) -> Instance:
 @item_of(ROWS)
 def item(machine: Machine, held: Instance, index: Value, node: ast.AST) -> Value:
     """`table["train"]`: a part like it, or a column; `table[0]` a row."""
-    part = held.arguments.get("#0")
-    if isinstance(part, Mapping) and text_of(index) in part.items:
-        return part.items[text_of(index)]
+    parts = held.arguments.get("#0")
+    if isinstance(parts, Mapping) and text_of(index) in parts.items:
+        return parts.items[text_of(index)]
     name = text_of(index)
     if name not in ("train", "test", "validation", "valid", "dev"):
         return Unknown()
-    return held.attributes.setdefault(f"part {name}", _like(machine, held, node))
+    if f"part {name}" not in held.attributes:
+        part = held.attributes[f"part {name}"] = _like(machine, held, node)
+        part.attributes[SPLIT] = index
+    return held.attributes[f"part {name}"]
 
 
 def _mapped(machine: Machine, held: Instance, given: Arguments, node: ast.AST) -> Value:

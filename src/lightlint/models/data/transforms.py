@@ -74,6 +74,24 @@ for _name in FUNCTIONS:
         function(_path)(_moving(_path))
 
 
+def _parameters(machine: Machine, _: Arguments, __: ast.AST) -> Value:
+    """What `get_params` draws for one picture, or for all that are moved by it."""
+    machine.clock += 1
+    return Unknown(("drawn", machine.clock), hint="params")
+
+
+for _name in (
+    "RandomCrop",
+    "RandomResizedCrop",
+    "RandomRotation",
+    "RandomAffine",
+    "RandomPerspective",
+    "ElasticTransform",
+):
+    for _version in ("", ".v2"):
+        function(f"torchvision.transforms{_version}.{_name}.get_params")(_parameters)
+
+
 def drawing(value: Value | None, *, moving: bool = False) -> Iterator[Instance]:
     """The transforms in one that surely draw at random, in another way for each picture, or that are `moving` things in it.
 

@@ -20,6 +20,7 @@ from lightlint.engine.events.huggingface import TrainerMade
 from lightlint.explore.questions.evaluation import evaluated_loaders
 from lightlint.explore.questions.logged import STOPPING, monitor_of, spellings_of
 from lightlint.explore.questions.queries import identity_of
+from lightlint.frameworks.huggingface.rows import SPLIT
 from lightlint.models.python.files import REPORTING
 from lightlint.values.core import Constant, Library, Sequence, is_constant, text_of
 from lightlint.values.training import Instance, Loader
@@ -103,7 +104,9 @@ def _of_hugging_face(entry: Entry) -> Iterator[Fault]:
             data = trainer.argument("eval_dataset", 4)
             tests = [each for each in calls if each.path == "predict" and each.receiver is trainer]
             same = [each for each in tests if data is not None and each.argument("test_dataset", 0) is data]
-            if is_constant(best, True) and same and len(same) == len(tests):
+            split = data.attributes.get(SPLIT) if isinstance(data, Instance) else None
+            named = "test" in (text_of(split) or "")  # else it may be looked at once more
+            if is_constant(best, True) and same and len(same) == len(tests) and named:
                 event = next((each for each in calls if each.site == made.site and each.receiver is None), same[0])
                 yield Fault.of(event, _MESSAGE, argument="eval_dataset")
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
-from lightlint.explore.questions.bootstrap import bootstrapped, is_number
+from lightlint.explore.questions.bootstrap import bootstrapped, is_answer, is_number
 from lightlint.values.training import Tensor
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ class BootstrapPastTheEnd(Check):
         if not _ENDS.search(self.facts.source.text):
             return
         for event, factors in bootstrapped(entry):
-            answers = [each for each in factors if isinstance(each, Tensor) and each.answer]
+            answers = [each for each in factors if is_answer(each)]
             others = [each for each in factors if each not in answers]
             target, masked = (
                 event.target,

@@ -21,8 +21,9 @@ _NAMES = re.compile(
     r"vocab|stoi|(?:word|char|token|symbol|term|item)\w*(?:id|idx|index|ix|indices)s?$|lexicon", re.IGNORECASE
 )
 _COUNTS = re.compile(
-    r"\bCounter\(|most_common|\bset\(|defaultdict\(int\)|\.setdefault\(| not in \w|fromkeys\(|\.unique\(|\{\s*\w+ for \w+ in "
+    r"\bCounter\(|most_common|\bset\(|defaultdict\(int\)|\.setdefault\(| not in \w|fromkeys\(|\.unique\(|\{[^{}:]+ for [^{}:]+ in "
 )
+_TO_INDEX = re.compile(r"(?:2|_to_)(?:id|idx|index|ix|int)s?$")
 _OF_LABELS = re.compile(r"label|class|tag|target|categor", re.IGNORECASE)
 """What code holds that makes a vocabulary of texts; one that is read from a file is the same for all."""
 
@@ -77,7 +78,7 @@ def _numbered_apart(path: Path, data: Instance, other: Instance) -> Iterator[tup
     for name, value in data.attributes.items():
         theirs = other.attributes.get(name)
         first, second = _map_in(name, value, data), _map_in(name, theirs, data)
-        if first is None or second is None:
+        if first is None or second is None or _is_of_the_same(first, second):
             continue
         set_at = [each.site for each in path.of(AttributeSet) if each.object is other and each.name == name]
         if set_at:
@@ -94,6 +95,16 @@ def _map_in(name: str, value: Value | None, data: Instance, depth: int = 0) -> V
         held = (_map_in(f"{name}_{key}", each, data, depth + 1) for key, each in value.attributes.items())
         return next((each for each in held if each is not None), None)
     return None
+
+
+def _is_of_the_same(first: Value, second: Value) -> bool:
+    """Whether two dicts number the parts of one thing, as all letters or the lines of one file."""
+    over = [each.made_over if isinstance(each, Mapping) else None for each in (first, second)]
+    if first is second or over[0] is None or over[1] is None:
+        return False
+    read = [each.arguments.get("file") if isinstance(each, Instance) else each for each in over]
+    keys = [each.key if each is not None else None for each in read]
+    return keys[0] is not None and keys[0] == keys[1]
 
 
 def _is_asked_for_each(name: str, value: Mapping, data: Instance) -> bool:
@@ -122,4 +133,5 @@ def _counts(value: Mapping) -> bool:
 
 def _numbers(name: str, value: Mapping) -> bool:
     special = any(isinstance(key, str) and _SPECIAL.fullmatch(key) for key in value.items)
-    return _counts(value) and (special or _NAMES.search(name) is not None)
+    named = _NAMES.search(name) or (_TO_INDEX.search(name) and not _OF_LABELS.search(name))
+    return _counts(value) and (special or bool(named))

@@ -8,7 +8,11 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from lightlint.check import Check, Fault
-from lightlint.checks.ranks.samplers.loader_without_distributed_sampler.streams import gone_over_at, is_whole_stream
+from lightlint.checks.ranks.samplers.loader_without_distributed_sampler.streams import (
+    gone_over_at,
+    is_whole_stream,
+    takes_shares,
+)
 from lightlint.engine.events import BatchDrawn, Called, Event, FitStarted, Forward, GroupStarted, LoaderMade
 from lightlint.explore.questions.queries import exchanging, in_sight, may_be_alone
 from lightlint.facts.code.names import UNKNOWN
@@ -140,7 +144,8 @@ def _of_streams(entry: Entry) -> Iterator[Fault]:
             data = event.loader.data
             site = gone_over_at(data) if isinstance(data, Instance) else None
             if event.loader in trained and site is not None and not may_be_alone(event.where):
-                yield Fault(site, _RAW_ROWS, None, (event.site,), event.where.places[1:])
+                place = site if takes_shares(path, event) else event.site  # where it would take one of ranks, too
+                yield Fault(place, _RAW_ROWS, None, (event.site,), event.where.places[1:])
 
 
 def _feeding(path: Path) -> set[Value | None]:

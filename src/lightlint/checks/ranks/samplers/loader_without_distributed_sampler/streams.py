@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from lightlint.engine.events import Called, LoaderMade, SampleMade
+from lightlint.engine.events import Called, LoaderMade, SampleMade, WorkerAsked
 from lightlint.explore.questions.queries import in_sight
 from lightlint.models.names.huggingface import ROWS
 from lightlint.values.core import Class, Function, traits_of
@@ -38,6 +38,12 @@ def is_whole_stream(path: Path, event: LoaderMade) -> bool:
     return bool(made) and not drawn and not _names_ranks(data.cls) and gone_over_at(data) is not None
 
 
+def takes_shares(path: Path, event: LoaderMade) -> bool:
+    """Whether a data set asks which worker it is in, and goes over a share."""
+    made = [each for sample in path.of(SampleMade) if sample.loader is event.loader for each in sample.events]
+    return any(isinstance(each, WorkerAsked) for each in made)
+
+
 def _shares(held: list[Value]) -> bool:
     """Whether something that a data set holds may be this rank's share."""
     tables = [each for each in held if isinstance(each, Instance) and each.kind == ROWS]
@@ -59,14 +65,19 @@ def _names_ranks(cls: Class) -> bool:
 
 def gone_over_at(data: Instance) -> Site | None:
     """What the outermost loop of `__iter__` that gives samples goes over, as far as that is what the data set was given."""
-    function = data.cls.find("__iter__") if isinstance(data.cls, Class) else None
-    if not isinstance(function, Function) or isinstance(function.node, ast.Lambda):
-        return None
-    for loop in _giving(function.node.body):
-        node = loop.iter
-        if any(isinstance(each, ast.Attribute) and getattr(each.value, "id", "") == "self" for each in ast.walk(node)):
-            end = (node.end_lineno or node.lineno, node.end_col_offset or node.col_offset)
-            return (function.file, node.lineno, node.col_offset, *end)
+    cls = data.cls
+    names = ["__iter__", *cls.names] if isinstance(cls, Class) else []
+    functions = (cls.find(each) for each in names) if isinstance(cls, Class) else ()
+    for function in functions:
+        if not isinstance(function, Function) or isinstance(function.node, ast.Lambda):
+            continue
+        for loop in _giving(function.node.body):
+            node = loop.iter
+            if any(
+                isinstance(each, ast.Attribute) and getattr(each.value, "id", "") == "self" for each in ast.walk(node)
+            ):
+                end = (node.end_lineno or node.lineno, node.end_col_offset or node.col_offset)
+                return (function.file, node.lineno, node.col_offset, *end)
     return None
 
 
