@@ -93,9 +93,7 @@ class _Expression:
         if self.operator == "/":
             return text.matches(_compiled(self.pattern))
         (inside,) = self.parts
-        return inside.possible(text) and (
-            not text.is_parsed or any(inside.met(block) for block in text.blocks(self.operator))
-        )
+        return inside.possible(text) and (not text.is_parsed or text.holds_block(self.operator, inside))
 
     def possible(self, text: Text) -> bool:
         """Whether a block of a text may meet it, as far as the whole text shows."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from lightlint.syntax import rows_of, statements_in, syntax_of
 
@@ -45,6 +45,13 @@ _REGISTERS = re.compile(
 _Ranges = dict[str, list[tuple[int, int]]]
 
 
+class Wanted(Protocol):
+    """What a block may be asked for."""
+
+    def met(self, text: Text) -> bool:
+        """Whether a text has it."""
+
+
 class Text:
     """A text that `needs` are asked of; `also` are other forms of it, such as a notebook's cells with their magics."""
 
@@ -53,6 +60,8 @@ class Text:
         self._all = "\n".join(self._texts)
         self._within = within
         self._blocks: dict[str, list[Text]] = {}
+        self._matched: dict[re.Pattern[str], bool] = {}
+        self._held: dict[tuple[str, int], bool] = {}
 
     def holds_all(self, words: frozenset[str]) -> bool:
         """Whether each of some identifiers occurs; most blocks do not have one of them even as a part of another one."""
@@ -66,6 +75,11 @@ class Text:
             return False
         return not words.isdisjoint(self.words)
 
+    @property
+    def plain(self) -> str:
+        """The text alone, without its other forms."""
+        return self._texts[0]
+
     @cached_property
     def words(self) -> frozenset[str]:
         """Every identifier."""
@@ -73,9 +87,17 @@ class Text:
 
     def matches(self, pattern: re.Pattern[str]) -> bool:
         """Whether a regular expression matches somewhere."""
-        if len(self._texts) == 1:
-            return pattern.search(self._all) is not None
-        return any(pattern.search(text) for text in self._texts)
+        found = self._matched.get(pattern)
+        if found is None:
+            found = self._matched[pattern] = any(pattern.search(text) for text in self._texts)
+        return found
+
+    def holds_block(self, kind: str, inside: Wanted) -> bool:
+        """Whether one of its functions, classes or loops meets something."""
+        key = kind, id(inside)  # what is asked for lives as long as the rule book
+        if key not in self._held:
+            self._held[key] = any(map(inside.met, self.blocks(kind)))
+        return self._held[key]
 
     def blocks(self, kind: str) -> Sequence[Text]:
         """The functions, classes or loops of the text; none where Python cannot parse it."""
@@ -133,8 +155,8 @@ class Text:
 class Together(Text):
     """A text and those of other files as one, whose blocks are those of each."""
 
-    def __init__(self, text: str, others: Iterable[str]) -> None:
-        self._parts = [Text(text), *map(_known, others)]
+    def __init__(self, own: Text, others: Iterable[str]) -> None:
+        self._parts = [own, *map(_known, others)]
         super().__init__("\n".join(part._all for part in self._parts))
 
     @cached_property
@@ -144,8 +166,8 @@ class Together(Text):
     def matches(self, pattern: re.Pattern[str]) -> bool:
         return any(part.matches(pattern) for part in self._parts)
 
-    def blocks(self, kind: str) -> Sequence[Text]:
-        return [block for part in self._parts for block in part.blocks(kind)]
+    def holds_block(self, kind: str, inside: Wanted) -> bool:
+        return any(part.holds_block(kind, inside) for part in self._parts)
 
     @property
     def is_parsed(self) -> bool:
@@ -154,16 +176,6 @@ class Together(Text):
 
 class _Known(Text):
     """The text of a file that many others use: what was asked of it is kept, its tree is not."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__(text)
-        self._matched: dict[str, bool] = {}
-
-    def matches(self, pattern: re.Pattern[str]) -> bool:
-        found = self._matched.get(pattern.pattern)
-        if found is None:
-            found = self._matched[pattern.pattern] = super().matches(pattern)
-        return found
 
     @property
     def tree(self) -> ast.Module | None:

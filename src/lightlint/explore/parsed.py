@@ -13,7 +13,7 @@ from lightlint.syntax import statements_in, walked
 
 _FRAMES = frozenset([ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef])
 _YIELDS = frozenset([ast.Yield, ast.YieldFrom])
-_MOST_TEXT = 1_500_000  # characters of modules that are kept parsed, at some 60 bytes each
+_MOST_TEXT = 3_000_000  # characters of modules that are kept parsed, at some 60 bytes each
 
 
 class Parsed:

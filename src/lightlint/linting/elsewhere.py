@@ -14,7 +14,7 @@ from lightlint.linting.asked import asking_for
 from lightlint.linting.gate import met_by
 from lightlint.linting.walk import Failed, check_class, does_rehearse, walk
 from lightlint.pages import Page
-from lightlint.text import Together
+from lightlint.text import Text, Together
 
 if TYPE_CHECKING:
     from lightlint.check import Check, Fault
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 def walk_with_others(
     facts: FileFacts,
+    text: Text,
     pages: Sequence[Page],
     active: Set[str],
     add: Callable[[Finding], None],
@@ -33,12 +34,13 @@ def walk_with_others(
 
     Args:
         facts: those of the file.
-        pages: the rules whose `needs` its own text meets.
+        text: its own, as `needs` ask it.
+        pages: the rules whose `needs` it meets.
         active: the names of all rules that are on: others of them may concern what it does in other files.
         add, failed, clock: as `walk` takes them.
     """
     elsewhere = walk(facts, pages, add, failed, clock)
-    for page in [*elsewhere, *_besides(facts, active - {page.name for page in pages})]:
+    for page in [*elsewhere, *_besides(facts, text, active - {page.name for page in pages})]:
         try:
             check = check_class(page)(page, facts, add)
             _tell(check, facts, elsewhere[page] if page in elsewhere else _faults_elsewhere(check, facts))
@@ -46,14 +48,14 @@ def walk_with_others(
             failed(page, error)
 
 
-def _besides(facts: FileFacts, left: Set[str]) -> list[Page]:
+def _besides(facts: FileFacts, text: Text, left: Set[str]) -> list[Page]:
     """The rules, of some that are left, that ask for what happens in a file, or whose `needs` it and the others in which its
     code runs meet together."""
     if not left:
         return []
     others = facts.rehearsed.others
     found = asking_for(facts.rehearsed.kinds, left)
-    found += met_by(Together(facts.source.text, map(facts.project.text, others)), left) if others else []
+    found += met_by(Together(text, map(facts.project.text, others)), left) if others else []
     return [*filter(does_rehearse, dict.fromkeys(found))]
 
 

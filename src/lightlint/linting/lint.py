@@ -65,15 +65,14 @@ def lint(
     suppressions = Suppressions.read(source)
     if suppressions.skips_file:
         return Linted(())
+    text = Text(source.text, source.shown, *NOTEBOOK[: source.is_notebook])
     if gate:
-        text = Text(source.text, source.shown, *NOTEBOOK[: source.is_notebook])
         with stage(clock, "gate"):
             pages = met_by(text, active)
     else:
-        text = None
         pages = [page for page in checked_pages() if page.name in active]
     due = bool(pages) or TRAINS.search(source.text) is not None  # other files may meet what this one lacks
-    found, crashes = _run(source, text, pages, active, settings, projects, clock) if due else ([], [])
+    found, crashes = _run(source, text, pages, active, settings, projects, clock, sketched=gate) if due else ([], [])
     broken = any(each.code == SYNTAX for each in found) or _TEMPLATE.search(source.text)
     newer = bool(pages) and not broken and not parses_here(source.text)
     found += _broken_cells(source)
@@ -94,14 +93,16 @@ def codes_of() -> Resolve:
 
 def _run(
     source: Source,
-    text: Text | None,
+    text: Text,
     pages: Sequence[Page],
     active: Set[str],
     settings: Settings,
     projects: Projects,
     clock: Clock | None,
+    *,
+    sketched: bool,
 ) -> tuple[list[Finding], list[Crash]]:
-    """What rules find in a source; with its `text`, only those look at its tree that need more than its sketch."""
+    """What rules find in a source; if it is `sketched`, only those look at its tree that need more than its sketch."""
     with kept_code("lint"), stage(clock, "imports"):
         from lightlint.facts.file import FileFacts
         from lightlint.linting.elsewhere import walk_with_others
@@ -123,8 +124,9 @@ def _run(
         found.append(_own(CRASH, source, 0, 0, f"the check of `{page.name}` failed on this file"))
 
     with no_collection(), deep_recursion():
-        if text is not None:
-            pages = screened(source.text, text.tree, pages, active, facts_of, found.append, clock)
+        if sketched:
+            active = screened(text, pages, active, facts_of, found.append, clock)
+            pages = [page for page in pages if page.name in active]
         if not pages:
             return list(dict.fromkeys(found)), []
         deep = too_deep(source.text)
@@ -139,7 +141,7 @@ def _run(
             return [*found, _unread(source, error)], []
         with stage(clock, "tree"):
             facts = facts_of(FileFacts, module)
-        walk_with_others(facts, pages, active, found.append, failed, clock)
+        walk_with_others(facts, text, pages, active, found.append, failed, clock)
         facts.release()
     return list(dict.fromkeys(found)), crashes
 

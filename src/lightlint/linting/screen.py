@@ -6,7 +6,6 @@ space around a node or a place that `ast` does not tell, looks at the parsed fil
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Callable, Sequence, Set
 from typing import Any
 
@@ -19,6 +18,7 @@ from lightlint.linting.elsewhere import walk_with_others
 from lightlint.memo.latest import Latest
 from lightlint.pages import Page
 from lightlint.sources.source import Source
+from lightlint.text import Text
 from lightlint.trees.sketch import UnsketchableError
 from lightlint.trees.sketch.places import SketchPlaces, UnplacedError
 from lightlint.trees.sketch.statements import Sketch, sketch
@@ -41,19 +41,17 @@ class SketchFacts(FileFacts):
 
 
 def screened(
-    text: str,
-    tree: ast.Module | None,
+    text: Text,
     pages: Sequence[Page],
     active: Set[str],
     facts_of: Callable[[Callable[..., FileFacts], Any], FileFacts],
     add: Callable[[Finding], None],
     clock: Clock | None,
-) -> Sequence[Page]:
-    """The rules that must look at the parsed file; all of them where it has no sketch.
+) -> Set[str]:
+    """The names of the rules that must look at the parsed file; all that are on where it has no sketch.
 
     Args:
-        text: the file's text.
-        tree: what `ast` makes of it, None where it refuses it.
+        text: the file's.
         pages: the rules to try.
         active: the names of all rules that are on.
         facts_of: makes the facts of a sketch.
@@ -62,11 +60,11 @@ def screened(
     """
     try:
         with stage(clock, "sketch"):
-            if tree is None:
-                return pages
-            facts = facts_of(SketchFacts, sketch(text, tree))
+            if text.tree is None:
+                return active
+            facts = facts_of(SketchFacts, sketch(text.plain, text.tree))
     except (UnsketchableError, RecursionError):
-        return pages
+        return active
     found: list[Finding] = []
     unsure: set[str] = set()
     broken: list[Page] = []
@@ -76,14 +74,14 @@ def screened(
         if not isinstance(error, UnplacedError):
             broken.append(page)  # what went wrong in a fact may have left it half done
 
-    walk_with_others(facts, pages, active, found.append, failed, clock)
+    walk_with_others(facts, text, pages, active, found.append, failed, clock)
     facts.release()
     if broken:
-        return pages
+        return active
     for finding in found:
         if finding.name not in unsure:
             add(finding)
-    return [page for page in pages if page.name in unsure]
+    return unsure
 
 
 def _try_sketch(text: str) -> Sketch | None:

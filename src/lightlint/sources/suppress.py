@@ -14,6 +14,7 @@ from lightlint.sources.source import Source
 Resolve = Callable[[str], frozenset[str] | None]
 
 _HINTS = ("noqa", "lightlint")  # in small letters; one of them is in every directive
+_MAY_SILENCE = re.compile(r"#\s*(?:noqa|lightlint\s*:)")
 # As flake8 reads it: codes only where they directly follow the colon, else everything is meant.
 _NOQA = re.compile(r"#\s*noqa\b(?::\s?(?P<codes>(?:[A-Z]+[0-9]+(?:[,\s]+|(?![A-Z0-9_])))+))?", re.IGNORECASE)
 _IGNORE = re.compile(r"#\s*lightlint\s*:\s*ignore\b(?:\s*\[(?P<codes>[^\]#]*)\])?", re.IGNORECASE)
@@ -66,7 +67,7 @@ class Suppressions:
     def read(cls, source: Source) -> Suppressions:
         """Find the directives in a source's comments, not in its strings."""
         lowered = source.text.lower()  # much quicker than a search that ignores case
-        if not any(word in lowered for word in _HINTS):
+        if not any(word in lowered for word in _HINTS) or not _MAY_SILENCE.search(lowered):
             return cls(source, (), False)
         comments = [comment for line in source.logical_lines for comment in line.comments]
         skips = any(_SKIP.search(source.text, *comment) for comment in comments)

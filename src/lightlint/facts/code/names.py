@@ -189,4 +189,6 @@ class Names:
 @lru_cache(maxsize=2048)
 def _literal(text: str) -> object:
     """The value of a number or a text: a file says the same ones over and over, and `ast` takes long for each."""
+    if text[0] in "'\"" and "\\" not in text and "\r" not in text:
+        return text[3:-3] if len(text) > 5 and text[0] == text[1] == text[2] else text[1:-1]
     return ast.literal_eval(text)

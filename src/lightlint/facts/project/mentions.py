@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from weakref import WeakKeyDictionary
 
 from lightlint.facts.project.glimpse import bytes_at
-from lightlint.facts.project.project import Project, Question
+from lightlint.facts.project.project import Project
 from lightlint.memo.looked import looked
 from lightlint.sources.source import Source
 
-_ANSWERS: WeakKeyDictionary[Project, dict[Question, bool]] = WeakKeyDictionary()
+_FILES: WeakKeyDictionary[Project, dict[tuple[str, str], list[Path]]] = WeakKeyDictionary()
 
 
 def is_called(project: Project, source: Source, name: str) -> bool:
@@ -184,20 +186,17 @@ def occurs(project: Project, name: str, pattern: str, aside: Path | None = None)
     """Whether a pattern with a name in it is found in a file of the project, one left aside."""
     question = ("occurs", name, pattern, *([str(aside)] if aside is not None else []))
     project.asked.add(question)
-    answers = _ANSWERS.setdefault(project, {})
-    if question not in answers:
-        answers[question] = _in_files(project, name.encode(), re.compile(pattern.encode()), aside)
-    return answers[question]
+    known = _FILES.setdefault(project, {})
+    if (name, pattern) not in known:  # two files tell it of all, whichever is left aside
+        known[name, pattern] = [*islice(_files_with(project, name.encode(), re.compile(pattern.encode())), 2)]
+    return any(path != aside for path in known[name, pattern])
 
 
-def _in_files(project: Project, word: bytes, pattern: re.Pattern[bytes], aside: Path | None) -> bool:
+def _files_with(project: Project, word: bytes, pattern: re.Pattern[bytes]) -> Iterator[Path]:
     for path in project.files:
-        if path == aside:
-            continue
         looked(path)
         if occurs_in(bytes_at(path), word, pattern):
-            return True
-    return False
+            yield path
 
 
 def occurs_in(data: bytes, word: bytes, pattern: re.Pattern[bytes]) -> bool:

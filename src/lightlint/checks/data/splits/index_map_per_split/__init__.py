@@ -29,7 +29,9 @@ _OF_LABELS = re.compile(r"label|class|tag|target|categor", re.IGNORECASE)
 
 
 class IndexMapPerSplit(Check):
-    users_with = ("DataLoader",)
+    def wants_users(self) -> tuple[str, ...]:
+        """Where a data set of this file may number its words: who loads it tells what it evaluates with."""
+        return ("DataLoader",) if _COUNTS.search(self.facts.source.text) else ()
 
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Data sets of one class for training and for evaluation, each of which numbers the words of its own texts."""
