@@ -78,9 +78,14 @@ class FileWriteOnEveryRank(Check):
             return Fault.at(event, f"`{event.path}` starts a run on every rank")
         hook = min(filter(None, (hook_of(each.where) for _, each in happened)), default="")
         done = "makes one directory" if isinstance(event, DirectoryMade) else "writes one file"
-        tier = Tier.NOTE if hook and self.facts.world.is_untold and not made_here(self.facts) else None
+        tier = Tier.NOTE if hook and not self._are_many else None
         where = f" in `{hook}`" if hook else ""
         return Fault.at(event, f"`{getattr(event, 'name', '')}` {done} from {who}{where}", tier=tier)
+
+    @property
+    def _are_many(self) -> bool:
+        """Whether a Trainer or Fabric is told to use several ranks, and not perhaps."""
+        return Ranks.MANY in (self.facts.world.lightning, *made_here(self.facts))
 
     def _is_asked(self, path: Path, event: Written | DirectoryMade) -> bool:
         """Whether several processes run the code in which something is written: a hook's, what a Fabric has launched, or, if
