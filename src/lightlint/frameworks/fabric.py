@@ -10,7 +10,7 @@ from lightlint.engine.events import Clipped, Collective, GroupStarted, Restored
 from lightlint.engine.machine import Machine
 from lightlint.models import tensors
 from lightlint.models.ranks.groups import FIRST_NAMES, RANK_NAMES, rank_value, world_size
-from lightlint.models.registry import attributes, methods
+from lightlint.models.registry import FunctionModel, attributes, function, methods
 from lightlint.models.training import modules
 from lightlint.values.core import (
     GATHERED,
@@ -165,6 +165,23 @@ def _has_engine(accelerator: Instance) -> bool:
     names = ("deepspeed_plugin", "fsdp_plugin", "deepspeed_plugins", "megatron_lm_plugin")
     given = [accelerator.arguments[name] for name in names if name in accelerator.arguments]
     return any(not is_constant(each, None) for each in given)
+
+
+_OF_UTILS = ("gather", "gather_object", "reduce", "broadcast", "broadcast_object_list", "wait_for_everyone")
+
+
+def _of_utils(name: str) -> FunctionModel:
+    def run(machine: Machine, given: Arguments, node: ast.AST) -> Value:
+        machine.emit(Collective(machine.where(node), f"accelerate.utils.{name}", given.values()))
+        first = given.get(0, "tensor") or NONE
+        return _gathered(machine, first, node) if name == "gather" else Unknown(hint=name)
+
+    return run
+
+
+for _name in _OF_UTILS:
+    for _room in ("", "operations.", "other."):
+        function(f"accelerate.utils.{_room}{_name}")(_of_utils(_name))
 
 
 def _gathered(machine: Machine, value: Value, node: ast.AST) -> Value:

@@ -84,7 +84,7 @@ def call_library(machine: Machine, library: Library, given: Arguments, node: ast
         and _TRANSFORMER.search(path)
         and not _BESIDE_MODELS.search(path)
     ):
-        return _pretrained(machine, path, last, node)
+        return _pretrained(machine, path, last, given, node)
     if root in ("sklearn", "imblearn") and last[:1].isupper():
         return machine.instance(library, "estimator", node)
     if root not in HARMLESS:
@@ -104,8 +104,9 @@ def call_library(machine: Machine, library: Library, given: Arguments, node: ast
     return found
 
 
-def _pretrained(machine: Machine, path: str, last: str, node: ast.AST) -> Module:
+def _pretrained(machine: Machine, path: str, last: str, given: Arguments, node: ast.AST) -> Module:
     made = modules.opaque(machine, node, path)
+    made.arguments = given.by_name()
     if last == "from_pretrained":
         made.training = False
     return made

@@ -342,7 +342,7 @@ def acts_by_mode(module: Module) -> bool:
         norm = isinstance(each.cls, Library) and "Norm" in each.name and BY_MODE.search(each.name)
         rate = each.argument("p", 0)
         drops = isinstance(each.cls, Library) and "Dropout" in each.name and not is_constant(rate, 0, 0.0)
-        known = isinstance(each.cls, Library) and _NORMALISES.match(each.cls.path) is not None
+        known = isinstance(each.cls, Library) and is_normalising_net(each.cls.path)
         if norm or known or (drops and (rate is None or isinstance(rate, Constant))):
             return True
     return False
@@ -353,6 +353,11 @@ _NORMALISES = re.compile(
     r"|vgg\d+_bn)"
 )
 """Networks whose layers are out of sight and that surely have batch norm."""
+
+
+def is_normalising_net(path: str) -> bool:
+    """Whether a library's network surely has batch norm."""
+    return _NORMALISES.match(path) is not None
 
 
 def counts_batches(length: Value | None, lengths: frozenset[Hashable] = frozenset()) -> bool:

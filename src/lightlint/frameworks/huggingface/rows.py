@@ -14,6 +14,7 @@ from lightlint.models.names.huggingface import ROWS, TEXT_METRIC
 from lightlint.models.registry import attributes, item_of, methods, package
 from lightlint.values.core import (
     NONE,
+    TRUE,
     Function,
     Library,
     Mapping,
@@ -65,14 +66,16 @@ def datasets(machine: Machine, path: str, given: Arguments, node: ast.AST) -> Va
         made = rows(machine, node, given.get(0, "dsets"))
         if not _is_same_everywhere(given):
             made.attributes["#apart"] = Unknown()
+        if is_constant(given.keywords.get("streaming"), True):
+            made.attributes[STREAMED] = TRUE
         if "split" in given.keywords:
             made.attributes[SPLIT] = given.keywords["split"]
         return made
     return None
 
 
-SPLIT = "#split"
-"""Under which name a table keeps the split that it is."""
+SPLIT, STREAMED = "#split", "#streamed"
+"""Under which names a table keeps the split that it is, and that it is read as it is gone over."""
 
 
 def _is_same_everywhere(given: Arguments) -> bool:

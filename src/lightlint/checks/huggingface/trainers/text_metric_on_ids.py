@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events.huggingface import TextsScored
-from lightlint.values.core import IDS, text_of
+from lightlint.values.core import IDS, Sequence, text_of
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry
+    from lightlint.values.core import Value
 
 _OF_TEXTS = {
     "bleu",
@@ -26,6 +27,17 @@ _OF_TEXTS = {
 }
 
 
+_FUNCTIONS = (
+    "sacrebleu.corpus_bleu",
+    "sacrebleu.corpus_chrf",
+    "sacrebleu.corpus_ter",
+    "sacrebleu.sentence_bleu",
+    "jiwer.wer",
+    "jiwer.cer",
+    "bert_score.score",
+)
+
+
 class TextMetricOnIds(Check):
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Metrics of texts that are given token ids."""
@@ -33,3 +45,13 @@ class TextMetricOnIds(Check):
             name = text_of(event.metric.arguments.get("path"))
             if name in _OF_TEXTS and any(each.traits & IDS for each in event.values):
                 yield Fault.at(event, f"`{name}` compares texts, and is given token ids")
+        for name in _FUNCTIONS:
+            for called in entry.calls.get(name, ()):
+                if any(_are_ids(each) for each in called.given.values()):
+                    yield Fault.at(called, f"`{name}` compares texts, and is given token ids")
+
+
+def _are_ids(value: Value) -> bool:
+    """Whether a value is an array of token ids, or a list of such."""
+    held = value.items if isinstance(value, Sequence) else [value]
+    return any(each.traits & IDS for each in held)

@@ -18,6 +18,7 @@ from lightlint.engine.events import (
 )
 from lightlint.explore.questions.evaluation import is_saved_state
 from lightlint.explore.questions.queries import acts_by_mode, in_batch, in_sight, sure
+from lightlint.values.core import Constant, Library
 from lightlint.values.training import Module, Optimizer
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ class TeacherInTrainingMode(Check):
         """Modules with loaded weights that nothing trains, and that give something to a training in training mode."""
         changed = _changed(entry)
         loaded = {event.object for event in entry.of(StateLoaded) if is_saved_state(event)}
+        loaded |= {event.module for event in entry.of(Forward) if _came_trained(event.module)}
         fixed = {each for each in loaded if isinstance(each, Module) and not changed & set(each.parameters())}
         steps = [event.optimizer for event in entry.of(Stepped)]
         trains = any(True for _ in entry.of(Backward)) and not any(_may_hold_more(each) for each in steps)
@@ -50,6 +52,13 @@ class TeacherInTrainingMode(Check):
             yield Fault.at(event, message)
         for path in entry.paths if seen and any(True for _ in entry.of(Backward)) else ():
             yield from _as_parts(path, changed)
+
+
+def _came_trained(module: Module) -> bool:
+    """Whether a network of torchvision was made with the weights that come with it."""
+    weights = module.arguments.get("weights") or module.arguments.get("pretrained")
+    told = isinstance(weights, Library) or (isinstance(weights, Constant) and bool(weights.value))
+    return told and isinstance(module.cls, Library) and module.cls.path.startswith("torchvision.models.")
 
 
 def _as_parts(path: Path, changed: set[Tensor]) -> Iterator[Fault]:

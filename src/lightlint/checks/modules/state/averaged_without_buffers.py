@@ -16,7 +16,7 @@ from lightlint.engine.events import (
     WeightSet,
     Written,
 )
-from lightlint.explore.questions.queries import in_batch, in_sight, is_held
+from lightlint.explore.questions.queries import in_batch, in_sight, is_held, is_normalising_net
 from lightlint.values.core import Library, is_constant
 from lightlint.values.training import Module
 
@@ -39,20 +39,23 @@ class AveragedWithoutBuffers(Check):
                 mine = {*module.parameters()}
                 changed = [(event, each) for event, each in _changes(path) if each in mine]
                 layer = _counting(module)
-                if not changed or mine & stepped or layer is None or not in_sight(module.modules()):
+                if not changed or mine & stepped or not layer or not in_sight(module.modules()):
                     continue
                 if not any(_touches(each, module) for each in entry.paths):
-                    message = f"the average takes in parameters alone: `{layer.name}` keeps the statistics that it began with, and the module is evaluated with them"
+                    message = f"the average takes in parameters alone: `{layer}` keeps the statistics that it began with, and the module is evaluated with them"
                     first = changed[0][0]
                     yield Fault(_goes_over(first), message, None, (first.site,), first.where.places[1:])
 
 
 def _changes(path: Path) -> Iterator[tuple[ParametersChanged | WeightSet, Tensor]]:
-    """The parameters that are changed by hand for each batch."""
-    for event in path.of(ParametersChanged):
-        if in_batch(event.where) and not event.name.startswith("init."):
+    """The parameters that are changed by hand once training has begun."""
+    begun = min((event.time for event in path.of(Stepped)), default=None)
+    for event in path.of(ParametersChanged) if begun is not None else ():
+        if event.time > begun and not event.name.startswith("init."):
             yield from ((event, each) for each in event.parameters)
-    yield from ((event, event.parameter) for event in path.of(WeightSet) if in_batch(event.where))
+    for event in path.of(WeightSet) if begun is not None else ():
+        if event.time > begun:
+            yield event, event.parameter
 
 
 def _goes_over(event: ParametersChanged | WeightSet) -> Site:
@@ -68,13 +71,15 @@ def _goes_over(event: ParametersChanged | WeightSet) -> Site:
     return (event.site[0], node.lineno, node.col_offset, *end)
 
 
-def _counting(module: Module) -> Module | None:
-    """A layer that keeps running statistics."""
+def _counting(module: Module) -> str:
+    """A layer that keeps running statistics, "" for none."""
     for each in module.modules():
+        if isinstance(each.cls, Library) and is_normalising_net(each.cls.path):
+            return "BatchNorm2d"
         tracks = not each.open_arguments and not is_constant(each.arguments.get("track_running_stats"), False)
         if isinstance(each.cls, Library) and _COUNTING.fullmatch(each.name) and tracks:
-            return each
-    return None
+            return each.name
+    return ""
 
 
 def _touches(path: Path, module: Module) -> bool:

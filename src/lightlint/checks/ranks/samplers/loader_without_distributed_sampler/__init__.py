@@ -143,6 +143,7 @@ def _of_streams(entry: Entry) -> Iterator[Fault]:
         for event in streams:
             data = event.loader.data
             site = gone_over_at(data) if isinstance(data, Instance) else None
+            site = event.site if _are_rows(data) and several else site  # raw ones are told below
             if event.loader in trained and site is not None and not may_be_alone(event.where):
                 place = site if takes_shares(path, event) else event.site  # where it would take one of ranks, too
                 yield Fault(place, _RAW_ROWS, None, (event.site,), event.where.places[1:])

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from lightlint.engine.events import Called, LoaderMade, SampleMade, WorkerAsked
 from lightlint.explore.questions.queries import in_sight
+from lightlint.frameworks.huggingface.rows import STREAMED
 from lightlint.models.names.huggingface import ROWS
 from lightlint.values.core import Class, Function, traits_of
 from lightlint.values.training import Instance
@@ -28,6 +29,9 @@ def is_whole_stream(path: Path, event: LoaderMade) -> bool:
     """Whether a data set in sight goes over what it was given from the first to the last on each rank alike, as nothing in it
     knows of ranks, nor draws at random."""
     data, loader = event.loader.data, event.loader
+    if isinstance(data, Instance) and data.kind == ROWS:  # which a Trainer leaves as it is, if it is streamed
+        whole = STREAMED in data.attributes and "#apart" not in data.attributes
+        return whole and in_sight([loader, data]) and not loader.open_arguments
     if not isinstance(data, Instance) or not isinstance(data.cls, Class) or data.cls.libraries()[:1] != [_STREAM]:
         return False
     held = [*data.arguments.values(), *data.attributes.values()]
