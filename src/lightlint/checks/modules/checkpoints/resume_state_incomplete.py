@@ -11,6 +11,7 @@ from lightlint.check import Check, Fault
 from lightlint.engine.events import (
     AttributeSet,
     Called,
+    Restored,
     ScheduleMade,
     ScheduleStepped,
     StateLoaded,
@@ -64,6 +65,7 @@ class ResumeStateIncomplete(Check):
                         loads = (self._load_of(paths, resumed) if identity_of(each) in saved else None) or here
                         yield fault if loads is None else replace(fault, site=loads, also=(save.site,))
         yield from _without_optimizer(entry, paths)
+        yield from _of_fabric(entry, paths)
 
     def _load_of(self, paths: list[Path], optimizers: set[Hashable]) -> Site | None:
         """Where this file has the state of an optimizer loaded back."""
@@ -88,6 +90,21 @@ class ResumeStateIncomplete(Check):
             if ends and any("sched" in self.code.text_of(call).lower() for call in steps):
                 return True
         return False
+
+
+def _of_fabric(entry: Entry, paths: list[Path]) -> Iterator[Fault]:
+    """States that Fabric saves and puts back, with an optimizer and without the schedule of its learning rate."""
+    loaded = {identity_of(event.object) for path in paths for event in path.of(StateLoaded)}
+    for event in entry.of(Restored):
+        held = {identity_of(each) for each in event.state.items.values()}
+        optimizers = {identity_of(each) for each in event.state.items.values() if isinstance(each, Optimizer)}
+        for each in _counting(paths) if optimizers and not event.state.more else ():
+            mine = isinstance(each, Schedule) and identity_of(each.optimizer) in optimizers
+            if mine and identity_of(each) not in held | loaded:
+                message = "the optimizer is saved and loaded back, the state of its scheduler is not in the checkpoint"
+                here = event.state.site is not None and event.state.site[0] == event.site[0]
+                site = event.state.site if here and event.state.site is not None else event.site
+                yield Fault(site, message, None, (event.site,), event.where.places[1:])
 
 
 def _is_inside(site: Site, other: Site) -> bool:
