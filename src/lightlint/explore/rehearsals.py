@@ -18,7 +18,7 @@ from lightlint.explore.besides import Others
 from lightlint.explore.parsed import Named, Words, functions_of
 from lightlint.explore.programs import MOST_METHODS, Start
 from lightlint.explore.sources import ProjectSources
-from lightlint.frameworks import fabric, huggingface, lightning, parts, trainers  # noqa: F401 - their methods register themselves
+from lightlint.frameworks import deepspeed, fabric, huggingface, lightning, parts, trainers  # noqa: F401 - their methods register themselves
 from lightlint.models.library import LibraryModels
 from lightlint.models.names.kinds import kind_of_class
 from lightlint.values.core import Class, Function

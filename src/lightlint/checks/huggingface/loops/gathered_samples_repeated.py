@@ -21,7 +21,11 @@ class GatheredSamplesRepeated(Check):
         trained = {turn.loop.site for event in entry.of(Backward) for turn in event.where.turns[-1:]}
         for event in entry.of(Collective):
             apart = event.where.turns and event.where.turns[-1].loop.site not in trained
-            if event.name in ("accelerator.gather", "accelerate.utils.gather") and in_batch(event.where) and (apart or not event.where.grad):
+            if (
+                event.name in ("accelerator.gather", "accelerate.utils.gather")
+                and in_batch(event.where)
+                and (apart or not event.where.grad)
+            ):
                 loaders = [turn.loop.over for turn in event.where.turns if turn.loop.kind == "batch"]
                 prepared = bool(loaders) and isinstance(loaders[-1], Loader) and "#managed" in loaders[-1].attributes
                 given = [tensor for value in event.args for tensor in tensors_in(value)]

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import ast
+import math
 import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -16,7 +17,7 @@ from lightlint.engine.events import (
     WeightSet,
     Written,
 )
-from lightlint.explore.questions.queries import in_batch, in_sight, is_held, is_normalising_net
+from lightlint.explore.questions.queries import in_sight, is_held, is_normalising_net
 from lightlint.values.core import Library, is_constant
 from lightlint.values.training import Module
 
@@ -41,6 +42,8 @@ class AveragedWithoutBuffers(Check):
                 layer = _counting(module)
                 if not changed or mine & stepped or not layer or not in_sight(module.modules()):
                     continue
+                if module.made > _begun(path):  # a copy of what has been trained
+                    continue
                 if not any(_touches(each, module) for each in entry.paths):
                     message = f"the average takes in parameters alone: `{layer}` keeps the statistics that it began with, and the module is evaluated with them"
                     first = changed[0][0]
@@ -49,13 +52,16 @@ class AveragedWithoutBuffers(Check):
 
 def _changes(path: Path) -> Iterator[tuple[ParametersChanged | WeightSet, Tensor]]:
     """The parameters that are changed by hand once training has begun."""
-    begun = min((event.time for event in path.of(Stepped)), default=None)
-    for event in path.of(ParametersChanged) if begun is not None else ():
+    begun = _begun(path)
+    for event in path.of(ParametersChanged):
         if event.time > begun and not event.name.startswith("init."):
             yield from ((event, each) for each in event.parameters)
-    for event in path.of(WeightSet) if begun is not None else ():
-        if event.time > begun:
-            yield event, event.parameter
+    yield from ((event, event.parameter) for event in path.of(WeightSet) if event.time > begun)
+
+
+def _begun(path: Path) -> float:
+    """When training has begun."""
+    return min((event.time for event in path.of(Stepped)), default=math.inf)
 
 
 def _goes_over(event: ParametersChanged | WeightSet) -> Site:
@@ -89,12 +95,12 @@ def _touches(path: Path, module: Module) -> bool:
     def is_part(value: object) -> bool:
         return isinstance(value, Module) and any((each.site, each.serial) in parts for each in value.modules())
 
-    kept = [event.value for event in path.of(Written)]
+    kept, begun = [event.value for event in path.of(Written)], _begun(path)
     return (
         any(event.training and is_part(event.module) for event in path.of(Forward))
-        or any(in_batch(event.where) and is_part(event.object) for event in path.of(StateLoaded))
+        or any(event.time > begun and is_part(event.object) for event in path.of(StateLoaded))
         or any(
-            in_batch(each.where) and is_part(each.object) and not any(is_held(one, each.state) for one in kept)
+            each.time > begun and is_part(each.object) and not any(is_held(one, each.state) for one in kept)
             for each in path.of(StateTaken)
         )
         or any(event.path in ("buffers", "named_buffers") and is_part(event.receiver) for event in path.of(Called))
