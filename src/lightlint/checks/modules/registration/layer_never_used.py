@@ -46,7 +46,7 @@ _BY_NO_NAME = frozenset(
 _IDLE = "it drops nothing"
 _UNTRAINED = "its parameters get no gradient, which DDP takes for an error"
 _MEANT = re.compile("dummy|fake|device|empty|placeholder|unused|anchor", re.IGNORECASE)
-_DDP = {"DistributedDataParallel": r"\bDistributedDataParallel\(", "ddp": r"strategy\s*=\s*['\"]ddp['\"]"}
+_DDP = re.compile(r"^[^#\n]*(?:\bDistributedDataParallel\(|strategy\s*=\s*['\"]ddp['\"])", re.MULTILINE)
 _BASES = {NN_MODULE, MODULE, "builtins.object", "object"}
 _COMPUTING = ("forward", "training_step")
 
@@ -145,9 +145,10 @@ class LayerNeverUsed(Check):
         return node if self._is_in_project(node) else None
 
     def _waits(self) -> bool:
-        """Whether the project trains with DDP, which is not told to look for parameters without gradient."""
+        """Whether this file, or one that imports it, trains with DDP, which is not told to look for parameters without gradient."""
         project = self.facts.project
-        wraps = any(occurs(project, name, pattern) for name, pattern in _DDP.items())
+        users = (project.text(each) for each in project.users(self.facts.path, "DistributedDataParallel", "Trainer"))
+        wraps = any(map(_DDP.search, (self.facts.source.text, *users)))
         return wraps and not occurs(project, "find_unused_parameters", r"find_unused_parameters")
 
     def _is_in_project(self, node: cst.ClassDef) -> bool:
