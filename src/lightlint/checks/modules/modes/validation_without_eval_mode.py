@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from lightlint.check import Check, Fault
-from lightlint.engine.events import Backward, Forward, Stepped
+from lightlint.engine.events import Backward, Forward, ModeSet, Stepped
 from lightlint.explore.questions.certain import anyhow
 from lightlint.explore.questions.queries import acts_by_mode, goes_nowhere, in_batch, in_sight
 
 if TYPE_CHECKING:
     from lightlint.engine.events import Where
     from lightlint.engine.frames import Turn
-    from lightlint.explore.rehearsals import Entry
+    from lightlint.explore.rehearsals import Entry, Path
 
 # a loop of such a function over such batches evaluates, whatever it records
 _EVALUATION = re.compile(
@@ -29,6 +29,15 @@ _MEANT = re.compile(
 def _batch_of(where: Where) -> Turn | None:
     """The turn of the innermost loop over batches."""
     return next((turn for turn in reversed(where.turns) if turn.loop.kind == "batch"), None)
+
+
+def _is_set_for_it(path: Path, event: Forward) -> bool:
+    """Whether the training mode was asked for behind all that trained before: dropout is to draw, as for an ensemble."""
+    modes = [each for each in path.of(ModeSet) if each.module is event.module and each.time < event.time]
+    if not modes or not modes[-1].training:
+        return False
+    times = [each.time for each in path.of(Backward) if each.time < event.time]
+    return bool(times) and max(times) < modes[-1].time
 
 
 _MESSAGE = "the module is evaluated in training mode: dropout drops, batch norm learns from this data"
@@ -46,6 +55,8 @@ class ValidationWithoutEvalMode(Check):
                 if not event.training or event.where.phase or not trained or not in_batch(event.where):
                     continue
                 if _batch_of(event.where) in training:  # a part of a step, as where two models train in turns
+                    continue
+                if _is_set_for_it(path, event):
                     continue
                 functions = [call.function.name for call in event.where.calls]
                 named = any(map(_EVALUATION.fullmatch, functions)) and goes_nowhere(event.graph)

@@ -145,11 +145,24 @@ class GraphKeptByAccumulation(Check):
             short = "." not in keeper.key or self.facts.keepers.is_emptied(
                 keeper
             )  # a local name, or emptied each epoch
-            return Tier.NOTE if (in_step and short) or self.facts.keepers.is_restarted(keeper) else Tier.WARNING
+            few = self.facts.keepers.is_restarted(keeper) or self._is_one_update(keeper)
+            return Tier.NOTE if (in_step and short) or few else Tier.WARNING
         if keeper.loop is not None and self.facts.steps.runs(keeper.loop.body, self.loops.is_backward):
             return Tier.WARNING
         uncalled = function is not None and not self.facts.steps.calls_of.get(function)
         return Tier.NOTE if uncalled else Tier.ERROR  # others may call it under `no_grad()`
+
+    def _is_one_update(self, keeper: Keeper) -> bool:
+        """Whether the loop only adds up the gradients of one update: the optimizer of its function steps behind it."""
+        loop = keeper.loop
+        if loop is None or "." in keeper.key or self.facts.steps.runs(loop.body, self._steps):
+            return False
+        inside = self.facts.steps.runs(loop.body, self.loops.is_backward)
+        calls = self.tree.own(self.tree.owner(keeper.node), cst.Call)
+        return bool(inside) and any(map(self._steps, calls))
+
+    def _steps(self, call: cst.Call) -> bool:
+        return self.names.method(call) == "step"
 
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Sums and lists that hold the graphs of iterations whose backward pass is over, or that nothing goes backward through."""
