@@ -80,7 +80,7 @@ def _lost(path: Path) -> Iterator[Fault]:
                 if state[each].cleared is None:
                     del state[each]
     for step, gradient in idle:
-        if step.optimizer not in useful and gradient.cleared is not None:
+        if step.optimizer not in useful and gradient.cleared is not None and gradient.added is not None:
             yield _fault(step, gradient.cleared, gradient.added, backwards)
 
 
