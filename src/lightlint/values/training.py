@@ -112,6 +112,7 @@ class Tensor(Value):
     part: Any = None
     moved_from: Tensor | None = None
     shaped_from: Tensor | None = None  # by a method that gives a view or a copy, and leaves the tensor as it is
+    part_of: Tensor | None = None  # of a part by places
     activation: tuple[str, Site] | None = None  # the last activation it went through, and where
     guessed = False  # a module out of sight gave it: it may be a tuple, and its parts anything
     answer = False  # a module gave it, and nothing but a choice among its numbers was made since

@@ -86,7 +86,7 @@ def item(machine: Machine, tensor: Tensor, index: Value, node: ast.AST) -> Value
     if isinstance(index, Unknown) and tensor.rank in (1, None):
         made.sure_device = False  # a number, perhaps, which lets any device have what it picks
     made.form, made.layer = forms.of_item(tensor, index), ""
-    made.shaped_from = None if indices else tensor
+    made.part_of = None if indices else tensor
     if (start := _cut(index)) is not None:
         made.cut_from = (tensor.cut_from[0] if tensor.cut_from is not None else tensor, start)
     made.unreduced = None if indices else made.unreduced

@@ -64,7 +64,7 @@ def _sources(value: Value | None) -> Iterator[Tensor]:
     """Ids, and what they are a move, a view or a copy of, the last one first."""
     while isinstance(value, Tensor) and value.role == TOKENS:
         yield value
-        value = value.shaped_from or value.moved_from
+        value = value.shaped_from or value.moved_from or value.part_of
 
 
 def _is_within(site: Site, other: Site) -> bool:
