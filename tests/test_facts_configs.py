@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
 from file_facts import facts_in
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lightlint.cli.main import run_command
 from lightlint.facts.code.unknown import UNKNOWN
 from lightlint.facts.project.yaml_text import read_yaml
 from lightlint.facts.ranks.world import Ranks, World
@@ -181,3 +184,46 @@ def written(content: object, indent: int = 0) -> str:
 @given(st.dictionaries(keys, contents, min_size=1, max_size=4))
 def test_nested_tables_are_read_as_they_were_written(content: dict[str, object]):
     assert read_yaml(written(content)) == content
+
+
+# ---- what a program reads of a file beside it
+
+
+READING = """
+    import lightning as L
+    {imported}
+    from lightning.pytorch.callbacks import ModelCheckpoint
+
+    {read}
+    L.Trainer(callbacks=[ModelCheckpoint(**settings["checkpoint"])], **settings["trainer"])
+"""
+CHOOSING = "checkpoint:\n  monitor: val_{metric}\n  mode: max\ntrainer:\n  max_epochs: 3\n  {option}\n"
+
+
+@pytest.mark.parametrize(
+    ("imported", "read"),
+    [
+        ("import yaml", 'with open("conf.yaml") as f:\n        settings = yaml.safe_load(f)'),
+        ("import yaml, pathlib", 'settings = yaml.safe_load(pathlib.Path("conf.yaml").read_text())'),
+        ("import yaml, pathlib", 'settings = yaml.safe_load((pathlib.Path(__file__).parent / "conf.yaml").open())'),
+    ],
+)
+@pytest.mark.parametrize(
+    ("metric", "option", "expected"),
+    [("loss", "gpus: 2", {"LL645", "LL701"}), ("acc", "devices: 2", set())],
+)
+def test_a_program_is_judged_by_the_settings_that_it_reads(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    imported: str,
+    read: str,
+    metric: str,
+    option: str,
+    expected: set[str],
+) -> None:
+    (tmp_path / "train.py").write_text(
+        dedent(READING).format(imported=imported, read=dedent(read.replace("\n    ", "\n")))
+    )
+    (tmp_path / "conf.yaml").write_text(CHOOSING.format(metric=metric, option=option))
+    run_command(["--isolated", "--no-cache", "--jobs=1", "--select=LL645,LL701", "--output-format=json", str(tmp_path)])
+    assert {each["code"] for each in json.loads(capsys.readouterr().out)} == expected

@@ -71,7 +71,7 @@ _DEFAULT = "the default `mode` is"
 
 def _message(monitor: Value | None, given: Value | None) -> str:
     """What is wrong with the mode for a metric, empty where nothing is."""
-    key, mode = text_of(monitor), "min" if given is None else text_of(given)
+    key, mode = text_of(written(monitor)), "min" if given is None else text_of(written(given))
     wanted = _direction(key or "")
     if not wanted or mode not in {"min", "max"} or mode == wanted:
         return ""
