@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterable
 from copy import copy
 
 from lightlint.engine.arguments import Arguments
@@ -93,6 +94,8 @@ def initialise(machine: Machine, made: Instance, last: str, given: Arguments, no
         if machine.sources.has_engine(machine.file):
             made.arguments.setdefault("deepspeed_plugin", Unknown(hint="plugin"))
         machine.emit(GroupStarted(machine.where(node), "Accelerator"))
+    elif made.kind == "path":
+        _name_path(made, given.positional)
     elif made.kind in MAKERS:
         MAKERS[made.kind](machine, made, given, node)
     elif made.kind == "unknown":
@@ -451,12 +454,17 @@ class Closure(Value):
 def path(machine: Machine, node: ast.AST, *parts: Value) -> Instance:
     """A path made of parts: what ranks tell apart in a part, they tell apart in the whole."""
     made = machine.instance(Library("pathlib.Path"), "path", node)
+    _name_path(made, parts)
+    return made
+
+
+def _name_path(made: Instance, parts: Iterable[Value]) -> None:
+    parts = [*parts]
     made.traits = frozenset(trait for part in parts for trait in part.traits)
     made.key = (
         "path",
         *(part.key if part.key is not None else ("part", made.number, at) for at, part in enumerate(parts)),
     )
-    return made
 
 
 def namespace(machine: Machine, node: ast.AST, values: dict[str, Value]) -> Instance:
