@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -36,7 +36,7 @@ class Outcome:
 One = Callable[[Source, Settings, Projects], Result]
 
 
-def outcomes(files: Sequence[Path], settings: Settings, one: One, projects: Projects) -> Iterator[Outcome]:
+def outcomes(files: Iterable[Path], settings: Settings, one: One, projects: Projects) -> Iterator[Outcome]:
     """Take files one after another; the memory of their trees is given back now and then."""
     waste = 0
     with no_collection():

@@ -5,16 +5,18 @@ from __future__ import annotations
 import os
 import sys
 import threading
+from collections import deque
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from lightlint.cache.store import Kept
 from lightlint.config.settings import Settings
 from lightlint.facts.project.project import Projects, Question
 from lightlint.facts.project.questions import Answers
-from lightlint.linting.batch import One, Outcome, checked, outcomes, shares
+from lightlint.linting.batch import One, Outcome, checked, outcomes
 from lightlint.memo.digest import digest
 from lightlint.memo.looked import LOOKED
 from lightlint.results import Problem, Progress, Result
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 
 _SHARE = 500_000  # bytes of source that keep a forked process busy for longer than it takes to start
 _SPAWNED_SHARE = 2_500_000  # one that is spawned imports all anew
+_AHEAD = 2  # files that a process is told at once, so that it need not wait for the next
 _DIED = "the process that linted it ended before it was done"
 
 
@@ -121,6 +124,25 @@ def _size(path: Path) -> int:
         return 0
 
 
+class _Runs:
+    """The files that no process has yet: each goes through a run of neighbours, which import much the same, then takes the last
+    ones of whoever has most left."""
+
+    def __init__(self, sizes: Sequence[int], count: int) -> None:
+        self._runs: list[deque[int]] = [deque() for _ in range(count)]
+        whole, before = sum(sizes) + len(sizes), 0
+        for index, size in enumerate(sizes):
+            self._runs[before * count // whole].append(index)
+            before += size + 1
+
+    def next(self, number: int) -> int | None:
+        """The next file of one process, None where none is left."""
+        if self._runs[number]:
+            return self._runs[number].popleft()
+        longest = max(self._runs, key=len)
+        return longest.pop() if longest else None
+
+
 def _shared(
     files: Sequence[Path],
     sizes: Sequence[int],
@@ -134,50 +156,63 @@ def _shared(
     from multiprocessing.connection import wait
 
     context = get_context(start)
-    open_ends: dict[Connection, set[int]] = {}
+    known = cache.summaries() if cache else None
+    runs, left = _Runs(sizes, workers), set(range(len(files)))
+    numbers: dict[Connection, int] = {}
     processes = []
     try:
-        for share in shares(sizes, workers):
-            ours, theirs = context.Pipe(duplex=False)
-            chosen = [(index, files[index]) for index in share]
-            known = cache.summaries() if cache else None
-            process = context.Process(target=_work, args=(theirs, chosen, settings, known, one), daemon=True)  # type: ignore[attr-defined]
+        for number in range(workers):
+            ours, theirs = context.Pipe()
+            process = context.Process(target=_work, args=(theirs, files, settings, known, one), daemon=True)  # type: ignore[attr-defined]
             process.start()
             theirs.close()
             processes.append(process)
-            open_ends[ours] = set(share)
-        while open_ends:
-            for end in wait(list(open_ends)):
-                yield from _received(cast("Connection", end), open_ends, files, cache)
+            numbers[ours] = number
+            for _ in range(_AHEAD):
+                ours.send(runs.next(number))
+        while numbers:
+            for end in map(_as_connection, wait(list(numbers))):
+                message = _received(end)
+                if isinstance(message, _Linted):
+                    with suppress(OSError):  # it has died since
+                        end.send(runs.next(numbers[end]))
+                    left.discard(message.index)
+                    yield message
+                    continue
+                del numbers[end]
+                end.close()
+                if message is not None:
+                    _note(message, cache)
+        yield from (_Linted(index, Result((), (Problem(str(files[index]), _DIED),), (), 1)) for index in sorted(left))
     finally:
         for process in processes:
-            if open_ends:
+            if numbers:
                 process.terminate()
             process.join()
 
 
-def _received(
-    end: Connection, open_ends: dict[Connection, set[int]], files: Sequence[Path], cache: Cache | None
-) -> Iterator[_Linted]:
-    """What one message of a worker says; one that ended early leaves its files with a problem."""
+def _as_connection(end: object) -> Connection:
+    return cast("Connection", end)
+
+
+def _received(end: Connection) -> object:
+    """What one message of a worker says, None of one that ended early; an error in it ends the run."""
     try:
         message = end.recv()
-    except EOFError:
-        message = None
-    if isinstance(message, _Linted):
-        open_ends[end].discard(message.index)
-        yield message
-        return
-    lost = open_ends.pop(end)
-    end.close()
+    except (EOFError, ConnectionResetError):
+        return None
     if isinstance(message, Exception):
         raise message
-    if message is not None:
-        LOOKED.update(message[0])
-        if cache is not None:
-            cache.summaries().update(message[1])
-            cache.seen(message[2])
-    yield from (_Linted(index, Result((), (Problem(str(files[index]), _DIED),), (), 1)) for index in sorted(lost))
+    return cast("object", message)
+
+
+def _note(said: Any, cache: Cache | None) -> None:
+    """Note what a worker looked at."""
+    looked, summaries, glimpses = said
+    LOOKED.update(looked)
+    if cache is not None:
+        cache.summaries().update(summaries)
+        cache.seen(glimpses)
 
 
 class _Asked:
@@ -195,21 +230,29 @@ class _Asked:
 
 def _work(
     end: Connection,
-    share: Sequence[tuple[int, Path]],
+    files: Sequence[Path],
     settings: Settings,
     summaries: dict[str, tuple[str, str]] | None,
     one: One,
 ) -> None:
-    """What a worker does: it sends each file's result, then what it looked at; an error ends it, and the run."""
+    """What a worker does: it sends the result of each file that it is told, then what it looked at; an error ends it, and the
+    run."""
     try:
         projects = Projects()
         answers = _Asked(summaries or {})
-        paths = [path for _, path in share]
-        for (index, path), outcome in zip(share, outcomes(paths, settings, one, projects), strict=True):
-            kept = _kept(path, outcome, projects, answers) if summaries is not None else None
-            end.send(_Linted(index, outcome.result, kept))
+        given: list[int] = []
+        for outcome in outcomes(_given(end, files, given), settings, one, projects):
+            kept = _kept(files[given[-1]], outcome, projects, answers) if summaries is not None else None
+            end.send(_Linted(given[-1], outcome.result, kept))
         end.send((LOOKED, answers.summaries, projects.glimpses() if summaries is not None else {}))
     except KeyboardInterrupt:
         os._exit(1)
     except Exception as error:
         end.send(error)
+
+
+def _given(end: Connection, files: Sequence[Path], numbers: list[int]) -> Iterator[Path]:
+    """The files that a worker is told one by one; their numbers go into a list."""
+    for number in iter(end.recv, None):
+        numbers.append(number)
+        yield files[number]
