@@ -279,7 +279,10 @@ def _called(node: cst.CSTNode) -> str:
 
 
 def _constant(node: cst.BaseExpression) -> bool | None:
-    """The outcome of a test that is always the same: `while True`, `while 1`."""
+    """The outcome of a test that is always the same: `while True`, `while 1`, `if TYPE_CHECKING`."""
+    name = node.attr if isinstance(node, cst.Attribute) else node
+    if isinstance(name, cst.Name) and name.value == "TYPE_CHECKING":
+        return False
     if isinstance(node, cst.Name) and node.value in {"True", "False"}:
         return node.value == "True"
     return node.evaluated_value != 0 if isinstance(node, cst.Integer) else None
