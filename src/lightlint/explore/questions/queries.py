@@ -293,7 +293,23 @@ def goes_nowhere(graphs: Iterable[Graph]) -> bool:
 
 def once_in_several(where: Where) -> bool:
     """Whether a test on a multiple of a counter lets it happen in few turns, as `i % 4 == 0` does and `i % 4 != 0` does not."""
-    return any("periodic" in each.traits and _is_rare(each.key, each.outcome) for each in where.conditions)
+    return any(
+        _is_rare(each.key, each.outcome)
+        for each in where.conditions
+        if "periodic" in each.traits or _is_of_first_count(each.key)
+    )
+
+
+def _is_of_first_count(key: Hashable) -> bool:
+    """Whether a test asks what a written number leaves of one that is not known: a counter has its first value."""
+    plain, _ = plain_key(key)
+    while isinstance(plain, tuple) and len(plain) == 3 and plain[0] in ("==", "!="):
+        plain = plain[1]
+    return isinstance(plain, tuple) and len(plain) == 3 and plain[0] == "%" and _is_constant(plain[1])
+
+
+def _is_constant(key: Hashable) -> bool:
+    return isinstance(key, tuple) and key[:1] == ("constant",)
 
 
 def _is_rare(key: Hashable, outcome: bool) -> bool:

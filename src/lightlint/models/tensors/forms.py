@@ -41,6 +41,8 @@ def note(made: Value, name: str, given: Arguments) -> None:
     else:
         made.dtype = _DTYPES.get(name, made.dtype)
     made.form = _form(name, source, given.behind(1)) if source is not None else made.form
+    if name == "gather":
+        made.layer = ""  # a choice among outputs: how many there are it does not tell
     if name in ("view", "reshape") and _are_all_one(given.behind(1)):
         made.traits = made.traits | SINGLE
 

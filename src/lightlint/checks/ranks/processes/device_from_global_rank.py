@@ -14,7 +14,7 @@ from lightlint.values.core import Sequence, Unknown, Value
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry, Path
 
-_LOCAL = {"LOCAL_RANK", "local_rank", "torchrun", "nnodes", "num_nodes"}
+_LOCAL = {"LOCAL_RANK", "local_rank", "nnodes", "num_nodes"}
 _NODES = {"nnodes", "num_nodes"}
 _MESSAGE = "this rank counts the processes of all nodes: the second node has no such device"
 

@@ -37,12 +37,17 @@ from lightlint.values.training import Module, Tensor, tensors_in
 _TELLING = re.compile(r"_*(?:show|plot|draw|log|print|visuali[sz]e|write|dump|save|export)(?:_|$)")
 """What parts of a module out of sight are called that are no modules but methods which tell or keep what it gave."""
 
+_ASKING = re.compile(r"_*(?:get|num|is|has|count)_")
+"""What those are called that, handed nothing, tell of its weights, their gradients or its state."""
+
 
 def call_module(machine: Machine, module: Module, given: Arguments, node: ast.AST) -> Value:
     """A forward pass."""
     last = module.name
     if module.opaque and _TELLING.match(last):
         return call_unknown(machine, module, given, node)
+    if module.opaque and module.whole is not None and _ASKING.match(last) and not given.values():
+        return Unknown()
     module.calls += 1
     if isinstance(module.cls, Library) and last in LOSSES:
         tensors.mix(machine, node, last, *module.buffers.values(), given.get(0, "input"))

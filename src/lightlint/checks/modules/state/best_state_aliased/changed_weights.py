@@ -39,12 +39,23 @@ class ChangedWeights:
         if method == "step":
             known = self._facts.values.is_optimizer(receiver)
             return known or bool(re.search("opt", self._names.key(receiver), re.IGNORECASE))
-        if self._facts.loops.is_backward(call) or self._facts.steps.leads(call, self._facts.loops.is_backward):
+        backward = self._facts.loops.is_backward
+        if backward(call) or (self._facts.steps.leads(call, backward) and not self._trains_another(call, model)):
             return bool(_UPDATE.search(self._facts.source.text))  # gradients alone change no weights
         if not TRAINING.search(method) or self._names.key(receiver) == model:
             return False
         own = receiver is not None and self._facts.classes.is_self(receiver) and model.startswith("self")
         return own or any(self._names.key(arg.value) == model for arg in call.args)
+
+    def _trains_another(self, call: cst.Call, model: str) -> bool:
+        """Whether a helper that trains is handed a module, and it is not the one asked for, nor what holds that."""
+        whole = model.partition(".")[0]
+        nets = [arg.value for arg in call.args if self._is_net(arg)]
+        return bool(nets) and not any(self.mentions(arg, whole) for arg in call.args) and whole != "self"
+
+    def _is_net(self, arg: cst.Arg) -> bool:
+        keyword = arg.keyword.value if arg.keyword is not None else ""
+        return keyword in {"net", "model", "network"} or self._facts.values.is_module(arg.value)
 
     def rebound(self, owner: cst.CSTNode, key: str, model: str) -> list[cst.CSTNode]:
         """The statements that give what is kept, the model, or what holds it (`net` of `net.head`) another object."""
@@ -170,4 +181,5 @@ class ChangedWeights:
 
     def mentions(self, node: cst.CSTNode, key: str) -> bool:
         """Whether a name, or attribute, stands anywhere in a node."""
-        return any(self._names.key(each) == key for each in self._tree.within(node, cst.Name, cst.Attribute))
+        named = (each for each in self._tree.within(node, cst.Name, cst.Attribute) if not self._names.is_word(each))
+        return any(self._names.key(each) == key for each in named)
