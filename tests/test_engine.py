@@ -304,3 +304,34 @@ def test_isinstance_tells_what_something_is(test: str) -> None:
     forwards = [event for entry in entries_of(text) for path in entry.paths for event in path.of(Forward)]
     assert forwards
     assert all(event.module.assumed for event in forwards)
+
+
+@pytest.mark.parametrize(
+    "collect",
+    [
+        "memory.append(step)\n    many = len(memory) > 64",
+        "count = min(count + 1, 1000)\n    many = count > 500",
+        "count += 1\n    many = count > 500",
+    ],
+)
+def test_what_comes_once_enough_was_collected_is_rehearsed(collect: str) -> None:
+    program = f"""
+import sys
+import torch
+net = torch.nn.Linear(3, 1)
+optimizer = torch.optim.Adam(net.parameters())
+memory, count = [], 0
+for step in range(len(sys.argv) * 1000):
+    {collect}
+    if many:
+        net(torch.rand(1, 3)).sum().backward()
+        optimizer.step()
+"""
+    assert any(path.of(Stepped) for entry in entries_of(program) for path in entry.paths)
+
+
+def test_a_known_list_has_a_known_length() -> None:
+    machine = main_of("rows = []\nfor each in (1, 2, 3):\n    rows.append(each)\ncount = len(rows)")
+    count = names_of(machine)["count"]
+    assert isinstance(count, Constant)
+    assert count.value == 3

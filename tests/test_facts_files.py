@@ -1,0 +1,74 @@
+"""Files of settings beside a program."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lightlint.facts.code.unknown import UNKNOWN
+from lightlint.facts.data.files import is_launched_on_nodes, is_launched_with_engine, settings_in
+
+_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(content=st.dictionaries(st.text(), _VALUES, max_size=4))
+def test_json_is_read_as_it_was_written(tmp_path_factory: pytest.TempPathFactory, content: dict[str, object]) -> None:
+    folder = tmp_path_factory.mktemp("settings")
+    (folder / "a.json").write_text(json.dumps(content))
+    assert settings_in("a.json", folder, folder) == (folder / "a.json", content)
+
+
+def test_a_file_is_found_from_where_a_program_may_be_started(tmp_path: Path) -> None:
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "src" / "run").mkdir(parents=True)
+    (tmp_path / "conf" / "a.yaml").write_text("rate: 0.1\n")
+    assert settings_in("conf/a.yaml", tmp_path / "src" / "run", tmp_path) == (
+        tmp_path / "conf" / "a.yaml",
+        {"rate": 0.1},
+    )
+    assert settings_in("conf/a.yaml", tmp_path / "src", tmp_path / "src") is None
+
+
+@pytest.mark.parametrize("name", ["a.txt", "/etc/a.json", "none.json"])
+def test_what_is_no_settings_file_in_sight_says_nothing(tmp_path: Path, name: str) -> None:
+    (tmp_path / "a.txt").write_text("{}")
+    assert settings_in(name, tmp_path, tmp_path) is None
+
+
+def test_broken_json_is_unknown(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text("{")
+    assert settings_in("a.json", tmp_path, tmp_path) == (tmp_path / "a.json", UNKNOWN)
+
+
+@pytest.mark.parametrize(
+    ("kinds", "engine"),
+    [(["DEEPSPEED"], True), (["FSDP", "DEEPSPEED"], True), (["FSDP", "MULTI_GPU"], False), ([], False)],
+)
+def test_an_engine_is_what_all_files_of_accelerate_start(tmp_path: Path, kinds: list[str], engine: bool) -> None:
+    for kind in kinds:
+        (tmp_path / f"{kind}.yaml").write_text(f"num_processes: 2\ndistributed_type: {kind}\n")
+    assert is_launched_with_engine(tmp_path) is engine
+
+
+@pytest.mark.parametrize(
+    ("line", "several"),
+    [
+        ("torchrun --nnodes=4 train.py", True),
+        ("#SBATCH --nodes=2", True),
+        ("accelerate launch --num_machines 3 train.py", True),
+        ("torchrun --nnodes=1 train.py", False),
+        ("#SBATCH --nodes=1", False),
+        ("python train.py", False),
+    ],
+)
+def test_scripts_say_on_how_many_nodes_a_program_runs(tmp_path: Path, line: str, several: bool) -> None:
+    (tmp_path / "run.sh").write_text(f"#!/bin/bash\n{line}\n")
+    assert is_launched_on_nodes(tmp_path) is several
