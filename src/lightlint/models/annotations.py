@@ -10,7 +10,7 @@ from lightlint.engine.execution import Raised
 from lightlint.engine.machine import Machine
 from lightlint.models.names.kinds import kind_of, kind_of_class
 from lightlint.models.training import modules
-from lightlint.values.core import TRUE, Class, Library, Sequence, Unknown, Value
+from lightlint.values.core import TRUE, Class, Constant, Library, Mapping, Sequence, Unknown, Value
 from lightlint.values.training import Instance, Loader, Optimizer, Schedule, Tensor
 
 _PLAIN = ("builtins.int", "builtins.float", "builtins.str", "builtins.bool")
@@ -72,12 +72,33 @@ def assumed(machine: Machine, cls: Class, node: ast.AST) -> Instance | None:
     machine.entered[id(cls.node)] += 1
     before = len(machine.events)
     try:
-        return machine.models.make(machine, cls, Arguments(), node)
+        made = machine.models.make(machine, cls, Arguments(), node)
+        _open(made, cls)
+        return made
     except Raised:
         return None
     finally:
         machine.entered[id(cls.node)] -= 1
         del machine.events[before:]  # it was made somewhere else, before
+
+
+def _open(made: Instance, cls: Class) -> None:
+    """Let what a plain object gathers be longer than its constructor leaves it, and what it counts be any number: whoever
+    hands it on may have filled it."""
+    if made.kind != "object":
+        return
+    counted = _counted(cls.node)
+    for name, value in made.attributes.items():
+        if isinstance(value, Mapping) or (isinstance(value, Sequence) and value.kind != "tuple"):
+            value.more = True
+        elif isinstance(value, Constant) and name in counted:
+            made.attributes[name] = Unknown(hint=name, plain=True)
+
+
+def _counted(cls: ast.AST) -> set[str]:
+    """The attributes that a class adds something to."""
+    targets = (each.target for each in ast.walk(cls) if isinstance(each, ast.AugAssign))
+    return {each.attr for each in targets if isinstance(each, ast.Attribute)}
 
 
 _BY_NAME: tuple[tuple[str, str], ...] = (
