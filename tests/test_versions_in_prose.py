@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from functools import reduce
 from operator import or_
 from pathlib import Path
@@ -18,6 +19,7 @@ from lightlint.facts.versions.pins.formats.prose.paragraphs import paragraphs
 from lightlint.facts.versions.pins.pin import Kind
 from lightlint.facts.versions.targets import target_in, target_of
 from lightlint.facts.versions.versions import Range, Version, parse_range
+from lightlint.sources.notebook import read_notebook
 
 
 def forget_versions() -> None:
@@ -199,6 +201,26 @@ def test_records_of_runs_are_hearsay_too(target, kept):
     assert (str(old.version), old.hearsay) == ("1.6.0", True)
     assert target({}, "lightning").version == Version("0.9.0")
     assert target({"requirements.txt": "torch>=2.0\n"}).lower == Version("2.0")
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        "Successfully installed tokenizers-0.13.3 transformers-4.28.1",
+        "Requirement already satisfied: transformers in /usr/lib/python3/dist-packages (4.28.1)",
+        "Requirement already satisfied: transformers>=4.0 in /opt/lib (from peft) (4.28.1+local)",
+    ],
+)
+def test_outputs_of_a_notebook_are_hearsay_too(tmp_path, shown):
+    """What pip said when its install cell was run."""
+    output = {"output_type": "stream", "name": "stdout", "text": [f"{shown}\n"]}
+    cell = {"cell_type": "code", "metadata": {}, "source": ["!pip install transformers peft"], "outputs": [output]}
+    book = {"cells": [cell], "metadata": {"language_info": {"name": "python"}}, "nbformat": 4, "nbformat_minor": 5}
+    (tmp_path / ".git").mkdir()
+    source = read_notebook("train.ipynb", json.dumps(book).encode())
+    forget_versions()
+    told = target_of("transformers", tmp_path / "train.ipynb", tmp_path, pip_lines=source.says_of_versions)
+    assert (str(told.version), told.hearsay) == ("4.28.1", True)
 
 
 def test_hearsay_keeps_silent_and_proves_nothing(target):

@@ -17,6 +17,9 @@ from lightlint.sources.source import Cell, ForeignError, Source, UnreadableError
 _LFS = b"version https://git-lfs"
 _PYTHON_2 = re.compile(r'"language_info"\s*:\s*\{(?:[^{}]|\{[^{}]*\})*?"version"\s*:\s*"2\.')
 _RAN_WITH = re.compile(r'"language_info"\s*:\s*\{(?:[^{}]|\{[^{}]*\})*?"version"\s*:\s*"(3\.\d{1,2})')
+_KNOWN = r"(torch(?:vision|audio)?|(?:pytorch[-_])?lightning|transformers|trl|peft|accelerate)"
+_INSTALLED = re.compile(rf"(?<=[ \"]){_KNOWN}-(\d+(?:\.\d+)+)")
+_SATISFIED = re.compile(rf"Requirement already satisfied: {_KNOWN}\b[^\"\n]*\((\d+(?:\.\d+)+)[^()\"]*\)")
 _ESCAPED = re.compile(r"(?<!\\)(?:\\\\)*\\u(?!00[0-7])[0-9a-fA-F]{4}")  # of a character beyond ASCII
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
@@ -132,7 +135,16 @@ def read_notebook(filename: str, data: bytes) -> Source:
         tuple(broken),
         origin.hidden,
         ran[1] if (ran := _RAN_WITH.search(raw)) else "",
+        tuple(dict.fromkeys(_installed(raw))),
     )
+
+
+def _installed(raw: str) -> Iterator[str]:
+    """What outputs of pip in a notebook say is installed, as `torch==1.7.1`."""
+    for line in re.findall(r"Successfully installed[^\"]*", raw) if "Successfully installed" in raw else ():
+        yield from (f"{name}=={version}" for name, version in _INSTALLED.findall(line))
+    if "already satisfied" in raw:
+        yield from (f"{name}=={version}" for name, version in _SATISFIED.findall(raw))
 
 
 def _read_cell(text: str) -> tuple[Masked, tuple[int, str] | None]:

@@ -64,6 +64,7 @@ class Source:
         broken: (offset, message) of each cell with a syntax error; its text is blanked so that the others parse.
         hidden: what the file has in the place of each masked range, of the same length.
         python: the Python that a notebook was run with, `3.7`.
+        installed: what its outputs say was installed then, `torch==1.7.1`.
     """
 
     filename: str
@@ -75,6 +76,7 @@ class Source:
     broken: tuple[tuple[int, str], ...] = ()
     hidden: tuple[str, ...] = ()
     python: str = ""
+    installed: tuple[str, ...] = ()
 
     @property
     def is_notebook(self) -> bool:
@@ -82,9 +84,10 @@ class Source:
 
     @property
     def says_of_versions(self) -> tuple[str, ...]:
-        """The install commands, and as a comment the Python of a notebook."""
+        """The install commands, and as comments the Python of a notebook and what was installed when it ran."""
         ran = (f"# python {self.python}",) if self.python else ()
-        return (*(command for _, command in self.pip_lines), *ran)
+        noted = (f"# installed {each}" for each in self.installed)
+        return (*(command for _, command in self.pip_lines), *ran, *noted)
 
     @cached_property
     def is_in_cells(self) -> bool:

@@ -13,7 +13,7 @@ from lightlint.facts.project.roots import nearest_with
 from lightlint.facts.releases.torch_api import torch_release
 from lightlint.facts.versions.pins import Kind, Pin, Reach, Weight, is_project, pins_in, pins_of_runs, top_of
 from lightlint.facts.versions.pins.pin import OF_LIGHTNING_1, WHEELS_FOR_TORCH, wheels_pins
-from lightlint.facts.versions.requirements import parse_pip_command
+from lightlint.facts.versions.requirements import normalise, parse_pip_command
 from lightlint.facts.versions.versions import Range, Version, parse_range
 
 # Distributions that hold a package, the one that decides first.
@@ -29,6 +29,7 @@ _LIGHTNING_1 = Range(upper=Version("2.0"))
 _STRONG = (Kind.DECLARED, Kind.IMAGE)
 _VAGUE = (Kind.CI, Kind.PROSE)
 _RAN_WITH = re.compile(r"# python (3\.\d{1,2})")  # as `Source.says_of_versions` puts it
+_INSTALLED = re.compile(r"# installed ([\w-]+)(==\S+)")
 # Each release of which is made for one of torch.
 COMPANIONS = ("torchvision", "torchaudio", "torchtext", WHEELS_FOR_TORCH)
 
@@ -75,6 +76,8 @@ def places(path: Path, root: Path, pip_lines: Sequence[str] = ()) -> Iterator[Pl
         yield from (_of_kind(kind, directory, Reach.WIDE) for directory in tops)
     yield from (Place(Kind.PROSE, pins_of_runs(directory)) for directory in tops)
     ran = [found[1] for line in pip_lines if (found := _RAN_WITH.fullmatch(line))]
+    noted = [found.groups() for line in pip_lines if (found := _INSTALLED.fullmatch(line))]
+    yield Place(Kind.PROSE, tuple(Pin(normalise(name), each, path, 0, kind=Kind.PROSE) for name, each in noted))
     yield Place(Kind.PROSE, tuple(Pin("python", each, path, 0, kind=Kind.PROSE) for each in ran))
 
 
