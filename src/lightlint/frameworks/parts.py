@@ -27,8 +27,13 @@ _OF_DATA_MODULES = re.compile(
 def data_module_attribute(machine: Machine, data: Value, name: str, node: ast.AST) -> Value | None:
     """An attribute of a LightningDataModule that the program has not set; None for a method."""
     assert isinstance(data, Instance)
-    if name == "trainer" and is_being_made(machine, data):
-        return not_attached(machine, data, name, node)
+    if name == "trainer":
+        if is_being_made(machine, data):
+            return not_attached(machine, data, name, node)
+        trainer = machine.instance(Library("lightning.Trainer"), "trainer", node)
+        trainer.open_arguments = True
+        data.attributes[name] = trainer
+        return trainer
     known = not isinstance(data.cls, Class) or not data.cls.sees_all() or data.escaped or data.cls.find("__getattr__")
     if not known and not _OF_DATA_MODULES.fullmatch(name) and not is_caught(machine, "AttributeError"):
         machine.emit(Misused(machine.where(node), data, name))
