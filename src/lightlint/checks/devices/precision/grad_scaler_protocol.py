@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from lightlint.check import Check, Fault, Repair
-from lightlint.engine.events import Backward, Called, Stepped, Unscaled
+from lightlint.engine.events import Backward, Called, Cleared, Stepped, Unscaled
 from lightlint.explore.questions.queries import in_sight, scales
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import drop_statement, replace
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry, Path
 
 _TWICE = "steps the optimizer a second time, past the scaler that has stepped it on the same gradients"
+_BEFORE = "steps the optimizer past the scaler, which then steps it once more on the same gradients"
 _SCALED = "steps the optimizer on gradients that the scaler has multiplied by its scale, 65536 at first"
 _NEVER_UPDATED = "the scaler is never told to `update()`: its second step raises"
 _NEVER_SCALED = "the scaler scales no loss in this file: its step raises, as no gradients were scaled"
@@ -32,7 +33,7 @@ class GradScalerProtocol(Check):
     def repair(self, node: cst.CSTNode, fault: Fault) -> Repair | None:
         if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute):
             return None
-        if fault.message == _TWICE:
+        if fault.message in (_TWICE, _BEFORE):
             statement = self.tree.statement(node)
             plain = isinstance(statement, cst.Expr) and statement.value is node
             draft = drop_statement(self.code, statement) if plain and isinstance(statement, cst.Expr) else None
@@ -89,26 +90,34 @@ class GradScalerProtocol(Check):
 
 
 def _steps_past(path: Path) -> Iterator[Fault]:
-    """Plain steps behind one through the scaler on the same gradients, or on gradients that are still scaled."""
+    """Plain steps beside one through the scaler on the same gradients, or on gradients that are still scaled."""
+    plain: dict[Instance, Stepped] = {}
     scaled: dict[Tensor, Backward] = {}
     stepped: set[Instance] = set()
     for event in path.events:
         if isinstance(event, Backward):
             stepped.clear()
+            plain.clear()
             for each in event.parameters or event.perhaps:
                 scaled.pop(each, None)
                 if event.loss is not None and event.loss.scaler is not None:
                     scaled[each] = event
         elif isinstance(event, Unscaled):
             scaled.clear()
+        elif isinstance(event, Cleared):
+            plain.clear()
         elif isinstance(event, Stepped) and event.via == "scaler":
             scaled.clear()
+            if event.optimizer in plain and scales(event.scaler):
+                yield Fault.at(plain[event.optimizer], _BEFORE, event.site)
             stepped |= {event.optimizer} if scales(event.scaler) else set()
         elif isinstance(event, Stepped) and event.via == "direct" and in_sight([event.optimizer]):
             if event.optimizer in stepped:
                 yield Fault.at(event, _TWICE)
             elif any(_is_scaled(scaled[each]) for each in event.parameters if each in scaled):
                 yield Fault.at(event, _SCALED)
+            else:
+                plain[event.optimizer] = event
 
 
 def _is_scaled(event: Backward) -> bool:

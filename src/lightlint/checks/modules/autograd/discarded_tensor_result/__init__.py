@@ -8,7 +8,7 @@ import libcst as cst
 
 from lightlint.check import Check, Fault, Repair
 from lightlint.checks.modules.autograd.discarded_tensor_result.drawn import Drawn
-from lightlint.engine.events import Forward, LossComputed, ResultDropped
+from lightlint.engine.events import Called, CalledUnknown, Forward, LossComputed, ResultDropped
 from lightlint.facts.code.bindings import Binding, Kind
 from lightlint.facts.objects.type_tests import is_told
 from lightlint.facts.releases.failures import is_expected
@@ -176,6 +176,7 @@ class DiscardedTensorResult(Check):
         """Moves of tensors whose results a statement drops."""
         dropped = [*entry.of(ResultDropped)]
         used = self._used_parts(entry) if dropped else set[Tensor]()
+        others = {each.site for each in (*entry.of(Called), *entry.of(CalledUnknown))} if dropped else set()
         for event in dropped:
             source = event.moved.moved_from or event.moved.shaped_from
             shaped = event.moved.moved_from is None
@@ -183,8 +184,8 @@ class DiscardedTensorResult(Check):
                 continue
             if source.role == "batch" and source not in used:
                 continue
-            if event.where.turns and event.where.turns[-1].loop.known:
-                continue  # over this and that, of which some move in place
+            if event.site in others:
+                continue  # of this and that, of which some move in place
             call = self.node_of(event.site)
             statement = self.tree.statement(call) if call is not None else None
             if isinstance(call, cst.Call) and isinstance(statement, cst.Expr) and self._is_wanted(statement, call):
