@@ -100,12 +100,16 @@ class GraphKeptByAccumulation(Check):
 
     def _is_average(self, keeper: Keeper) -> bool:
         """Whether a module keeps an average of what its layers give, graphs and all; it is reported then."""
-        kept = self.facts.averages.carried(keeper) if not keeper.is_list and keeper.loop is None else []
+        kept = self._averaged(keeper)
         if kept:
             message = f"`{keeper.key}` keeps the autograd graph of every `{self.code.text_of(kept[0])}`"
             cut = join(*(wrap(self.code, each, "", ".detach()") for each in kept))
             self.report(keeper.node, message, repair=Repair("detach what is kept", cut, Applicability.UNSAFE))
         return bool(kept)
+
+    def _averaged(self, keeper: Keeper) -> list[cst.BaseExpression]:
+        """What an average of a module is made of that has a graph."""
+        return [*self.facts.averages.carried(keeper)] if not keeper.is_list and keeper.loop is None else []
 
     def _is_of_one_batch(self, keeper: Keeper) -> bool:
         """Whether each batch begins it anew, for the losses of a few networks."""
@@ -179,8 +183,11 @@ class GraphKeptByAccumulation(Check):
                 open_ended = event.consumed_before or kept
                 if event.site in used or event.before.escaped or event.result.escaped or not graphs or not open_ended:
                     continue
-                if not any(graph.open for graph in graphs):
-                    tier = Tier.NOTE if self._is_restarted(self.node_of(event.site)) else None
+                keeper = self._keeper_around(self.node_of(event.site))
+                told = keeper is not None and bool(self._averaged(keeper))  # by `_is_average`
+                if not told and not any(graph.open for graph in graphs):
+                    restarted = keeper is not None and self.facts.keepers.is_restarted(keeper)
+                    tier = Tier.NOTE if restarted else None
                     yield Fault.at(event, "the sum keeps the autograd graph of every iteration alive", tier=tier)
             yield from (
                 Fault.at(event, "the list keeps the autograd graph of every iteration alive")
@@ -188,12 +195,11 @@ class GraphKeptByAccumulation(Check):
                 if event.site not in needed
             )
 
-    def _is_restarted(self, node: cst.CSTNode | None) -> bool:
-        """Whether some iterations begin a sum anew, so that it holds the graphs of one update at most."""
+    def _keeper_around(self, node: cst.CSTNode | None) -> Keeper | None:
+        """What keeps a sum, by the statement that makes it."""
         around = (node, *self.tree.ancestors(node)) if node is not None else ()
         statement = next((each for each in around if isinstance(each, (cst.AugAssign, cst.Assign))), None)
-        keeper = self.facts.keepers.of(statement) if statement is not None else None
-        return keeper is not None and self.facts.keepers.is_restarted(keeper)
+        return self.facts.keepers.of(statement) if statement is not None else None
 
 
 def _holds_few(over: cst.CSTNode) -> bool:
