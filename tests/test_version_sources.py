@@ -205,6 +205,7 @@ def test_what_works_with_lightning_1_only_says_so(project, tied: str, beside: st
         ({"README.md": "[timm](https://x), pip install timm==0.3.4\n\ntorch>=1.4.0\n"}, "1.9"),
         ({"requirements.txt": "timm==0.3.2\ntorch\n"}, "1.9"),
         ({"requirements.txt": "fastai==2.3.0\n"}, "1.8"),
+        ({"requirements.txt": "torch>=1.9\npytorch-lightning>=1.5,<1.7\n"}, "1.12"),
         ({"environment.yml": "dependencies:\n  - pip:\n    - xformers==0.0.20\n"}, "2.1"),
         ({".github/workflows/test.yml": "  python-version: [3.6, 3.7]\n  run: pip install torch\n"}, "1.14"),
         ({".travis.yml": "language: python\npython:\n  - '3.5'\n  - '3.6'\ninstall: pip install torch\n"}, "1.11"),
@@ -266,6 +267,12 @@ def test_lists_of_wheels_name_the_torch_they_are_for(project, files: dict[str, s
 
 def test_every_package_that_is_tied_to_torch_has_its_row():
     assert set(table("releases")["before_torch"]) == set(TIED_TO_TORCH)
+
+
+@pytest.mark.parametrize("audio", ["torchaudio>=0.10,<1.0", "torchaudio<0.14", "torchaudio<=0.13.1", "torchaudio<2"])
+def test_torchaudio_has_no_release_between_its_own_numbers_and_those_of_torch(project, audio: str):
+    assert project({"requirements.txt": f"torch\n{audio}\n"}).surely_below("2.0")
+    assert project({"requirements.txt": "torch\ntorchaudio==0.13.1\n"}).surely_at_least("1.13")
 
 
 def test_exact_pins_that_differ_count_before_a_loose_one(project):

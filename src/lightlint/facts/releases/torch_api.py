@@ -12,6 +12,7 @@ from lightlint.facts.versions.tables import table
 from lightlint.facts.versions.versions import Version
 
 _ROOMS = ("detection.", "optical_flow.", "segmentation.", "video.")
+_LAST_OWN = "0.13"  # the last number of torchaudio's own
 _IN_STEP = 15  # torchvision 0.15 came with torch 2.0, and each release since with the next
 _MODELS = "torchvision.models."
 
@@ -120,9 +121,11 @@ def _old_name(name: str, entry: Mapping[str, Any]) -> OldName:
 def torch_release(package: str, release: str) -> Version | None:
     """The release of torch that a release of it or one of its companions, such as "0.15", was made for, if it is known."""
     first, _, minor = release.partition(".")
-    if package == "torch" or (package == "torchaudio" and first != "0"):
+    if package == "torch" or (package == "torchaudio" and first not in ("0", "1")):
         return Version(release)
     known = table("torch-api")["companions"][package].get(release)
+    if known is None and package == "torchaudio" and Version(release) > Version(_LAST_OWN):
+        return Version("2.0")  # torchaudio 0.13 was followed by 2.0: that is what `<1.0` ends at
     if known is None and int(minor) < _IN_STEP:
         return None
     return Version(known or f"2.{int(minor) - _IN_STEP}")

@@ -68,8 +68,9 @@ def _read(package: str, path: Path, root: Path, pip_lines: tuple[str, ...]) -> T
 
 def _bounding(package: str, around: Callable[[], Iterable[Place]]) -> Iterator[tuple[str, Choice]]:
     """What else is pinned that no newer release of a package goes with."""
-    for name in ("python", *(TIED_TO_TORCH if package == "torch" else ())):
-        if choice := settled(name, around()):
+    for name in ("python", *(("lightning", *TIED_TO_TORCH) if package == "torch" else ())):
+        choice = settled(name, around())
+        if choice and not (name == "lightning" and choice.pin.kind is Kind.PROSE):
             yield name, choice
 
 
@@ -77,6 +78,9 @@ def _end(package: str, name: str, versions: Range) -> Version | None:
     """Before which version of a package its releases end that go with what is pinned; None where they go on."""
     if name == "python":
         return _end_for(package, versions)
+    if name == "lightning":
+        beside = _torch_beside(versions)
+        return beside.upper if beside else None
     rows = table("releases")["before_torch"][name]
     upper = versions.upper
     end = next((end for below, end in rows if not below or (upper is not None and upper <= Version(below))), "")
