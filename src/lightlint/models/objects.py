@@ -12,6 +12,7 @@ from lightlint.engine.calls import call, call_unknown
 from lightlint.engine.events import (
     AttributeRead,
     AttributeSet,
+    Called,
     GroupStarted,
     LightningAsked,
     MetricUsed,
@@ -383,12 +384,11 @@ def call_library_method(machine: Machine, value: Value, name: str, given: Argume
     if not isinstance(value, Instance):
         return call_unknown(machine, Method(value, name), given, node)
     if name == "__init__":
-        kinds = (
-            [each.last for each in value.cls.lineage() if isinstance(each, Library)]
-            if isinstance(value.cls, Class)
-            else [value.name]
-        )
-        initialise(machine, value, next((last for last in kinds), "object"), given, node)
+        lineage = value.cls.lineage() if isinstance(value.cls, Class) else [value.cls]
+        base = next((each for each in lineage if isinstance(each, Library)), None)
+        if base is not None and value.kind == "callback":
+            machine.emit(Called(machine.where(node), base.path, given))  # it is told there what to watch
+        initialise(machine, value, base.last if base is not None else "object", given, node)
         return NONE
     if isinstance(value, Module) and LIGHTNING in METHODS and is_lightning(value):
         return METHODS[LIGHTNING](machine, value, name, given, node)

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from lightlint.check import Check, Fault, Repair
-from lightlint.engine.events import Configured
+from lightlint.engine.events import Configured, Logged
 from lightlint.facts.lightning.monitors import CHECKPOINT, STOPPING
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import insert_argument, replace
 from lightlint.values.core import Unknown, text_of, written
+from lightlint.values.training import Instance
 
 _PLATEAU = "torch.optim.lr_scheduler.ReduceLROnPlateau"
 _MORE = re.compile(
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 class MonitorModeMismatch(Check):
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        metrics = _metrics(entry)
         for name, positions in ((CHECKPOINT, (2, None)), (STOPPING, (0, 4))):
             for event in entry.calls.get(name, ()):
                 given = event.argument("mode", positions[1])
@@ -38,7 +40,7 @@ class MonitorModeMismatch(Check):
                 keeps_all = kept is not None and (top is None or top.value in (-1, 0))
                 sure = event.given.exact and not self.facts.lightning.may_be_below("1.3")  # then "auto" was the default
                 known = given if given is not None or sure else Unknown()
-                message = _message(event.argument("monitor", positions[0]), known)
+                message = _message(event.argument("monitor", positions[0]), known, metrics)
                 if message and not keeps_all:
                     yield Fault.of(event, message)
         for configured in entry.of(Configured):
@@ -47,7 +49,7 @@ class MonitorModeMismatch(Check):
                 plateau = schedule.name == "ReduceLROnPlateau" and not schedule.open_arguments
                 if plateau and schedule.site and holder is not None:
                     mode = schedule.argument("mode", 1)
-                    message = _message(holder.items.get("monitor"), mode)
+                    message = _message(holder.items.get("monitor"), mode, metrics)
                     if message:
                         yield Fault(schedule.site, message)
 
@@ -69,10 +71,19 @@ class MonitorModeMismatch(Check):
 _DEFAULT = "the default `mode` is"
 
 
-def _message(monitor: Value | None, given: Value | None) -> str:
+def _metrics(entry: Entry) -> dict[str, str]:
+    """The classes of the metric objects that are logged, by the names that they are logged under; of several none."""
+    found: dict[str, set[str]] = {}
+    for event in entry.of(Logged):
+        kind = event.value.name if isinstance(event.value, Instance) and event.value.kind == "metric" else ""
+        found.setdefault(text_of(event.name) or "", set()).add(kind)
+    return {key: kind for key, kinds in found.items() if len(kinds) == 1 for kind in kinds}
+
+
+def _message(monitor: Value | None, given: Value | None, metrics: dict[str, str]) -> str:
     """What is wrong with the mode for a metric, empty where nothing is."""
     key, mode = text_of(written(monitor)), "min" if given is None else text_of(written(given))
-    wanted = _direction(key or "")
+    wanted = _direction(key or "") or _direction(metrics.get(key or "", ""))
     if not wanted or mode not in {"min", "max"} or mode == wanted:
         return ""
     better = "more" if wanted == "max" else "less"
