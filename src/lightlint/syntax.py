@@ -41,15 +41,6 @@ def syntax_of(text: str) -> ast.Module:
         return ast.parse(text)
 
 
-def parses_here(text: str) -> bool:
-    """Whether the Python that runs reads a text."""
-    try:
-        syntax_of(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
-    return True
-
-
 def walked(root: ast.AST, closed: Set[type] = frozenset()) -> Iterator[ast.AST]:
     """As `ast.walk`, at a third of its cost; operators, and whether a name is read or set, have no nodes here.
 

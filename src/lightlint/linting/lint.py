@@ -18,7 +18,6 @@ from lightlint.pages import Page, all_pages, find
 from lightlint.sources.depth import too_deep
 from lightlint.sources.source import Source
 from lightlint.sources.suppress import Resolve, Suppressions, Unused, noqa_row, resolver
-from lightlint.syntax import parses_here
 from lightlint.text import NOTEBOOK, TRAINS, Text
 from lightlint.trees.parsing import UnparsableError, deep_recursion, no_collection, parse
 
@@ -73,8 +72,8 @@ def lint(
         pages = [page for page in checked_pages() if page.name in active]
     due = bool(pages) or TRAINS.search(source.text) is not None  # other files may meet what this one lacks
     found, crashes = _run(source, text, pages, active, settings, projects, clock, sketched=gate) if due else ([], [])
-    broken = any(each.code == SYNTAX for each in found) or _TEMPLATE.search(source.text)
-    newer = bool(pages) and not broken and not parses_here(source.text)
+    unread = bool(pages) and text.tree is None
+    newer = unread and not any(each.code == SYNTAX for each in found) and not _TEMPLATE.search(source.text)
     found += _broken_cells(source)
     on = {page.code for page in all_pages().values() if page.name in active}
     kept, silenced = suppressions.split((each for each in found if each.code in on), codes_of())
