@@ -51,7 +51,16 @@ class ChangedWeights:
         """Whether a helper that trains is handed a module, and it is not the one asked for, nor what holds that."""
         whole = model.partition(".")[0]
         nets = [arg.value for arg in call.args if self._is_net(arg)]
-        return bool(nets) and not any(self.mentions(arg, whole) for arg in call.args) and whole != "self"
+        if not nets or whole == "self" or any(self.mentions(arg, whole) for arg in call.args):
+            return False
+        roots = {self._names.key(each).partition(".")[0] for net in nets for each in self._tree.within(net, cst.Name)}
+        return not any(self._are_tied(assign, whole, roots) for assign in self._tree.all(cst.Assign))
+
+    def _are_tied(self, assign: cst.Assign, whole: str, roots: set[str]) -> bool:
+        """Whether one network is made of another, as a wrapper and what it wraps are."""
+        bound = {self._names.key(each.target) for each in assign.targets}
+        made = bound & roots and self.mentions(assign.value, whole)
+        return bool(made) or (whole in bound and any(self.mentions(assign.value, root) for root in roots))
 
     def _is_net(self, arg: cst.Arg) -> bool:
         keyword = arg.keyword.value if arg.keyword is not None else ""
