@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pathlib
+import re
 from collections.abc import Hashable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry, Path
     from lightlint.values.core import Site
 
+_LOADS = re.compile(r"\.load_state_dict\(")
+
 
 class ResumeStateIncomplete(Check):
     def wants_users(self) -> tuple[str, ...]:
@@ -43,7 +46,7 @@ class ResumeStateIncomplete(Check):
         is_own = entry in own
         entries = own if is_own else self.facts.rehearsed.of_users(self.wants_users())
         paths = [path for each in entries for path in each.paths]
-        if not all(each.turned for each in entries):
+        if not all(each.turned for each in entries) and not self._reaches_all_loads(paths):
             return  # what is never loaded may be loaded behind a test that there was no budget to turn
         for path in entry.paths:
             for save in path.of(Called):
@@ -66,6 +69,15 @@ class ResumeStateIncomplete(Check):
                         yield fault if loads is None else replace(fault, site=loads, also=(save.site,))
         yield from _without_optimizer(entry, paths)
         yield from _of_fabric(entry, paths)
+
+    def _reaches_all_loads(self, paths: list[Path]) -> bool:
+        """Whether some path comes to each place in sight that loads a state."""
+        reached = {event.site[:2] for path in paths for event in path.of(StateLoaded)}
+        for file in (self.facts.path, *self.facts.rehearsed.others):
+            for row, line in enumerate(self.facts.project.text(file).splitlines(), 1):
+                if _LOADS.search(line.partition("#")[0]) and (str(file), row) not in reached:
+                    return False
+        return True
 
     def _load_of(self, paths: list[Path], optimizers: set[Hashable]) -> Site | None:
         """Where this file has the state of an optimizer loaded back."""
