@@ -24,6 +24,7 @@ from lightlint.models.training import passes
 from lightlint.models.training.modules.making import by_mode
 from lightlint.values.core import (
     Class,
+    Constant,
     Function,
     Library,
     Sequence,
@@ -133,6 +134,8 @@ def library_forward(machine: Machine, module: Module, given: Arguments, node: as
         kept = tensors.derive(machine, node, given.get(0, "input"), keep=True)
         if last.startswith(("Dropout", "Identity")):
             axes.same(kept, given.get(0, "input"))
+        elif last == "Unflatten" or not is_constant(module.argument("start_dim", 0) or Constant(1), 1):
+            kept.form = None  # else the first dimension stays, and what lies behind it is one
         return kept
     return layer(machine, module, given, node)
 
