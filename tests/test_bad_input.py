@@ -84,7 +84,6 @@ REFUSED = {
     "bytes that are no cookie's text": (b"# coding: hex\n", "encoding"),
     "syntax error": ((LOOP + "def broken(:\n").encode(), "syntax error"),
     "unclosed string": ((LOOP + 'text = """\n').encode(), "syntax error"),
-    "Python 2": ((LOOP + "print loss\n").encode(), "syntax error"),
     "merge conflict": (("<<<<<<< ours\n" + LOOP).encode(), "syntax error"),
     "200 levels of indentation": (
         (LOOP + "".join(" " * deep + "if a:\n" for deep in range(200)) + " " * 200 + "a\n").encode(),
@@ -109,6 +108,7 @@ REFUSED = {
 
 OLD = {  # what the project says of versions, a line that only an older Python reads, and whether it is right there
     "print for Python 2.7": ("Runs on Python 2.7.", "print loss\n", True),
+    "print where nothing names Python": ("A network.", "print loss\n", True),
     "print for both": ("Runs on Python 2.7 and 3.6.", "print loss\n", False),
     "async for Python 3.6": ("## Requirements\n\n* Python 3.6", "loss.cuda(async=True)\n", True),
     "async for Python 3.6 or later": ("* Python 3.6+", "loss.cuda(async=True)\n", False),
