@@ -10,6 +10,7 @@ from lightlint.check import Check, Fault, Repair
 from lightlint.engine.events import Called
 from lightlint.explore.questions.queries import sure
 from lightlint.facts.data.loops import LoopKind
+from lightlint.facts.project.options import project_default
 from lightlint.facts.ranks.world import TRAINER
 from lightlint.facts.values.keywords import keywords
 from lightlint.finding import Applicability
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 _SWITCHES = {"torch.autograd.set_detect_anomaly", "torch.autograd.anomaly_mode.set_detect_anomaly"}
 _BLOCKS = {"torch.autograd.detect_anomaly", "torch.autograd.anomaly_mode.detect_anomaly", *_SWITCHES}
-_DEPTH = 3
+_DEPTH, _MANY = 3, 1000
 _DEBUG = re.compile(r"debug|test|nan|anomal|repro", re.IGNORECASE)
 _STARTS = re.compile(r"main|train|fit|run|start|launch|learn|experiment|solve|epoch|step|spawn|cli", re.IGNORECASE)
 _OF_TESTS, _TESTS = (
@@ -55,13 +56,20 @@ class AnomalyModeLeftOn(Check):
                 self.report(call, _MESSAGE)
 
     def _trains(self, body: cst.CSTNode) -> bool:
-        """Whether a body runs a loop over epochs, or over all batches of a loader, that goes backward in each."""
+        """Whether a body runs a loop over epochs, over all batches of a loader, or of many turns, that goes backward in each."""
         loops = [each for part in self.facts.steps.bodies(body) for each in self.tree.own(part, cst.For)]
         return any(
             self.facts.steps.runs(each.body, self.loops.is_backward)
-            and (self.loops.kind(each) is LoopKind.EPOCH or self.loops.is_one_pass(each))
+            and (self.loops.kind(each) is LoopKind.EPOCH or self.loops.is_one_pass(each) or self._is_long(each))
             for each in loops
         )
+
+    def _is_long(self, loop: cst.For) -> bool:
+        """Whether a loop counts more turns than somebody looks at."""
+        args = loop.iter.args if isinstance(loop.iter, cst.Call) else ()
+        counted = self.names.call(loop.iter) == "builtins.range" and len(args) == 1
+        told = (self.names.constant(args[0].value), project_default(self.facts, args[0].value)) if counted else ()
+        return any(isinstance(turns, int) and turns >= _MANY for turns in told)
 
     def _is_in_each_step(self, block: cst.With) -> bool:
         """Whether a block goes backward, and every step of the training comes to it."""
@@ -113,7 +121,7 @@ class AnomalyModeLeftOn(Check):
         guard = next((each for each in self.tree.ancestors(call) if isinstance(each, cst.If)), None)
         if guard is None:
             return False
-        calls = (self.names.method(each) or "" for each in self.tree.within(guard.body, cst.Call) if each is not call)
+        calls = (self.names.method(each) or "" for each in self.tree.within(guard.body, cst.Call))
         return not list(self.tree.within(guard.body, cst.For, cst.While)) and not any(map(_STARTS.search, calls))
 
     def _words(self, node: cst.CSTNode) -> set[str]:
