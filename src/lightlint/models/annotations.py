@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ast
 import re
+from weakref import WeakKeyDictionary
 
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.execution import Raised
 from lightlint.engine.machine import Machine
 from lightlint.models.names.kinds import kind_of, kind_of_class
 from lightlint.models.training import modules
+from lightlint.syntax import walked
 from lightlint.values.core import TRUE, Class, Constant, Library, Mapping, Sequence, Unknown, Value
 from lightlint.values.training import Instance, Loader, Optimizer, Schedule, Tensor
 
@@ -95,10 +97,16 @@ def _open(made: Instance, cls: Class) -> None:
             made.attributes[name] = Unknown(hint=name, plain=True)
 
 
-def _counted(cls: ast.AST) -> set[str]:
-    """The attributes that a class adds something to."""
-    targets = (each.target for each in ast.walk(cls) if isinstance(each, ast.AugAssign))
-    return {each.attr for each in targets if isinstance(each, ast.Attribute)}
+_COUNTED: WeakKeyDictionary[ast.AST, frozenset[str]] = WeakKeyDictionary()
+
+
+def _counted(cls: ast.AST) -> frozenset[str]:
+    """The attributes that a class adds something to: looked up once, for it may be assumed a thousand times."""
+    found = _COUNTED.get(cls)
+    if found is None:
+        targets = (each.target for each in walked(cls) if isinstance(each, ast.AugAssign))
+        found = _COUNTED[cls] = frozenset(each.attr for each in targets if isinstance(each, ast.Attribute))
+    return found
 
 
 _BY_NAME: tuple[tuple[str, str], ...] = (
