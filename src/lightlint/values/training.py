@@ -98,6 +98,7 @@ class Tensor(Value):
     form: str | None = None
     dtype: str | None = None
     layer = ""
+    as_given = False  # by its layer: it has the dimensions that this gave
     mixed = False
     table = False
     blind = False

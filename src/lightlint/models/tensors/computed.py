@@ -70,7 +70,9 @@ def computed(machine: Machine, name: str, given: Arguments, node: ast.AST) -> Va
             made.scalar = source.scalar and name not in ("repeat", "expand", "unsqueeze")
         forms.note(made, name, given)
         if name in ("chunk", "split", "unbind"):
-            return Sequence([made, derive(machine, node, source, keep=True)], "tuple", more=True)
+            other = derive(machine, node, source, keep=True)
+            forms.note(other, name, given)
+            return Sequence([made, other], "tuple", more=True)
         return made
     if name not in ("where", "index_put_", "gather"):
         mix(machine, node, name, *given.positional)
@@ -101,15 +103,14 @@ def activated(machine: Machine, name: str, value: Value | None, node: ast.AST) -
     made.role = ACTIVATIONS[name]
     made.activation = (name, machine.site(node))
     if isinstance(value, Tensor):
-        made.form, made.layer = value.form, value.layer
+        made.form, made.layer, made.as_given = value.form, value.layer, value.as_given
         axes.same(made, value)
     return made
 
 
 def note_single(machine: Machine, name: str, value: Value | None, dim: Value | None, node: ast.AST) -> None:
     """Write down that a softmax goes over the one output of a layer, as that gave it."""
-    column = isinstance(value, Tensor) and value.form == forms.COLUMN and value.layer == "Linear"
-    if column and name in ("softmax", "log_softmax") and is_constant(dim, -1):
+    if forms.is_single_output(value) and name in ("softmax", "log_softmax") and is_constant(dim, -1):
         machine.emit(OneNormalised(machine.where(node), name))
 
 

@@ -97,7 +97,7 @@ def derive(
         made.scaler, made.batch_of = first.scaler, first.batch_of
         made.terms, made.answer = first.terms, first.answer
         made.form, made.dtype, made.layer, made.packed = first.form, first.dtype, first.layer, first.packed
-        made.cut_from = first.cut_from
+        made.as_given, made.cut_from = first.as_given, first.cut_from
         made.encoding, made.unreduced = first.encoding, first.unreduced
     return made
 

@@ -41,10 +41,21 @@ def note(made: Value, name: str, given: Arguments) -> None:
     else:
         made.dtype = _DTYPES.get(name, made.dtype)
     made.form = _form(name, source, given.behind(1)) if source is not None else made.form
+    made.as_given = made.as_given and (name in _SAME_SHAPE or (name in _LEFT_IN_ROWS and made.form is None))
     if name == "gather":
         made.layer = ""  # a choice among outputs: how many there are it does not tell
     if name in ("view", "reshape") and _are_all_one(given.behind(1)):
         made.traits = made.traits | SINGLE
+
+
+def forget(tensor: Tensor) -> None:
+    """Its dimensions are others, or lie in another order, than was known."""
+    tensor.form, tensor.as_given = None, False
+
+
+def is_single_output(value: Value | None) -> bool:
+    """Whether it is what a linear layer with one output gave, in the shape that the layer gave it."""
+    return isinstance(value, Tensor) and value.layer == "Linear" and value.as_given and value.form == COLUMN
 
 
 def _named(path: str) -> str | None:
@@ -59,9 +70,11 @@ def _form(name: str, source: Value, given: Arguments) -> str | None:
         removes = not given.positional and not given.keywords
         if held != COLUMN or (first == 0 and not removes):
             return held
-        return ROW if removes or first in _LAST else None  # `squeeze(2)` takes the last dimension of three
+        flat = isinstance(source, Tensor) and source.rank in (None, 2)
+        return ROW if flat and (removes or first in _LAST) else None  # `squeeze(2)` takes the last dimension of three
     if name == "unsqueeze":
-        return COLUMN if first in _LAST and isinstance(source, Tensor) else None
+        row = isinstance(source, Tensor) and source.form != COLUMN and not source.as_given and source.rank in (None, 1)
+        return COLUMN if first in _LAST and row else None
     if name in ("view", "reshape"):
         return None if source.traits >= SINGLE else _viewed(_sizes(given))
     if name in ("flatten", "ravel"):
@@ -78,7 +91,7 @@ def _form(name: str, source: Value, given: Arguments) -> str | None:
 
 def _gathered(source: Value, index: Value | None) -> str | None:
     """The shape of what is picked along dimension 1: that of the index, which has as many dimensions as the scores have."""
-    scores = isinstance(source, Tensor) and bool(source.layer) and source.form is None
+    scores = isinstance(source, Tensor) and source.as_given and source.form is None
     form = index.form if isinstance(index, Tensor) else None
     return form or (COLUMN if scores else None)
 
@@ -88,7 +101,7 @@ def _reduced(source: Tensor, dimension: float | None, keepdim: Value | None) -> 
     if is_constant(keepdim, True):
         return COLUMN if dimension in _LAST else None
     drops = keepdim is None or is_constant(keepdim, False)
-    return ROW if dimension == 1 and drops and source.layer and source.form is None else None
+    return ROW if dimension == 1 and drops and source.as_given and source.form is None else None
 
 
 def _sizes(given: Arguments) -> list[Value]:
@@ -136,6 +149,8 @@ def differ(left: Value | None, right: Value | None) -> bool:
     return forms == {COLUMN, ROW}
 
 
+_LEFT_IN_ROWS = frozenset(["squeeze", "flatten", "view", "reshape"])
+"""What a row of scores for each example is made with of the scores that a network gives."""
 _SAME_SHAPE = CASTS | {
     "detach",
     "clone",

@@ -49,6 +49,7 @@ from lightlint.values.training import Instance, Tensor, tensors_in
 _RECURRENT = {"RNN", "LSTM", "GRU"}
 
 
+_RESHAPES = frozenset(["squeeze_", "unsqueeze_", "transpose_", "t_", "swapaxes_", "swapdims_", "resize_", "resize_as_"])
 _SHAPING = frozenset(["unsqueeze", "squeeze", "permute", "transpose", "flatten", "reshape", "view", "contiguous"])
 
 
@@ -78,7 +79,10 @@ def attribute(machine: Machine, tensor: Tensor, name: str, node: ast.AST) -> Val
     if name == "shape":
         return shape_of(machine, tensor, node)
     if name in ("T", "mT", "H", "real", "imag"):
-        return derive(machine, node, tensor, keep=True, saves=False)
+        made = derive(machine, node, tensor, keep=True, saves=False)
+        if name not in ("real", "imag"):
+            forms.forget(made)
+        return made
     if name in ("dtype", "ndim", "is_cuda", "is_leaf", "names", "layout", "grad_fn"):
         return Unknown(("tensor", tensor.made, name), plain=name == "ndim")
     if tensor.guessed and name in OUTPUTS:
@@ -207,6 +211,8 @@ def _as_mapping(machine: Machine, tensor: Tensor, name: str, given: Arguments, n
 def _in_place(machine: Machine, tensor: Tensor, name: str, given: Arguments, node: ast.AST) -> Tensor:
     others = [each for value in given.values() for each in tensors_in(value)]
     tensor.uninitialised = tensor.answer = False
+    if name in _RESHAPES:
+        forms.forget(tensor)
     tensor.filled |= any(not isinstance(each, Constant) for each in given.values())
     if tensor.leaf and tensor.requires_grad and not tensor.parameter and machine.grad[-1] and name != "requires_grad_":
         machine.emit(LeafChanged(machine.where(node), tensor))

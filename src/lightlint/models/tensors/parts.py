@@ -85,7 +85,7 @@ def item(machine: Machine, tensor: Tensor, index: Value, node: ast.AST) -> Value
     made.scalar = tensor.rank == 1 and isinstance(number_of(index), int)
     if isinstance(index, Unknown) and tensor.rank in (1, None):
         made.sure_device = False  # a number, perhaps, which lets any device have what it picks
-    made.form, made.layer = forms.of_item(tensor, index), ""
+    made.form, made.layer, made.as_given = forms.of_item(tensor, index), "", False
     made.part_of = None if indices else tensor
     if (start := _cut(index)) is not None:
         made.cut_from = (tensor.cut_from[0] if tensor.cut_from is not None else tensor, start)

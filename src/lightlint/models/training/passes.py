@@ -64,7 +64,8 @@ def _again(machine: Machine, module: Module, known: Value, given: Arguments, nod
             return Sequence([like(each) for each in earlier.items], earlier.kind)
         assert isinstance(earlier, Tensor)
         made = tensors.derive(machine, node, *sources, graph=bool(earlier.graph) or not machine.grad[-1])
-        made.role, made.form, made.dtype, made.layer = earlier.role, earlier.form, earlier.dtype, earlier.layer
+        made.role, made.form, made.dtype = earlier.role, earlier.form, earlier.dtype
+        made.layer, made.as_given = earlier.layer, earlier.as_given
         made.device, made.sure_device, made.activation = earlier.device, earlier.sure_device, earlier.activation
         made.guessed, made.mixed, made.traits = earlier.guessed, earlier.mixed, made.traits | earlier.traits
         return made

@@ -135,7 +135,7 @@ def library_forward(machine: Machine, module: Module, given: Arguments, node: as
         if last.startswith(("Dropout", "Identity")):
             axes.same(kept, given.get(0, "input"))
         elif last == "Unflatten" or not is_constant(module.argument("start_dim", 0) or Constant(1), 1):
-            kept.form = None  # else the first dimension stays, and what lies behind it is one
+            forms.forget(kept)  # else the first dimension stays, and what lies behind it is one
         return kept
     return layer(machine, module, given, node)
 
@@ -170,7 +170,7 @@ def layer(machine: Machine, module: Module, given: Arguments, node: ast.AST) -> 
     if own and module.device is not None:
         made.device, made.sure_device = module.device, False
     made.escaped = made.escaped or module.escaped
-    made.layer = module.name
+    made.layer, made.as_given = module.name, True
     if isinstance(module.cls, Library) and module.cls.path.startswith(REGION_NETS):
         made.role = ACTIVATIONS.get(text_of(module.arguments.get("activation")) or "")
     made.cuts = tensors.without_given_gradients(made.cuts)  # a step along them: meant to be constants

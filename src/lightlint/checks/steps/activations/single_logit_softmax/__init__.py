@@ -7,7 +7,7 @@ from lightlint.check import Check, Fault
 from lightlint.checks.steps.activations.single_logit_softmax.outputs import SingleOutputs
 from lightlint.engine.events import LossComputed, OneNormalised
 from lightlint.explore.questions.queries import sure
-from lightlint.values.training import Tensor
+from lightlint.models.tensors import forms
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry
@@ -35,10 +35,4 @@ class SingleLogitSoftmax(Check):
 
 def _is_over_one(event: LossComputed) -> bool:
     given = event.input
-    return (
-        event.function in _LOSSES
-        and isinstance(given, Tensor)
-        and given.layer == "Linear"
-        and given.form == "column"
-        and not given.escaped
-    )
+    return event.function in _LOSSES and given is not None and forms.is_single_output(given) and not given.escaped
