@@ -123,21 +123,28 @@ class BestValueNeverUpdated(Check):
         """Tests that let something be saved in each turn of a loop, of a number that stays what it was before."""
         for path in entry.paths:
             kept = [each for each in _kept(path) if any("passed by any" in one.traits for one in each.where.conditions)]
+            failed = {id(each.bar) for each in path.of(Passed) if _is_failed(path, each)}
             for first, second in combinations(path.of(Passed), 2):
                 again = first.site == second.site and first.bar is second.bar and _in_turns(first, second)
-                if again and all(any(_follows(each, test) for each in kept) for test in (first, second)):
-                    name = self._best(first)
-                    if name:
-                        yield Fault.at(first, _told(name))
+                possible = again and id(first.bar) not in failed
+                if possible and all(any(_follows(each, test) for each in kept) for test in (first, second)):
+                    best = self._best(first)
+                    if best is not None and not self._is_updated(best):
+                        yield Fault.at(first, _told(self.code.text_of(best)))
 
-    def _best(self, test: Passed) -> str:
-        """The name of the best value, by which it is more than a bar."""
+    def _best(self, test: Passed) -> cst.Name | cst.Attribute | None:
+        """The best value, by whose name it is more than a bar."""
         node = self.node_of(test.site)
         words = self.tree.within(node, cst.Name, cst.Attribute) if node is not None else []
         named = (each for each in words if isinstance(each, (cst.Name, cst.Attribute)))
-        return next(
-            (self.code.text_of(each) for each in named if _BEST.search(dotted_name(each).rpartition(".")[2])), ""
-        )
+        return next((each for each in named if _BEST.search(dotted_name(each).rpartition(".")[2])), None)
+
+    def _is_updated(self, best: cst.Name | cst.Attribute) -> bool:
+        """Whether the loop around a test, or its function, sets the best value in a branch, which may be another than that of the test."""
+        loops = self.tree.loops(best)
+        place = loops[0].body if loops else self.tree.owner(best)
+        set_here = (each.target for each in self.tree.own(place, cst.AssignTarget, cst.AugAssign))
+        return self.code.text_of(best) in {self.code.text_of(each) for each in set_here}
 
 
 def _told(name: str) -> str:
@@ -155,6 +162,11 @@ def _in_turns(first: Event, second: Event) -> bool:
     """Whether one loop has turned on between two events."""
     turns = {each.loop: each.number for each in first.where.turns}
     return any(turns.get(each.loop, each.number) != each.number for each in second.where.turns)
+
+
+def _is_failed(path: Path, test: Passed) -> bool:
+    """Whether a path takes for failed what about any number passes: no run goes that way."""
+    return path.machine.asked.get((test.site[0], test.site[1], test.site[2])) is False
 
 
 def _follows(event: Event, test: Passed) -> bool:

@@ -16,6 +16,13 @@ from lightlint.fixes.repairs.hook_parameters import without_missing
 
 _KNOWN_SINCE = "1.0"  # before, hooks had other names, such as `validation_end`
 _OPTIONAL = {Owner.MODULE: {"forward", "state_dict", "load_state_dict"}}  # torch's own, not only Lightning's
+# hooks at the end of an epoch, and what 1.x had beside them for methods that take `outputs`
+_OF_OUTPUTS = {
+    "on_train_epoch_end": "training_epoch_end",
+    "on_validation_epoch_end": "validation_epoch_end",
+    "on_test_epoch_end": "test_epoch_end",
+}
+_WITH_OUTPUTS = "lightning>=1.0"
 
 
 class HookUnknownName(Check):
@@ -28,7 +35,10 @@ class HookUnknownName(Check):
         if not self.facts.lightning.may_be_at_least(_KNOWN_SINCE):
             return
         api = class_api(owner)
-        hooks = frozenset(api.signatures.keys() - api.removed.keys() - _OPTIONAL.get(owner, set()))
+        version = self.facts.lightning.version
+        hooks = frozenset(
+            each for each in api.signatures.keys() - api.removed.keys() if api.signature(each, version) is not None
+        ) - _OPTIONAL.get(owner, set())
         if name in api.signatures or name in api.removed or name in api.added:
             return
         if name in BEFORE_1_0 and not self.facts.lightning.surely_at_least(Version("1.0")):
@@ -38,8 +48,10 @@ class HookUnknownName(Check):
             return
         if self._is_mentioned(function) or self._picks_by_name(node):
             return
+        hook = self._with_outputs(function, owner, hook)
         draft = self._renamed(function, owner, hook)
         writes = f"lightning>={passed_since(owner, hook, self.facts.lightning.version)}"
+        writes = _WITH_OUTPUTS if hook in _OF_OUTPUTS.values() else writes
         repair = Repair(f"rename to `{hook}`", draft, Applicability.UNSAFE, writes=writes)
         self.report(function.name, f"nothing calls `{name}`, the hook is `{hook}`", repair=repair)
 
@@ -53,6 +65,13 @@ class HookUnknownName(Check):
         quoted = [each for each in self.tree.all(cst.SimpleString) if name in each.value]
         return bool(quoted) or len(own) > 2 * len(wrapping) or is_mentioned_elsewhere(project, source, name)
 
+    def _with_outputs(self, function: cst.FunctionDef, owner: Owner, hook: str) -> str:
+        """The hook that a release before 2.0 has for a method that takes what the steps returned."""
+        takes = taken(self.facts, function)
+        wants = takes is not None and len(takes.positional) == 1 and owner is Owner.MODULE
+        old = not self.facts.lightning.may_be_at_least("2.0")
+        return _OF_OUTPUTS.get(hook, hook) if wants and old else hook
+
     def _renamed(self, function: cst.FunctionDef, owner: Owner, hook: str) -> Draft | None:
         """The hook's name, and no parameters that Lightning passes nothing for; None where the body needs them."""
         takes = taken(self.facts, function)
@@ -60,6 +79,8 @@ class HookUnknownName(Check):
         if takes is None:
             return None
         new_name = rename(self.code, function.name, hook)
+        if hook in _OF_OUTPUTS.values():
+            return new_name
         if call is None:  # nothing is known of what is passed, which matters not to one that takes nothing
             return new_name if hook in STEPS or not takes.positional else None
         if call.refused(takes) or call.shifted(takes):

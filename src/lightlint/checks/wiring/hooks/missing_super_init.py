@@ -4,6 +4,7 @@ import libcst as cst
 
 from lightlint.check import Check, Repair
 from lightlint.facts.objects.classes import DATA_MODULE, MODULE, NN_MODULE
+from lightlint.facts.versions.versions import Version
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import Draft, insert_after, insert_before
 
@@ -16,6 +17,8 @@ class MissingSuperInit(Check):
             if self.classes.is_a(node, NN_MODULE):
                 self._judge_plain(node)
             return
+        if not self.classes.is_a(node, MODULE) and self._starts_data_modules():
+            return
         init = self._initialiser(node)
         if init is not None:
             self._judge(node, init)
@@ -27,6 +30,10 @@ class MissingSuperInit(Check):
                 f"the `__init__` that `dataclass` makes of `{node.name.value}` does not call that of {base}",
                 repair=Repair("call it from `__post_init__`", self._post_init(fields), Applicability.UNSAFE),
             )
+
+    def _starts_data_modules(self) -> bool:
+        """Whether Lightning initialises every data module itself, as only 1.5 did in `LightningDataModule.__new__`."""
+        return Version("1.5") <= self.facts.lightning.version < Version("1.6")
 
     def _initialiser(self, node: cst.ClassDef) -> cst.FunctionDef | None:
         """The method of a class in which the initialiser above has to be called: in a dataclass it is `__post_init__`."""
