@@ -22,7 +22,7 @@ from lightlint.trees.sketch import UnsketchableError
 from lightlint.trees.sketch.places import SketchPlaces, UnplacedError
 from lightlint.trees.sketch.statements import Sketch, sketch
 
-_RARE = {"Match", "TryStar", "TypeVar", "ParamSpec", "TypeVarTuple", "TypeAlias", "TemplateStr"}
+_RARE = {"TryStar", "TypeVar", "ParamSpec", "TypeVarTuple", "TypeAlias", "TemplateStr"}
 _STRINGS = (cst.FormattedString, cst.ConcatenatedString)
 _HIDDEN = ("operator", "asynchronous", "relative")  # no nodes of the tree, and yet with a meaning
 
@@ -115,17 +115,33 @@ class G():
         x = yield from c
         return d
     def h(self, *, a): ...
+match a, b:
+    case [1, -2.5, "c", *rest] | (None, True) if d: pass
+    case (x, _) as pair:
+        pass
+    case [x], [y]: pass
+    case x, *_:
+        pass
+    case {"k": v, A.b: 1 + 2j, **others}: pass
+    case {}: pass
+    case A.B(1, [x, y], name=C()) | D(): pass
+    case []: pass
+    case (): pass
+    case _: pass
 '''
 
 
-def meaning(node: cst.CSTNode) -> Iterator[Any]:
+def meaning(node: cst.CSTNode, *, in_string: bool = False) -> Iterator[Any]:
     """The types of a node and of all below that mean something, and what they say; strings as far as sketches keep them."""
     pending: list[Any] = [node]
     while pending:
         value = pending.pop()
         if isinstance(value, _STRINGS) and any(map(_is_formatted, _leaves(value))):
             yield cst.FormattedString
-            pending += [part.expression for part in _parts(value)]
+            for part in _parts(value):
+                yield from meaning(part.expression, in_string=True)
+        elif in_string and isinstance(value, cst.SimpleString):
+            yield value.evaluated_value
         elif isinstance(value, cst.CSTNode):
             yield type(value)
             pending += [getattr(value, name) for name in semantic_fields(type(value))]
@@ -252,7 +268,6 @@ def test_the_place_of_a_last_argument(text: str, told: str | None) -> None:
     "text",
     [
         "x = (\n",
-        "match a:\n    case 1:\n        pass\n",
         "try:\n    pass\nexcept* A:\n    pass\n",
         "x = " + "(" * 300 + ")" * 300,
         "a\0b",

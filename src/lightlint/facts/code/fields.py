@@ -12,7 +12,7 @@ import libcst as cst
 _PUNCTUATION = {
     "comma", "semicolon", "colon", "dot", "equal", "lpar", "rpar", "lbracket", "rbracket", "lbrace", "rbrace", "header",
     "footer", "indent", "star", "posonly_ind", "operator", "asynchronous", "encoding", "newline", "first_colon",
-    "second_colon", "relative",
+    "second_colon", "relative", "separator", "trailing_comma",
 }  # fmt: skip
 # where libcst declares the fields of a node in another order than Python writes them
 _IN_ORDER: dict[type, tuple[str, ...]] = {

@@ -135,6 +135,21 @@ PARAMETERS = maker(cst.Parameters, "params", "star_arg", "kwonly_params", "star_
 NAMED = maker(cst.NamedExpr, "target", "value")
 AWAIT = maker(cst.Await, "expression")
 YIELD = maker(cst.Yield, "value")
+MATCH = maker(cst.Match, "subject", "cases")
+CASE = maker(cst.MatchCase, "pattern", "guard", "body")
+MATCH_VALUE = maker(cst.MatchValue, "value")
+MATCH_SINGLETON = maker(cst.MatchSingleton, "value")
+MATCH_LIST = maker(cst.MatchList, "patterns")
+MATCH_TUPLE = maker(cst.MatchTuple, "patterns")
+MATCH_ELEMENT = maker(cst.MatchSequenceElement, "value")
+MATCH_STAR = maker(cst.MatchStar, "name")
+MATCH_MAPPING = maker(cst.MatchMapping, "elements", "rest")
+MATCH_ENTRY = maker(cst.MatchMappingElement, "key", "pattern")
+MATCH_CLASS = maker(cst.MatchClass, "cls", "patterns", "kwds")
+MATCH_KEYWORD = maker(cst.MatchKeywordElement, "key", "pattern")
+MATCH_AS = maker(cst.MatchAs, "pattern", "name")
+MATCH_OR = maker(cst.MatchOr, "patterns")
+MATCH_CHOICE = maker(cst.MatchOrElement, "pattern")
 NUMBERS = {
     int: maker(cst.Integer, "value"),
     float: maker(cst.Float, "value"),

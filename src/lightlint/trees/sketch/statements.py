@@ -11,11 +11,11 @@ import libcst as cst
 
 from lightlint.syntax import syntax_of
 from lightlint.trees.sketch import UnsketchableError, nodes
-from lightlint.trees.sketch.expressions import Expressions
+from lightlint.trees.sketch.patterns import Patterns
 
 _COMPOUND = {
     ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.If, ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith,
-    ast.Try,
+    ast.Try, ast.Match,
 }  # fmt: skip
 
 
@@ -40,7 +40,7 @@ def sketch(text: str, tree: ast.Module | None = None) -> Sketch:
         raise UnsketchableError(str(error)) from None
 
 
-class _Statements(Expressions):
+class _Statements(Patterns):
     """Turns the statements of one text into libcst's."""
 
     def module(self, tree: ast.Module) -> cst.Module:
@@ -157,6 +157,13 @@ class _Statements(Expressions):
         final = nodes.FINALLY(self._body(node.finalbody)) if node.finalbody else None
         return nodes.TRY(self._body(node.body), handlers, self._else(node.orelse), final)
 
+    def _match(self, node: ast.Match) -> Any:
+        cases = [
+            nodes.CASE(self.pattern(each.pattern), self.optional(each.guard), self._body(each.body))
+            for each in node.cases
+        ]
+        return nodes.MATCH(self.value(node.subject), cases)
+
     def _import(self, node: ast.Import) -> Any:
         return nodes.IMPORT(self._aliases(node.names))
 
@@ -208,6 +215,7 @@ _STATEMENTS: dict[type, _Sketch] = {
     ast.With: _Statements._with,
     ast.AsyncWith: _Statements._with,
     ast.Try: _Statements._try,
+    ast.Match: _Statements._match,
     ast.Import: _Statements._import,
     ast.ImportFrom: _Statements._import_from,
     ast.Delete: _Statements._delete,
