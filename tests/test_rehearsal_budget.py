@@ -85,3 +85,29 @@ def test_what_lies_behind_the_budget_is_not_missed(steps: int, tmp_path: Path, m
     (tmp_path / "program.py").write_text(STEPPED)
     linted = lint(load_source(tmp_path / "program.py"), load(isolated=True), Projects())
     assert not [finding for finding in linted.findings if finding.counts], steps
+
+
+SAVED = """
+import torch
+
+
+def train(model, loader, optimizer, epochs, every=1000, step=0):
+    for _ in range(epochs):
+        for x, y in loader:
+            loss = torch.nn.functional.cross_entropy(model(x), y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            if step % every == 0:
+                torch.cuda.empty_cache()
+            step += 1
+"""
+
+
+@pytest.mark.parametrize("steps", range(20, 240, 20))
+def test_the_first_of_many_steps_is_not_each_one(steps: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wherever the budget ends, a call at each thousandth step is none in each batch."""
+    monkeypatch.setattr(rehearsals, "_STEPS_PER_PATH", steps)
+    (tmp_path / "program.py").write_text(SAVED)
+    linted = lint(load_source(tmp_path / "program.py"), load(isolated=True), Projects())
+    assert not [each for each in linted.findings if each.code == "LL501"]

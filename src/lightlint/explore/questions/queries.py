@@ -40,6 +40,7 @@ from lightlint.values.core import (
 from lightlint.values.training import Graph, Instance, Module, Optimizer, Schedule, Tensor
 
 if TYPE_CHECKING:
+    from lightlint.engine.frames import Loop
     from lightlint.explore.rehearsals import Entry, Path
 
 
@@ -123,17 +124,27 @@ def with_each_batch(path: Path, events: Iterable[E]) -> list[E]:
     """The events that come with each batch: behind the same tests in each turn of a loop over them that is rehearsed, or behind
     none where no second turn is. A test on what the batch or a counter tells is another one in each turn.
     """
-    turns: dict[tuple[Hashable, ...], dict[int, E]] = {}
+    turns: dict[tuple[Site, Loop, tuple[Hashable, ...]], dict[int, E]] = {}
     for event in events:
         turn = next((each for each in reversed(event.where.turns) if each.loop.kind == "batch"), None)
         tests = tuple((each.key, each.outcome) for each in event.where.conditions if not each.known)
         if turn is not None and not any(key is None for key, _ in tests) and not event.where.depends_on("periodic"):
             turns.setdefault((event.site, turn.loop, tests), {}).setdefault(turn.number, event)
+    if path.finished:
+        return [next(iter(found.values())) for found in turns.values() if len(found) > 1]
+    again = {turn.loop for event in path.events for turn in event.where.turns if turn.number > 1}
     return [
         next(iter(found.values()))
-        for (*_, tests), found in turns.items()
-        if len(found) > 1 or not (tests or path.finished)
+        for (_, loop, tests), found in turns.items()
+        if len(found) > 1 or not (tests or loop in again or _is_tested(found.values(), loop))
     ]
+
+
+def _is_tested(events: Iterable[Event], loop: Loop) -> bool:
+    """Whether a test in a loop lets something happen in its first turn, as `step % 1000 == 0` does of the first step."""
+    start, end = loop.site[1], loop.site[3]
+    tests = (test.site for event in events for test in event.where.conditions)
+    return any(site[0] == loop.site[0] and start < site[1] <= end for site in tests)
 
 
 def uses_gpu(path: Path) -> bool:
