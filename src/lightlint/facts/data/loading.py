@@ -10,6 +10,7 @@ import libcst as cst
 from lightlint.facts.code.names import Names
 from lightlint.facts.code.tree import Tree
 from lightlint.facts.data.loops import Loops
+from lightlint.facts.graphs.switches import is_switched_around
 from lightlint.facts.lightning.hooks import Hooks
 from lightlint.facts.objects.classes import DATASET, ITERABLE_DATASET, Classes
 from lightlint.facts.ranks.world import TRAINER
@@ -66,7 +67,9 @@ class Loading:
         return origin is not None and origin.name == TRAINER
 
     def _trains(self, loop: cst.For) -> bool:
-        helpers = map(self._hooks.callee, self._tree.own(loop.body, cst.Call))
+        calls = self._tree.own(loop.body, cst.Call)
+        recorded = (each for each in calls if not is_switched_around(self._tree, self._names, each))
+        helpers = map(self._hooks.callee, recorded)  # one that is called without gradients only evaluates here
         bodies = [loop.body, *(helper.body for helper in helpers if helper is not None)]
         return any(self._loops.is_backward_in(body) for body in bodies)
 

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from lightlint.facts.code.bindings import Binding, Kind, dotted_name
+from lightlint.facts.code.bindings import Binding, Kind
 from lightlint.facts.graphs.autograd import KEEPING, Graph, is_told_to_keep, joined, sum_terms
 from lightlint.facts.graphs.loss_dicts import LossDicts
+from lightlint.facts.graphs.switches import is_switched_around, switches
 from lightlint.facts.lightning.hooks import TRAINING_STEP, Hook, Owner
 from lightlint.facts.steps.steps import Steps
 from lightlint.facts.tensors.numbers import Numbers
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from lightlint.facts.linked import Linked
 
 _DEPTH = 6
-_SWITCHES = {"torch.no_grad", "torch.inference_mode", "torch.set_grad_enabled"}
-_MAYBE_SWITCH = re.compile(r"no_?grad|inference|eval|frozen|grad_enabled", re.IGNORECASE)
 _WITHOUT_GRAD = ("validation_", "test_", "predict_", "on_validation_", "on_test_", "on_predict_")
 _FUNCTIONS = re.compile(
     r"torch\.(?:stack|cat|mean|sum|sqrt|square|exp|log|abs|norm|nn\.functional\.(?!one_hot|embedding)\w+)$"
@@ -62,12 +61,7 @@ class Gradients:
 
     def is_switched(self, node: cst.CSTNode) -> bool:
         """Whether a context manager or a decorator in the function around a node may keep autograd from recording."""
-        for above in self._tree.ancestors(node):
-            if isinstance(above, cst.With) and any(self._switches(each.item) for each in above.items):
-                return True
-            if isinstance(above, cst.FunctionDef) and any(self._switches(each.decorator) for each in above.decorators):
-                return True
-        return self._is_switched_for_good
+        return is_switched_around(self._tree, self._names, node) or self._is_switched_for_good
 
     def _is_off(self, node: cst.CSTNode, depth: int) -> bool:
         for above in self._tree.ancestors(node):
@@ -102,8 +96,7 @@ class Gradients:
         return any(self._names.call(call) == "torch.set_grad_enabled" for call in calls)
 
     def _switches(self, expression: cst.BaseExpression) -> bool:
-        target = expression.func if isinstance(expression, cst.Call) else expression
-        return self._names.of(target) in _SWITCHES or bool(_MAYBE_SWITCH.search(dotted_name(target)))
+        return switches(self._names, expression)
 
     def graphs(self, expression: cst.BaseExpression | None, depth: int = 0) -> list[Graph]:
         """The parts of an expression by which a graph gets into its value; none if that is not sure."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.events.huggingface import Decoded, Encoded, TokensAdded
@@ -29,6 +30,11 @@ from lightlint.values.core import (
 )
 from lightlint.values.training import Encoding, Instance
 
+# models whose tokenizers have a `model_max_length`
+_WITH_LENGTH = re.compile(
+    r"(?:[\w-]+/)?(?:bert-(?:base|large)-|(?:xlm-)?roberta-(?:base|large)|distil(?:bert|roberta)-base|(?:distil)?gpt2|"
+    r"t5-(?:small|base|large)|flan-t5-|albert-(?:x*large|base)|electra-(?:small|base|large)|bart-(?:base|large))"
+)
 ADDED = "#added"
 """Under which name a tokenizer keeps the tokens that were added, and where the last ones were."""
 
@@ -119,15 +125,30 @@ def _encoding(machine: Machine, held: Instance, given: Arguments, node: ast.AST)
         or given.get(0, "batch_text_or_text_pairs")
         or given.get(0, "encoded_inputs")
     )
-    padding = given.keywords.get("padding") or given.keywords.get("pad_to_max_length")
     made = Encoding(machine.site(node), held, texts, dict(given.keywords))
     made.number = machine.clock = machine.clock + 1
-    made.pads = is_padding(padding) if given.exact else None
+    made.pads = _pads(held, given)
     made.several = _several(texts)
     made.side = _side(held, given)
     made.traits = _traits_in(texts)
     machine.emit(Encoded(machine.where(node), made))
     return made
+
+
+def _pads(held: Instance, given: Arguments) -> bool | None:
+    """Whether short texts are filled up: to `max_length` only where the call or the tokenizer has such a length."""
+    padding = given.keywords.get("padding") or given.keywords.get("pad_to_max_length")
+    pads = is_padding(padding) if given.exact else None
+    whole = "padding" not in given.keywords or text_of(written(padding)) == "max_length"
+    return None if pads and whole and not _has_length(held, given) else pads
+
+
+def _has_length(held: Instance, given: Arguments) -> bool:
+    """Whether a length to pad to is given, or known for the tokenizer: one that a project trained has none of its own."""
+    length = given.keywords.get("max_length")
+    name = text_of(written(held.arguments.get("pretrained_model_name_or_path") or held.arguments.get("#0")))
+    told = "model_max_length" in held.arguments or "model_max_length" in held.attributes
+    return (length is not None and not is_constant(length, None)) or told or bool(_WITH_LENGTH.match(name or ""))
 
 
 def is_padding(value: Value | None) -> bool | None:

@@ -18,6 +18,7 @@ from lightlint.values.training import Instance, Loader, tensors_in
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry
+    from lightlint.values.core import Site
 
 _DEPTH = 3
 
@@ -30,7 +31,7 @@ class MissingSetEpoch(Check):
     def visit_Call(self, call: cst.Call) -> None:
         if self.names.call(call) not in SAMPLERS or not self._samplers.shuffles(call):
             return
-        if self._is_told_in_rehearsal(call):
+        if self._is_told_in_rehearsal(call) or self._evaluates_in_rehearsal(call):
             return
         for loader, driver in self.facts.loading.training.items():
             if driver is Driver.LOOP and self._samplers.of(loader) is call:
@@ -56,6 +57,14 @@ class MissingSetEpoch(Check):
         told = (event.sampler for entry in rehearsed.entries for event in entry.of(EpochSet))
         shuffling = (each.site for each in told if not is_constant(each.arguments.get("shuffle", TRUE), False))
         return any(site is not None and rehearsed.span(site) == span for site in shuffling)
+
+    def _evaluates_in_rehearsal(self, call: cst.Call) -> bool:
+        """Whether the batches drawn with the sampler of a call train nothing, though another loader's in the same loop may."""
+        rehearsed, span = self.facts.rehearsed, self.facts.positions.span(call)
+        entries = rehearsed.entries
+        drawn = {site for entry in entries for event in entry.of(Looped) if (site := _sampled(event.loop.over))}
+        training = {site for entry in entries for loader in _trained_from(entry) if (site := _sampled(loader))}
+        return any(rehearsed.span(site) == span for site in drawn - training)
 
     def _draws(self, stream: Stream, sampler: cst.Call) -> bool:
         """Whether a stream goes over one loader again and again that has the sampler."""
@@ -129,10 +138,10 @@ class MissingSetEpoch(Check):
         """Epochs over one loader with a shuffling DistributedSampler whose `set_epoch` no path calls."""
         if any(True for _ in entry.of(EpochSet)):
             return
-        trained = {turn.loop.site for event in entry.of(Backward) for turn in event.where.turns}
+        trained = {_sampled(each) for each in _trained_from(entry)}
 
         def is_faulty(event: Looped) -> bool:
-            return _draws_alike(event) and (event.site in trained or event.loop.over in _trained_from(entry))
+            return _draws_alike(event) and _sampled(event.loop.over) in trained
 
         for event in dict.fromkeys((*sure(entry, Looped, is_faulty), *by_choice(entry, Looped, is_faulty))):
             loader = event.loop.over
@@ -142,11 +151,18 @@ class MissingSetEpoch(Check):
                 yield Fault(sampler.site, "`set_epoch` is never called: every epoch draws the same order", None, around)
 
 
-def _trained_from(entry: Entry) -> set[Loader | None]:
-    """The loaders whose batches a model is trained on, wherever the loop over them stands: a generator's is not around the step."""
+def _trained_from(entry: Entry) -> set[object]:
+    """What a model is trained on the batches of, wherever the loop over it stands: a generator's is not around the step."""
     graphs = [event.graph for event in entry.of(Backward)]
     passes = (event for event in entry.of(Forward) if any(event.graph & each for each in graphs))
-    return {tensor.batch_of for event in passes for tensor in tensors_in(Sequence(event.inputs))}
+    around: set[object] = {turn.loop.over for event in entry.of(Backward) for turn in event.where.turns}
+    return around | {tensor.batch_of for event in passes for tensor in tensors_in(Sequence(event.inputs))}
+
+
+def _sampled(loader: object) -> Site | None:
+    """Where the sampler of a loader was made."""
+    sampler = loader.sampler if isinstance(loader, Loader) else None
+    return sampler.site if isinstance(sampler, Instance) else None
 
 
 def _draws_alike(event: Looped) -> bool:
