@@ -11,7 +11,7 @@ from typing import Any
 import libcst as cst
 import pytest
 from file_facts import Utf8, parses_here, real_programs
-from hypothesis import assume, given
+from hypothesis import HealthCheck, assume, given, settings
 from programs import programs
 
 from lightlint.facts.code.fields import children, semantic_fields
@@ -217,6 +217,7 @@ def test_real_programs(path: Path) -> None:
     compare_or_refuse(path.read_text(encoding="utf-8"))
 
 
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 @given(programs())
 def test_random_programs(text: str) -> None:
     assume(parses_here(text))
