@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from lightlint.cli.main import run_command
 from lightlint.facts.project.roots import nearest_with, root_of
-from lightlint.facts.versions.pins import entries_of, pins_in, pins_of_runs
+from lightlint.facts.versions.pins import entries_of, pins_in, pins_of_runs, pins_of_settings
 from lightlint.facts.versions.pins.formats.prose import readme_pins
 from lightlint.facts.versions.pins.formats.prose.paragraphs import paragraphs
 from lightlint.facts.versions.pins.pin import Kind
@@ -23,7 +23,7 @@ from lightlint.sources.notebook import read_notebook
 
 
 def forget_versions() -> None:
-    for once in (pins_in, pins_of_runs, entries_of, target_in, root_of, nearest_with):
+    for once in (pins_in, pins_of_runs, pins_of_settings, entries_of, target_in, root_of, nearest_with):
         once.cache_clear()
 
 
@@ -321,6 +321,7 @@ def test_prose_names_hugging_face_packages_and_what_to_go_back_to() -> None:
     ("name", "text"),
     [
         ("TRAINING.md", "# Environment\n\n* PyTorch 0.3\n"),
+        ("old-model.md", "The code is developed on Ubuntu 16.04 with Python 3.6, PyTorch 0.3.1 and apex 0.1.\n"),
         ("README.md", "```bash\npip install -r requirements.txt\n(we use /torch 0.3.1 /cuda 9.0 for training)\n```\n"),
         ("requirments.txt", "pytorch=0.3.1\n"),
         ("floyd.yml", "env: pytorch-0.3\nmachine: gpu\n"),
@@ -334,3 +335,15 @@ def test_other_pages_and_misspelt_lists_are_read(name: str, text: str, tmp_path:
     forget_versions()
     run_command(["train.py", "--output-format", "concise"])
     assert not set(capsys.readouterr().out.split()) & {"LL206", "LL729", "LL730"}
+
+
+def test_settings_that_a_command_line_wrote_name_its_lightning(tmp_path: Path, monkeypatch, capsys) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "configs").mkdir()
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "train.py").write_text("import pytorch_lightning as pl\n\ntrainer = pl.Trainer(gpus=1)\n")
+    for header, found in (("# pytorch_lightning==1.9.2\n", False), ("# pytorch_lightning==2.1.0\n", True)):
+        (tmp_path / "configs" / "net.yaml").write_text(f"{header}trainer:\n  max_epochs: 3\n")
+        forget_versions()
+        run_command(["train.py", "--output-format", "concise"])
+        assert ("LL701" in capsys.readouterr().out) is found

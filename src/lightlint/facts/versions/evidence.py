@@ -11,7 +11,17 @@ from pathlib import Path
 
 from lightlint.facts.project.roots import nearest_with
 from lightlint.facts.releases.torch_api import torch_release
-from lightlint.facts.versions.pins import Kind, Pin, Reach, Weight, is_project, pins_in, pins_of_runs, top_of
+from lightlint.facts.versions.pins import (
+    Kind,
+    Pin,
+    Reach,
+    Weight,
+    is_project,
+    pins_in,
+    pins_of_runs,
+    pins_of_settings,
+    top_of,
+)
 from lightlint.facts.versions.pins.pin import OF_LIGHTNING_1, WHEELS_FOR_TORCH, wheels_pins
 from lightlint.facts.versions.requirements import normalise, parse_pip_command
 from lightlint.facts.versions.versions import Range, Version, parse_range
@@ -74,7 +84,8 @@ def places(path: Path, root: Path, pip_lines: Sequence[str] = ()) -> Iterator[Pl
         for directory in directories:
             yield from (_of_kind(kind, directory, reach) for reach in _near(directory, root))
         yield from (_of_kind(kind, directory, Reach.WIDE) for directory in tops)
-    yield from (Place(Kind.PROSE, pins_of_runs(directory)) for directory in tops)
+    for told in (pins_of_runs, pins_of_settings):
+        yield from (Place(Kind.PROSE, told(directory)) for directory in tops)
     ran = [found[1] for line in pip_lines if (found := _RAN_WITH.fullmatch(line))]
     noted = [found.groups() for line in pip_lines if (found := _INSTALLED.fullmatch(line))]
     yield Place(Kind.PROSE, tuple(Pin(normalise(name), each, path, 0, kind=Kind.PROSE) for name, each in noted))

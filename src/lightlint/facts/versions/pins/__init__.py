@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from enum import Enum
 from functools import cache
@@ -12,9 +13,21 @@ from lightlint.facts.versions.pins.kinds import is_lock, is_of_ci, is_weak, read
 from lightlint.facts.versions.pins.pin import Kind, Pin
 from lightlint.facts.versions.pins.reading import text_of, top_of
 
-__all__ = ["Kind", "Pin", "Reach", "Weight", "entries_of", "is_project", "pins_in", "pins_of_runs", "top_of"]
+__all__ = [
+    "Kind",
+    "Pin",
+    "Reach",
+    "Weight",
+    "entries_of",
+    "is_project",
+    "pins_in",
+    "pins_of_runs",
+    "pins_of_settings",
+    "top_of",
+]
 
-_MOST_FILES = 60
+_MOST_FILES, _MOST_FOLDERS = 60, 30
+_WROTE = re.compile(r"# (?:pytorch_lightning|lightning\.pytorch|lightning)==(\d+\.\d+[\w.]*)\s")
 _PROSE_ONLY = {"docs", "doc"}  # docs/requirements.txt is for building them
 
 
@@ -65,6 +78,16 @@ def pins_of_runs(top: Path) -> tuple[Pin, ...]:
     """What was installed when runs were made whose records lie in a project: once, and on some machine."""
     noted = (folder / "requirements.txt" for folder in run_folders(top))
     return tuple(dict.fromkeys(replace(pin, kind=Kind.PROSE) for file in noted for pin in _read(file)))
+
+
+@cache
+def pins_of_settings(top: Path) -> tuple[Pin, ...]:
+    """The Lightning whose command line wrote a project's settings files, as their first line says."""
+    folders = (top, *entries_of(top)[1][:_MOST_FOLDERS])
+    files = [file for folder in folders for file in entries_of(folder)[0] if file.suffix in (".yaml", ".yml")]
+    heads = ((file, text_of(file)) for file in files[:_MOST_FILES])
+    found = ((file, _WROTE.match(text)) for file, text in heads if text)
+    return tuple(Pin("pytorch-lightning", f"=={wrote[1]}", file, 1, kind=Kind.PROSE) for file, wrote in found if wrote)
 
 
 def _is_foreign(file: Path, folder: Path) -> bool:

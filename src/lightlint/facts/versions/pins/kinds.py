@@ -46,8 +46,7 @@ _IS_README = re.compile(
     r"^(?:readme|install|installation|get(?:ting)?[-_]?started|requirements?|environment|setup)(?:[-_.]\w+)?(?:\.(?:md|rst|txt|markdown|adoc))?$"
 )
 _IS_PAGE = re.compile(
-    r"^(?:train(?:ing)?|usage|tutorial|guide|quick[-_]?start|reproduc\w*|experiments?|how[-_]?to\w*|run(?:ning)?|instructions?|docs?|manual|notes?)"
-    r"(?:[-_.]\w+)?\.(?:md|rst)$"
+    r"(?!change|history|news|release|contribut|code[-_]of|security|licen[cs]e|to-?do|roadmap|citation|authors|credits|faq)[\w-]+\.(?:md|rst)$"
 )
 _PROSE = {".md", ".rst", ".markdown", ".adoc", ".txt", ""}
 _IS_COMPOSE = re.compile(r"^(?:docker-)?compose|^cog\.ya?ml$|^devcontainer\.json$")

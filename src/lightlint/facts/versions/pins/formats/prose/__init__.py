@@ -13,7 +13,7 @@ from lightlint.facts.versions.pins.formats.prose.paragraphs import Paragraph, is
 from lightlint.facts.versions.pins.pin import Kind, Pin
 
 _NEEDED = re.compile(  # `- PyTorch 1.8.1`, `* [torch](https://...) >= 1.7`, `torch==1.10.2`
-    r"""^\s*(?:[-*+•]|\d+[.)]|\|)?\s*[\[`*]*(?:py-?torch[\s-]?lightning|lightning|py-?torch|torch|torchvision|transformers|trl|peft|accelerate)[\]`*]*(?:\([^)]*\))?"""
+    r"""^\s*(?:[-*+•]|\d+[.)]|\|)?\s*[\[`*]*(?:py-?torch[\s_-]?lightning|lightning|py-?torch|torch|torchvision|transformers|trl|peft|accelerate)[\]`*]*(?:\([^)]*\))?"""
     r"""[\s|:=(]*(?:version|v\.?|e\.g\.|i\.e\.)?\s*(?:[<>=~!]{1,2}|[≥≤])?\s*v?\d+\.\d+(?:\.\d+)?""",
     re.IGNORECASE,
 )
