@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry, Path
 
 _SEEDS = {"torch.manual_seed", "torch.random.manual_seed", "lightning.seed_everything"}
+_ANEW = {"torch.seed", "torch.random.seed"}
 _RESTORES = {"torch.set_rng_state", "torch.random.fork_rng", "torch.random.set_rng_state"}
 
 
@@ -27,7 +28,7 @@ class SeedInLoop(Check):
         if not loops:
             return
         loop = loops[0]
-        if not self._is_training(loop) or self._is_rare(call, loop):
+        if not self._is_training(loop) or self._is_rare(call, loop) or self._is_seeded_anew(loop):
             return
         if not self._is_restored():
             what = "step" if self.loops.kind(loop) is LoopKind.BATCH else "epoch"
@@ -45,13 +46,27 @@ class SeedInLoop(Check):
                 turns = event.where.turns
                 loop = turns[-1].loop if turns and event.path in _SEEDS and _is_fixed(event) else None
                 always = all(each.known for each in event.where.conditions)
-                if loop is not None and always and _trains_on(path, event):
+                if loop is not None and always and _trains_on(path, event) and not _is_seeded_anew(path, event):
                     yield Fault.at(event, _message("step" if loop.kind == "batch" else "epoch"))
+
+    def _is_seeded_anew(self, loop: Loop) -> bool:
+        """Whether a loop also seeds with something that may differ from turn to turn."""
+        calls = [*self.tree.within(loop.body, cst.Call)]
+        given = (self._seed(each) for each in calls)
+        unknown = any(each is not None and self.names.constant(each) in (UNKNOWN, None) for each in given)
+        return unknown or any(self.names.call(each) in _ANEW for each in calls)
 
     def _seeds(self, call: cst.Call) -> bool:
         """Whether a call seeds torch with a constant, itself or in a helper of this file."""
+        given = self._seed(call)
+        if given is None or self.names.constant(given) in (UNKNOWN, None):
+            return False
+        return self.names.call(call) in _SEEDS or not self.facts.steps.leads(call, self.loops.is_backward)
+
+    def _seed(self, call: cst.Call) -> cst.BaseExpression | None:
+        """What a call seeds torch with, itself or in a helper of this file."""
         if self.names.call(call) in _SEEDS and call.args:
-            return self.names.constant(call.args[0].value) is not UNKNOWN
+            return call.args[0].value
         helper = self.hooks.callee(call)
         for seed in self.tree.own(helper.body, cst.Call) if helper is not None else []:
             if self.names.call(seed) not in _SEEDS or not seed.args or self.facts.conditions(seed) or helper is None:
@@ -63,9 +78,9 @@ class SeedInLoop(Check):
                     continue
                 default = parameters[given.value].default
                 given = self.values.given(helper, call, given.value) or default
-            if given is not None and self.names.constant(given) not in (UNKNOWN, None):
-                return not self.facts.steps.leads(call, self.loops.is_backward)
-        return False
+            if given is not None:
+                return given
+        return None
 
     def _is_bound_again(self, helper: cst.FunctionDef, name: str) -> bool:
         return len(self.names.bindings.lookup_in(name, helper)) != 1
@@ -105,10 +120,17 @@ def _is_fixed(event: Called) -> bool:
 
 def _trains_on(path: Path, seeded: Called) -> bool:
     """Whether the loop around a seed updates weights, and makes no optimizer."""
+    updates = _any_beside(seeded, path.of(Stepped)) and _any_beside(seeded, path.of(Backward))
+    return updates and not _any_beside(seeded, path.of(OptimizerMade))
+
+
+def _is_seeded_anew(path: Path, seeded: Called) -> bool:
+    """Whether the loop around a seed also seeds with something that may differ from turn to turn."""
+    others = (each for each in path.of(Called) if each.path in _SEEDS | _ANEW and not _is_fixed(each))
+    return _any_beside(seeded, others)
+
+
+def _any_beside(seeded: Called, events: Iterable[Event]) -> bool:
+    """Whether one of some events happens in the loop around a seed."""
     loop, depth = seeded.where.turns[-1].loop, len(seeded.where.turns)
-
-    def inside(event: Event) -> bool:
-        return len(event.where.turns) >= depth and event.where.turns[depth - 1].loop is loop
-
-    updates = any(map(inside, path.of(Stepped))) and any(map(inside, path.of(Backward)))
-    return updates and not any(map(inside, path.of(OptimizerMade)))
+    return any(len(each.where.turns) >= depth and each.where.turns[depth - 1].loop is loop for each in events)
