@@ -64,11 +64,15 @@ class Path:
 
 @dataclass(eq=False)
 class Entry:
-    """All rehearsals of one entry of a file, the default path first; `turned`: each test of that was turned."""
+    """All rehearsals of one entry of a file, the default path first.
+
+    `turned`: each test of that was turned; `whole`: it is the file as the main program.
+    """
 
     name: str
     paths: list[Path] = field(default_factory=list)
     turned: bool = True
+    whole: bool = False
 
     def pairs(self) -> Iterator[tuple[Path, Path]]:
         """The rehearsals as rank 0 and as rank 1 that differ in nothing else, and whose tests agree."""
@@ -230,7 +234,7 @@ class Rehearsals:
 
     def _begin(self, name: str, start: Start, *, whole: bool = False) -> _Begun:
         """The default path of an entry: each entry gets one ahead of the turned tests of any."""
-        begun = _Begun(Entry(name), start, whole)
+        begun = _Begun(Entry(name, whole=whole), start, whole)
         self.entries.append(begun.entry)
         for most in range(1, _MOST_BEGINNINGS + 1):
             self._go_on(begun, most)

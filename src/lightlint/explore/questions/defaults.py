@@ -18,7 +18,7 @@ def of_default_run(entry: Entry, values: Iterable[Value | None]) -> Entry:
     told = (each for each in values if isinstance(each, Unknown) and each.key is not None)
     options = {each.key: each.default for each in told if each.key is not None and each.default is not None}
     paths = [path for path in entry.paths if not any(_denies(*each, options) for each in path.machine.answers.items())]
-    return Entry(entry.name, paths, entry.turned)
+    return Entry(entry.name, paths, entry.turned, entry.whole)
 
 
 def _denies(key: Hashable, outcome: bool, options: _Options) -> bool:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Backward, Cleared, Collective, Forward, Stepped
+from lightlint.explore.questions.groups import with_groups
 from lightlint.values.core import Class, Function
 from lightlint.values.training import Graph, Module, Tensor, tensors_in
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 class DdpBypassedForward(Check):
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Losses of a model under DDP whose pass went around the wrapper, where nothing exchanges gradients by hand."""
-        for path in entry.paths:
+        for path in with_groups(entry):
             exchanged = (t for event in path.of(Collective) for value in event.args for t in tensors_in(value))
             if not any(each.gradient_of for each in exchanged):
                 for forward in _around(path):

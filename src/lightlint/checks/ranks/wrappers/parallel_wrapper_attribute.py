@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import WrapperAsked
+from lightlint.explore.questions.groups import with_groups
 from lightlint.values.core import Class, Value
 from lightlint.values.training import Module
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 class ParallelWrapperAttribute(Check):
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """What is asked of a wrapper that only the module inside has."""
-        for event in entry.of(WrapperAsked):
+        for event in (event for path in with_groups(entry) for event in path.of(WrapperAsked)):
             inner: Value | None = event.wrapper
             while isinstance(inner, Module) and inner.wraps is not None:
                 inner = inner.wraps
