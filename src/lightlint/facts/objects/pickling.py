@@ -58,11 +58,11 @@ class Pickling:
                 node = self._tree.enclosing_class(expression)
                 if node is None or not self._classes.is_self(expression.value):
                     return None
-                return self._first(self._classes.attribute_values(node, expression.attr.value), depth)
-            case cst.IfExp():
-                return self._first((expression.body, expression.orelse), depth)
+                return self._each(self._classes.attribute_values(node, expression.attr.value), depth)
+            case cst.IfExp():  # which of the two it is may hang on what a construction is given
+                return self._each((expression.body, expression.orelse), depth)
             case cst.BooleanOperation():
-                return self._first((expression.left, expression.right), depth)
+                return self._each((expression.left, expression.right), depth)
             case cst.List() | cst.Tuple() | cst.Set() | cst.Dict():
                 return self._held((each.value for each in expression.elements), depth)
             case cst.Call():
@@ -74,8 +74,23 @@ class Pickling:
         if node not in self._states:
             self._states[node] = None  # a class whose instances hold one another adds nothing
             if not any(self._classes.has_method(node, name) for name in _OWN_PICKLING):
-                self._states[node] = self._held((value for _, value in self._stored(node)), 0)
+                self._states[node] = self._of_attributes(self._stored(node))
         return self._states[node]
+
+    def _of_attributes(self, stored: list[tuple[str, cst.BaseExpression]]) -> Obstacle | None:
+        """What one attribute holds on every instance: whatever a test lets it be, and not only where a test says so."""
+        for name in dict.fromkeys(name for name, _ in stored):
+            values = [value for each, value in stored if each == name]
+            met = self._each(values, 0) if len(values) > 1 or not self._is_conditional(values[0]) else None
+            if met is not None:
+                return replace(met, held=True)
+        return None
+
+    def _is_conditional(self, value: cst.BaseExpression) -> bool:
+        """Whether a test in its function decides on a statement."""
+        function = self._tree.function(value)
+        tests = (each for each in self._tree.ancestors(value) if isinstance(each, cst.If))
+        return any(self._tree.function(each) is function for each in tests)
 
     def _stored(self, node: cst.ClassDef) -> list[tuple[str, cst.BaseExpression]]:
         """What `__init__`, and the methods it calls, assign to attributes of `self`."""
@@ -136,6 +151,11 @@ class Pickling:
 
     def _first(self, values: Iterable[cst.CSTNode], depth: int) -> Obstacle | None:
         return next(filter(None, (self.obstacle(each, depth + 1) for each in values)), None)
+
+    def _each(self, values: Iterable[cst.CSTNode], depth: int) -> Obstacle | None:
+        """The first of several obstacles, where each value has one: which of the values it is cannot be known."""
+        met = [self.obstacle(each, depth + 1) for each in values]
+        return met[0] if met and all(met) else None
 
     def _held(self, values: Iterable[cst.CSTNode], depth: int) -> Obstacle | None:
         met = self._first(values, depth)

@@ -36,6 +36,7 @@ class EvalWithoutNoGrad(Check):
         useful = {event.site for event in used if not event.training}
         training = {event.site for event in used if event.training}
         told: dict[Site, Site] = {}  # one place a loop is enough
+        faults: list[Fault] = []
         for path in entry.paths:
             evaluated = {m for event in path.of(ModeSet) if not event.training for m in event.module.modules()}
             drawing = {event.where.turns[-1].loop for event in path.of(BatchDrawn) if event.where.turns}
@@ -53,7 +54,9 @@ class EvalWithoutNoGrad(Check):
                     kind = "batch" if event.where.within("batch") else innermost.kind
                     site, loop = event.where.in_loop(kind), innermost.site
                     if told.setdefault(loop, site) == site:
-                        yield Fault(site, _MESSAGE, also=event.where.places)
+                        faults.append(Fault(site, _MESSAGE, also=event.where.places))
+        told_at = {each.site for each in faults}
+        yield from (each for each in faults if told_at.isdisjoint({*each.also} - {each.site}))  # nor a loop within one
 
     def repair(self, node: cst.CSTNode, _fault: Fault) -> Repair | None:
         function = self.tree.function(node)
