@@ -64,3 +64,11 @@ def test_what_a_broken_cell_computes_anew_is_not_what_it_was(tmp_path: Path) -> 
     assert lightlint("--select", "LL108", "--output-format", "concise", str(path)).stdout.count("LL108") == 0
     path.write_text(notebook(cells[0], cells[1], cells[3]))
     assert lightlint("--select", "LL108", "--output-format", "concise", str(path)).stdout.count("LL108") == 1
+
+
+def test_comments_in_front_of_a_magic_run_in_colab(tmp_path: Path) -> None:
+    text = notebook("# the newest\n%%capture\nprint(1)\n")
+    (tmp_path / "jupyter.ipynb").write_text(text)
+    (tmp_path / "colab.ipynb").write_text(json.dumps(json.loads(text) | {"metadata": {"colab": {"provenance": []}}}))
+    for name, status in (("jupyter.ipynb", 1), ("colab.ipynb", 0)):
+        assert lightlint("--select", "LL819", str(tmp_path / name)).returncode == status

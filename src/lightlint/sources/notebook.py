@@ -15,6 +15,7 @@ from lightlint.sources.magics import Masked, has_blank, has_gap, mask, mask_all,
 from lightlint.sources.source import Cell, ForeignError, Source, UnreadableError
 
 _LFS = b"version https://git-lfs"
+_COLAB = re.compile(r'"colab"\s*:\s*\{')
 _PYTHON_2 = re.compile(r'"language_info"\s*:\s*\{(?:[^{}]|\{[^{}]*\})*?"version"\s*:\s*"2\.')
 _RAN_WITH = re.compile(r'"language_info"\s*:\s*\{(?:[^{}]|\{[^{}]*\})*?"version"\s*:\s*"(3\.\d{1,2})')
 _KNOWN = r"(torch(?:vision|audio)?|(?:pytorch[-_])?lightning|transformers|trl|peft|accelerate)"
@@ -136,6 +137,7 @@ def read_notebook(filename: str, data: bytes) -> Source:
         origin.hidden,
         ran[1] if (ran := _RAN_WITH.search(raw)) else "",
         tuple(dict.fromkeys(_installed(raw))),
+        _COLAB.search(raw) is not None,
     )
 
 

@@ -65,6 +65,7 @@ class Source:
         hidden: what the file has in the place of each masked range, of the same length.
         python: the Python that a notebook was run with, `3.7`.
         installed: what its outputs say was installed then, `torch==1.7.1`.
+        of_colab: Colab saved it, which takes comments in front of a cell magic.
     """
 
     filename: str
@@ -77,6 +78,7 @@ class Source:
     hidden: tuple[str, ...] = ()
     python: str = ""
     installed: tuple[str, ...] = ()
+    of_colab: bool = False
 
     @property
     def is_notebook(self) -> bool:

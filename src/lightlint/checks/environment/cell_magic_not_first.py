@@ -39,6 +39,6 @@ class CellMagicNotFirst(Check):
             return None
         comments = _COMMENTS.match(shown, body, cell.end)
         if comments:
-            return comments.end()
+            return None if self.facts.source.of_colab else comments.end()
         late = (start for start, _ in masks if start > body and _MAGIC.match(shown, start))
         return next((start for start in late if shown[start - 1] in "\r\n"), None)
