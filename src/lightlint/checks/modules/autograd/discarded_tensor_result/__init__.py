@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from lightlint.check import Check, Fault, Repair
-from lightlint.checks.modules.autograd.discarded_tensor_result.drawn import Drawn
+from lightlint.checks.modules.autograd.discarded_tensor_result.drawn import TENSORS, Drawn
 from lightlint.engine.events import Called, CalledUnknown, Forward, LossComputed, ResultDropped
 from lightlint.facts.code.bindings import Binding, Kind
 from lightlint.facts.objects.type_tests import is_told
@@ -15,6 +15,7 @@ from lightlint.facts.releases.failures import is_expected
 from lightlint.facts.tensors.computed import Computed
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import Draft, RawEdit, replace
+from lightlint.values.core import Library
 from lightlint.values.training import Tensor
 
 if TYPE_CHECKING:
@@ -37,11 +38,6 @@ _FUNCTIONS |= {f"torch.{name}" for name in (*_REORDERING, "unsqueeze", "permute"
 
 _IN_PLACE = re.compile(
     r"torch_geometric|torchgeo|transformers|BatchEncoding|\bdgl\b|monai|detectron2|mmcv|mmengine|kornia"
-)
-
-_TENSORS = re.compile(
-    r"x[b\d]?|y[b\d]?|(?:img|image|label|target|frame|pixel|audio|wave|waveform|mask|feature|signal)s?|pixel_values",
-    re.I,
 )
 
 
@@ -211,14 +207,14 @@ class DiscardedTensorResult(Check):
         return f"this {what} returns a new tensor, which is dropped: the old one stays as it is"
 
     def _used_parts(self, entry: Entry) -> set[Tensor]:
-        """The parts of batches that surely are tensors: a loss or a module in sight takes them as they are, or another module
+        """The parts of batches that surely are tensors: a loss or a layer of torch takes them as they are, or another module
         one that is called as tensors are. Where a library makes objects that move in place, a part may be one."""
         if _IN_PLACE.search(self.facts.source.text):
             return set()
         told = [each for event in entry.of(LossComputed) for each in (event.input, event.target)]
         for event in entry.of(Forward):
-            seen = not event.module.opaque
-            told += (each for each in event.inputs if seen or _is_tensor(each))
+            layer = isinstance(event.module.cls, Library) and not event.module.opaque
+            told += (each for each in event.inputs if layer or _is_tensor(each))
         return {e for e in told if isinstance(e, Tensor) and e.role == "batch" and e.part is not None}
 
 
@@ -226,4 +222,4 @@ def _is_tensor(part: Tensor) -> bool:
     """Whether a part of a batch is called as tensors are, lies under a key, or was put together in torch's own way."""
     loader = part.batch_of
     usual = loader is not None and not (loader.assumed or loader.open_arguments or "collate_fn" in loader.arguments)
-    return usual or isinstance(part.part, str) or _TENSORS.fullmatch(part.named) is not None
+    return usual or isinstance(part.part, str) or TENSORS.fullmatch(part.named) is not None

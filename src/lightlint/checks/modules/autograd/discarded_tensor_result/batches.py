@@ -92,11 +92,11 @@ class Batches:
         if isinstance(source, cst.Call) and self._names.call(source) == "builtins.enumerate" and path[:1] == (1,):
             path = path[1:]
         drawn = binding.kind is Kind.LOOP or self._names.call(source) == "builtins.next"
-        return drawn and not path and source is not None and self._collates(self._facts.values.iterated(source))
+        return drawn and not path and source is not None and self.collates(source)
 
-    def _collates(self, loader: cst.CSTNode) -> bool:
-        """Whether a value is a DataLoader that puts its samples together in torch's own way."""
-        origins = self._facts.values.origins(loader)
+    def collates(self, iterated: cst.BaseExpression) -> bool:
+        """Whether what is gone over is a DataLoader that puts its samples together in torch's own way."""
+        origins = self._facts.values.origins(self._facts.values.iterated(iterated))
         return bool(origins) and all(each.name == LOADER and self._is_usual(each.call) for each in origins)
 
     def _is_usual(self, made: cst.Call | None) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,11 @@ from lightlint.facts.lightning.hooks import STEPS
 if TYPE_CHECKING:
     from lightlint.facts.file import FileFacts
 
+TENSORS = re.compile(
+    r"x[b\d]?|y[b\d]?|(?:img|image|label|target|frame|pixel|audio|wave|waveform|mask|feature|signal)s?|pixel_values",
+    re.I,
+)
+"""What tensors are called."""
 _JOINING = {"torch.cat", "torch.stack", "torch.matmul"}
 _VALUES = {"items": (1,), "values": ()}  # where in what a loop draws the value of a dict is
 _DEPTH = 3
@@ -48,23 +54,26 @@ class Drawn:
     def _is_bound_to_tensor(self, binding: Binding) -> bool:
         if binding.kind is Kind.LOOP:
             named = not binding.path and self._are_tensors(binding.value)
-            return named or self._is_item(binding)
+            return named or self._is_item(binding, binding.name)
         if binding.kind is Kind.ASSIGN and binding.path and isinstance(binding.value, cst.Name):
             drawn = self._names.bindings.lookup(binding.value)  # `x, y = batch`
-            return len(drawn) == 1 and self._is_item(replace(drawn[0], path=(*drawn[0].path, *binding.path)))
+            part = replace(drawn[0], path=(*drawn[0].path, *binding.path)) if len(drawn) == 1 else None
+            return part is not None and self._is_item(part, binding.name)
         if binding.kind is not Kind.ASSIGN:
             return False
         joined = not binding.path and (self._names.call(binding.value) or "") in _JOINING
         return joined or self._facts.tensors.is_made_here(binding.value, binding.path)
 
-    def _is_item(self, drawn: Binding) -> bool:
-        """Whether a loop draws an item of a loader's batch, which it or `enumerate` counts."""
+    def _is_item(self, drawn: Binding, name: str) -> bool:
+        """Whether a loop draws an item of a loader's batch, which it or `enumerate` counts: one as torch collates them, or that
+        is called as tensors are, for a collation of the program's own may make objects that move in place."""
         if drawn.kind is not Kind.LOOP or drawn.value is None:
             return False
         source, path = drawn.value, drawn.path
         if self._names.call(source) == "builtins.enumerate" and isinstance(source, cst.Call) and path[:1] == (1,):
             source, path = source.args[0].value, path[1:]
-        return bool(path) and self._facts.values.is_loader(source)
+        plain = TENSORS.fullmatch(name) is not None or self._batches.collates(source)
+        return bool(path) and plain and self._facts.values.is_loader(source)
 
     def _are_tensors(self, display: cst.CSTNode | None) -> bool:
         """Whether a tuple or list names tensors only."""
