@@ -36,8 +36,10 @@ class SchedulerBeforeOptimizer(Check):
         for site, event in early.items():
             if site not in late and not self._is_for_older(event) and not self._is_moved(entry, event):
                 steps = dict.fromkeys(place for each in entry.of(Stepped) for place in each.where.places)
-                slight = event.schedule.assumed or in_batch(event.where)  # one batch's rate of many
-                yield Fault(site, message, Tier.WARNING if slight else None, also=tuple(steps))
+                tier = Tier.WARNING if event.schedule.assumed else None
+                if in_batch(event.where):
+                    tier = Tier.NOTE  # one batch's rate of many
+                yield Fault(site, message, tier, also=tuple(steps))
 
     def _is_for_older(self, event: ScheduleStepped) -> bool:
         """Whether a test keeps the step from the versions that want it behind the optimizer."""

@@ -72,7 +72,8 @@ class MissingSetEpoch(Check):
         made = loader.call if loader is not None and loader.name == LOADER else None
         if made is None or self._samplers.of(made) is not sampler or self.tree.contains(stream.loop, made):
             return False
-        return not self._is_seeded_anew(stream.loop, sampler)
+        single = isinstance(stream.loop, cst.For) and self._is_single(stream.loop)
+        return not single and not self._is_seeded_anew(stream.loop, sampler)
 
     def _is_seeded_anew(self, loop: Loop, sampler: cst.Call) -> bool:
         """Whether a loop makes the sampler in each turn, with a seed that may be another one each time."""
@@ -108,10 +109,16 @@ class MissingSetEpoch(Check):
     def _comes_again(self, loop: Loop, node: cst.CSTNode) -> bool:
         """Whether a loop repeats a node: a `while` may be left behind its first pass, or try it anew after a failure."""
         if isinstance(loop, cst.For):
-            return True
+            return not self._is_single(loop)
         tried = any(self.tree.contains(each, node) for each in self.tree.own(loop.body, cst.Try))
         flow = self.facts.flow(self.tree.owner(loop))
         return not tried and flow.reaches_in_later_iteration(loop, node, [node])
+
+    def _is_single(self, loop: cst.For) -> bool:
+        """Whether a loop counts to a number that is written down as 1, as that of a program which trains for one epoch."""
+        counted = loop.iter.args if isinstance(loop.iter, cst.Call) else ()
+        ranged = self.names.call(loop.iter) == "builtins.range" and len(counted) == 1
+        return ranged and self.names.constant(counted[0].value) == 1
 
     def _called(
         self, function: cst.FunctionDef, call: cst.Call, drawn: cst.BaseExpression | None
