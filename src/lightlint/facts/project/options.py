@@ -58,12 +58,29 @@ def _is_handed(facts: Linked, held: cst.CSTNode | None) -> bool:
 
 def _default_of(tree: Tree, names: Names, word: str) -> object:
     """The default of the one option of a name in a file."""
-    calls = [call for call in tree.all(cst.Call) if names.method(call) == "add_argument"]
+    calls = [call for call in tree.all(cst.Call) if _adds_argument(names, call)]
     mine = [call for call in calls if word in _destinations(names, call)]
     if len(mine) != 1 or names.argument(mine[0], "action") is not None:
         return UNKNOWN
     default = names.argument(mine[0], "default")
     return names.constant(default.value) if default is not None else None
+
+
+def _adds_argument(names: Names, call: cst.Call) -> bool:
+    """Whether a call adds an option, by a short name for it too: `arg = parser.add_argument`."""
+    made = [each.value for each in names.bindings.lookup(call.func)] if isinstance(call.func, cst.Name) else []
+    short = [isinstance(each, cst.Attribute) and each.attr.value == "add_argument" for each in made]
+    return names.method(call) == "add_argument" or (bool(short) and all(short))
+
+
+def command_default(names: Names, function: cst.FunctionDef, word: str) -> cst.BaseExpression | None:
+    """The default of the click option that a command gets a parameter from."""
+    for each in function.decorators:
+        call = each.decorator
+        if isinstance(call, cst.Call) and names.call(call) == "click.option" and word in _destinations(names, call):
+            default = names.argument(call, "default")
+            return default.value if default is not None else None
+    return None
 
 
 def _destinations(names: Names, call: cst.Call) -> set[str]:

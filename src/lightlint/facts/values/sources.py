@@ -8,6 +8,7 @@ import libcst as cst
 
 from lightlint.facts.code.bindings import Binding, Kind
 from lightlint.facts.project.across import OUTSIDE, elsewhere
+from lightlint.facts.project.options import command_default
 from lightlint.facts.values.containers import item_of
 
 if TYPE_CHECKING:
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     Found = tuple[Linked, cst.BaseExpression | None]
 
 _DEPTH = 6
+# what declares a field or an option with a default, and where that stands
+_DECLARING = {"dataclasses.field": None, "pydantic.Field": 0, "typer.Option": 0}
 
 
 def sources(facts: Linked, value: cst.BaseExpression | None, depth: int = 0) -> Iterator[Found]:
@@ -41,6 +44,9 @@ def sources(facts: Linked, value: cst.BaseExpression | None, depth: int = 0) -> 
             yield from sources(facts, value.orelse, depth + 1)
         case cst.NamedExpr():
             yield from sources(facts, value.value, depth + 1)
+        case cst.Call() if facts.names.call(value) in _DECLARING:
+            default = facts.names.argument(value, "default", _DECLARING[facts.names.call(value) or ""])
+            yield from sources(facts, default.value if default is not None else None, depth + 1)
         case cst.Call():
             yield from _returned(facts, value, depth + 1)
         case _:
@@ -57,8 +63,9 @@ def _bound(facts: Linked, binding: Binding, name: cst.Name, depth: int) -> Itera
         case Kind.PARAMETER if isinstance(binding.scope, cst.FunctionDef):
             function = binding.scope
             calls = [*facts.hooks.calls_of.get(function, ()), *facts.hooks.constructions.get(function, ())]
-            given = [facts.hooks.given(function, call, binding.name) or binding.value for call in calls]
-            for each in given or [binding.value]:
+            given = [facts.hooks.given(function, call, binding.name) for call in calls]
+            default = binding.value or command_default(facts.names, function, binding.name)
+            for each in [each or default for each in given] or [default]:
                 yield from sources(facts, each, depth)
         case Kind.IMPORT:
             yield from _imported(facts, name, depth)

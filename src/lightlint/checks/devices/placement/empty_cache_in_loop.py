@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from lightlint.check import Check, Fault, Repair
-from lightlint.engine.events import Called, Event, Stepped
+from lightlint.engine.events import Backward, Called, Event, Stepped
 from lightlint.explore.questions.queries import with_each_batch
 from lightlint.finding import Tier
 from lightlint.fixes.edits import drop_statement
@@ -19,13 +19,15 @@ class EmptyCacheInLoop(Check):
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Calls that come with each batch."""
         for path in entry.paths:
+            training = {turn.loop for step in path.of(Backward) for turn in step.where.turns}
             calls = (each for each in path.of(Called) if each.path == "torch.cuda.empty_cache")
             for event in with_each_batch(path, calls):
                 if _trains_in_rounds(path, event):
                     continue
                 where = f"each `{event.where.hook}`" if event.where.hook else "each batch"
                 message = f"`empty_cache()` in {where} hands the allocator's blocks back to the driver"
-                yield Fault.of(event, message, tier=None if event.where.grad else Tier.NOTE)
+                trains = event.where.grad and any(turn.loop in training for turn in event.where.turns)
+                yield Fault.of(event, message, tier=None if trains else Tier.NOTE)
 
     def repair(self, node: cst.CSTNode, _fault: Fault) -> Repair | None:
         statement = self.tree.statement(node)
