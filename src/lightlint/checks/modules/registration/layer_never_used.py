@@ -73,8 +73,12 @@ class LayerNeverUsed(Check):
                     yield Fault.at(event, f"nothing uses `self.{event.name}`: {lost}", tier=tier)
 
     def _drops_otherwise(self, node: cst.ClassDef) -> bool:
-        """Whether a class lets attention drop: a layer of it beside that is a leftover."""
-        return any(self.names.argument(each, "dropout_p") for each in self.tree.within(node, cst.Call))
+        """Whether a class lets a function drop, attention or one that gets its rate: a layer beside that is a leftover."""
+        methods = (each for name, each in self.classes.methods(node).items() if name != "__init__")
+        calls = [call for each in methods for call in self.tree.within(each, cst.Call)]
+        given = [arg.value for call in calls for arg in call.args]
+        rates = (each.attr.value for each in given if isinstance(each, cst.Attribute))
+        return any(self.names.argument(each, "dropout_p") for each in calls) or any("drop" in each for each in rates)
 
     def _is_commented_out(self, name: str) -> bool:
         """Whether a comment uses an attribute: who took the line out knows that the layer is idle."""
