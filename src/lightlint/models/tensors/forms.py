@@ -73,8 +73,7 @@ def _form(name: str, source: Value, given: Arguments) -> str | None:
         flat = isinstance(source, Tensor) and source.rank in (None, 2)
         return ROW if flat and (removes or first in _LAST) else None  # `squeeze(2)` takes the last dimension of three
     if name == "unsqueeze":
-        row = isinstance(source, Tensor) and source.form != COLUMN and not source.as_given and source.rank in (None, 1)
-        return COLUMN if first in _LAST and row else None
+        return COLUMN if first in _LAST and isinstance(source, Tensor) and _may_be_row(source) else None
     if name in ("view", "reshape"):
         return None if source.traits >= SINGLE else _viewed(_sizes(given))
     if name in ("flatten", "ravel"):
@@ -87,6 +86,11 @@ def _form(name: str, source: Value, given: Arguments) -> str | None:
     if name == "gather":
         return _gathered(source, given.get(1, "index")) if first in _LAST else None
     return held if name in _SAME_SHAPE else None
+
+
+def _may_be_row(tensor: Tensor) -> bool:
+    """Whether nothing says that it has more than one dimension, as what a network gives has."""
+    return tensor.form != COLUMN and not tensor.as_given and tensor.rank in (None, 1)
 
 
 def _gathered(source: Value, index: Value | None) -> str | None:
@@ -139,7 +143,7 @@ def of_item(source: Tensor, index: Value) -> str | None:
     if not whole or len(parts) != 2:
         return None
     if is_constant(parts[1], None):
-        return COLUMN
+        return COLUMN if _may_be_row(source) else None
     return ROW if isinstance(parts[1], Constant) and source.form == COLUMN else None
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import AttributeSet, Backward, Event, Forward, GradientsSwitched, Halved
+from lightlint.explore.questions.groups import with_groups
 from lightlint.values.core import Class, is_constant
 from lightlint.values.training import Module, Tensor
 
@@ -22,7 +23,7 @@ _FROZEN = "this is frozen after DDP has wrapped it, which waits for its gradient
 class DdpChangedAfterWrap(Check):
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """What is done to a model that DDP has wrapped, which is trained by that wrapper then."""
-        for path in entry.paths:
+        for path in with_groups(entry):
             yield from _changes(path)
 
 

@@ -8,6 +8,7 @@ from lightlint.checks.steps.activations.single_logit_softmax.outputs import Sing
 from lightlint.engine.events import LossComputed, OneNormalised
 from lightlint.explore.questions.queries import sure
 from lightlint.models.tensors import forms
+from lightlint.values.training import Tensor
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry
@@ -34,5 +35,8 @@ class SingleLogitSoftmax(Check):
 
 
 def _is_over_one(event: LossComputed) -> bool:
+    """Whether the classes of a loss, which lie in dimension 1, are the one output of a layer for each example."""
     given = event.input
-    return event.function in _LOSSES and given is not None and forms.is_single_output(given) and not given.escaped
+    if event.function not in _LOSSES or not isinstance(given, Tensor) or given.escaped:
+        return False
+    return forms.is_single_output(given) and given.rank in (None, len("nc"))
