@@ -7,6 +7,7 @@ import libcst as cst
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Backward, Called, OptimizerMade, Stepped
+from lightlint.explore.questions.queries import loops_again
 from lightlint.facts.code.names import UNKNOWN
 from lightlint.facts.code.tree import Loop
 from lightlint.facts.data.loops import LoopKind
@@ -42,9 +43,12 @@ class SeedInLoop(Check):
         if _SEEDS.isdisjoint(entry.calls) or not _RESTORES.isdisjoint(entry.calls) or self._is_restored():
             return
         for path in entry.paths:
+            again = loops_again(path)
             for event in path.of(Called):
                 turns = event.where.turns
                 loop = turns[-1].loop if turns and event.path in _SEEDS and _is_fixed(event) else None
+                if loop in again and turns[-1].number == 1:
+                    continue  # `step % 1000 == 0` holds for the first step
                 always = all(each.known for each in event.where.conditions)
                 if loop is not None and always and _trains_on(path, event) and not _is_seeded_anew(path, event):
                     yield Fault.at(event, _message("step" if loop.kind == "batch" else "epoch"))

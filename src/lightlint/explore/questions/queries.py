@@ -132,12 +132,17 @@ def with_each_batch(path: Path, events: Iterable[E]) -> list[E]:
             turns.setdefault((event.site, turn.loop, tests), {}).setdefault(turn.number, event)
     if path.finished:
         return [next(iter(found.values())) for found in turns.values() if len(found) > 1]
-    again = {turn.loop for event in path.events for turn in event.where.turns if turn.number > 1}
+    again = loops_again(path)
     return [
         next(iter(found.values()))
         for (_, loop, tests), found in turns.items()
         if len(found) > 1 or not (tests or loop in again or _is_tested(found.values(), loop))
     ]
+
+
+def loops_again(path: Path) -> set[Loop]:
+    """The loops of which a second turn is rehearsed: what only the first one does is not done in each."""
+    return {turn.loop for event in path.events for turn in event.where.turns if turn.number > 1}
 
 
 def _is_tested(events: Iterable[Event], loop: Loop) -> bool:
