@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import replace
 from enum import Enum
 from functools import cache
@@ -82,12 +83,14 @@ def pins_of_runs(top: Path) -> tuple[Pin, ...]:
 
 @cache
 def pins_of_settings(top: Path) -> tuple[Pin, ...]:
-    """The Lightning whose command line wrote a project's settings files, as their first line says."""
+    """The Lightning whose command line wrote most of a project's settings files, as their first line says."""
     folders = (top, *entries_of(top)[1][:_MOST_FOLDERS])
     files = [file for folder in folders for file in entries_of(folder)[0] if file.suffix in (".yaml", ".yml")]
     heads = ((file, text_of(file)) for file in files[:_MOST_FILES])
-    found = ((file, _WROTE.match(text)) for file, text in heads if text)
-    return tuple(Pin("pytorch-lightning", f"=={wrote[1]}", file, 1, kind=Kind.PROSE) for file, wrote in found if wrote)
+    wrote = {file: found[1] for file, text in heads if text and (found := _WROTE.match(text))}
+    usual = [version for version, _ in Counter(wrote.values()).most_common(1)]
+    files = [file for file, version in wrote.items() if version in usual]
+    return tuple(Pin("pytorch-lightning", f"=={wrote[file]}", file, 1, kind=Kind.PROSE) for file in files)
 
 
 def _is_foreign(file: Path, folder: Path) -> bool:
