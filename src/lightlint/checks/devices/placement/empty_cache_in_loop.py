@@ -14,6 +14,8 @@ from lightlint.fixes.edits import drop_statement
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry, Path
 
+_TRAINING_HOOKS = ("training_step", "on_train_", "optimizer_", "on_before_", "on_after_backward")
+
 
 class EmptyCacheInLoop(Check):
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
@@ -26,7 +28,8 @@ class EmptyCacheInLoop(Check):
                     continue
                 where = f"each `{event.where.hook}`" if event.where.hook else "each batch"
                 message = f"`empty_cache()` in {where} hands the allocator's blocks back to the driver"
-                trains = event.where.grad and any(turn.loop in training for turn in event.where.turns)
+                hooked = event.where.hook.startswith(_TRAINING_HOOKS) if event.where.hook else False
+                trains = event.where.grad and (hooked or any(turn.loop in training for turn in event.where.turns))
                 yield Fault.of(event, message, tier=None if trains else Tier.NOTE)
 
     def repair(self, node: cst.CSTNode, _fault: Fault) -> Repair | None:
