@@ -25,10 +25,11 @@ def test_the_seeds_keep_every_promise(unsafe: bool, tmp_path: Path) -> None:
 
 
 def test_a_broken_promise_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A gate that hides a finding: the faulty file meets the `needs` of no page."""
-    from lightlint.linting import lint
+    """A gate that hides a finding: the faulty file meets the `needs` of no page, and no rule asks for what happens in it."""
+    from lightlint.linting import elsewhere, lint
 
     monkeypatch.setattr(lint, "met_by", lambda _text, _active: [])
+    monkeypatch.setattr(elsewhere, "asking_for", lambda _kinds, _active: [])
     (tmp_path / "train.py").write_text((ROOT / "fixtures/seeds/s08_empty_cache/emptied.py").read_text())
     report = ecosystem.check(tmp_path, unsafe=False)
     assert any("LL501 only without the gate" in line for line in report.broken)

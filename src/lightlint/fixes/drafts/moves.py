@@ -60,10 +60,10 @@ def move_after(code: Code, statement: cst.BaseSmallStatement, target: cst.CSTNod
 def _depends(code: Code, statement: cst.CSTNode, target: cst.CSTNode) -> bool:
     """Whether a statement uses a name that one on the way to another binds, or binds one that is used there."""
     start, end = sorted((code.spans.span(statement)[0], code.spans.span(target)[0]))
-    block = block_of(code, statement)
+    body = getattr(block_of(code, statement), "body", ())
     between = [
         line
-        for line in getattr(block, "body", ())
+        for line in (body.body if isinstance(body, cst.SimpleStatementSuite) else body)  # `if a: x; y`
         if start <= code.spans.span(line)[0] <= end and not _holds(line, statement)
     ]
     used, bound = set(_names(statement)), set(_bound(statement))
