@@ -132,7 +132,7 @@ class Pickling:
         node = self._classes.local(name)
         if node is None or any(self._classes.has_method(node, each) for each in _OWN_PICKLING):
             return None
-        return self.state(node) or self._held(self._kept_arguments(node, call), depth)
+        return self.state(node) or self._held((*self._left_out(node, call), *self._kept_arguments(node, call)), depth)
 
     def _given_back(self, factory: cst.FunctionDef, depth: int) -> Obstacle | None:
         """What keeps the function or object that a function of this file makes from being pickled, on whatever way it returns."""
@@ -140,6 +140,23 @@ class Pickling:
             return None
         met = [self.obstacle(each.value, depth + 1) for each in self._tree.own(factory, cst.Return)]
         return met[0] if met and all(met) else None
+
+    def _left_out(self, node: cst.ClassDef, call: cst.Call) -> list[cst.BaseExpression]:
+        """What `__init__` stores in the place of arguments that a construction leaves at None, as in `self.f = f or default`."""
+        start = self._classes.method(node, "__init__")
+        params = [*start.params.params, *start.params.kwonly_params] if start is not None else []
+        left = {
+            each.name.value
+            for at, each in enumerate(params)
+            if dotted_name(each.default) == "None" and self._names.argument(call, each.name.value, at - 1) is None
+        }
+        found: list[cst.BaseExpression] = []
+        for _, value in self._stored(node) if left and not self._names.has_star(call) else ():
+            match value:
+                case cst.IfExp(body=one, orelse=other) | cst.BooleanOperation(operator=cst.Or(), left=one, right=other):
+                    named = [isinstance(each, cst.Name) and each.value in left for each in (one, other)]
+                    found += [other] if named[0] else [one] if named[1] else []
+        return found
 
     def _kept_arguments(self, node: cst.ClassDef, call: cst.Call) -> list[cst.BaseExpression]:
         """The arguments of a construction that `__init__` stores under `self` as they are."""
