@@ -59,9 +59,14 @@ def asked_for_constants(key: Hashable | None) -> Asked | None:
     if symbol == "in":
         return Asked(left, frozenset(right[1])) if isinstance(right, tuple) and right[:1] == (ANY_OF,) else None
     for unknown, constant in ((left, right), (right, left)):
-        if isinstance(constant, tuple) and constant[:1] == ("constant",):
+        if is_constant_key(constant):
             return Asked(unknown, frozenset([constant]))
     return None
+
+
+def is_constant_key(key: Hashable | None) -> bool:
+    """Whether a key is that of a constant, written down or of a library, as `math.inf`."""
+    return isinstance(key, tuple) and key[:1] == ("constant",)
 
 
 _NEGATED = {"!=": "==", "not in": "in", "is not": "is", ">=": "<", ">": "<="}

@@ -53,6 +53,11 @@ class Path:
         answers = self.machine.answers
         return all(answers.get(key, outcome) == outcome for key, outcome in other.machine.answers.items())
 
+    @property
+    def kinds(self) -> set[str]:
+        """The names of the kinds of events that happened."""
+        return {kind.__name__ for kind in self._by_kind}
+
     @cached_property
     def _by_kind(self) -> dict[type[Event], list[Event]]:
         """Sorted once: some sixty rules ask."""

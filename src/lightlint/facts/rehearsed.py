@@ -77,7 +77,7 @@ class Rehearsed:
     @property
     def kinds(self) -> set[str]:
         """The names of the kinds of events that happen."""
-        return {type(event).__name__ for entry in self.entries for path in entry.paths for event in path.events}
+        return {kind for entry in self.entries for path in entry.paths for kind in path.kinds}
 
     @cached_property
     def others(self) -> list[Path]:

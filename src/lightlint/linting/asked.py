@@ -22,29 +22,24 @@ _EVERYWHERE = {"Event", "Where", "Called", "CalledUnknown", "AttributeSet", "Att
 def asking_for(kinds: Iterable[str], active: Set[str]) -> list[Page]:
     """The pages, of those whose names are active, whose rules ask for one of some kinds of events."""
     index = _index()
-    numbers = set().union(*(index.get(kind, ()) for kind in kinds))
-    pages = checked_pages()
-    return [page for page in (pages[number] for number in sorted(numbers)) if page.name in active]
+    names = active & set().union(*(index.get(kind, ()) for kind in kinds))
+    return [page for page in checked_pages() if page.name in names] if names else []
 
 
 @cache
-def _index() -> dict[str, list[int]]:
-    """The numbers of the pages by the kinds of events that their rules ask for, but for what happens in any program."""
+def _index() -> dict[str, list[str]]:
+    """The names of the rules by the kinds of events that they ask for, but for what happens in any program."""
     root = Path(lightlint.__file__).parent
-    files = [
-        *(page.path for page in checked_pages()),
-        *root.glob("checks/**/*.py"),
-        *root.glob("explore/questions/*.py"),
-    ]
-    found: dict[str, list[int]] = derived("asked", files, _indexed)
+    code = (*root.glob("checks/**/*.py"), *root.glob("explore/questions/*.py"), Path(__file__))
+    found: dict[str, list[str]] = derived("asked", code, _indexed)
     return found
 
 
-def _indexed() -> dict[str, list[int]]:
-    index: dict[str, list[int]] = defaultdict(list)
-    for number, page in enumerate(checked_pages()):
+def _indexed() -> dict[str, list[str]]:
+    index: dict[str, list[str]] = defaultdict(list)
+    for page in checked_pages():
         for kind in sorted(_events_of(page.check_module) - _EVERYWHERE):
-            index[kind].append(number)
+            index[kind].append(page.name)
     return dict(index)
 
 

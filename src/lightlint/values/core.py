@@ -28,6 +28,12 @@ Site = tuple[str, int, int, int, int]
 """A place in the program: file, row from 1, column from 0 (in UTF-8 bytes, as `ast` counts), end row, end column."""
 
 
+def site_of(file: str, node: ast.expr) -> Site:
+    """The place of an expression in a file."""
+    row, start = node.lineno, node.col_offset
+    return file, row, start, node.end_lineno or row, node.end_col_offset or start
+
+
 class Cut:
     """A place where a value was taken out of its graph.
 
@@ -257,7 +263,7 @@ class Function(Value):
         """Where its name stands in its definition; a lambda as it is."""
         row, start = self.node.lineno, self.node.col_offset
         if isinstance(self.node, ast.Lambda):
-            return self.file, row, start, self.node.end_lineno or row, self.node.end_col_offset or start
+            return site_of(self.file, self.node)
         start += len("def " if isinstance(self.node, ast.FunctionDef) else "async def ")
         return self.file, row, start, row, start + len(self.name.encode())
 

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable
 from typing import Any
 
-from lightlint.engine.choices import ANY_OF
+from lightlint.engine.choices import ANY_OF, is_constant_key
 from lightlint.engine.events import Averaged, Passed
 from lightlint.engine.machine import UNNAMED_RANK, Machine
 from lightlint.values.core import (
@@ -263,7 +263,7 @@ def compare(machine: Machine, symbol: str, left: Value, right: Value, node: ast.
     if symbol in ("==", "!=") and bool(left.traits & _COUNTED) != bool(right.traits & _COUNTED):
         traits = traits | {"periodic"}  # one turn among others, such as the last
     if symbol in ("<", "<=", ">", ">=") and not traits & _COUNTED:
-        written = any(isinstance(each, Constant) or _is_named(each.key) for each in (left, right))
+        written = any(isinstance(each, Constant) or is_constant_key(each.key) for each in (left, right))
         traits = traits | ({"better", "better than written"} if written else {"better"})
         higher, lower = (left, right) if symbol[0] == ">" else (right, left)
         if (bar := _bar(higher, lower)) is not None:
@@ -290,13 +290,8 @@ def _bar(higher: Value, lower: Value) -> Value | None:
     least, most = number_of(lower), number_of(higher)
     if least is not None and least <= 0 and not isinstance(higher, Constant):
         return lower
-    huge = _is_named(higher.key) if most is None else most >= _HUGE
+    huge = is_constant_key(higher.key) if most is None else most >= _HUGE
     return higher if huge and not isinstance(lower, Constant) else None
-
-
-def _is_named(key: Hashable | None) -> bool:
-    """Whether a key is that of a constant of a library, as `math.inf`."""
-    return isinstance(key, tuple) and key[:1] == ("constant",)
 
 
 def _holds_found(machine: Machine, value: Value, container: Value) -> bool | None:

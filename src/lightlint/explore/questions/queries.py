@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
-from lightlint.engine.choices import plain_key
+from lightlint.engine.choices import is_constant_key, plain_key
 from lightlint.engine.events import (
     Backward,
     BatchDrawn,
@@ -321,11 +321,7 @@ def _is_of_first_count(key: Hashable) -> bool:
     plain, _ = plain_key(key)
     while isinstance(plain, tuple) and len(plain) == 3 and plain[0] in ("==", "!="):
         plain = plain[1]
-    return isinstance(plain, tuple) and len(plain) == 3 and plain[0] == "%" and _is_constant(plain[1])
-
-
-def _is_constant(key: Hashable) -> bool:
-    return isinstance(key, tuple) and key[:1] == ("constant",)
+    return isinstance(plain, tuple) and len(plain) == 3 and plain[0] == "%" and is_constant_key(plain[1])
 
 
 def _is_rare(key: Hashable, outcome: bool) -> bool:

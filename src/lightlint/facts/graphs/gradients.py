@@ -69,7 +69,7 @@ class Gradients:
             if (
                 kind is cst.With
                 and isinstance(above, cst.With)
-                and any(self._switches(each.item) for each in above.items)
+                and any(switches(self._names, each.item) for each in above.items)
             ):
                 return True
             if kind is cst.FunctionDef and isinstance(above, cst.FunctionDef):
@@ -82,7 +82,7 @@ class Gradients:
 
     def _is_run_off(self, function: cst.FunctionDef, depth: int) -> bool:
         """Whether a function may be run with autograd off: by its decorators, by a hook, or by a call of it."""
-        if any(self._switches(each.decorator) for each in function.decorators):
+        if any(switches(self._names, each.decorator) for each in function.decorators):
             return True
         if any(hook.name.startswith(_WITHOUT_GRAD) for hook in self._facts.hooks.reached(function)):
             return True
@@ -94,9 +94,6 @@ class Gradients:
         """Whether the file turns autograd off, or may, by a plain `torch.set_grad_enabled(...)`."""
         calls = (call for call in self._tree.all(cst.Call) if isinstance(self._tree.parent(call), cst.Expr))
         return any(self._names.call(call) == "torch.set_grad_enabled" for call in calls)
-
-    def _switches(self, expression: cst.BaseExpression) -> bool:
-        return switches(self._names, expression)
 
     def graphs(self, expression: cst.BaseExpression | None, depth: int = 0) -> list[Graph]:
         """The parts of an expression by which a graph gets into its value; none if that is not sure."""

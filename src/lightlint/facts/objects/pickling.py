@@ -60,9 +60,9 @@ class Pickling:
                     return None
                 return self._each(self._classes.attribute_values(node, expression.attr.value), depth)
             case cst.IfExp():  # which of the two it is may hang on what a construction is given
-                return self._each(self._own_arms(expression.body, expression.orelse), depth)
+                return self._each((expression.body, expression.orelse), depth)
             case cst.BooleanOperation():
-                return self._each(self._own_arms(expression.left, expression.right), depth)
+                return self._each((expression.left, expression.right), depth)
             case cst.List() | cst.Tuple() | cst.Set() | cst.Dict():
                 return self._held((each.value for each in expression.elements), depth)
             case cst.Call():
@@ -168,14 +168,6 @@ class Pickling:
 
     def _first(self, values: Iterable[cst.CSTNode], depth: int) -> Obstacle | None:
         return next(filter(None, (self.obstacle(each, depth + 1) for each in values)), None)
-
-    def _own_arms(self, *arms: cst.BaseExpression) -> list[cst.BaseExpression]:
-        """The arms of a choice without an argument that stands for itself: `given if given is not None else default`."""
-        return [each for each in arms if not self._is_argument(each)]
-
-    def _is_argument(self, value: cst.BaseExpression) -> bool:
-        found = self._names.bindings.lookup(value) if isinstance(value, cst.Name) else []
-        return bool(found) and all(each.kind is Kind.PARAMETER for each in found)
 
     def _each(self, values: Iterable[cst.CSTNode], depth: int) -> Obstacle | None:
         """The first of several obstacles, where each value has one: which of the values it is cannot be known."""

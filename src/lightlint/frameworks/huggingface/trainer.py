@@ -20,7 +20,7 @@ from lightlint.models.names.huggingface import ARGUMENTS, PARSER, TRAINER, WATCH
 from lightlint.models.python.settings import settings_at
 from lightlint.models.ranks.groups import FIRST_NAMES, RANK_NAMES, rank_value, world_size
 from lightlint.models.registry import attributes, making, methods
-from lightlint.models.tensors.derivation import derive
+from lightlint.models.tensors.derivation import on_gpu
 from lightlint.models.training.modules import set_mode
 from lightlint.values.core import (
     IDS,
@@ -261,11 +261,7 @@ def _on_gpu(machine: Machine, row: Mapping, node: ast.AST) -> Mapping:
     given = Mapping(more=row.more)
     given.encoding = row.encoding
     for key, each in row.items.items():
-        given.items[key] = each
-        if isinstance(each, Tensor):
-            moved = derive(machine, node, each, keep=True)
-            moved.device = "cuda"
-            given.items[key] = moved
+        given.items[key] = on_gpu(machine, each, node) if isinstance(each, Tensor) else each
     return given
 
 

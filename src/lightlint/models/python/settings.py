@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
+from pathlib import Path
 
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.machine import Machine
@@ -29,13 +30,19 @@ def value_of(content: object, key: tuple[Hashable, ...]) -> Value:
 
 def settings_at(machine: Machine, path: Value | None) -> Value | None:
     """What the file at a path says, None where it is not in sight."""
-    name = name_of(path)
-    found = machine.sources.settings(name, machine.file) if name is not None else None
+    found = read(path, lambda name: machine.sources.settings(name, machine.file))
     if found is None:
         return None
     machine.reads_settings = True
     machine.files.add(found[0])
-    return value_of(found[1], (found[0],))
+    return found[1]
+
+
+def read(path: Value | None, find: Callable[[str], tuple[Path | str, object] | None]) -> tuple[str, Value] | None:
+    """The file at a path and what it says, None where it is not in sight; `find` gives both by a name."""
+    name = name_of(path)
+    found = find(name) if name is not None else None
+    return None if found is None else (str(found[0]), value_of(found[1], (str(found[0]),)))
 
 
 def name_of(path: Value | None) -> str | None:

@@ -12,6 +12,7 @@ from lightlint.models.tensors.derivation import (
     note_cuts,
     note_early,
     number_in,
+    on_gpu,
     without_given_gradients,
 )
 from lightlint.models.tensors.losses import backward, keeps_graph, loss, reduce
@@ -39,6 +40,7 @@ __all__ = [
     "note_single",
     "number_in",
     "of_unknown",
+    "on_gpu",
     "part",
     "reduce",
     "set_attribute",

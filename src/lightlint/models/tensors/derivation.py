@@ -218,6 +218,13 @@ def copy(machine: Machine, tensor: Tensor, node: ast.AST) -> Tensor:
     return made
 
 
+def on_gpu(machine: Machine, tensor: Tensor, node: ast.AST) -> Tensor:
+    """A tensor as a framework moves it to the GPU."""
+    made = derive(machine, node, tensor, keep=True)
+    made.device = "cuda"
+    return made
+
+
 def detached(machine: Machine, tensor: Tensor, name: str, node: ast.AST) -> Tensor:
     """The same numbers without the graph; in place or as a new tensor."""
     if name == "detach_":

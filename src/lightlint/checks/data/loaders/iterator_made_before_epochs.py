@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Looped
-from lightlint.values.core import Class, Site
+from lightlint.values.core import Class, Site, site_of
 from lightlint.values.training import Instance, Loader
 
 if TYPE_CHECKING:
@@ -53,5 +53,4 @@ def _iterated(event: Looped) -> Site:
     node = event.loop.node
     if not isinstance(node, (ast.For, ast.AsyncFor)):
         return event.site
-    at = node.iter
-    return (event.site[0], at.lineno, at.col_offset, at.end_lineno or at.lineno, at.end_col_offset or at.col_offset)
+    return site_of(event.site[0], node.iter)

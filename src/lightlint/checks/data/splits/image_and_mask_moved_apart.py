@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _MODES = ("1", "L", "P")  # of pictures with one number for each place
 _SEEDING = ("manual_seed", "seed", "seed_everything", "set_rng_state", "setstate", "fork_rng")
-_DEEPEST = 4
+_DEEPEST, _MOST_MOVES = 4, 5
 _TO_CLASSES = ("long", "bool", "int", "round", "byte")
 
 
@@ -120,7 +120,7 @@ def _gave(event: Transformed, value: Value) -> bool:
 
 def _part_of(sample: SampleMade, value: Value | None) -> Hashable:
     """Which part of a loader's samples a tensor is, wherever it was moved; None for none."""
-    for _ in range(len("moved")):
+    for _ in range(_MOST_MOVES):
         if not isinstance(value, Tensor):
             return None
         if value.part is not None and value.role == "batch":

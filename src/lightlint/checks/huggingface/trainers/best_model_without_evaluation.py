@@ -10,7 +10,7 @@ from lightlint.explore.questions.training_arguments import calls_of, said, word_
 from lightlint.facts.project.mentions import is_mentioned_elsewhere
 from lightlint.finding import Tier
 from lightlint.frameworks.huggingface.values import is_on
-from lightlint.values.core import Class, Unknown, number_of
+from lightlint.values.core import Class, Unknown, number_of, site_of
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry
@@ -50,8 +50,7 @@ def _field(settings: Instance, name: str) -> Site | None:
         if isinstance(cls, Class):
             for field, _, default in cls.fields:
                 if field == name and default is not None:
-                    row, end = default.lineno, default.end_lineno or default.lineno
-                    return cls.file, row, default.col_offset, end, default.end_col_offset or default.col_offset
+                    return site_of(cls.file, default)
     return None
 
 

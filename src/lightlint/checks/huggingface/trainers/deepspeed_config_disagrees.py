@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
 from lightlint.explore.questions.training_arguments import calls_of, said
-from lightlint.models.python.settings import name_of, value_of
+from lightlint.models.python.settings import read
 from lightlint.values.core import Constant, Mapping, written
 
 if TYPE_CHECKING:
@@ -41,9 +43,8 @@ class DeepspeedConfigDisagrees(Check):
 
     def _config(self, given: Value | None) -> tuple[Value | None, str]:
         """A configuration, and the name of the file it stands in, for a message."""
-        name = name_of(given)
-        found = self.facts.project.settings(name, self.facts.path.parent) if name is not None else None
-        return (given, "") if found is None else (value_of(found[1], ()), f" in `{found[0].name}`")
+        found = read(given, partial(self.facts.project.settings, folder=self.facts.path.parent))
+        return (given, "") if found is None else (found[1], f" in `{Path(found[0]).name}`")
 
 
 def _written_down(given: Value) -> Constant | None:

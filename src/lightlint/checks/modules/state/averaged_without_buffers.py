@@ -18,7 +18,7 @@ from lightlint.engine.events import (
     Written,
 )
 from lightlint.explore.questions.queries import in_sight, is_held, is_normalising_net
-from lightlint.values.core import Library, is_constant
+from lightlint.values.core import Library, is_constant, site_of
 from lightlint.values.training import Module
 
 if TYPE_CHECKING:
@@ -71,10 +71,7 @@ def _goes_over(event: ParametersChanged | WeightSet) -> Site:
     within = max((depth for depth, turn in enumerate(turns, 1) if turn.loop.kind == "batch"), default=0)
     loops = [turn.loop for turn in turns[max(around, within) :]]
     node = getattr(loops[-1].node, "iter", None) if loops else None
-    if not isinstance(node, ast.expr):
-        return event.site
-    end = (node.end_lineno or node.lineno, node.end_col_offset or node.col_offset)
-    return (event.site[0], node.lineno, node.col_offset, *end)
+    return site_of(event.site[0], node) if isinstance(node, ast.expr) else event.site
 
 
 def _counting(module: Module) -> str:

@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
 from lightlint.facts.lightning.training import ENTRY_POINTS
 from lightlint.facts.ranks.world import TRAINER
 from lightlint.finding import Tier
-from lightlint.models.python.settings import name_of, value_of
+from lightlint.models.python.settings import read
 from lightlint.values.core import Constant, Library, Mapping, Sequence, is_constant, written
 from lightlint.values.training import Instance
 
@@ -40,9 +41,9 @@ class TrainerConflictingArgs(Check):
                 if not self.is_versioned(event):
                     yield Fault.of(event, message, argument=keyword)
         for event in entry.calls.get(_DEEPSPEED, ()):
-            config, name = event.argument("config"), name_of(event.argument("config"))
-            read = self.facts.project.settings(name, self.facts.path.parent) if name is not None else None
-            config = value_of(read[1], ()) if read is not None else config
+            config = event.argument("config")
+            found = read(config, partial(self.facts.project.settings, folder=self.facts.path.parent))
+            config = found[1] if found is not None else config
             if isinstance(config, Mapping) and _ACCUMULATION in config.items and not self.is_versioned(event):
                 message = f"`{_ACCUMULATION}` in the DeepSpeed configuration, where the Trainer's `accumulate_grad_batches` belongs"
                 site = config.places().get(_ACCUMULATION, event.site)

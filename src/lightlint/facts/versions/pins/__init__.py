@@ -9,7 +9,7 @@ from enum import Enum
 from functools import cache
 from pathlib import Path
 
-from lightlint.facts.versions.pins.folders import Reach, entries_of, folders_for, is_project, run_folders
+from lightlint.facts.versions.pins.folders import Reach, entries_of, folders_for, is_project, run_folders, upper_folders
 from lightlint.facts.versions.pins.kinds import is_lock, is_of_ci, is_weak, reader_of
 from lightlint.facts.versions.pins.pin import Kind, Pin
 from lightlint.facts.versions.pins.reading import text_of, top_of
@@ -27,7 +27,7 @@ __all__ = [
     "top_of",
 ]
 
-_MOST_FILES, _MOST_FOLDERS = 60, 30
+_MOST_FILES = 60
 _WROTE = re.compile(r"# (?:pytorch_lightning|lightning\.pytorch|lightning)==(\d+\.\d+[\w.]*)\s")
 _PROSE_ONLY = {"docs", "doc"}  # docs/requirements.txt is for building them
 
@@ -84,8 +84,8 @@ def pins_of_runs(top: Path) -> tuple[Pin, ...]:
 @cache
 def pins_of_settings(top: Path) -> tuple[Pin, ...]:
     """The Lightning whose command line wrote most of a project's settings files, as their first line says."""
-    folders = (top, *entries_of(top)[1][:_MOST_FOLDERS])
-    files = [file for folder in folders for file in entries_of(folder)[0] if file.suffix in (".yaml", ".yml")]
+    held = (file for folder in upper_folders(top) for file in entries_of(folder)[0])
+    files = [file for file in held if file.suffix in (".yaml", ".yml")]
     heads = ((file, text_of(file)) for file in files[:_MOST_FILES])
     wrote = {file: found[1] for file, text in heads if text and (found := _WROTE.match(text))}
     usual = [version for version, _ in Counter(wrote.values()).most_common(1)]

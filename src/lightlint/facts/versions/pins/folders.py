@@ -67,9 +67,14 @@ def folders_for(directory: Path, reach: Reach) -> Iterator[Path]:
             yield from (each for each in entries_of(folder)[1][:_MOST_FOLDERS] if not _has_code(each))
 
 
+def upper_folders(top: Path) -> tuple[Path, ...]:
+    """The folder in which a project starts, and those in it."""
+    return (top, *entries_of(top)[1][:_MOST_FOLDERS])
+
+
 def run_folders(top: Path) -> Iterator[Path]:
     """The folders of a project in which trackers noted what was installed when a run began: Weights & Biases, MLflow."""
-    for folder in (top, *entries_of(top)[1][:_MOST_FOLDERS]):
+    for folder in upper_folders(top):
         for kept in entries_of(folder)[1]:
             runs = entries_of(kept)[1][:_MOST_FOLDERS] if kept.name in ("wandb", "mlruns") else ()
             for run in runs:

@@ -143,9 +143,7 @@ def library_forward(machine: Machine, module: Module, given: Arguments, node: as
 def _moved(machine: Machine, given: Arguments, node: ast.AST) -> Arguments:
     def moved(value: Value) -> Value:
         if isinstance(value, Tensor) and value.device == "cpu":
-            made = tensors.derive(machine, node, value, keep=True)
-            made.device = "cuda"
-            return made
+            return tensors.on_gpu(machine, value, node)
         if isinstance(value, Sequence):
             return Sequence([moved(each) for each in value.items], value.kind, more=value.more)
         return value

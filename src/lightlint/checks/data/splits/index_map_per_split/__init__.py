@@ -23,9 +23,9 @@ _NAMES = re.compile(
 _COUNTS = re.compile(
     r"\bCounter\(|most_common|\bset\(|defaultdict\(int\)|\.setdefault\(| not in \w|fromkeys\(|\.unique\(|\{[^{}:]+ for [^{}:]+ in "
 )
+"""What code holds that makes a vocabulary of texts; one that is read from a file is the same for all."""
 _TO_INDEX = re.compile(r"(?:2|_to_)(?:id|idx|index|ix|int)s?$")
 _OF_LABELS = re.compile(r"label|class|tag|target|categor", re.IGNORECASE)
-"""What code holds that makes a vocabulary of texts; one that is read from a file is the same for all."""
 
 
 class IndexMapPerSplit(Check):

@@ -11,7 +11,7 @@ from lightlint.engine.events import Called, LoaderMade, SampleMade, WorkerAsked
 from lightlint.explore.questions.queries import in_sight
 from lightlint.frameworks.huggingface.rows import STREAMED
 from lightlint.models.names.huggingface import ROWS
-from lightlint.values.core import Class, Function, traits_of
+from lightlint.values.core import Class, Function, site_of, traits_of
 from lightlint.values.training import Instance
 
 if TYPE_CHECKING:
@@ -80,8 +80,7 @@ def gone_over_at(data: Instance) -> Site | None:
             if any(
                 isinstance(each, ast.Attribute) and getattr(each.value, "id", "") == "self" for each in ast.walk(node)
             ):
-                end = (node.end_lineno or node.lineno, node.end_col_offset or node.col_offset)
-                return (function.file, node.lineno, node.col_offset, *end)
+                return site_of(function.file, node)
     return None
 
 

@@ -39,4 +39,4 @@ def _is_over_one(event: LossComputed) -> bool:
     given = event.input
     if event.function not in _LOSSES or not isinstance(given, Tensor) or given.escaped:
         return False
-    return forms.is_single_output(given) and given.rank in (None, len("nc"))
+    return forms.is_single_output(given) and given.rank in (None, 2)
