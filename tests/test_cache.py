@@ -20,6 +20,7 @@ from lightlint.cache.folder import clean, prepare
 from lightlint.cache.store import Cache
 from lightlint.config.settings import Settings, load
 from lightlint.facts.project.roots import nearest_with, root_of
+from lightlint.facts.versions.evidence import places_in
 from lightlint.facts.versions.pins import entries_of, pins_in, pins_of_runs
 from lightlint.facts.versions.targets import installed, target_in
 from lightlint.linting import batch
@@ -102,6 +103,7 @@ def lint(folder: Path, monkeypatch: pytest.MonkeyPatch, **options: object) -> tu
         pins_in,
         pins_of_runs,
         entries_of,
+        places_in,
         target_in,
         root_of,
         nearest_with,
@@ -190,7 +192,7 @@ def test_whatever_changes_the_next_run_says_what_is_so(project, monkeypatch, nam
             os.utime(project, (1_000_000_000 + step, 1_000_000_000 + step))
         time.sleep(0.03)  # what did not change is trusted then
         paths = [str(project)] if chance.random() < 0.6 else [str(chance.choice(sorted(project.glob("*.py"))))]
-        for once in (pins_in, pins_of_runs, entries_of, target_in, root_of, nearest_with, installed):
+        for once in (pins_in, pins_of_runs, entries_of, places_in, target_in, root_of, nearest_with, installed):
             once.cache_clear()
         LOOKED.clear()
         cached = run.check(paths, settings, cache=opened(project, settings))

@@ -15,6 +15,7 @@ from lightlint.cli.main import run_command
 from lightlint.config.settings import load
 from lightlint.facts.project.project import Projects
 from lightlint.facts.project.roots import nearest_with, root_of
+from lightlint.facts.versions.evidence import places_in
 from lightlint.facts.versions.pins import Kind, entries_of, pins_in, pins_of_runs
 from lightlint.facts.versions.pins.formats.commands import lines_of
 from lightlint.facts.versions.pins.formats.containers import dockerfile_pins, text_pins
@@ -59,7 +60,7 @@ def main(loader):
 
 
 def forget() -> None:
-    for once in (pins_in, pins_of_runs, entries_of, target_in, root_of, nearest_with):
+    for once in (pins_in, pins_of_runs, entries_of, places_in, target_in, root_of, nearest_with):
         once.cache_clear()
 
 

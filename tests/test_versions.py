@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version as Reference
 
+from lightlint.facts.versions.evidence import places_in
 from lightlint.facts.versions.pins import entries_of, pins_in, pins_of_runs
 from lightlint.facts.versions.requirements import (
     parse_pip_command,
@@ -122,7 +123,7 @@ def project(tmp_path: Path):
         for name, text in files.items():
             (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / name).write_text(text, "utf-8")
-        for once in (pins_in, pins_of_runs, entries_of, target_in):
+        for once in (pins_in, pins_of_runs, entries_of, places_in, target_in):
             once.cache_clear()
         return target_of(package, tmp_path / at, tmp_path, **options)
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from lightlint.cli.main import run_command
 from lightlint.facts.project.roots import nearest_with, root_of
+from lightlint.facts.versions.evidence import places_in
 from lightlint.facts.versions.pins import entries_of, pins_in, pins_of_runs, pins_of_settings
 from lightlint.facts.versions.pins.formats.prose import readme_pins
 from lightlint.facts.versions.pins.formats.prose.paragraphs import paragraphs
@@ -23,7 +24,7 @@ from lightlint.sources.notebook import read_notebook
 
 
 def forget_versions() -> None:
-    for once in (pins_in, pins_of_runs, pins_of_settings, entries_of, target_in, root_of, nearest_with):
+    for once in (pins_in, pins_of_runs, pins_of_settings, entries_of, places_in, target_in, root_of, nearest_with):
         once.cache_clear()
 
 

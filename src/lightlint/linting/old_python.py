@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from lightlint.facts.project.roots import root_of
-from lightlint.facts.versions.evidence import places, settled
+from lightlint.facts.versions.evidence import places_in, settled
 from lightlint.facts.versions.targets import target_of
 from lightlint.facts.versions.versions import Version
 
@@ -31,7 +31,7 @@ def is_of_old_python(text: str, offset: int, path: Path) -> bool:
 
 def _is_below(end: Version, path: Path, *, is_statement: bool) -> bool:
     root = root_of(path.parent)
-    python = settled("python", places(path, root))
+    python = settled("python", places_in(path.parent, root))
     if python is not None:
         return python.range.upper is not None and python.range.upper <= end
     if is_statement:  # all of the file is Python 2, and nothing says that it is to run on 3

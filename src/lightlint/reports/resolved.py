@@ -8,7 +8,7 @@ from pathlib import Path
 from lightlint.config.options import shown
 from lightlint.config.settings import Settings
 from lightlint.facts.project.roots import root_of
-from lightlint.facts.versions.evidence import COMPANIONS, DISTRIBUTIONS, places
+from lightlint.facts.versions.evidence import COMPANIONS, DISTRIBUTIONS, Places
 from lightlint.facts.versions.pins import Kind, Pin
 from lightlint.facts.versions.requirements import script_install
 from lightlint.facts.versions.targets import place_of, target_of
@@ -85,7 +85,7 @@ def _seen(package: str, path: Path, root: Path, lines: tuple[str, ...]) -> Itera
     """All pins that say something of a package, the best source first."""
     names = {*DISTRIBUTIONS[package], *(COMPANIONS if package == "torch" else ())}
     told: set[tuple[object, ...]] = set()
-    for place in places(path, root, lines):
+    for place in Places(path, root, lines):
         for pin in place.pins:
             key = (pin.name, pin.file, pin.row)  # a requirements file may be named by others, too
             if pin.name in names and key not in told:

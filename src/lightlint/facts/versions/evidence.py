@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import cache, reduce
+from itertools import count
 from operator import and_, or_
 from pathlib import Path
 
@@ -61,8 +62,34 @@ class Choice:
     allowed: Range
 
 
-def places(path: Path, root: Path, pip_lines: Sequence[str] = ()) -> Iterator[Place]:
-    """Where the versions for a file may stand, the best place first; each is read when it is asked for.
+class Places:
+    """Where the versions for a file may stand, the best place first; each is read when it is asked for, and once."""
+
+    def __init__(self, path: Path, root: Path, pip_lines: Sequence[str] = ()) -> None:
+        self._unread = (place for place in _places(path, root, pip_lines) if place.pins)
+        self._read: list[Place] = []
+
+    def __iter__(self) -> Iterator[Place]:
+        for number in count():
+            if number == len(self._read):
+                place = next(self._unread, None)
+                if place is None:
+                    return
+                self._read.append(place)
+            yield self._read[number]
+
+
+@cache
+def places_in(directory: Path, root: Path) -> Places:
+    """The places for the files of a directory that say nothing of versions themselves.
+
+    Cached; `places_in.cache_clear()` forgets it.
+    """
+    return Places(directory / "_.py", root)
+
+
+def _places(path: Path, root: Path, pip_lines: Sequence[str]) -> Iterator[Place]:
+    """Where the versions for a file may stand, the best place first; many have no pins.
 
     First its own `pip install` lines, then what the folders from its own up to the top declare and which images they
     start from, and which one version the README of a part of the project names, then scripts, CI and READMEs, which tell
@@ -127,7 +154,7 @@ def settled(package: str, around: Iterable[Place]) -> Choice | None:
     """What places come to: the first that says something, or a more exact one further on that lies in it."""
     found: Choice | None = None
     for place in around:
-        choice = _choice(package, place) if place.pins else None
+        choice = _choice(package, place)
         if choice and (found is None or _refines(choice, found)):
             found = Choice(choice.range, choice.pin, found.allowed if found else choice.range)
         if found and (found.pin.locked or _is_exact(found.range)):

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from operator import itemgetter
 from pathlib import Path
 
-from lightlint.facts.versions.evidence import DISTRIBUTIONS, Choice, Place, places, settled
+from lightlint.facts.versions.evidence import DISTRIBUTIONS, Choice, Places, places_in, settled
 from lightlint.facts.versions.installed import version_text
 from lightlint.facts.versions.pins import Kind, Pin
 from lightlint.facts.versions.pins.pin import TIED_TO_TORCH
@@ -27,7 +27,7 @@ def target_of(
     Args:
         path: the file.
         root: the project's top directory; pins are looked for from the file's directory up to the top of the repository,
-            nearest first (see `evidence.places`). A range gives way to a more exact source further up that lies in it.
+            nearest first (see `evidence.Places`). A range gives way to a more exact source further up that lies in it.
         setting: what the settings ask for: a version (`1.9` is any 1.9.x) or a specifier.
         pip_lines: `pip install` commands of a notebook, or what a script's head asks for: they stand nearer than any file.
 
@@ -41,7 +41,7 @@ def target_of(
         return Target(package, asked.lower, asked.upper, "setting")
     if not pip_lines:
         return target_in(package, path.absolute().parent, root)
-    return _read(package, path, root, tuple(pip_lines))
+    return _read(package, Places(path, root, pip_lines), root)
 
 
 @cache
@@ -50,13 +50,10 @@ def target_in(package: str, directory: Path, root: Path) -> Target:
 
     Cached; `target_in.cache_clear()` forgets it.
     """
-    return _read(package, directory / "_.py", root, ())
+    return _read(package, places_in(directory, root), root)
 
 
-def _read(package: str, path: Path, root: Path, pip_lines: tuple[str, ...]) -> Target:
-    def around() -> Iterable[Place]:
-        return places(path, root, pip_lines)
-
+def _read(package: str, around: Places, root: Path) -> Target:
     found = _pinned(package, around, root) or _unpinned(package, around, root)
     if found.upper is not None and found.source != "installed":
         return found
@@ -66,10 +63,10 @@ def _read(package: str, path: Path, root: Path, pip_lines: tuple[str, ...]) -> T
     return _within(found, *min(ends, key=itemgetter(0)), root) if ends else found
 
 
-def _bounding(package: str, around: Callable[[], Iterable[Place]]) -> Iterator[tuple[str, Choice]]:
+def _bounding(package: str, around: Places) -> Iterator[tuple[str, Choice]]:
     """What else is pinned that no newer release of a package goes with."""
     for name in ("python", *(("lightning", *TIED_TO_TORCH) if package == "torch" else ())):
-        choice = settled(name, around())
+        choice = settled(name, around)
         if choice and not (name == "lightning" and choice.pin.kind is Kind.PROSE):
             yield name, choice
 
@@ -103,15 +100,15 @@ def _within(found: Target, end: Version, pin: Pin, root: Path) -> Target:
     return Target(found.package, lower, end, f"pin {place_of(pin, root)}", found.allowed, hearsay=True)
 
 
-def _pinned(package: str, around: Callable[[], Iterable[Place]], root: Path) -> Target | None:
-    found = settled(package, around())
+def _pinned(package: str, around: Places, root: Path) -> Target | None:
+    found = settled(package, around)
     return _target(package, found, root) if found else None
 
 
-def _unpinned(package: str, around: Callable[[], Iterable[Place]], root: Path) -> Target:
+def _unpinned(package: str, around: Places, root: Path) -> Target:
     """The target where no file names a version: what the other package leaves, what is installed, the newest."""
     if package == "torch":
-        lightning = settled("lightning", around())
+        lightning = settled("lightning", around)
         bound = _torch_beside(lightning.range) if lightning else None
         if lightning and bound:
             return _target("torch", replace(lightning, range=bound), root)
