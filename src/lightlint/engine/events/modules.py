@@ -26,6 +26,7 @@ class Forward(Event):
     held_back: Instance | None = None  # the `no_sync` that keeps its gradients from being exchanged
     inputs: list[Tensor] = field(default_factory=list)
     given: Arguments = field(default_factory=Arguments)
+    acting: list[Module] = field(default_factory=list)  # itself and the parts that the pass called, in training mode
 
 
 @dataclass(eq=False)

@@ -362,11 +362,14 @@ def over_old_sum(path: Path, event: Backward) -> bool:
     return any(each.consumed_before and each.site in sums and each.time < event.time for each in path.of(Summed))
 
 
-def acts_by_mode(module: Module) -> bool:
-    """Whether a module surely has a layer that does something else in training mode, and leaves its mode to others."""
+def acts_by_mode(module: Module, parts: Iterable[Module] | None = None) -> bool:
+    """Whether a module surely has a layer that does something else in training mode, and leaves its mode to others.
+
+    Of `parts` alone where they are given, as of those that one pass called.
+    """
     if any(isinstance(each.cls, Class) and each.cls.find("train") is not None for each in module.modules()):
         return False
-    for each in module.modules():
+    for each in module.modules() if parts is None else parts:
         norm = isinstance(each.cls, Library) and "Norm" in each.name and BY_MODE.search(each.name)
         rate = each.argument("p", 0)
         drops = isinstance(each.cls, Library) and "Dropout" in each.name and not is_constant(rate, 0, 0.0)

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
@@ -32,7 +32,7 @@ class InferenceWithoutEvalMode(Check):
         }
 
         def is_fault(event: Forward) -> bool:
-            known = event.module in restored and _is_known(event.module)
+            known = event.module in restored and _is_known(event.module, event.acting)
             return event.training and known and not _is_meant(event) and not _is_tried(event)
 
         for event in sure(entry, Forward, is_fault):
@@ -60,8 +60,9 @@ def _parts(value: Value) -> list[Module]:
     return value.modules() if isinstance(value, Module) else []
 
 
-def _is_known(module: Module) -> bool:
-    return in_sight(module.modules()) and acts_by_mode(module)
+def _is_known(module: Module, parts: Iterable[Module] | None = None) -> bool:
+    """Whether a module, or the parts of it that a pass called, surely has a layer that acts by the mode."""
+    return in_sight(module.modules()) and acts_by_mode(module, parts)
 
 
 def _is_meant(event: Forward) -> bool:

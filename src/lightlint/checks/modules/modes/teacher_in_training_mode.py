@@ -43,7 +43,7 @@ class TeacherInTrainingMode(Check):
 
         def is_fault(event: Forward) -> bool:
             mine = [*event.module.modules(), *event.module.parameters()] if event.module in fixed else []
-            known = bool(mine) and in_sight(mine) and acts_by_mode(event.module)
+            known = bool(mine) and in_sight(mine) and acts_by_mode(event.module, event.acting)
             return event.training and known and in_batch(event.where) and not _is_meant(event)
 
         seen = all(path.finished for path in entry.paths)  # else it may be trained behind the end of one

@@ -62,7 +62,7 @@ class ValidationWithoutEvalMode(Check):
                 named = any(map(_EVALUATION.fullmatch, functions)) and goes_nowhere(event.graph)
                 names = [event.module.name, *functions]
                 meant = any(map(_MEANT.search, names))
-                if not (event.grad and not named) and not meant and acts_by_mode(event.module):
+                if not (event.grad and not named) and not meant and acts_by_mode(event.module, event.acting):
                     found += [] if self._is_dropped(event) else [event]
         sites = (self.facts.rehearsed.nearest(event.where) for event in anyhow(found))
         yield from (Fault(site, _MESSAGE) for site in sites if site is not None)

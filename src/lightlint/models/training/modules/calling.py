@@ -66,6 +66,7 @@ def call_module(machine: Machine, module: Module, given: Arguments, node: ast.AS
     if module.unwrapped().opaque and "labels" in given.keywords:
         machine.emit(Labelled(machine.where(node), module, given))
     outermost = not machine.forwards
+    before = {each: each.calls for each in module.modules()} if outermost else {}
     if not outermost and not machine.grad[-1]:
         machine.emit(PartPassed(machine.where(node), module, module.unwrapped().training))
     synchronised = module.wrapper in ("ddp", "fabric", "accelerate", "fsdp")
@@ -90,7 +91,11 @@ def call_module(machine: Machine, module: Module, given: Arguments, node: ast.AS
         grad, changes = machine.grad[-1], by_mode(module)
         training = module.unwrapped().training
         inputs = [tensor for value in given.values() for tensor in tensors_in(value)]
-        machine.emit(Forward(where, module, result, grad, training, graph, trained, changes, held, inputs, given))
+        called = [each for each in module.modules() if each is module or each.calls > before.get(each, 0)]
+        acting = [each for each in called if each.training]
+        machine.emit(
+            Forward(where, module, result, grad, training, graph, trained, changes, held, inputs, given, acting)
+        )
     return result
 
 
