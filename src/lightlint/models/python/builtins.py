@@ -432,6 +432,27 @@ def _print(machine: Machine, given: Arguments, node: ast.AST) -> Value:
     return NONE
 
 
+class _Identity:
+    """What `id` gives: equal for one object, and for no two."""
+
+    def __init__(self, of: Value) -> None:
+        self.of = of
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Identity) and other.of is self.of
+
+    def __hash__(self) -> int:
+        return id(self.of)
+
+    def __repr__(self) -> str:
+        return "id"
+
+
+def _id(_: Machine, given: Arguments, __: ast.AST) -> Value:
+    value = given.get(0, "")
+    return Constant(_Identity(value)) if isinstance(value, (Tensor, Instance)) else Unknown(plain=True)
+
+
 def _nothing(_: Machine, __: Arguments, ___: ast.AST) -> Value:
     return NONE
 
@@ -469,6 +490,7 @@ _BUILTINS: dict[str, Builtin] = {
     "filter": _filter,
     "open": _open,
     "type": _type,
+    "id": _id,
     "vars": _vars,
     "print": _print,
     "exit": _exit,

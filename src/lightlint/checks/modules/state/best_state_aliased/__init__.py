@@ -60,7 +60,7 @@ class BestStateAliased(Check):
             self.facts, assign, key
         ):
             return
-        if self._is_fresh(live):
+        if self._is_fresh(live) or self._holds_place(assign, key):
             return
         self.report(
             source,
@@ -96,6 +96,34 @@ class BestStateAliased(Check):
         behind = [each for each in named if self.tree.order(each) > self.tree.order(inside[-1])]
         again = any(flow.reaches(each, [call], avoiding=kills) for each in between)
         return again and len(inside) == 1 and any(not is_last_item(self.facts, each) for each in behind)
+
+    def _holds_place(self, assign: cst.Assign, key: str) -> bool:
+        """Whether a state only stands in for the first that a loop behind it keeps: what counts is what the loop takes."""
+        if self.tree.loops(assign):
+            return False
+        later = [
+            each
+            for each in self.tree.own(self.tree.owner(assign), cst.Assign)
+            if self.tree.loops(each) and self.tree.order(each) > self.tree.order(assign)
+        ]
+        return any(key == name for each in later for name, _ in self._named(each))
+
+    def _named(self, assign: cst.Assign) -> Iterator[tuple[str, cst.BaseExpression | None]]:
+        """What an assignment names, and the value of each name where it stands there."""
+        for target in assign.targets:
+            for each, source, path in unpacked(target.target, assign.value):
+                yield self.names.key(each), source if not path else None
+
+    def _stands_in(self, taken: StateTaken) -> bool:
+        call = self.node_of(taken.site)
+        holders = (
+            [each for each in self.tree.ancestors(call) if isinstance(each, cst.Assign)] if call is not None else []
+        )
+        return any(
+            source is call and self._holds_place(holder, name)
+            for holder in holders[:1]
+            for name, source in self._named(holder)
+        )
 
     def _is_used_late(self, assign: cst.Assign, key: str, live: cst.Call) -> bool:
         """Whether the model is trained on between the assignment and a use of what it saved."""
@@ -174,7 +202,8 @@ class BestStateAliased(Check):
         """A module's state, taken without a copy, that is loaded back after steps have changed it."""
         message = "this is no copy: its tensors are the weights of the model, which training goes on to change"
         for path in entry.paths:
-            yield from (Fault.at(taken, message) for taken in path.of(StateTaken) if _is_stale(path, taken))
+            stale = (taken for taken in path.of(StateTaken) if _is_stale(path, taken))
+            yield from (Fault.at(taken, message) for taken in stale if not self._stands_in(taken))
 
     def _is_fresh(self, live: cst.Call) -> bool:
         """Whether the rehearsals took a state that nothing changed before it was loaded, or at all."""
