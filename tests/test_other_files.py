@@ -142,3 +142,50 @@ def test_rule_is_asked_wherever_its_events_happen(tmp_path: Path) -> None:
     found = told(folder, "train.py")
     assert [(code, row) for code, row, _ in found] == [("LL141", 12)]
     assert told(folder, "train.py", gate=False) == found
+
+
+LOADERS = """\
+from torch.utils.data import DataLoader
+from torch.utils.data.distributed import DistributedSampler
+
+
+def provide(args, data):
+    if args.task == "forecast":
+        return DataLoader(data, batch_size=8, sampler=DistributedSampler(data))
+    return DataLoader(data, batch_size=8, shuffle=True)
+"""
+TASK = """\
+import torch
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+
+from loaders import provide
+
+
+class Imputation:
+    def __init__(self, args):
+        self.args = args
+        self.net = nn.Linear(4, 4)
+
+    def fit(self, data, held_out):
+        loader, checked = provide(self.args, data), provide(self.args, held_out)
+        optimizer = torch.optim.SGD(self.net.parameters(), lr=0.1)
+        for epoch in range(self.args.epochs):
+            for x, y in loader:
+                loss = nn.functional.mse_loss(self.net(x), y)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+            self.validate(checked)
+
+    def validate(self, loader):
+        with torch.no_grad():
+            for x, y in loader:
+                print(nn.functional.mse_loss(self.net(x), y).item())
+"""
+
+
+def test_a_sampler_of_one_task_is_not_told_to_the_loops_of_all(tmp_path: Path) -> None:
+    always = LOADERS.replace('if args.task == "forecast":', "if args.distributed:")
+    assert [code for code, _, _ in told(project(tmp_path, loaders=always, task=TASK), "task.py")] == ["LL406"]
+    assert told(project(tmp_path, loaders=LOADERS, task=TASK), "task.py") == []

@@ -210,6 +210,7 @@ def test_records_of_runs_are_hearsay_too(target, kept):
         "Successfully installed tokenizers-0.13.3 transformers-4.28.1",
         "Requirement already satisfied: transformers in /usr/lib/python3/dist-packages (4.28.1)",
         "Requirement already satisfied: transformers>=4.0 in /opt/lib (from peft) (4.28.1+local)",
+        "# !pip install 'transformers==4.28.1' tqdm",
     ],
 )
 def test_outputs_of_a_notebook_are_hearsay_too(tmp_path, shown):

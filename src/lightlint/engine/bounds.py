@@ -46,6 +46,14 @@ class Bounds:
                 found = False if above or below else True if self.low == self.high else None
         return found if found is None else found != comparison.negated
 
+    def meets(self, other: Bounds) -> bool:
+        """Whether a number may lie between these bounds and between others, too."""
+        ends = (
+            (self.low, other.high, self.low_open or other.high_open),
+            (other.low, self.high, other.low_open or self.high_open),
+        )
+        return all(low < high or (low == high and not is_open) for low, high, is_open in ends)
+
     def narrowed(self, comparison: Comparison, outcome: bool) -> Bounds:
         """These bounds where a comparison, which they did not decide, has come out so."""
         number, is_so = comparison.number, outcome != comparison.negated

@@ -28,6 +28,14 @@ class Choices:
         """What it may still be."""
         return None if self.among is None else self.among - self.without
 
+    def meets(self, other: Choices) -> bool:
+        """Whether an unknown may be among these choices and among others, too."""
+        if self.left is None or other.left is None:
+            return (self.left is None or not self.left <= other.without) and (
+                other.left is None or not other.left <= self.without
+            )
+        return not self.left.isdisjoint(other.left)
+
     def decides(self, asked: Asked) -> bool | None:
         """How a test comes out, None where it may come out both ways."""
         if self.left:

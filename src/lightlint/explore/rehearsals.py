@@ -50,8 +50,11 @@ class Path:
 
     def agrees_with(self, other: Path) -> bool:
         """Whether what is unknown is the same on both: a test that one of two ranks alone comes to may have been turned."""
-        answers = self.machine.answers
-        return all(answers.get(key, outcome) == outcome for key, outcome in other.machine.answers.items())
+        mine, theirs = self.machine, other.machine
+        answered = all(mine.answers.get(key, outcome) == outcome for key, outcome in theirs.answers.items())
+        bounded = all(mine.bounds[key].meets(each) for key, each in theirs.bounds.items() if key in mine.bounds)
+        chosen = all(mine.choices[key].meets(each) for key, each in theirs.choices.items() if key in mine.choices)
+        return answered and bounded and chosen
 
     @property
     def kinds(self) -> set[str]:

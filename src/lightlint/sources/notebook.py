@@ -21,6 +21,10 @@ _RAN_WITH = re.compile(r'"language_info"\s*:\s*\{(?:[^{}]|\{[^{}]*\})*?"version"
 _KNOWN = r"(torch(?:vision|audio)?|(?:pytorch[-_])?lightning|transformers|trl|peft|accelerate)"
 _INSTALLED = re.compile(rf"(?<=[ \"]){_KNOWN}-(\d+(?:\.\d+)+)")
 _SATISFIED = re.compile(rf"Requirement already satisfied: {_KNOWN}\b[^\"\n]*\((\d+(?:\.\d+)+)[^()\"]*\)")
+_PUT_ASIDE = re.compile(
+    r"#[# ]*[!%] ?(?:pip3?|python3? -m pip|uv pip) install [^\"\\\\]*"
+)  # a command that was run once
+_PINNED = re.compile(rf"(?<=[ '=]){_KNOWN}==(\d+(?:\.\d+)+)")
 _ESCAPED = re.compile(r"(?<!\\)(?:\\\\)*\\u(?!00[0-7])[0-9a-fA-F]{4}")  # of a character beyond ASCII
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
@@ -142,7 +146,9 @@ def read_notebook(filename: str, data: bytes) -> Source:
 
 
 def _installed(raw: str) -> Iterator[str]:
-    """What outputs of pip in a notebook say is installed, as `torch==1.7.1`."""
+    """What outputs of pip in a notebook, and its install commands in comments, say is installed, as `torch==1.7.1`."""
+    for line in _PUT_ASIDE.findall(raw) if "install" in raw else ():
+        yield from (f"{name}=={version}" for name, version in _PINNED.findall(line))
     for line in re.findall(r"Successfully installed[^\"]*", raw) if "Successfully installed" in raw else ():
         yield from (f"{name}=={version}" for name, version in _INSTALLED.findall(line))
     if "already satisfied" in raw:

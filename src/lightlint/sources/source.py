@@ -64,7 +64,7 @@ class Source:
         broken: (offset, message) of each cell with a syntax error; its text is blanked so that the others parse.
         hidden: what the file has in the place of each masked range, of the same length.
         python: the Python that a notebook was run with, `3.7`.
-        installed: what its outputs say was installed then, `torch==1.7.1`.
+        installed: what its outputs, and install commands in comments, say was installed then, `torch==1.7.1`.
         of_colab: Colab saved it, which takes comments in front of a cell magic.
     """
 

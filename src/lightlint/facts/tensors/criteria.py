@@ -201,12 +201,18 @@ class Criteria:
         return bool(origins) and all(each.name.startswith("transformers.") for each in origins)
 
     def _may_scale(self, factor: cst.BaseExpression) -> bool:
-        """Whether a factor may be a division by the number of batches: anything but numbers and plain hyperparameters."""
+        """Whether a factor may be a division by the number of batches, or a batch's size: anything but numbers and plain
+        hyperparameters.
+        """
         tree = self._facts.tree
-        words = [name.value.lower() for name in tree.within(factor, cst.Name)]
-        divides = any(isinstance(each.operator, cst.Divide) for each in tree.within(factor, cst.BinaryOperation))
-        named = any(part in word for word in words for part in _SCALING)
-        return bool(tree.within(factor, cst.Call)) or divides or named
+        names = tree.within(factor, cst.Name)
+        held = [source for name in names for source in self._facts.reaching.sources(name)]
+        parts = (factor, *(each for each in held if isinstance(each, (cst.Call, cst.BinaryOperation))))
+        divides = any(
+            isinstance(each.operator, cst.Divide) for one in parts for each in tree.within(one, cst.BinaryOperation)
+        )
+        named = any(part in name.value.lower() for name in names for part in _SCALING)
+        return any(tree.within(one, cst.Call) for one in parts) or divides or named
 
 
 def _gives_more(call: cst.Call) -> bool:

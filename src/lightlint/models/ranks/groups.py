@@ -114,6 +114,11 @@ def brought(machine: Machine, node: ast.AST, index: int = 0) -> Unknown:
     return Unknown(("brought", machine.site(node), index, tuple(loop.turn for loop in machine.loops)), plain=True)
 
 
+def reduced_at(time: int) -> str:
+    """The trait of what comes of the sum that the `reduce` of a time leaves on one rank."""
+    return f"reduced at {time}"
+
+
 def _sums(op: Value | None) -> bool:
     """Whether a collective adds up, as it does unless it is told otherwise."""
     return op is None or (isinstance(op, Library) and op.last == "SUM") or (text_of(op) or "").endswith("SUM")
@@ -131,7 +136,7 @@ def _collective(name: str) -> FunctionModel:
             if name in _SUMMING and _sums(given.get(_SUMMING[name], "op")):
                 tensor.traits |= SUMMED
             if name == "reduce" and given.get(3, "group") is None:
-                tensor.traits |= _ON_ONE
+                tensor.traits |= _ON_ONE | {reduced_at(event.time)}
             elif name in _BRINGING:
                 tensor.traits -= _ON_ONE | OWN_DATA | ON_SOME
         return _in_background(machine, event, node) if is_constant(given.get(-1, "async_op"), True) else NONE

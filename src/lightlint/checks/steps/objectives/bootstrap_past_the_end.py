@@ -12,6 +12,7 @@ from lightlint.values.training import Tensor
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry
+    from lightlint.values.core import Site
 
 _ENDS = re.compile(r"dones?\b|done_|terminat|terminals?\b|\bis_(?:end|last|final)|\bover\b|finish")
 """Names of ends behind which nothing comes: one that was cut short (`truncated`) goes on."""
@@ -21,8 +22,8 @@ _LONGEST = 20  # of a name or a key; a longer text is no key
 class BootstrapPastTheEnd(Check):
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Targets that go on with the value of a next state that an episode may not have, in a program that knows of ends."""
-        words = (each.value for each in self.tree.all(cst.Name, cst.SimpleString))
-        if not any(len(each) < _LONGEST and _ENDS.search(each) for each in words):
+        ends = [each for each in self.tree.all(cst.Name, cst.SimpleString) if _is_end(each.value)]
+        if not ends:
             return
         for event, factors in bootstrapped(entry):
             answers = [each for each in factors if is_answer(each)]
@@ -33,4 +34,25 @@ class BootstrapPastTheEnd(Check):
             )
             if all(map(is_number, others)) and isinstance(target, Tensor) and target.site is not None and not masked:
                 message = "the target goes on behind the end of an episode: the value of the next state counts after the last step, too"
-                yield Fault(target.site, message, None, (event.site,))
+                if any(self._is_of_one(each, target.site) for each in ends):
+                    yield Fault(target.site, message, None, (event.site,))
+
+    def _is_of_one(self, word: cst.CSTNode, site: Site) -> bool:
+        """Whether a word may be of the program that a place is of: not in another class, where neither names the other's class."""
+        span = self.facts.rehearsed.span(site)
+        if span is None:
+            return True
+        around = (each for each in self.tree.all(cst.ClassDef) if self._is_around(each, span))
+        own, other = next(around, None), self.tree.enclosing_class(word)
+        return own is None or other is None or own is other or self._names(own, other) or self._names(other, own)
+
+    def _is_around(self, node: cst.ClassDef, span: tuple[int, int]) -> bool:
+        start, end = self.facts.positions.span(node)
+        return start <= span[0] and span[1] <= end
+
+    def _names(self, one: cst.ClassDef, other: cst.ClassDef) -> bool:
+        return any(each.value == other.name.value for each in self.tree.within(one, cst.Name))
+
+
+def _is_end(word: str) -> bool:
+    return len(word) < _LONGEST and _ENDS.search(word) is not None

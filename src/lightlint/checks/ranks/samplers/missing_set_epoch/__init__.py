@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -8,8 +9,9 @@ import libcst as cst
 from lightlint.check import Check, Fault, Repair
 from lightlint.checks.ranks.samplers.missing_set_epoch.samplers import SAMPLERS, Samplers
 from lightlint.checks.ranks.samplers.missing_set_epoch.streams import Stream, training_streams
+from lightlint.engine.choices import asked_for_constants, plain_key
 from lightlint.engine.events import Backward, EpochSet, Forward, Looped
-from lightlint.explore.questions.queries import by_choice, sure
+from lightlint.explore.questions.queries import by_choice, identity_of, speaks_of, sure
 from lightlint.facts.code.tree import Loop
 from lightlint.facts.data.loading import LOADER, Driver
 from lightlint.fixes.edits import insert_before
@@ -145,15 +147,15 @@ class MissingSetEpoch(Check):
         """Epochs over one loader with a shuffling DistributedSampler whose `set_epoch` no path calls."""
         if any(True for _ in entry.of(EpochSet)):
             return
-        trained = {_sampled(each) for each in _trained_from(entry)}
+        trained = {identity_of(_sampler(each)) for each in _trained_from(entry)}
 
         def is_faulty(event: Looped) -> bool:
-            return _draws_alike(event) and _sampled(event.loop.over) in trained
+            return _draws_alike(event) and identity_of(_sampler(event.loop.over)) in trained
 
-        for event in dict.fromkeys((*sure(entry, Looped, is_faulty), *by_choice(entry, Looped, is_faulty))):
-            loader = event.loop.over
-            sampler = loader.sampler if isinstance(loader, Loader) else None
-            if isinstance(sampler, Instance) and sampler.site is not None:
+        faulty = dict.fromkeys((*sure(entry, Looped, is_faulty), *by_choice(entry, Looped, is_faulty)))
+        for event in (each for each in faulty if not _is_of_another_task(entry, each)):
+            sampler = _sampler(event.loop.over)
+            if sampler is not None and sampler.site is not None:
                 around = (event.site, *(turn.loop.site for turn in event.where.turns))
                 yield Fault(sampler.site, "`set_epoch` is never called: every epoch draws the same order", None, around)
 
@@ -166,17 +168,45 @@ def _trained_from(entry: Entry) -> set[object]:
     return around | {tensor.batch_of for event in passes for tensor in tensors_in(Sequence(event.inputs))}
 
 
+def _is_of_another_task(entry: Entry, event: Looped) -> bool:
+    """Whether another file makes the sampler for one of the tasks that an argument names, as of `args.task == "forecast"`: which
+    one it is for which the loop runs, that file's callers know.
+    """
+    sampler = _sampler(event.loop.over)
+    made = [
+        each for calls in entry.calls.values() for each in calls if sampler is not None and each.site == sampler.site
+    ]
+    tests = (test for each in made if each.site[0] != event.site[0] for test in each.where.conditions if not test.known)
+    asked = (asked_for_constants(plain_key(test.key)[0]) for test in tests)
+    return any(
+        each is not None and speaks_of(each.unknown, _GIVEN) and all(_is_text(one) for one in each.constants)
+        for each in asked
+    )
+
+
+_GIVEN = re.compile("parameter")
+
+
+def _is_text(key: object) -> bool:
+    return isinstance(key, tuple) and key[:2] == ("constant", "str")
+
+
+def _sampler(loader: object) -> Instance | None:
+    sampler = loader.sampler if isinstance(loader, Loader) else None
+    return sampler if isinstance(sampler, Instance) else None
+
+
 def _sampled(loader: object) -> Site | None:
     """Where the sampler of a loader was made."""
-    sampler = loader.sampler if isinstance(loader, Loader) else None
-    return sampler.site if isinstance(sampler, Instance) else None
+    sampler = _sampler(loader)
+    return sampler.site if sampler is not None else None
 
 
 def _draws_alike(event: Looped) -> bool:
     """Whether a loop goes over a loader again, whose DistributedSampler shuffles and is older than the loop around."""
     loader, turns = event.loop.over, event.where.turns
-    sampler = loader.sampler if isinstance(loader, Loader) else None
-    if not isinstance(sampler, Instance) or isinstance(sampler.cls, Class) or not turns or event.where.phase:
+    sampler = _sampler(loader)
+    if sampler is None or isinstance(sampler.cls, Class) or not turns or event.where.phase:
         return False
     shuffle = sampler.arguments.get("shuffle")
     shuffles = shuffle is None or (isinstance(shuffle, Constant) and shuffle.value is True)
