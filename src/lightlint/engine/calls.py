@@ -12,6 +12,7 @@ from lightlint.engine.generators import generator_of
 from lightlint.engine.machine import WORKER, Machine
 from lightlint.engine.training_loops import note_backward, note_step
 from lightlint.values.core import (
+    ASSUMED,
     INTEGERS,
     LASTING,
     NO_TRAITS,
@@ -245,11 +246,11 @@ def _bind(machine: Machine, function: Function, given: Arguments, scope: Scope, 
 def _maybe(default: Value, name: str, given: Arguments) -> Value:
     """A default, where nothing out of sight may have replaced it."""
     if type(default) is Constant and (given.assumed or isinstance(default.value, str)):
-        default = Constant(default.value, default.traits | (_ASSUMED if given.assumed else NO_TRAITS) | _DEFAULT)
+        default = Constant(default.value, default.traits | (ASSUMED if given.assumed else NO_TRAITS) | _DEFAULT)
     return default if given.double_star is None else Unknown(hint=name)
 
 
-_ASSUMED, _DEFAULT = frozenset({"assumed"}), frozenset({"default"})
+_DEFAULT = frozenset({"default"})
 
 
 def _annotate(machine: Machine, function: Function, scope: Scope) -> None:

@@ -319,6 +319,7 @@ class Machine:
             for graph in value.graph:
                 graph.escaped = True
             self.lent.update(dict.fromkeys(value.parameters))
+            held = [value.data_of] if value.data_of is not None else []
         elif isinstance(value, Instance):
             held = [*value.attributes.values(), *value.arguments.values()]
             held += [item for name in ("own", "parameters") for item in _listed(getattr(value, name, None))]

@@ -125,7 +125,7 @@ def _torch(machine: Machine, path: str, last: str, given: Arguments, node: ast.A
     ):
         if not path.startswith("torch.nn.init.") or not given.positional:
             return Unknown()
-        filled = tensors_in(given.positional[0])
+        filled = [each.data_of or each for each in tensors_in(given.positional[0])]
         for each in filled:
             each.uninitialised = False
         changed = [each for each in filled if each.parameter]

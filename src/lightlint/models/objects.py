@@ -352,6 +352,8 @@ def set_attribute(machine: Machine, value: Instance, name: str, new: Value, node
         for each in [new] if isinstance(new, Tensor) else new.items if isinstance(new, Sequence) else []:
             if isinstance(each, Tensor) and not (each.parameter or each.buffer) and each.device == "cpu":
                 each.stored_at = machine.site(node)
+    if isinstance(value, Optimizer) and name == "param_groups":
+        optim.take_groups(machine, value, new, node)
     value.attributes[name] = new
     if isinstance(new, Instance):
         modules.note_replaced(machine, new, before, node)

@@ -23,6 +23,7 @@ ARRAYS: Traits = IDS | GATHERED | INTEGERS | LEFT_OUT
 """The traits that arrays keep whatever numpy does to them."""
 LASTING: Traits = frozenset({"rank", "version", "fitted"})
 """The traits that stay with whatever code out of sight makes of a value."""
+ASSUMED: Traits = frozenset({"assumed"})  # the default of what nobody in sight gives
 SINGLE: Traits = frozenset({"single"})  # one number, in whatever shape
 Site = tuple[str, int, int, int, int]
 """A place in the program: file, row from 1, column from 0 (in UTF-8 bytes, as `ast` counts), end row, end column."""

@@ -107,6 +107,7 @@ class Tensor(Value):
     parameter = False
     owner: Module | None = None
     buffer = False
+    data_of: Tensor | None = None  # the parameter whose `.data` it is: its memory, without its gradient
     gradient_of: Tensor | None = None
     gradient_touched = False  # its gradient was read or changed by hand
     changed_by_hand = False

@@ -49,7 +49,8 @@ def _assign(machine: Machine, node: ast.Assign, scope: Scope) -> None:
         value = _recounted(machine, first, node.value, value, scope)
     if isinstance(value, Tensor) and isinstance(first, ast.Name):
         before = scope.names.get(first.id)
-        if isinstance(before, Tensor) and (before.parameter or before.buffer) and value is not before:
+        is_held = isinstance(before, Tensor) and (before.parameter or before.buffer)
+        if isinstance(before, Tensor) and is_held and before not in (value, value.data_of):
             machine.emit(Rebound(machine.where(node), before, value))
     for target in node.targets:
         assign_target(machine, target, value, scope)

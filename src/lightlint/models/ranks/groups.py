@@ -132,7 +132,7 @@ def _collective(name: str) -> FunctionModel:
         objects = given.get(0, "object_list")
         if name in _OF_OBJECTS and isinstance(objects, Sequence):
             objects.items[:] = [brought(machine, node, index) for index in range(len(objects.items))]
-        for tensor in tensors_in(given.get(0, "tensor")):
+        for tensor in [each.data_of or each for each in tensors_in(given.get(0, "tensor"))]:
             if name in _SUMMING and _sums(given.get(_SUMMING[name], "op")):
                 tensor.traits |= SUMMED
             if name == "reduce" and given.get(3, "group") is None:

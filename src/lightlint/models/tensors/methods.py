@@ -26,7 +26,7 @@ from lightlint.models.names.tables import (
 from lightlint.models.tensors import axes, forms, layouts, precision
 from lightlint.models.tensors.arithmetic import note_sum, turns_to_batch
 from lightlint.models.tensors.computed import activated, computed, note_single, plain
-from lightlint.models.tensors.derivation import derive, detached, device_of, device_value, mix, number_in
+from lightlint.models.tensors.derivation import PREDICTED, derive, detached, device_of, device_value, mix, number_in
 from lightlint.models.tensors.losses import backward, keeps_graph
 from lightlint.models.tensors.parts import part, part_of_guess
 from lightlint.values.core import (
@@ -56,8 +56,10 @@ _SHAPING = frozenset(["unsqueeze", "squeeze", "permute", "transpose", "flatten",
 def attribute(machine: Machine, tensor: Tensor, name: str, node: ast.AST) -> Value:
     """An attribute of a tensor."""
     if name == "data":
-        if tensor.parameter or tensor.gradient_of is not None:
+        if tensor.gradient_of is not None:
             return tensor
+        if tensor.parameter:
+            return _memory(machine, tensor, node)
         if tensor.packed:
             held = derive(machine, node, tensor, keep=True, saves=False)
             held.packed = False
@@ -90,6 +92,16 @@ def attribute(machine: Machine, tensor: Tensor, name: str, node: ast.AST) -> Val
         found.role = "loss" if name == "loss" else found.role
         return found
     return Method(tensor, name)
+
+
+def _memory(machine: Machine, parameter: Tensor, node: ast.AST) -> Tensor:
+    """The `.data` of a parameter: what changes it in place changes the parameter, and gradients know nothing of it."""
+    made = machine.tensor(node)
+    made.leaf, made.data_of = False, parameter
+    made.traits = parameter.traits | PREDICTED
+    made.device, made.sure_device, made.escaped = parameter.device, parameter.sure_device, parameter.escaped
+    made.dtype, made.form, made.rank, made.scalar = parameter.dtype, parameter.form, parameter.rank, parameter.scalar
+    return made
 
 
 def shape_of(machine: Machine, tensor: Tensor, node: ast.AST) -> Instance:
@@ -210,17 +222,18 @@ def _as_mapping(machine: Machine, tensor: Tensor, name: str, given: Arguments, n
 
 def _in_place(machine: Machine, tensor: Tensor, name: str, given: Arguments, node: ast.AST) -> Tensor:
     others = [each for value in given.values() for each in tensors_in(value)]
-    tensor.uninitialised = tensor.answer = False
+    changed = tensor.data_of or tensor
+    changed.uninitialised = tensor.answer = False
     if name in _RESHAPES:
-        forms.forget(tensor)
-    tensor.filled |= any(not isinstance(each, Constant) for each in given.values())
+        forms.forget(changed)
+    changed.filled |= any(not isinstance(each, Constant) for each in given.values())
     if tensor.leaf and tensor.requires_grad and not tensor.parameter and machine.grad[-1] and name != "requires_grad_":
         machine.emit(LeafChanged(machine.where(node), tensor))
-    if tensor.parameter:
-        tensor.changed_by_hand = True
-        machine.emit(ParametersChanged(machine.where(node), [tensor], name, others))
+    if changed.parameter:
+        changed.changed_by_hand = True
+        machine.emit(ParametersChanged(machine.where(node), [changed], name, others))
         if machine.grad[-1]:  # else torch raises, unless it goes through `.data`
-            machine.emit(WeightSet(machine.where(node), tensor))
+            machine.emit(WeightSet(machine.where(node), changed))
     if tensor.gradient_of is not None:
         tensor.gradient_of.gradient_touched = True
         if name in ("clamp_", "clip_"):

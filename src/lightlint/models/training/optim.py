@@ -57,6 +57,13 @@ def set_up_optimizer(machine: Machine, optimizer: Optimizer, given: Arguments, n
     machine.emit(OptimizerMade(machine.where(node), optimizer))
 
 
+def take_groups(machine: Machine, optimizer: Optimizer, groups: Value, node: ast.AST) -> None:
+    """What an optimizer has whose groups are set, as those of the one that it stands around: `self.param_groups = base.param_groups`."""
+    optimizer.parameters, more = _parameters(machine, groups, node)
+    optimizer.groups = _groups(machine, groups, node) or [optimizer.parameters]
+    optimizer.more |= more
+
+
 def _has_own_rates(value: Value | None) -> bool:
     """Whether one of an optimizer's groups has a learning rate of its own, or may have one that is out of sight."""
     items = value.items if isinstance(value, Sequence) else []

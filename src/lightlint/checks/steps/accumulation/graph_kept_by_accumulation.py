@@ -15,7 +15,7 @@ from lightlint.facts.lightning.hooks import TRAINING_STEP
 from lightlint.facts.steps.keepers import Keeper
 from lightlint.finding import Applicability, Tier
 from lightlint.fixes.edits import join, wrap
-from lightlint.values.core import Sequence
+from lightlint.values.core import Sequence, number_of
 from lightlint.values.training import tensors_in
 
 if TYPE_CHECKING:
@@ -219,8 +219,10 @@ def _needed(path: Path) -> Iterator[Site]:
 
 
 def _is_short(turn: Turn) -> bool:
-    """Whether a loop goes over a few things that stand there, as the two networks of a pair."""
-    over = turn.loop.over
+    """Whether a loop goes over a few things that stand there, as the two networks of a pair, or a few times around."""
+    over, times = turn.loop.over, number_of(turn.loop.bound)
+    if times is not None:
+        return times <= _FEW
     return isinstance(over, Sequence) and not over.more and len(over.items) <= _FEW
 
 

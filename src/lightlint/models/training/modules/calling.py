@@ -23,6 +23,7 @@ from lightlint.models.tensors.losses import leaves_out
 from lightlint.models.training import passes
 from lightlint.models.training.modules.making import by_mode
 from lightlint.values.core import (
+    ASSUMED,
     Class,
     Constant,
     Function,
@@ -32,6 +33,7 @@ from lightlint.values.core import (
     Value,
     is_constant,
     text_of,
+    traits_of,
 )
 from lightlint.values.training import Module, Tensor, tensors_in
 
@@ -179,7 +181,9 @@ def layer(machine: Machine, module: Module, given: Arguments, node: ast.AST) -> 
     made.cuts = tensors.without_given_gradients(made.cuts)  # a step along them: meant to be constants
     if module.name == "Linear":
         size = module.argument("out_features", 1)
-        made.form = forms.COLUMN if is_constant(size, 1) else None
+        is_one = is_constant(size, 1)
+        made.as_given = not is_one or not traits_of(size) >= ASSUMED  # else a file of settings may ask for more outputs
+        made.form = forms.COLUMN if is_one and made.as_given else None
         made.dense = True
     axes.of_layer(machine, module, made, given.get(0, "input"), node)
     if module.name in ("LSTM", "GRU", "RNN", "MultiheadAttention", "LSTMCell"):
