@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 class GatheredSamplesRepeated(Check):
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Answers for the batches of a prepared loader, gathered with those that only fill the last batch."""
-        if any(True for _ in entry.of(Trimmed)):
+        if any(True for _ in entry.of(Trimmed)) or _may_be_cut_behind(entry):
             return
         trained = {turn.loop.site for event in entry.of(Backward) for turn in event.where.turns[-1:]}
         for event in entry.of(Collective):
@@ -39,3 +40,17 @@ class GatheredSamplesRepeated(Check):
 def _is_answer(tensor: Tensor) -> bool:
     """Whether a tensor has a row for each sample, and is no loss or sum."""
     return not tensor.scalar and tensor.role != "loss" and tensor.reduction is None and "loss" not in tensor.traits
+
+
+def _may_be_cut_behind(entry: Entry) -> bool:
+    """Whether something is cut to a length in a file of the program, and not each of its branches was taken."""
+    if entry.turned:
+        return False
+    machine = entry.paths[0].machine
+    trees = (machine.sources.tree(file) for file in machine.modules)
+    slices = (node for tree in trees if tree is not None for node in ast.walk(tree) if isinstance(node, ast.Slice))
+    return any(_is_length(part) for cut in slices if cut.upper is not None for part in ast.walk(cut.upper))
+
+
+def _is_length(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "len"
