@@ -221,6 +221,32 @@ def test_an_old_python_runs_no_newer_torch(project, files: dict[str, str], below
 
 
 @pytest.mark.parametrize(
+    ("files", "below"),
+    [
+        ({"requirements.txt": "torch==1.8.1\ntransformers>=4.8.1\n"}, "4.28"),
+        ({"requirements.txt": "torch==2.0.1\ntransformers\n"}, "4.52"),
+        ({"README.md": "```\npip install torch==1.13.1+cu117\npip install transformers\n```\n"}, "4.48"),
+        ({"requirements.txt": "torch<2\n"}, "4.48"),
+    ],
+)
+def test_an_old_torch_goes_with_no_newer_transformers(project, files: dict[str, str], below: str):
+    transformers = project(files, package="transformers")
+    assert not transformers.may_be_at_least(below)
+    assert transformers.may_be_below(below)
+    assert not transformers.surely_below(below)
+
+
+@pytest.mark.parametrize("torch", ["torch", "torch>=1.8", "torch==2.9.0"])
+def test_another_torch_leaves_the_newest_transformers(project, torch: str):
+    assert project({"requirements.txt": f"{torch}\ntransformers\n"}, package="transformers").may_be_at_least("5.21")
+
+
+def test_a_pinned_transformers_is_told_apart_from_what_its_torch_leaves(project):
+    files = {"requirements.txt": "torch==1.8.1\ntransformers==4.46.3\n"}
+    assert project(files, package="transformers").surely_at_least("4.46")
+
+
+@pytest.mark.parametrize(
     "files",
     [
         {"environment.yml": "dependencies:\n  - python=3.11\n"},

@@ -65,7 +65,8 @@ def _read(package: str, around: Places, root: Path) -> Target:
 
 def _bounding(package: str, around: Places) -> Iterator[tuple[str, Choice]]:
     """What else is pinned that no newer release of a package goes with."""
-    for name in ("python", *(("lightning", *TIED_TO_TORCH) if package == "torch" else ())):
+    beside = ("lightning", *TIED_TO_TORCH) if package == "torch" else ("torch",) if package in _torch_asked_by() else ()
+    for name in ("python", *beside):
         choice = settled(name, around)
         if choice and not (name == "lightning" and choice.pin.kind is Kind.PROSE):
             yield name, choice
@@ -78,10 +79,19 @@ def _end(package: str, name: str, versions: Range) -> Version | None:
     if name == "lightning":
         beside = _torch_beside(versions)
         return beside.upper if beside else None
-    rows = table("releases")["before_torch"][name]
     upper = versions.upper
+    if name == "torch":
+        asked = _torch_asked_by()[package].items()
+        return next((Version(since) for since, oldest in asked if upper is not None and upper <= Version(oldest)), None)
+    rows = table("releases")["before_torch"][name]
     end = next((end for below, end in rows if not below or (upper is not None and upper <= Version(below))), "")
     return Version(end) if end else None
+
+
+def _torch_asked_by() -> dict[str, dict[str, str]]:
+    """The oldest torch that a package asks for, by the release that asks for it first, oldest first."""
+    rows: dict[str, dict[str, str]] = table("releases")["torch_asked_by"]
+    return rows
 
 
 def _end_for(package: str, python: Range) -> Version | None:

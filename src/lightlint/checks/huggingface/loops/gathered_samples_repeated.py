@@ -44,7 +44,7 @@ def _is_answer(tensor: Tensor) -> bool:
 
 def _may_be_cut_behind(entry: Entry) -> bool:
     """Whether something is cut to a length in a file of the program, and not each of its branches was taken."""
-    if entry.turned:
+    if entry.turned or not entry.paths:
         return False
     machine = entry.paths[0].machine
     trees = (machine.sources.tree(file) for file in machine.modules)

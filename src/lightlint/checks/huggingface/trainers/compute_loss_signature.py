@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -23,12 +24,24 @@ class ComputeLossSignature(Check):
         for event in entry.of(TrainerMade) if tier is not None else ():
             cls = event.trainer.cls
             own = cls.find("compute_loss") if isinstance(cls, Class) else None
-            if not isinstance(own, Function) or (isinstance(cls, Class) and cls.find("training_step") is not None):
+            if not isinstance(own, Function) or (isinstance(cls, Class) and _trains_itself(cls)):
                 continue
             parameters = own.node.args
             names = [each.arg for each in (*parameters.posonlyargs, *parameters.args, *parameters.kwonlyargs)]
             if parameters.kwarg is None and _GIVEN not in names:
                 yield Fault(_name_of(own), f"`compute_loss` takes no `{_GIVEN}`, which the Trainer gives it", tier)
+
+
+def _trains_itself(cls: Class) -> bool:
+    """Whether the class calls `compute_loss` itself, as far as is known: its step is its own, or its whole loop."""
+    loops = (cls.find("train"), cls.find("_inner_training_loop"))
+    return cls.find("training_step") is not None or any(
+        isinstance(each, Function) and not _asks_the_base(each) for each in loops
+    )
+
+
+def _asks_the_base(function: Function) -> bool:
+    return any(isinstance(node, ast.Name) and node.id == "super" for node in ast.walk(function.node))
 
 
 def _name_of(function: Function) -> tuple[str, int, int, int, int]:
