@@ -16,6 +16,7 @@ from lightlint.config.settings import load
 from lightlint.facts.project.project import Projects
 from lightlint.facts.project.roots import nearest_with, root_of
 from lightlint.facts.versions.evidence import places_in
+from lightlint.facts.versions.own_words import said_by
 from lightlint.facts.versions.pins import Kind, entries_of, pins_in, pins_of_runs
 from lightlint.facts.versions.pins.formats.commands import lines_of
 from lightlint.facts.versions.pins.formats.containers import dockerfile_pins, text_pins
@@ -555,3 +556,73 @@ def test_jobs_that_install_ahead_of_training_are_read(script: str, tmp_path: Pat
     (tmp_path / "train.py").write_text("print(1)\n")
     assert target_of("trl", tmp_path / "train.py", tmp_path).lower == Version("0.9.4")
     assert target_of("transformers", tmp_path / "train.py", tmp_path).lower == Version("4.41.2")
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        pytest.param({"job.slurm": "#SBATCH -n 1\nmodule load cuda/10.1 pytorch/1.4.0\n"}, id="a module of a cluster"),
+        pytest.param({"a.sub": "ml PyTorch/1.4.0-fosscuda-2019b-Python-3.7.4\n"}, id="a module, in short"),
+        pytest.param({"README.md": "```\nmodule load PyTorch/1.4.0\n```\n"}, id="a module in a README"),
+        pytest.param({"go.sh": "source activate pytorch1.4\n"}, id="the name of an environment"),
+        pytest.param({"README.md": "```\nfloyd run --gpu --env pytorch-1.4 'python train.py'\n```\n"}, id="FloydHub"),
+        pytest.param({"go.sh": "srun --container-image=nvcr.io#nvidia/pytorch:20.02-py3 python train.py\n"}, id="enroot"),
+        pytest.param({"go.sh": "singularity exec --nv /c/pytorch_1.4.0-cuda10.1.sif python a.py\n"}, id="an image's file"),
+        pytest.param({"go.sh": "singularity exec --nv pytorch_20.02-py3.sif python a.py\n"}, id="a file of NVIDIA's image"),
+        pytest.param({"job.yaml": "imageUri: gcr.io/deeplearning-platform-release/pytorch-gpu.1-4\n"}, id="without a tag"),
+        pytest.param({"Dockerfile": "FROM gcr.io/deeplearning-platform-release/pytorch-gpu.1-4\n"}, id="from without a tag"),
+        pytest.param({"vm.sh": "gcloud compute instances create x --image-family=pytorch-1-4-cu101\n"}, id="a machine"),
+        pytest.param({"cluster.yaml": "setup_commands:\n  - pip install torch==1.4.0\n"}, id="a file of a cluster"),
+        pytest.param({"exp.sh": "pip install torch==1.4.0\n"}, id="a script of any name"),
+        pytest.param({"binder/postBuild": "pip install torch==1.4.0\n"}, id="Binder"),
+        pytest.param({".binder/environment.yml": "dependencies:\n  - pytorch=1.4.0\n"}, id="a hidden folder of Binder"),
+        pytest.param({"tpu.sh": "pip install https://x/tpu-pytorch/wheels/torch_xla-1.4-cp36-cp36m-linux_x86_64.whl\n"}, id="XLA"),
+        pytest.param({"requirements.txt": "numpy\n# torch==1.4.0 (install it by hand)\n"}, id="in a comment"),
+        pytest.param({"requirements.txt": "numpy (1.17.0)\ntorch (1.4.0)\n"}, id="an old pip list"),
+        pytest.param({"requirements.txt": "python: 3.6\npytorch: 1.4.0\n"}, id="with a colon"),
+        pytest.param({"requirements.txt": "python-3.6\npytorch-1.4\n"}, id="with a hyphen"),
+        pytest.param({"versions.txt": "torch==1.4.0\n"}, id="a list of versions"),
+        pytest.param({"installed.txt": "torch==1.4.0\n"}, id="what is installed"),
+        pytest.param({"docs/setup.md": "## Requirements\n- PyTorch 1.4.0\n"}, id="a page on setting up"),
+        pytest.param({"README.md": "## 环境\npytorch版本:1.4.0\n"}, id="in Chinese"),
+        pytest.param({"README.org": "* x\n** Requirements\n- PyTorch 1.4.0\n"}, id="org mode"),
+        pytest.param({"mlruns/0/a/artifacts/model/conda.yaml": "dependencies:\n- pip:\n  - torch==1.4.0\n"}, id="MLflow"),
+        pytest.param({"launch_job.py": "from sagemaker.pytorch import PyTorch\nPyTorch(entry_point='train.py', framework_version='1.4.0')\n"}, id="SageMaker"),
+        pytest.param({"modal_app.py": "import modal\nimage = modal.Image.debian_slim().pip_install('torch==1.4.0')\n"}, id="Modal"),
+        pytest.param({"colab.ipynb": '''{"cells": [{"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": 1, "source": ["!pip install torch==1.4.0\\n", "!python train.py"]}], "metadata": {}, "nbformat": 4, "nbformat_minor": 2}'''}, id="a notebook that runs scripts"),
+    ],
+)  # fmt: skip
+def test_what_jobs_and_lists_say_is_read(project, files: dict[str, str]):
+    torch = project(files)
+    assert torch.lower is not None, torch
+    assert torch.lower.minor == "1.4", torch
+    assert not torch.may_be_at_least("1.5.1"), torch
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# python 3.6, PyTorch 1.4.0\n",
+        '"""Training.\n\nRequirements:\n  - python 3.6\n  - PyTorch 1.4\n"""\n',
+        "import os\nos.system('pip install torch==1.4.0')\n",
+        "import subprocess, sys\nsubprocess.check_call([sys.executable, '-m', 'pip', 'install', 'torch==1.4.0'])\n",
+    ],
+)
+def test_a_script_says_what_it_is_for(tmp_path: Path, text: str):
+    file = tmp_path / "train.py"
+    file.write_text(f"{text}import torch\n", "utf-8")
+    forget()
+    torch = target_of("torch", file, tmp_path, pip_lines=said_by(load_source(file)))
+    assert torch.version.minor == "1.4", torch
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        pytest.param({"go.sh": "module load python/3.7 cuda/10.1\nsource activate pytorch36\n"}, id="no torch's number"),
+        pytest.param({"a.ipynb": '''{"cells": [{"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": 1, "source": ["!pip install torch==1.4.0\\n", "!python train.py"]}], "metadata": {}, "nbformat": 4, "nbformat_minor": 2}'''.replace("!python train.py", "1")}, id="a notebook for itself"),
+        pytest.param({"launch.py": "PyTorch(framework_version='1.4.0')\n"}, id="a script of its own"),
+    ],
+)  # fmt: skip
+def test_what_says_nothing_of_the_project(project, files: dict[str, str]):
+    assert project(files).source == "newest"

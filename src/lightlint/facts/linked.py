@@ -108,12 +108,17 @@ class Linked(Basis):
         """The version of Lightning the file is written for."""
         return self.target("lightning")
 
+    @cached_property
+    def _own_words(self) -> tuple[str, ...]:
+        from lightlint.facts.versions.own_words import said_by
+
+        return said_by(self.source)
+
     def target(self, package: str) -> Target:
         """The version of a package the file is written for."""
-        from lightlint.facts.versions.requirements import script_install
         from lightlint.facts.versions.targets import target_of
 
-        pip_lines = (*self.source.says_of_versions, *script_install(self.source.text))
+        pip_lines = self._own_words
         if package not in self._target:
             self.project.asked.add(("target", package, str(self.path.parent), *pip_lines))
         return target_of(package, self.path, self.project.root, setting=self._target.get(package), pip_lines=pip_lines)

@@ -9,8 +9,8 @@ from lightlint.config.options import shown
 from lightlint.config.settings import Settings
 from lightlint.facts.project.roots import root_of
 from lightlint.facts.versions.evidence import COMPANIONS, DISTRIBUTIONS, Places
+from lightlint.facts.versions.own_words import said_by
 from lightlint.facts.versions.pins import Kind, Pin
-from lightlint.facts.versions.requirements import script_install
 from lightlint.facts.versions.targets import place_of, target_of
 from lightlint.facts.versions.versions import Range, Target
 from lightlint.pages import all_pages
@@ -62,7 +62,7 @@ def _versions(path: Path, root: Path, settings: Settings) -> Iterator[str]:
     except UnreadableError as error:
         yield f"  versions: not known, the file cannot be read: {error}"
         return
-    lines = (*source.says_of_versions, *script_install(source.text))
+    lines = said_by(source)
     for package in DISTRIBUTIONS:
         setting: str | None = getattr(settings.target, package)
         target = target_of(package, path, root, setting=setting, pip_lines=lines)

@@ -40,9 +40,11 @@ _LIGHTNING_1 = Range(upper=Version("2.0"))
 _STRONG = (Kind.DECLARED, Kind.IMAGE)
 _VAGUE = (Kind.CI, Kind.PROSE)
 _RAN_WITH = re.compile(r"# python (3\.\d{1,2})")  # as `Source.says_of_versions` puts it
+_NAMED = re.compile(r"# names ([\w-]+) (\S+)")  # as `said_by` puts it
 _INSTALLED = re.compile(r"# installed ([\w-]+)(==\S+)")
+_OF_SAME_NUMBER = (WHEELS_FOR_TORCH, "torch-xla")
 # Each release of which is made for one of torch.
-COMPANIONS = ("torchvision", "torchaudio", "torchtext", WHEELS_FOR_TORCH)
+COMPANIONS = ("torchvision", "torchaudio", "torchtext", *_OF_SAME_NUMBER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,12 +118,15 @@ def _places(path: Path, root: Path, pip_lines: Sequence[str]) -> Iterator[Place]
     ran = [found[1] for line in pip_lines if (found := _RAN_WITH.fullmatch(line))]
     noted = [found.groups() for line in pip_lines if (found := _INSTALLED.fullmatch(line))]
     yield Place(Kind.PROSE, tuple(Pin(normalise(name), each, path, 0, kind=Kind.PROSE) for name, each in noted))
+    named = [found.groups() for line in pip_lines if (found := _NAMED.fullmatch(line))]
+    yield Place(Kind.PROSE, tuple(Pin(name, each, path, 0, kind=Kind.PROSE) for name, each in named))
     yield Place(Kind.PROSE, tuple(Pin("python", each, path, 0, kind=Kind.PROSE) for each in ran))
 
 
 def _of_kind(kind: Kind, directory: Path, reach: Reach) -> Place:
-    weight = Weight.STRONG if kind in _STRONG else Weight.WEAK
-    return Place(kind, tuple(pin for pin in pins_in(directory, reach, weight) if pin.kind is kind))
+    weights = (Weight.STRONG,) if kind in _STRONG else (Weight.STRONG, Weight.WEAK)  # a YAML file may be of any kind
+    pins = (pin for weight in weights for pin in pins_in(directory, reach, weight))
+    return Place(kind, tuple(pin for pin in pins if pin.kind is kind))
 
 
 def _exact(place: Place) -> Place:
@@ -221,8 +226,11 @@ def _is_of_one_release(found: Range) -> bool:
 
 
 def _torch_for(companion: str, versions: Range) -> Range:
-    if companion == WHEELS_FOR_TORCH:
-        return versions
+    if companion in _OF_SAME_NUMBER:
+        end = versions.upper
+        return Range(
+            versions.lower and Version(versions.lower.minor), end.bumped(2) if end and end.is_just_above else end
+        )
     lower = versions.lower and torch_release(companion, versions.lower.minor)
     upper: Version | None = None
     if versions.upper is not None:

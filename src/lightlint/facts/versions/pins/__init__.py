@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 
 from lightlint.facts.versions.pins.folders import Reach, entries_of, folders_for, is_project, run_folders, upper_folders
-from lightlint.facts.versions.pins.kinds import is_lock, is_of_ci, is_weak, reader_of
+from lightlint.facts.versions.pins.kinds import is_lock, is_of_ci, is_read_last, is_weak, reader_of
 from lightlint.facts.versions.pins.pin import Kind, Pin
 from lightlint.facts.versions.pins.reading import text_of, top_of
 
@@ -30,6 +30,19 @@ __all__ = [
 _MOST_FILES = 60
 _WROTE = re.compile(r"# (?:pytorch_lightning|lightning\.pytorch|lightning)==(\d+\.\d+[\w.]*)\s")
 _PROSE_ONLY = {"docs", "doc"}  # docs/requirements.txt is for building them
+_ON_SETTING_UP = (
+    "install",
+    "get",
+    "setup.md",
+    "setup.rst",
+    "setup-",
+    "env",
+    "prereq",
+    "quick",
+    "usage",
+    "index.md",
+    "index.rst",
+)
 
 
 # What stands in a file that names one of `PINNED`, or leads to another that may.
@@ -69,7 +82,7 @@ def pins_in(directory: Path, reach: Reach = Reach.OWN, weight: Weight = Weight.S
     for folder in folders_for(directory, reach):
         files = [file for file in entries_of(folder)[0] if is_weak(file) is (weight is Weight.WEAK)]
         files = [file for file in files if not _is_foreign(file, folder)]
-        for file in files[:_MOST_FILES]:
+        for file in sorted(files, key=is_read_last)[:_MOST_FILES]:
             pins += _read(file)
     return tuple(dict.fromkeys(pins))
 
@@ -77,7 +90,7 @@ def pins_in(directory: Path, reach: Reach = Reach.OWN, weight: Weight = Weight.S
 @cache
 def pins_of_runs(top: Path) -> tuple[Pin, ...]:
     """What was installed when runs were made whose records lie in a project: once, and on some machine."""
-    noted = (folder / "requirements.txt" for folder in run_folders(top))
+    noted = (folder / name for folder in run_folders(top) for name in ("requirements.txt", "conda.yaml"))
     return tuple(dict.fromkeys(replace(pin, kind=Kind.PROSE) for file in noted for pin in _read(file)))
 
 
@@ -95,7 +108,7 @@ def pins_of_settings(top: Path) -> tuple[Pin, ...]:
 
 def _is_foreign(file: Path, folder: Path) -> bool:
     """Whether a file does not speak for the project: what builds its pages, or nothing that is read."""
-    if folder.name.lower() in _PROSE_ONLY and not file.name.lower().startswith(("install", "get")):
+    if folder.name.lower() in _PROSE_ONLY and not file.name.lower().startswith(_ON_SETTING_UP):
         return True
     return reader_of(file) is None
 

@@ -13,7 +13,18 @@ from lightlint.memo.looked import looked
 
 _SIDE = frozenset(
     (
-        *("docker", ".docker", "dockers", "dockerfile", "dockerfiles", "docker-images", "docker_images", "container"),
+        *(
+            ".binder",
+            "binder",
+            "docker",
+            ".docker",
+            "dockers",
+            "dockerfile",
+            "dockerfiles",
+            "docker-images",
+            "docker_images",
+            "container",
+        ),
         *("containers", "singularity", "apptainer", ".devcontainer", "reqs", "deps", "dependencies", "env", "envs"),
         *("environment", "environments", "conda", "conda_env", "conda_envs", "conda-env", "venv_requirements"),
         *("tools", "tool", "scripts", "script", "bin", "build", "install", "installation", "setup", "deploy"),

@@ -32,29 +32,31 @@ _LISTS = {".txt", ".in", ".pip", ".lock", ".list", ""}
 _FOLDERS_OF_LISTS = {"requirements", "requirement", "reqs", "deps", "dependencies", "constraints"}
 _FOLDERS_OF_LISTS |= {"env", "envs", "environment", "environments", "conda", "pip"}
 _IS_LIST = re.compile(
-    r"require?ment|reqirement|requiremnt|constraint|(?:^|[-_.])(?:reqs?|deps|dependenc(?:y|ies)|freeze|pip|conda|env|environment|spec|packages?)(?:[-_.\d]|$)"
+    r"require?ment|reqirement|requiremnt|constraint|(?:^|[-_.])(?:reqs?|deps|dependenc(?:y|ies)|freeze|pip|conda|env|environment|spec|packages?|pkgs?|versions?|libs?|librar(?:y|ies)|modules?|installed)(?:[-_.\d]|$)"
 )
 _IS_CONTAINER = re.compile(
     r"(?:docker|container)file(?!.*\.(?:md|py|dockerignore|ya?ml|json|sh)$)|\.docker$|^(?:singularity|apptainer)|\.def$"
 )
-_IS_SCRIPT = re.compile(
-    r"install|setup|set_up|env|build|docker|conda|req|dep|bootstrap|create|init|prepare|start|run|make|just"
-    r"|job|train|tune|launch|submit|slurm|sbatch|colab|cluster"  # which install ahead of what they run
+_IS_INSTALLER = re.compile(
+    r"install|setup|set_up|env|build|docker|conda|req|dep|bootstrap|create|init|prepare|start|make|just|postbuild"
+)  # others install or load ahead of what they run
+_OF_CLOUD = re.compile(
+    r"sagemaker|(?:^|_)sm_|azure|(?:^|_)aml|modal|estimator|launch|submit|vertex|deploy|job|remote|cloud"
 )
-_SCRIPTS = {".sh", ".bash", ".zsh", ".ps1", ".bat", ".cmd", ".slurm", ".sbatch", ".pbs", ".job"}
+_SCRIPTS = {".sh", ".bash", ".zsh", ".ps1", ".bat", ".cmd", ".slurm", ".sbatch", ".sub", ".pbs", ".job"}
 _IS_README = re.compile(
-    r"^(?:readme|install|installation|get(?:ting)?[-_]?started|requirements?|environment|setup)(?:[-_.]\w+)?(?:\.(?:md|rst|txt|markdown|adoc))?$"
+    r"^(?:readme|install|installation|get(?:ting)?[-_]?started|requirements?|environment|setup)(?:[-_.]\w+)?(?:\.(?:md|rst|txt|markdown|adoc|org))?$"
 )
 _IS_PAGE = re.compile(
     r"(?!change|history|news|release|contribut|code[-_]of|security|licen[cs]e|to-?do|roadmap|citation|authors|credits|faq)[\w-]+\.(?:md|rst)$"
 )
-_PROSE = {".md", ".rst", ".markdown", ".adoc", ".txt", ""}
+_PROSE = {".md", ".rst", ".markdown", ".adoc", ".org", ".txt", ""}
 _IS_COMPOSE = re.compile(r"^(?:docker-)?compose|^cog\.ya?ml$|^devcontainer\.json$")
 _CI = re.compile(r"^\.?(?:gitlab-ci|travis|azure-pipelines|appveyor|cirrus|drone|circleci)|^jenkinsfile")
 _FOLDERS_OF_CI = {"workflows", ".circleci", "actions", ".azure-pipelines", "ci", ".ci"}
 _OF_CI = frozenset((".circleci", ".github"))
 _TESTS = {"tox.ini", "noxfile.py"}
-_WEAK = {"makefile", "justfile"}
+_WEAK = {"makefile", "justfile", "postbuild"}
 _LOCKED = re.compile(r"^pylock.*\.toml$|conda-lock.*\.ya?ml$|conda.*\.lock$")
 
 
@@ -80,7 +82,9 @@ def reader_of(file: Path) -> Reader | None:
         return _load("prose:page_pins")
     if _CI.search(name):
         return _texts(Kind.CI)
-    if (suffix in _SCRIPTS and _IS_SCRIPT.search(name)) or name in {"makefile", "justfile"}:
+    if suffix == ".ipynb" or (suffix == ".py" and _OF_CLOUD.search(name)):
+        return _load("listed:notebook_pins" if suffix == ".ipynb" else "python_files:cloud_pins")
+    if suffix in _SCRIPTS or name in _WEAK:
         return _texts(Kind.SCRIPT)
     return None
 
@@ -88,8 +92,16 @@ def reader_of(file: Path) -> Reader | None:
 def is_weak(file: Path) -> bool:
     """Whether a file tells of one way to install among others: a script, CI, a README."""
     name, suffix = file.name.lower(), file.suffix.lower()
-    is_prose = suffix in _PROSE and name.startswith(("readme", "install", "get"))
+    is_prose = suffix in _PROSE and name.startswith(("readme", "install", "get")) and not name.startswith("installed")
+    is_prose |= suffix in {".ipynb", ".py"} and name not in _EXACT
     return is_prose or name in _WEAK or suffix in _SCRIPTS or suffix in _PROSE - _LISTS or is_of_ci(file)
+
+
+def is_read_last(file: Path) -> bool:
+    """Whether a file is one of perhaps many that only run something: it must not crowd out what says what is installed."""
+    if file.suffix in {".ipynb", ".py"}:
+        return True
+    return file.suffix.lower() in _SCRIPTS and not _IS_INSTALLER.search(file.name.lower())
 
 
 def is_of_ci(file: Path) -> bool:

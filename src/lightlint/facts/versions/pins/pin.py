@@ -22,7 +22,16 @@ _WHEELS = re.compile(r"://\S*/torch-?(\d+\.\d+)(?:\.\d+)?(?:(?:\+|%2B)[^\s/]*?)?
 _TAG = re.compile(r"\.git@v?(\d+\.\d+(?:\.\d+)?)(?=[#_-]|$)")  # a release of a repository
 PINNED = frozenset(
     (
-        *("torch", "lightning", "pytorch-lightning", "lightning-fabric", "torchvision", "torchaudio", "torchtext"),
+        *(
+            "torch",
+            "lightning",
+            "pytorch-lightning",
+            "lightning-fabric",
+            "torchvision",
+            "torchaudio",
+            "torchtext",
+            "torch-xla",
+        ),
         *("transformers", "trl", "peft", "accelerate"),
         "python",
         *OF_LIGHTNING_1,

@@ -68,7 +68,9 @@ def line_pins(file: Path, line: Line, variables: Variables, kind: Kind) -> Itera
             for meaning in sorted(variables.meanings(word.text))[:_MOST_MEANINGS]:
                 found = _from_file(file, meaning) if word.names_file else _word_pins(file, row, meaning)
                 for pin in (*found, *wheels_pins(file, row, meaning)):
-                    yield Pin(pin.name, pin.specifier, pin.file, pin.row, pin.locked, pin.conditional, kind)
+                    yield Pin(
+                        pin.name, pin.specifier, pin.file, pin.row, pin.locked, pin.conditional, min(pin.kind, kind)
+                    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from lightlint.facts.versions.pins.formats.commands import Line, line_pins, lines_of
 from lightlint.facts.versions.pins.formats.images import IMAGE, image_pins
+from lightlint.facts.versions.pins.formats.jobs import job_pins
 from lightlint.facts.versions.pins.formats.variables import Variables
 from lightlint.facts.versions.pins.pin import Kind, Pin
 
@@ -40,7 +41,8 @@ def dockerfile_pins(file: Path, text: str) -> Iterator[Pin]:
         if _FROM.match(line.text):
             yield from (pin for pins in stage.values() for pin in pins)
             stage = {}
-            for pin in (*_image_pins(file, line, variables, Kind.IMAGE), *_python_pins(file, line)):
+            images = (*_image_pins(file, line, variables, Kind.IMAGE), *job_pins(file, line, Kind.IMAGE))
+            for pin in (*images, *_python_pins(file, line)):
                 stage.setdefault(pin.name, []).append(pin)
             ubuntu = _UBUNTU.search(line.text)
             system = _PYTHON_OF_UBUNTU.get(ubuntu[1] or ubuntu[2], "") if ubuntu else ""
@@ -79,6 +81,7 @@ def text_pins(file: Path, text: str, kind: Kind) -> Iterator[Pin]:
         yield from (Pin("python", each, file, row, kind=kind) for each in _MINOR.findall(found[1]))
     for line in lines_of(text):
         yield from line_pins(file, line, variables, kind)
+        yield from job_pins(file, line, kind)
         if _MAY_NAME_IMAGE.search(line.text):
             yield from _image_pins(file, line, variables, kind)
 
@@ -88,6 +91,9 @@ def _image_pins(file: Path, line: Line, variables: Variables, kind: Kind) -> Ite
         if ":" not in word and "$" not in word:
             continue
         for meaning in variables.meanings(word):
-            if image := IMAGE.fullmatch(meaning.partition("@")[0]):
+            named = meaning.partition("@")[0].replace(
+                "#", "/", 1
+            )  # as enroot writes it: `nvcr.io#nvidia/pytorch:20.12-py3`
+            if image := IMAGE.fullmatch(named):
                 for name, specifier in image_pins(image[1], image[2]):
                     yield Pin(name, specifier, file, line.row_of(word), kind=kind)

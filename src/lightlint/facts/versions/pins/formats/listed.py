@@ -1,4 +1,4 @@
-"""The pins of short lists: tox.ini, setup.cfg, a version of Python in a file of its own, FloydHub's environment."""
+"""The pins of short lists: tox.ini, setup.cfg, a version of Python in a file of its own, FloydHub's environment, a notebook that runs scripts."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from pathlib import Path
 from lightlint.facts.versions.pins.formats.containers import text_pins
 from lightlint.facts.versions.pins.pin import Kind, Pin, pin_of
 from lightlint.facts.versions.requirements import parse_requirement
+
+_RUNS_SCRIPT = re.compile(r"[!%](?:[^\n\"]*\s)?(?:python3?|run)\s+(?:-\w+\s+)*[\w./-]+\.py\b")
+_INSTALLS = re.compile(r"[!%][^\n\"]*\binstall\b")
 
 
 def tox_pins(file: Path, text: str) -> Iterator[Pin]:
@@ -43,3 +46,15 @@ def floyd_pins(file: Path, text: str) -> Iterator[Pin]:
     for row, line in enumerate(text.splitlines(), 1):
         if found := re.match(r"env\s*:\s*['\"]?pytorch-(\d+\.\d+)", line):
             yield Pin("torch", f"=={found[1]}.*", file, row, kind=Kind.IMAGE)
+
+
+def notebook_pins(file: Path, text: str) -> Iterator[Pin]:
+    """What a notebook installs that runs the scripts of a project: one way to run them among others."""
+    if not (_RUNS_SCRIPT.search(text) and _INSTALLS.search(text)):
+        return
+    import json
+
+    cells = json.loads(text).get("cells", ())
+    code = "\n".join("".join(each.get("source", ())) for each in cells if each.get("cell_type") == "code")
+    if _RUNS_SCRIPT.search(code):
+        yield from text_pins(file, code, Kind.README)

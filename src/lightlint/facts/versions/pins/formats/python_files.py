@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import ast
+import re
 import warnings
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from lightlint.facts.versions.pins.formats.requirement_files import included
-from lightlint.facts.versions.pins.pin import Pin, pin_of
+from lightlint.facts.versions.pins.pin import Kind, Pin, pin_of
 from lightlint.facts.versions.requirements import parse_requirement
 
+_CLOUD = re.compile(r"^\s*(?:import|from) +(?:sagemaker|azureml|azure\.ai|modal)\b", re.MULTILINE)
+_ESTIMATOR = re.compile(r"\b(framework|pytorch|transformers)_version\s*=\s*[\"'](\d\.\d+(?:\.\d+)?)[\"']")
 _READ = (".txt", ".in", ".pip")
 _EXTRAS = {"extras_require", "extras", "tests_require", "setup_requires"}
 
@@ -47,6 +51,19 @@ def setup_pins(file: Path, text: str) -> Iterator[Pin]:
     for name in sorted(files):
         for folder in ("", "requirements"):
             yield from included(file.parent / folder / name, file)
+
+
+def cloud_pins(file: Path, text: str) -> Iterator[Pin]:
+    """What a script that sends training elsewhere asks for there: `PyTorch(framework_version="1.4.0")`, lists of packages."""
+    if not _CLOUD.search(text):
+        return
+    for found in _ESTIMATOR.finditer(text):
+        row = text.count("\n", 0, found.start()) + 1
+        yield Pin(
+            "transformers" if found[1] == "transformers" else "torch", f"=={found[2]}", file, row, kind=Kind.SCRIPT
+        )
+    for pin in setup_pins(file, text):
+        yield replace(pin, kind=Kind.SCRIPT)
 
 
 def _constants(tree: ast.Module) -> dict[str, str]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
-from lightlint.facts.versions.pins.pin import Pin, canonical, pin_of, wheels_pins
+from lightlint.facts.versions.pins.pin import Kind, Pin, canonical, pin_of, wheels_pins
 from lightlint.facts.versions.pins.reading import inside, text_of
 from lightlint.facts.versions.requirements import parse_requirement
 from lightlint.facts.versions.versions import Version
@@ -16,6 +17,13 @@ _ASIDE = re.compile(r"(?:^|[-_.])(?:docs?|readthedocs|rtd|tests?|dev|develop|typ
 _INCLUDE = re.compile(r"(?:-r|-c|--requirement|--constraint)[\s=]*(\S+)")
 _AS_CONDA = re.compile(r"^([\w.-]+)\s*=\s*(\d[^=\s]*)(?:=\S*)?$")  # pip refuses it, and it is clear
 _AS_TABLE = re.compile(r"^([A-Za-z][\w.-]*)\s+(\d[\w.+]*)(?:\s+\S+){0,2}$")  # what `pip list` and `conda list` print
+_AS_WORDS = re.compile(
+    r"^([A-Za-z][\w.-]*?)(?:\s*:\s*|\s*\(|-)v?(\d+(?:\.\d+)+)\)?$"
+)  # as people write and `pip list` once printed
+_COMMENTED = re.compile(
+    r"\s*#+\s*(?:pip3?\s+(?:install|download)\s+(?:-\S+\s+)*)?((?:py)?torch\w*|pytorch-lightning|lightning)\s*(==?)\s*(\d[\w.+]*)",
+    re.IGNORECASE,
+)
 _AS_COMMAND = re.compile(
     r"^(?:pip3?|conda|(?:micro)?mamba|uv pip) install\s+(?=[A-Za-z\"'])"
 )  # people paste what they ran
@@ -31,6 +39,7 @@ def requirement_pins(file: Path, text: str, seen: frozenset[Path] = frozenset())
     """The pins of a requirements file and of what it includes by `-r` and `-c`."""
     aside = bool(_ASIDE.search(file.stem))
     for row, line in enumerate(text.splitlines(), 1):
+        yield from _commented_out(file, row, line)
         line = re.sub(r"(^|\s)#.*", "", line).rstrip("\\").strip()
         if include := _INCLUDE.match(line):
             yield from included(file.parent / include[1].strip("\"'"), file, seen | {file})
@@ -38,6 +47,13 @@ def requirement_pins(file: Path, text: str, seen: frozenset[Path] = frozenset())
         yield from wheels_pins(file, row, line, conditional=aside)
         if line and not line.startswith("-"):
             yield from line_pins(file, row, line, conditional=aside)
+
+
+def _commented_out(file: Path, row: int, line: str) -> Iterator[Pin]:
+    """The version that a comment names: of what is to be installed by hand, or was once."""
+    if found := _COMMENTED.match(line):
+        for pin in pin_of(file, row, parse_requirement(f"{canonical(found[1])}=={found[3]}")):
+            yield replace(pin, kind=Kind.PROSE)
 
 
 def included(path: Path, by: Path, seen: frozenset[Path] = frozenset()) -> Iterator[Pin]:
@@ -56,7 +72,7 @@ def line_pins(file: Path, row: int, line: str, *, conditional: bool = False) -> 
         yield from package_pins(file, row, line)
         return
     line = _AS_COMMAND.sub("", line)
-    if found := _AS_CONDA.match(line) or _AS_TABLE.match(line):
+    if found := _AS_CONDA.match(line) or _AS_TABLE.match(line) or _AS_WORDS.match(line):
         line = f"{found[1]}=={found[2]}"
     else:
         yield from _wheel_pins(file, row, line, conditional=conditional)

@@ -1,0 +1,46 @@
+"""What a job is told besides what it installs: modules of a cluster, environments and images by their names, hosts of notebooks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from lightlint.facts.versions.pins.formats.commands import Line
+from lightlint.facts.versions.pins.formats.images import image_pins
+from lightlint.facts.versions.pins.pin import Kind, Pin
+
+_TELLS = re.compile(r"torch", re.IGNORECASE)
+_MODULES = re.compile(r"(?<![\w-])(?:module\s+(?:-\w+\s+)*(?:load|add|swap|switch)|ml(?:\s+load)?)\s+([^;&|\n`]+)")
+_MODULE = re.compile(r"(?<!\S)(?:[\w.-]+/)*py-?torch[\w-]*/v?([012]\.\d{1,2}(?:\.\d+)?)(?![\d.]*\d)", re.IGNORECASE)
+_ACTIVATES = re.compile(
+    r"(?<![\w-])activate\s+(?:\S*/)?[\w.-]*?torch[-_=]?v?([012]\.\d{1,2}(?:\.\d+)?)(?!\d)", re.IGNORECASE
+)
+_FLOYD = re.compile(r"\bfloyd\s+run\b.*?--env[\s=]+pytorch-(\d\.\d+)")
+_IMAGE_FILE = re.compile(r"([\w.+-]*torch)[_+:-]v?(\d[\w.-]*?)\.(?:sif|simg|img|sqsh|squashfs)\b", re.IGNORECASE)
+_UNTAGGED = re.compile(r"(?:[\w.-]+/)+pytorch-(?:[cg]pu|xla)\.(\d)-(\d{1,2})(?![\w:.-])")  # of Google, without a tag
+_FAMILY = re.compile(r"(?<![\w/.-])pytorch-([12])-(\d{1,2})-(?:cu\d+|[cg]pu|xla)\b")  # of Google's machines
+_OF_NVIDIA = re.compile(r"\d\d\.\d\d(?:-|$)")
+
+
+def job_pins(file: Path, line: Line, kind: Kind) -> Iterator[Pin]:
+    """The torch that a line of a text names so."""
+    if not _TELLS.search(line.text):
+        return
+    row = line.row_of("torch")
+    for version in _modules(line.text):
+        yield Pin("torch", f"=={version}.*", file, row, kind=kind)
+    for found in (*_UNTAGGED.finditer(line.text), *_FAMILY.finditer(line.text)):
+        yield Pin("torch", f"=={found[1]}.{found[2]}.*", file, row, kind=kind)
+    for found in _FLOYD.finditer(line.text):
+        yield Pin("torch", f"=={found[1]}.*", file, row, kind=kind)
+    for found in _IMAGE_FILE.finditer(line.text):
+        name = "nvcr.io/nvidia/pytorch" if _OF_NVIDIA.match(found[2]) else found[1]
+        yield from (Pin(each, specifier, file, row, kind=kind) for each, specifier in image_pins(name, found[2]))
+    for found in _ACTIVATES.finditer(line.text):  # a name may be older than what was put there
+        yield Pin("torch", f"=={found[1]}.*", file, row, kind=Kind.PROSE)
+
+
+def _modules(text: str) -> Iterator[str]:
+    for loaded in _MODULES.finditer(text):
+        yield from _MODULE.findall(loaded[1])
