@@ -29,6 +29,8 @@ class TrainModeNotRestored(Check):
             left: dict[Module, ModeSet] = {}
             for event in path.events:
                 if isinstance(event, ModeSet):
+                    for whole in [each for each in left if _is_part(event.module, each)]:
+                        left.pop(whole)  # which modes its parts are to have is set one by one
                     for module in event.module.modules():
                         if event.training:
                             left.pop(module, None)
@@ -80,6 +82,10 @@ def _fault(left: ModeSet, trained: Forward) -> Iterator[Fault]:
 
 def _unit(loop: Loop) -> str:
     return "iteration" if loop.kind in ("batch", "while") else "epoch"
+
+
+def _is_part(module: Module, whole: Module) -> bool:
+    return module is not whole and module in whole.modules()
 
 
 def _holds_once(condition: Condition) -> bool:

@@ -11,7 +11,7 @@ from lightlint.explore.questions.queries import identity_of, in_batch, optimizer
 from lightlint.facts.code.tree import Loop
 from lightlint.finding import Applicability, Tier
 from lightlint.fixes.drafts.moves import block_of, move_after
-from lightlint.values.core import Site
+from lightlint.values.core import Sequence, Site, is_constant
 from lightlint.values.training import Instance, Optimizer, Schedule
 
 if TYPE_CHECKING:
@@ -32,13 +32,15 @@ class SchedulerBeforeOptimizer(Check):
             found = dict(_first_steps(path))
             early.update({event.site: event for event, is_early in found.items() if is_early})
             late |= {event.site for event, is_early in found.items() if not is_early}
-        message = "steps the scheduler ahead of the optimizer: the first value of its schedule is never used"
         for site, event in early.items():
             if site not in late and not self._is_for_older(event) and not self._is_moved(entry, event):
                 steps = dict.fromkeys(place for each in entry.of(Stepped) for place in each.where.places)
                 tier = Tier.WARNING if event.schedule.assumed else None
-                if in_batch(event.where):
-                    tier = Tier.NOTE  # one batch's rate of many
+                drops = _is_of_steps(event.schedule)
+                if in_batch(event.where) or drops:
+                    tier = Tier.NOTE  # one batch's rate of many, or of one epoch of those before a drop
+                lost = "its rate drops one step early" if drops else "the first value of its schedule is never used"
+                message = f"steps the scheduler ahead of the optimizer: {lost}"
                 yield Fault(site, message, tier, also=tuple(steps))
 
     def _is_for_older(self, event: ScheduleStepped) -> bool:
@@ -99,6 +101,16 @@ class SchedulerBeforeOptimizer(Check):
         return bool(loops) and any(
             self.tree.loops(each)[:1] == loops[:1] for each in self.tree.own(loops[0].body, cst.Continue)
         )
+
+
+def _is_of_steps(schedule: Schedule) -> bool:
+    """Whether a schedule stays at its first value for more than one step, and then drops."""
+    plain = ("StepLR", "MultiStepLR")
+    name = next((each.rpartition(".")[2] for each in schedule.libraries() if each.endswith(plain)), "")
+    if name == "MultiStepLR":
+        milestones = schedule.argument("milestones", 1)
+        return not (isinstance(milestones, Sequence) and any(is_constant(each, 0, 1) for each in milestones.items))
+    return name == "StepLR" and not is_constant(schedule.argument("step_size", 1), 1)
 
 
 def _optimizer_of(path: Path, schedule: Schedule) -> Optimizer | None:
