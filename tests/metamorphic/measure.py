@@ -162,12 +162,14 @@ def rewritten(
         rewrite.apply(program)
     except NotAlikeError:
         return None
-    if rewrite.name != REFORMATTED and not program.added and _own_text(program.tree) == _plain(case.files[case.target]):
-        return None
     trees = {case.target: program.tree, **program.added}
+    texts = {name: ast.unparse(tree) for name, tree in trees.items()}
+    is_same = not program.added and _own_text(program.tree, texts[case.target]) == _plain(case.files[case.target])
+    if is_same and rewrite.name != REFORMATTED:
+        return None
     files: dict[str, tuple[str, tuple[int, ...]]] = {name: (text, ()) for name, text in case.files.items()}
     for name, tree in trees.items():
-        files[name] = (ast.unparse(tree) + "\n", tuple(origin(each) for each in in_order(tree)))
+        files[name] = (texts[name] + "\n", tuple(origin(each) for each in in_order(tree)))
     return files
 
 
@@ -176,9 +178,10 @@ def _plain(text: str) -> str:
     return ast.unparse(ast.parse(text))
 
 
-def _own_text(tree: ast.Module) -> str:
-    """The program without what a rewrite did no more than put at the top."""
-    return ast.unparse(ast.Module([each for each in tree.body if origin(each) != ADDED], []))
+def _own_text(tree: ast.Module, whole: str) -> str:
+    """The program, of which this is the whole text, without what a rewrite did no more than put at the top."""
+    own = [each for each in tree.body if origin(each) != ADDED]
+    return whole if len(own) == len(tree.body) else ast.unparse(ast.Module(own, []))
 
 
 def _judged(case: Known, rewrite: str, where: str, files: dict[str, tuple[str, tuple[int, ...]]]) -> Outcome:

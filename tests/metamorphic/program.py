@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from itertools import chain, count
 
 from .quote import statements
@@ -111,7 +112,12 @@ def parse(name: str, text: str, *, alone: bool = True) -> Program:
     tree = ast.parse(text)
     for number, statement in enumerate(in_order(tree)):
         statement.origin = number  # type: ignore[attr-defined]
-    return Program(name, tree, frozenset(names_in(tree)), alone=alone)
+    return Program(name, tree, _names_of(text), alone=alone)
+
+
+@lru_cache(1)  # a program is parsed anew for each of its rewrites
+def _names_of(text: str) -> frozenset[str]:
+    return frozenset(names_in(ast.parse(text)))
 
 
 def in_order(tree: ast.AST) -> Iterator[ast.stmt]:

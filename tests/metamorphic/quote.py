@@ -3,12 +3,27 @@
 from __future__ import annotations
 
 import ast
-import copy
 import textwrap
 from collections.abc import Sequence
 from functools import cache
+from typing import TypeVar
 
+Node = TypeVar("Node", bound=ast.AST)
 Part = str | ast.expr | Sequence[ast.stmt]
+
+
+def twin(node: Node) -> Node:
+    """A copy of a tree: `copy.deepcopy` takes five times as long, and a rewrite copies much."""
+    made = type(node).__new__(type(node))
+    for name, value in vars(node).items():
+        vars(made)[name] = _twin_of(value)
+    return made
+
+
+def _twin_of(value: object) -> object:
+    if isinstance(value, ast.AST):
+        return twin(value)
+    return [_twin_of(each) for each in value] if isinstance(value, list) else value
 
 
 @cache
@@ -26,12 +41,12 @@ class _Fill(ast.NodeTransformer):
         part = self.parts.get(node.value.id) if isinstance(node.value, ast.Name) else None
         if part is None or isinstance(part, (str, ast.expr)):
             return self.generic_visit(node)
-        return [copy.deepcopy(each) for each in part]
+        return [twin(each) for each in part]
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
         part = self.parts.get(node.id)
         if isinstance(part, ast.expr):
-            return copy.deepcopy(part)
+            return twin(part)
         return ast.Name(part, node.ctx) if isinstance(part, str) else node
 
     def generic_visit(self, node: ast.AST) -> ast.AST:
@@ -44,7 +59,7 @@ class _Fill(ast.NodeTransformer):
 
 def statements(template: str, **parts: Part) -> list[ast.stmt]:
     """The statements of a template, filled in; parts are copied, so that one may stand in several places."""
-    return _Fill(parts).visit(copy.deepcopy(_parsed(template))).body
+    return _Fill(parts).visit(twin(_parsed(template))).body
 
 
 def expression(template: str, **parts: Part) -> ast.expr:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import copy
 
 from ..names import bound, imports_of, is_dotted, read, reads_its_frame
 from ..program import (
@@ -16,7 +15,7 @@ from ..program import (
     names_in,
     origin,
 )
-from ..quote import statements
+from ..quote import statements, twin
 from ..sites import suspends
 from . import rewrite
 
@@ -112,7 +111,7 @@ def _move(program: Program, kinds: tuple[type[ast.stmt], ...], stem: str) -> Non
         return
     file = next(f"{name}" for name in (stem, f"{stem}_2", f"{stem}_3") if name not in names_in(program.tree))
     needed = read(moved.values())
-    carried = [copy.deepcopy(each) for each in imports if bound([each]) & needed]
+    carried = [twin(each) for each in imports if bound([each]) & needed]
     other = ast.Module([*carried, *moved.values()], [])
     program.added[f"{file}.py"] = other
     program.tree.body = [each for each in body if each not in moved.values()]
@@ -156,9 +155,7 @@ def bases_to_file(program: Program) -> None:
     if not made:
         return
     needed = read(made)
-    program.added["bases.py"] = ast.Module(
-        [*(copy.deepcopy(one) for one in imports if bound([one]) & needed), *made], []
-    )
+    program.added["bases.py"] = ast.Module([*(twin(one) for one in imports if bound([one]) & needed), *made], [])
     program.ask("from bases import " + ", ".join(each.name for each in made if isinstance(each, ast.ClassDef)))
 
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Sequence
 
 from ..names import BUILTINS, parameters, reads_its_frame
 from ..program import DEFINITIONS, Place, Program, change_statements, derive, origin
-from ..quote import statements
+from ..quote import statements, twin
 from ..sites import suspends
 from . import rewrite
 
@@ -52,7 +51,7 @@ def def_to_lambda(program: Program) -> None:
                 continue
         if name in passed or suspends(value) or reads_its_frame([each]) or not program.alone or name in BUILTINS:
             continue
-        arguments = copy.deepcopy(each.args)
+        arguments = twin(each.args)
         for argument in ast.walk(arguments):
             if isinstance(argument, ast.arg):
                 argument.annotation = None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Callable, Iterator
 
 from ..names import bound, is_still, locals_of, own_nodes, parameters, read, reads_its_frame, rebound_elsewhere
@@ -20,7 +19,7 @@ from ..program import (
     origin,
     scopes,
 )
-from ..quote import expression, statements
+from ..quote import expression, statements, twin
 from ..sites import arguments, root, root_call, suspends
 from . import rewrite
 
@@ -151,7 +150,7 @@ def function_to_class(program: Program) -> None:
         if not names or "self" in read([function]) or reads_its_frame([function]):
             continue
         body = [_InOne(names, "self", _attribute).visit(each) for each in function.body]
-        arguments_ = copy.deepcopy(everything)
+        arguments_ = twin(everything)
         arguments_.args.insert(0, ast.arg("self"))
         if arguments_.posonlyargs:
             continue
