@@ -150,7 +150,8 @@ class MissingSetEpoch(Check):
         trained = {identity_of(_sampler(each)) for each in _trained_from(entry)}
 
         def is_faulty(event: Looped) -> bool:
-            return _draws_alike(event) and identity_of(_sampler(event.loop.over)) in trained
+            told = self._is_told_by_wrapper(event.loop.over)
+            return not told and _draws_alike(event) and identity_of(_sampler(event.loop.over)) in trained
 
         faulty = dict.fromkeys((*sure(entry, Looped, is_faulty), *by_choice(entry, Looped, is_faulty)))
         for event in (each for each in faulty if not _is_of_another_task(entry, each)):
@@ -158,6 +159,12 @@ class MissingSetEpoch(Check):
             if sampler is not None and sampler.site is not None:
                 around = (event.site, *(turn.loop.site for turn in event.where.turns))
                 yield Fault(sampler.site, "`set_epoch` is never called: every epoch draws the same order", None, around)
+
+    def _is_told_by_wrapper(self, loader: object) -> bool:
+        """Whether Fabric or an Accelerator set up a loader: they tell its sampler the epoch, an Accelerator since 0.24."""
+        wrapper = loader.attributes.get("#managed") if isinstance(loader, Loader) else None
+        older = isinstance(wrapper, Instance) and wrapper.kind == "accelerator"
+        return wrapper is not None and not (older and self.facts.target("accelerate").surely_below("0.24"))
 
 
 def _trained_from(entry: Entry) -> set[object]:
