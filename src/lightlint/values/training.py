@@ -121,6 +121,7 @@ class Tensor(Value):
     criterion = False  # a loss function gave it, as it is or with other terms
     serial = 0  # tells parameters made at one place apart, in the order they were made
     stored_at: Site | None = None
+    told_frozen = False  # its `requires_grad` was asked for while it was off
     unscaled_loss: Tensor | None = None
     gradient_read = 0  # when its `.grad` was last asked for
     clipped: Tensor | None = None  # the parameter whose gradient it is, clipped

@@ -77,6 +77,7 @@ def attribute(machine: Machine, tensor: Tensor, name: str, node: ast.AST) -> Val
     if name == "device":
         return device_value(tensor.device)
     if name == "requires_grad":
+        tensor.told_frozen |= not tensor.requires_grad
         return Constant(tensor.requires_grad) if not tensor.escaped else Unknown()
     if name == "shape":
         return shape_of(machine, tensor, node)

@@ -26,7 +26,9 @@ class ThawedAfterOptimizer(Check):
                 if not late or not in_sight([event.optimizer]) or not event.optimizer.parameters:
                     continue
                 beside = _beside(path, event.optimizer.parameters)
-                lost = [p for p in late if not p.escaped and (p in trained or p in beside)]
+                # an optimizer that may hold more than is in sight lacks what was left out for being frozen
+                left = [p for p in late if p.told_frozen or not event.optimizer.more]
+                lost = [p for p in left if not p.escaped and (p in trained or p in beside)]
                 if any(_is_frozen(switches, p, event) for p in lost):
                     message = "a module is thawed after this took what was not frozen: its parameters are never updated"
                     yield Fault.at(event, message)
