@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from lightlint.engine.events import Event
-from lightlint.values.core import Value, is_constant, number_of, text_of, written
+from lightlint.values.core import Unknown, Value, is_constant, number_of, text_of, written
 from lightlint.values.training import Instance, Optimizer, Tensor
 
-_PLUGINS = ("deepspeed_plugin", "fsdp_plugin", "megatron_lm_plugin", "deepspeed_plugins")
+_ENGINES = ("DeepSpeedPlugin", "MegatronLMPlugin")
 
 
 def manager_of(value: Instance | Tensor | None) -> Instance | None:
@@ -24,10 +24,9 @@ def scales(accelerator: Instance) -> bool:
     return text_of(accelerator.arguments.get("mixed_precision")) == "fp16"
 
 
-def has_plugin(accelerator: Instance) -> bool:
-    """Whether it has an engine that does the backward pass, or may have one."""
-    given = [accelerator.arguments.get(name) for name in _PLUGINS]
-    return any(each is not None and not is_constant(each, None) for each in given)
+def has_engine(accelerator: Instance) -> bool:
+    """Whether it surely has an engine that does the backward pass: FSDP leaves that to autograd."""
+    return any(isinstance(each, Unknown) and each.hint in _ENGINES for each in accelerator.arguments.values())
 
 
 def accumulates(accelerator: Instance) -> bool:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Backward, Stepped
-from lightlint.explore.questions.accelerators import accumulates, has_plugin, manager_of, scales
+from lightlint.explore.questions.accelerators import accumulates, has_engine, manager_of, scales
 from lightlint.finding import Tier
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class AcceleratorRawBackward(Check):
 def _what(accelerator: Instance) -> str:
     if accelerator.escaped or accelerator.open_arguments:
         return ""
-    if has_plugin(accelerator):
+    if has_engine(accelerator):
         return "has an engine that is to run it"
     return "scales it" if scales(accelerator) else "divides it" if accumulates(accelerator) else ""
 
