@@ -71,7 +71,16 @@ def _copy(machine: Machine, given: Arguments, node: ast.AST) -> Value:
         return Unknown()
     if shallow and isinstance(value, Mapping):
         return mapping_method(machine, value, "copy", Arguments(), node)
+    if not shallow and _holds_generator(value):
+        raise Raised(Library("builtins.TypeError"))  # nothing copies one
     return value if shallow and not isinstance(value, (Sequence, Mapping)) else copied(machine, value, node, {})
+
+
+def _holds_generator(value: Value) -> bool:
+    """Whether a value is a generator, or a container with one in it."""
+    if isinstance(value, Sequence):
+        return value.kind == "generator" or any(map(_holds_generator, value.items))
+    return isinstance(value, Mapping) and any(map(_holds_generator, value.items.values()))
 
 
 def copied(machine: Machine, value: Value, node: ast.AST, seen: dict[int, Value], depth: int = 0) -> Value:
@@ -88,7 +97,9 @@ def copied(machine: Machine, value: Value, node: ast.AST, seen: dict[int, Value]
     if isinstance(value, Mapping):
         items = {key: copied(machine, each, node, seen, depth + 1) for key, each in value.items.items()}
         return Mapping(items, more=value.more)
-    if not isinstance(value, Instance) or isinstance(value, Iterator) or depth > 8:
+    if isinstance(value, Iterator):
+        return Unknown()  # one that goes on by itself
+    if not isinstance(value, Instance) or depth > 8:
         return value
     made_object = (
         machine.instance(value.cls, value.kind, node)
