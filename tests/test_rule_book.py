@@ -29,9 +29,6 @@ HEADINGS = ["Why it is bad", "When it is right", "Fix safety", "How `lightlint c
 
 _ELSEWHERE = re.compile(r" \(\w+\.py:\d+\)$")  # a finding at a call, of what it does in another file
 
-each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-each_rule = pytest.mark.parametrize("page", RULES, ids=lambda page: page.name)
-
 
 def check_of(page: Page) -> type[Check]:
     """The one subclass of Check that a rule's module defines."""
@@ -73,21 +70,18 @@ def test_codes_names_and_aliases_are_unique() -> None:
     assert sorted(spellings) == sorted(set(spellings))
 
 
-@each_page
-def test_code_belongs_to_the_family(page: Page) -> None:
+def code_belongs_to_the_family(page: Page) -> None:
     prefix = FAMILIES[page.family].split(" ", 1)[0]
     assert re.fullmatch(prefix + r"\d\d", page.code)
     assert page.path.stem == page.name
 
 
-@each_page
-def test_name_names_the_fault(page: Page) -> None:
+def name_names_the_fault(page: Page) -> None:
     assert NAME.fullmatch(page.name)
     assert not page.name.startswith(ADVICE)
 
 
-@each_page
-def test_headings_are_all_there_and_in_order(page: Page) -> None:
+def headings_are_all_there_and_in_order(page: Page) -> None:
     body = page.path.read_text("utf-8").split("---\n", 2)[2]
     prose = re.sub(r"^```.*?^```$", "", body, flags=re.MULTILINE | re.DOTALL)
     assert re.findall(r"^# (.*)$", prose, re.MULTILINE) == [f"{page.name} ({page.code})"]
@@ -98,44 +92,42 @@ def test_headings_are_all_there_and_in_order(page: Page) -> None:
         assert section.strip(), f"nothing under {heading}"
 
 
-@each_page
-def test_claim_is_one_finished_sentence(page: Page) -> None:
+def claim_is_one_finished_sentence(page: Page) -> None:
     assert page.title.endswith(".")
     assert "TODO" not in page.path.read_text("utf-8")
 
 
-@each_page
-def test_front_matter_has_no_empty_value(page: Page) -> None:
+def front_matter_has_no_empty_value(page: Page) -> None:
     front = page.path.read_text("utf-8").split("---\n", 2)[1]
     values = dict(re.findall(r"^([\w-]+):[ \t]*(.*)$", front, re.MULTILINE))
     assert all(values.values()), [key for key, value in values.items() if not value]
     assert re.fullmatch(r"[a-z][a-z0-9-]*", values["confirm"])
 
 
-@each_page
-def test_references_are_links(page: Page) -> None:
+def references_are_links(page: Page) -> None:
     references = page.path.read_text("utf-8").rpartition("## References\n")[2]
     lines = [line for line in references.splitlines() if line.startswith("- ")]
     assert lines
     assert all("https://" in line for line in lines)
 
 
-@each_rule
-def test_page_has_bad_and_good_examples(page: Page) -> None:
+def the_needs_of_the_page_parse(page: Page) -> None:
+    assert parse_needs(page.needs.text) == page.needs
+
+
+def page_has_bad_and_good_examples(page: Page) -> None:
     kinds = {example.kind for example in examples(page)}
     assert kinds == {"bad", "good"}
     right = page.path.read_text("utf-8").split("## When it is right\n", 1)[1].split("\n## ", 1)[0]
     assert "```python good" in right
 
 
-@each_rule
-def test_fix_is_promised_where_one_is_shown(page: Page) -> None:
+def fix_is_promised_where_one_is_shown(page: Page) -> None:
     shown = any(example.fixed for example in examples(page))
     assert shown == (page.fix is not None)
 
 
-@each_rule
-def test_every_bad_example_meets_the_needs(page: Page) -> None:
+def every_bad_example_meets_the_needs(page: Page) -> None:
     assert page.needs.words(), "a rule without needs makes every file be parsed"
     for example in examples(page):
         if example.kind != "bad":
@@ -149,14 +141,12 @@ def test_every_bad_example_meets_the_needs(page: Page) -> None:
             assert page.needs.met(text), f"line {example.line}, {name}"
 
 
-@each_rule
-def test_needs_are_not_met_by_plain_python(page: Page) -> None:
+def needs_are_not_met_by_plain_python(page: Page) -> None:
     """`open` or `lambda` alone would have most files parsed that have nothing to do with training."""
     assert not page.needs.met(Text(" ".join([*keyword.kwlist, *dir(builtins), "save", "dump", "write", "path"])))
 
 
-@each_rule
-def test_check_keeps_no_state(page: Page) -> None:
+def check_keeps_no_state(page: Page) -> None:
     check_class = check_of(page)
     visits = [name for name in dir(check_class) if name.startswith("visit_")]
     assert visits or check_class.rehearse is not Check.rehearse
@@ -166,14 +156,45 @@ def test_check_keeps_no_state(page: Page) -> None:
     assert not [name for name, value in kept.items() if isinstance(value, cached_property | list | dict | set)]
 
 
-@each_rule
-def test_check_imports_no_other_check(page: Page) -> None:
+def check_imports_no_other_check(page: Page) -> None:
     spec = find_spec(page.check_module)
     assert spec is not None
     assert spec.origin is not None
     for node in ast.walk(ast.parse(Path(spec.origin).read_text("utf-8"))):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("lightlint.checks"):
             assert f"{node.module}.".startswith(f"{page.check_module}."), f"{page.name} imports {node.module}"
+
+
+FORM = (
+    code_belongs_to_the_family,
+    name_names_the_fault,
+    headings_are_all_there_and_in_order,
+    claim_is_one_finished_sentence,
+    front_matter_has_no_empty_value,
+    references_are_links,
+    the_needs_of_the_page_parse,
+)
+OF_RULES = (
+    page_has_bad_and_good_examples,
+    fix_is_promised_where_one_is_shown,
+    every_bad_example_meets_the_needs,
+    needs_are_not_met_by_plain_python,
+    check_keeps_no_state,
+    check_imports_no_other_check,
+)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_page_keeps_the_form(page: Page) -> None:
+    """All that is asked of one page, in one test: thousands of small ones cost the run more than what they check."""
+    for holds in FORM:
+        holds(page)
+
+
+@pytest.mark.parametrize("page", RULES, ids=lambda page: page.name)
+def test_page_and_check_of_a_rule_keep_the_form(page: Page) -> None:
+    for holds in OF_RULES:
+        holds(page)
 
 
 @pytest.mark.parametrize(
@@ -286,11 +307,6 @@ def test_subclasses_are_those_of_other_classes_than_torch_has(bases: str, met: b
 
 def test_needs_of_blocks_are_met_by_a_text_that_does_not_parse() -> None:
     assert parse_needs("def(a & b)").met(Text("a = = b"))
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_the_needs_of_every_page_parse(page: Page) -> None:
-    assert parse_needs(page.needs.text) == page.needs
 
 
 @pytest.mark.parametrize(
