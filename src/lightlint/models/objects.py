@@ -316,7 +316,7 @@ def _special(machine: Machine, value: Instance, name: str, node: ast.AST) -> Val
     if value.kind in ATTRIBUTES:
         return ATTRIBUTES[value.kind](machine, value, name, node)
     if value.kind == "path" and name in ("parent", "stem", "suffix", "name", "parents"):
-        return path(machine, node, value)
+        return path(machine, node, value, is_text=name in ("stem", "suffix", "name"))
     if value.kind == "distribution" and name in ("mean", "probs", "logits", "loc", "scale", "variance", "stddev"):
         return tensors.derive(machine, node, *value.arguments.values())
     if value.kind == "context":
@@ -453,9 +453,9 @@ class Closure(Value):
         return result if isinstance(result, Value) else NONE
 
 
-def path(machine: Machine, node: ast.AST, *parts: Value) -> Instance:
-    """A path made of parts: what ranks tell apart in a part, they tell apart in the whole."""
-    made = machine.instance(Library("pathlib.Path"), "path", node)
+def path(machine: Machine, node: ast.AST, *parts: Value, is_text: bool = False) -> Instance:
+    """A path made of parts: what ranks tell apart in a part, they tell apart in the whole. `is_text`: a str says it."""
+    made = machine.instance(Library("builtins.str" if is_text else "pathlib.Path"), "path", node)
     _name_path(made, parts)
     return made
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence as Items
 
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.calls import call
+from lightlint.engine.choices import Choices
 from lightlint.engine.containers import note_next
 from lightlint.engine.events import Cleared, NextTaken, PickedByTurn, RangeBegun, UsedUp
 from lightlint.engine.execution import Raised
@@ -28,6 +29,7 @@ from lightlint.values.core import (
     Library,
     Mapping,
     Sequence,
+    Traits,
     Unknown,
     Value,
     number_of,
@@ -233,12 +235,21 @@ def range_of(machine: Machine, args: list[Value], node: ast.AST, *, endless: boo
     machine.emit(RangeBegun(machine.where(node), start))
 
     def pull(turn: int) -> Value:
-        turns = tuple(loop.turn for loop in machine.loops)
-        return Unknown(("index", getattr(node, "lineno", 0), turns, turn), INDEX, plain=True)
+        return _counter(machine, turn, first if "rank" not in start.traits else None, node, INDEX)
 
     turns = unknown_turns(pull, "count", bound)
     turns.everything = everything
     return iterator(machine, turns, node, "range")
+
+
+def _counter(machine: Machine, turn: int, first: float | None, node: ast.AST, traits: Traits) -> Unknown:
+    """The number of a turn, which in the first one is the number where counting starts, and in no later one."""
+    turns = tuple(loop.turn for loop in machine.loops)
+    key = ("index", getattr(node, "lineno", 0), turns, turn)
+    if first is not None and first == int(first):
+        start = ("constant", "int", int(first))
+        machine.choices.setdefault(key, Choices(without=frozenset([start])) if turn else Choices(frozenset([start])))
+    return Unknown(key, traits, plain=True)
 
 
 def _bound(start: Value, stop: Value | None) -> Value | None:
@@ -270,8 +281,7 @@ def enumerate_of(machine: Machine, value: Value, node: ast.AST, start: Value | N
         outer.kind, outer.over, outer.bound = inner.kind, inner.over, inner.bound
         index: Value = Constant(turn)
         if not inner.known:
-            turns = tuple(loop.turn for loop in machine.loops)
-            index = Unknown(("index", getattr(node, "lineno", 0), turns, turn), COUNT, plain=True)
+            index = _counter(machine, turn, 0, node, COUNT)
         if first and start is not None:
             index = operators.binary(machine, "+", index, start, node)
         return Sequence([index, item], "tuple")

@@ -39,11 +39,14 @@ def note_method(machine: Machine, name: str, given: Arguments, node: ast.AST) ->
         machine.emit(Written(machine.where(node), name, path))
 
 
-@function(
-    "os.path.join", "pathlib.Path.cwd", "pathlib.Path.home", "os.path.abspath", "os.path.dirname", "os.path.expanduser"
-)
+@function("pathlib.Path.cwd", "pathlib.Path.home")
 def _path(machine: Machine, given: Arguments, node: ast.AST) -> Value:
     return objects.path(machine, node, *given.positional)
+
+
+@function("os.path.join", "os.path.abspath", "os.path.dirname", "os.path.expanduser")
+def _text(machine: Machine, given: Arguments, node: ast.AST) -> Value:
+    return objects.path(machine, node, *given.positional, is_text=True)
 
 
 @function("os.makedirs")

@@ -12,7 +12,7 @@ from lightlint.engine.events import AttributeSet
 from lightlint.facts.code.bindings import Kind
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import Draft, RawEdit
-from lightlint.values.core import Class, Library, Value
+from lightlint.values.core import Class, Constant, Library, Value
 from lightlint.values.training import Module
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class ModuleRequiresGradAttribute(Check):
 
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         for event in entry.of(AttributeSet):
-            if event.name == _NAME and _is_module(event.object) and not _has(event.object.cls):
+            if event.name == _NAME and _is_module(event.object) and not (_has(event.object.cls) or _is_so(event)):
                 target = self.node_of(event.site)
                 of = self.code.text_of(target.value) if isinstance(target, cst.Attribute) else "the module"
                 yield Fault.of(event, _message(of))
@@ -82,6 +82,14 @@ def _message(of: str) -> str:
 def _is_module(value: Value) -> TypeGuard[Module]:
     """Whether a value surely is a module: one that is made, or a part of one out of sight that is called like a module."""
     return isinstance(value, Module) and (value.whole is None or _PARTS.fullmatch(value.name) is not None)
+
+
+def _is_so(event: AttributeSet) -> bool:
+    """Whether all parameters of a module come to what it was set to in another way: each for itself, or it has none."""
+    module, wanted = event.object, event.value
+    if not isinstance(module, Module) or not module.sees_all() or not isinstance(wanted, Constant):
+        return False
+    return all(each.requires_grad is bool(wanted.value) for each in module.parameters())
 
 
 def _has(cls: Value) -> bool:

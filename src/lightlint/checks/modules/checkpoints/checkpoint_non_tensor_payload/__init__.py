@@ -206,7 +206,8 @@ def _pickled(value: Value) -> str:
     of_program = isinstance(value.cls, Class) and value.cls.sees_all() and value.kind in ("object", "namespace")
     if of_program and isinstance(value.cls, Class) and value.cls.find("__reduce__") is None:
         return f"an object of `{value.name}`"
-    return "a path" if value.kind == "path" else ""
+    is_text = isinstance(value.cls, Library) and value.cls.path == "builtins.str"
+    return "a path" if value.kind == "path" and not is_text else ""
 
 
 def _is_dict(value: Instance) -> bool:
