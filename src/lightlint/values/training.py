@@ -230,7 +230,8 @@ class Module(Instance):
 
     def children(self) -> list[Module]:
         """The modules directly below, as `nn.Module.children` tells them."""
-        found = [value for value in self.attributes.values() if isinstance(value, Module)]
+        values = (value.told or value if type(value) is Unknown else value for value in self.attributes.values())
+        found = [value for value in values if isinstance(value, Module)]
         if self.items:
             held = self.items.values() if isinstance(self.items, dict) else self.items
             found += [value for value in held if isinstance(value, Module)]

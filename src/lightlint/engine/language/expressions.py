@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from copy import copy
+from functools import lru_cache
 
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.calls import call
@@ -45,7 +46,16 @@ def _name(machine: Machine, node: ast.Name, scope: Scope) -> Value:
         return value.told or value if type(value) is Unknown else value
     if machine.models.names_builtin(node.id):
         return Library("builtins." + node.id)
+    function = scope.function.node if scope.function is not None else None
+    machine.unbound |= function is not None and node.id in _bound_in(function)
     return Unknown(("name", node.id), hint=node.id)
+
+
+@lru_cache(maxsize=256)
+def _bound_in(function: ast.AST) -> frozenset[str]:
+    """The names that a function binds somewhere in it."""
+    names = (each for each in ast.walk(function) if isinstance(each, ast.Name))
+    return frozenset(each.id for each in names if isinstance(each.ctx, ast.Store))
 
 
 def _attribute(machine: Machine, node: ast.Attribute, scope: Scope) -> Value:

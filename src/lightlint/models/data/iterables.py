@@ -243,10 +243,13 @@ def range_of(machine: Machine, args: list[Value], node: ast.AST, *, endless: boo
 
 
 def _counter(machine: Machine, turn: int, first: float | None, node: ast.AST, traits: Traits) -> Unknown:
-    """The number of a turn, which in the first one is the number where counting starts, and in no later one."""
+    """The number of a turn, which in the first one is the number where counting starts, and in no later one.
+
+    That is not told of an outermost loop: its first two turns stand for all.
+    """
     turns = tuple(loop.turn for loop in machine.loops)
     key = ("index", getattr(node, "lineno", 0), turns, turn)
-    if first is not None and first == int(first):
+    if first is not None and first == int(first) and len(machine.loops) > 1:
         start = ("constant", "int", int(first))
         machine.choices.setdefault(key, Choices(without=frozenset([start])) if turn else Choices(frozenset([start])))
     return Unknown(key, traits, plain=True)

@@ -55,13 +55,13 @@ def backward(machine: Machine, value: Value, node: ast.AST, via: str, *, keep: b
     """A backward pass from a value; `keep` leaves its graph as it is."""
     sources = tensors_in(value)
     parameters: dict[int, Tensor] = {}
-    freed = any(graph.consumed and graph.saves and not graph.escaped for tensor in sources for graph in tensor.graph)
+    graphs = frozenset(graph for tensor in sources for graph in tensor.graph)
+    freed = not machine.unbound and any(each.consumed and each.saves and not each.escaped for each in graphs)
     for tensor in sources:
         for graph in tensor.graph:
             graph.go_backward(keep=keep)
         parameters.update({each.made: each for each in tensor.parameters if each.requires_grad})
     reached = [parameters[key] for key in sorted(parameters)]
-    graphs = frozenset(graph for tensor in sources for graph in tensor.graph)
     loss = sources[0] if sources else None
     perhaps = [each for each in machine.lent if each.requires_grad and each.made not in parameters]
     held, caught = list(machine.held_back), is_caught(machine, "RuntimeError")

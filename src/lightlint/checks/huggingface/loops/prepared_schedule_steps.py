@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
-from lightlint.engine.events import Backward, ScheduleStepped
+from lightlint.engine.events import Backward, ScheduleStepped, Stepped
 from lightlint.explore.questions.queries import in_batch
 from lightlint.frameworks.fabric import PREPARED
 from lightlint.models.data.loaders import OF_ONE_PROCESS
@@ -20,6 +20,9 @@ class PreparedScheduleSteps(Check):
         """Schedules that an Accelerator steps once for each process, and that count the steps of one."""
         loops = [[turn.loop.site for turn in each.where.turns] for each in entry.of(Backward)]
         inner, outer = {each[-1] for each in loops if each}, {site for each in loops for site in each[:-1]}
+        inner |= {
+            each.where.turns[-1].loop.site for each in entry.of(Stepped) if each.where.turns
+        }  # passes are added up
         for event in entry.of(ScheduleStepped):
             schedule = event.schedule
             if not _steps_for_each(schedule) or event.args or not event.where.turns:
