@@ -59,6 +59,8 @@ def told(text: str, name: str = "torch") -> Range | None:
         ("| package | version |\n|---|---|\n| torch | 1.8.1 |\n", "==1.8.1"),
         ("| **PyTorch** | `1.8` |\n", "1.8"),
         ("You need `pytorch==1.6` and a GPU.", "1.6"),
+        ("# 1. Installation\n##### 1.2 Pytorch(1.0.0) which can be installed so: x\nFor most users", "==1.0.0"),
+        ("# x\n## Setup for PyTorch 0.4.1\n```\npip install x\n```", "==0.4.1"),
         ("## Environment\nUbuntu 18.04, Python 3.7, PyTorch 1.5+", ">=1.5"),
         ("## Dependencies\n\nPython 3, PyTorch (1.3.1 or later), scipy", ">=1.3.1"),
         ("Setup\n-----\nAny Linux, torch 1.x\n", "1.*"),

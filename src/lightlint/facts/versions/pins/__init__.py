@@ -90,7 +90,11 @@ def pins_in(directory: Path, reach: Reach = Reach.OWN, weight: Weight = Weight.S
 @cache
 def pins_of_runs(top: Path) -> tuple[Pin, ...]:
     """What was installed when runs were made whose records lie in a project: once, and on some machine."""
-    noted = (folder / name for folder in run_folders(top) for name in ("requirements.txt", "conda.yaml"))
+    noted = (
+        folder / name
+        for folder in run_folders(top)
+        for name in ("requirements.txt", "conda.yaml", "conda-environment.yaml")
+    )
     return tuple(dict.fromkeys(replace(pin, kind=Kind.PROSE) for file in noted for pin in _read(file)))
 
 

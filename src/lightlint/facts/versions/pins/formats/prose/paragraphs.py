@@ -54,7 +54,7 @@ def is_aside(text: str) -> bool:
 
 
 def paragraphs(text: str) -> Iterator[Paragraph]:
-    """The paragraphs of a page, in order; the lines of a block of code one by one."""
+    """The paragraphs and headings of a page, in order; the lines of a block of code one by one."""
     lines = text.splitlines()
     headings: dict[int, str] = {}
     open_lines: list[str] = []
@@ -72,6 +72,7 @@ def paragraphs(text: str) -> Iterator[Paragraph]:
         elif heading is not None:
             level, title = heading
             headings = {each: text for each, text in headings.items() if each < level} | {level: title}
+            yield Paragraph(title, row, tuple(headings.values()))
         elif line.strip() and not _UNDERLINE.match(line):
             open_lines.append(line)
     if open_lines:
