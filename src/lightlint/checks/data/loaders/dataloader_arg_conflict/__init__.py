@@ -16,8 +16,9 @@ from lightlint.facts.data.workers import LOADER
 from lightlint.facts.objects.classes import ITERABLE_DATASET
 from lightlint.facts.project.options import option_default
 from lightlint.facts.values.keywords import keywords
+from lightlint.finding import Tier
 from lightlint.fixes.edits import join, remove_argument, replace
-from lightlint.values.core import Constant, Value, is_constant, number_of, traits_of, written
+from lightlint.values.core import ASSUMED, Constant, Value, is_constant, number_of, traits_of, written
 from lightlint.values.training import Instance
 
 if TYPE_CHECKING:
@@ -208,9 +209,12 @@ class DataloaderArgConflict(Check):
         options = [e.loader.arguments.get(name) for e in entry.of(LoaderMade) for name in ("num_workers", *_OF_WORKERS)]
         for event in sure(of_default_run(entry, options), LoaderMade, lambda each: bool(self._idle(each))):
             names = " and ".join(f"`{each}`" for each in self._idle(event))
-            sure_count = number_of(event.loader.arguments.get("num_workers", Constant(0))) is not None
+            workers = event.loader.arguments.get("num_workers", Constant(0))
+            assumed = traits_of(workers) >= ASSUMED  # whoever makes the object, out of sight, may ask for some
+            sure_count = number_of(workers) is not None and not assumed
             when = "with no workers" if sure_count else "with `num_workers` at its default 0"
-            yield Fault.at(event, f"{names} {when}: the constructor raises ValueError")
+            tier = Tier.NOTE if assumed else None
+            yield Fault.at(event, f"{names} {when}: the constructor raises ValueError", tier=tier)
 
     def _idle(self, event: LoaderMade) -> list[str]:
         """The arguments that ask for workers, of a loader that surely has none."""
@@ -232,7 +236,7 @@ def _excluded(event: LoaderMade) -> str:
     """The argument that `shuffle=True` does not go with, "" for none."""
     given = event.loader.arguments
     shuffle = given.get("shuffle")
-    if event.loader.name != "DataLoader" or not is_constant(shuffle, True) or "assumed" in traits_of(shuffle):
+    if event.loader.name != "DataLoader" or not is_constant(shuffle, True) or traits_of(shuffle) >= ASSUMED:
         return ""
     return next((name for name in ("sampler", "batch_sampler") if _is_there(given.get(name))), "")
 
