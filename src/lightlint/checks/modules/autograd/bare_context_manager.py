@@ -3,7 +3,7 @@ from __future__ import annotations
 import libcst as cst
 
 from lightlint.check import Check, Repair
-from lightlint.finding import Applicability
+from lightlint.finding import Applicability, Tier
 from lightlint.fixes.draft import RawEdit
 from lightlint.fixes.drafts.comments import comment_behind
 from lightlint.fixes.edits import Draft, drop_statement, replace, wrap_statements
@@ -47,10 +47,14 @@ class BareContextManager(Check):
             return
         texts = [self.code.text_of(each) for each in operands]
         shown = ", ".join(f"`{text}`" for text in texts[:-1])
+        switched = all(self.names.call(each) in _SWITCHES for each in lost)
         fixable = len(made) == len(operands) == 2 and not both.lpar
         self.report(
             both,
-            f"`and` leaves `{texts[-1]}` to be entered, and drops {shown}",
+            f"`and` enters `{texts[-1]}` only: what {shown} sets holds behind the block, too"
+            if switched
+            else f"`and` leaves `{texts[-1]}` to be entered, and drops {shown}",
+            tier=Tier.NOTE if switched else None,
             repair=Repair("enter both", self._comma(both), Applicability.UNSAFE) if fixable else None,
         )
 
