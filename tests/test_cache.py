@@ -210,6 +210,11 @@ def test_a_new_file_that_imports_an_old_one_is_seen(project, monkeypatch):
     assert "data.py" in lint(project, monkeypatch)[1]
 
 
+def _notebook(code: str) -> str:
+    cell = {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None, "source": code}
+    return json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 2})
+
+
 def test_the_pins_of_a_setup_file_are_seen(project, monkeypatch):
     (project / "pyproject.toml").write_text("")
     write(project / "setup.py", "from setuptools import setup\n\nsetup(install_requires=['lightning==1.9'])\n")
@@ -225,6 +230,35 @@ def test_the_pins_of_a_setup_file_are_seen(project, monkeypatch):
     second, linted = lint(project, monkeypatch)
     assert "old.py" in linted
     assert first.findings != second.findings
+
+
+@pytest.mark.parametrize(
+    ("beside", "before", "after"),
+    [
+        (
+            "launch_job.py",
+            "",
+            "from sagemaker.pytorch import PyTorch\nPyTorch(framework_version='1.4', image='lightning')\n",
+        ),
+        ("with_bolts.py", "import torch\n", "import pl_bolts\n"),
+        ("run.ipynb", _notebook("!python old.py"), _notebook("!pip install pytorch-lightning==1.9.5\n!python old.py")),
+    ],
+)
+def test_the_versions_that_other_code_tells_of_are_seen(project, monkeypatch, beside, before, after):
+    (project / "pyproject.toml").write_text("")
+    write(project / beside, before)
+    write(
+        project / "old.py",
+        "import lightning as L\nimport torch\n\n\nclass M(L.LightningModule):\n    def training_epoch_end(self, o): ...\n",
+    )
+    age(project)
+    first, _ = lint(project, monkeypatch)
+    time.sleep(0.05)
+    lint(project, monkeypatch)
+    write(project / beside, after)
+    second, linted = lint(project, monkeypatch)
+    assert "old.py" in linted
+    assert {each.message for each in first.findings} != {each.message for each in second.findings}
 
 
 def change(path: Path, text: str | None, *, in_place: bool) -> None:

@@ -626,3 +626,13 @@ def test_a_script_says_what_it_is_for(tmp_path: Path, text: str):
 )  # fmt: skip
 def test_what_says_nothing_of_the_project(project, files: dict[str, str]):
     assert project(files).source == "newest"
+
+
+def test_what_imports_bolts_runs_with_lightning_1(tmp_path: Path):
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "requirements.txt").write_text("pytorch-lightning>=1.4\n")
+    (tmp_path / "callbacks.py").write_text("from pl_bolts.callbacks import PrintTableMetricsCallback\n")
+    module = "class M(pl.LightningModule):\n    def training_epoch_end(self, outputs): ...\n"
+    (tmp_path / "train.py").write_text(f"import pytorch_lightning as pl\n\n\n{module}")
+    forget()
+    assert lint(load_source(tmp_path / "train.py"), load({}, isolated=True), Projects()).findings == ()

@@ -94,7 +94,9 @@ def doubtful(
         ask: what the projects that may be asked answer now.
     """
     from lightlint.facts.project.glimpse import bytes_at, glimpse_of
+    from lightlint.facts.versions.pins.kinds import reader_of
 
+    of_versions = any(reader_of(Path(path)) is not None for path in changed)
     texts = {path: bytes_at(Path(path)) for path in changed}
     indexed = all(glimpse_of(text) == known.get(path, "") for path, text in texts.items())
     found: set[int] = set()
@@ -103,6 +105,7 @@ def doubtful(
         in_doubt = (
             (kind in _OF_ONE_FILE and asked[0] in changed)
             or (kind in _OF_EVERY_FILE and not indexed)
+            or (kind == "target" and of_versions)
             or (kind == "occurs" and _may_differ(asked, answer, texts.values()))
         )
         if in_doubt and ask(question) != {answer}:

@@ -116,12 +116,21 @@ class Linked(Basis):
 
     def target(self, package: str) -> Target:
         """The version of a package the file is written for."""
+        found = self._targeted(package, self._own_words)
+        if package != "lightning" or package in self._target or not found.may_be_at_least("2.0"):
+            return found
+        from lightlint.facts.project.mentions import is_imported
+
+        if not is_imported(self.project, self.source, "pl_bolts"):
+            return found
+        return self._targeted(package, (*self._own_words, "# names lightning-bolts >=0"))
+
+    def _targeted(self, package: str, own_words: tuple[str, ...]) -> Target:
         from lightlint.facts.versions.targets import target_of
 
-        pip_lines = self._own_words
         if package not in self._target:
-            self.project.asked.add(("target", package, str(self.path.parent), *pip_lines))
-        return target_of(package, self.path, self.project.root, setting=self._target.get(package), pip_lines=pip_lines)
+            self.project.asked.add(("target", package, str(self.path.parent), *own_words))
+        return target_of(package, self.path, self.project.root, setting=self._target.get(package), pip_lines=own_words)
 
     def of_class(self, name: str) -> tuple[Self, cst.ClassDef] | None:
         """A class of the project by canonical name, with the facts of its file; None for one out of sight.

@@ -43,6 +43,11 @@ def is_made(project: Project, source: Source, name: str) -> bool:
     return _occurs(project, source, name, rf"(?<!class )\b{re.escape(name)}\(")
 
 
+def is_imported(project: Project, source: Source, package: str) -> bool:
+    """Whether a file imports a package."""
+    return _occurs(project, source, package, rf"(?m)^[ \t]*(?:import|from) +{package}\b")
+
+
 def is_mentioned_elsewhere(project: Project, source: Source, name: str) -> bool:
     """Whether a name stands in another file of the project."""
     return occurs(project, name, rf"\b{re.escape(name)}\b", Path(source.filename).absolute())

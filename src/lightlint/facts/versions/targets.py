@@ -12,7 +12,7 @@ from pathlib import Path
 from lightlint.facts.versions.evidence import DISTRIBUTIONS, Choice, Places, places_in, settled
 from lightlint.facts.versions.installed import version_text
 from lightlint.facts.versions.pins import Kind, Pin
-from lightlint.facts.versions.pins.pin import TIED_TO_TORCH
+from lightlint.facts.versions.pins.pin import OF_LIGHTNING_1, TIED_TO_TORCH
 from lightlint.facts.versions.tables import table
 from lightlint.facts.versions.versions import Range, Target, Version, parse_range, releases
 
@@ -65,8 +65,9 @@ def _read(package: str, around: Places, root: Path) -> Target:
 
 def _bounding(package: str, around: Places) -> Iterator[tuple[str, Choice]]:
     """What else is pinned that no newer release of a package goes with."""
-    beside = ("lightning", *TIED_TO_TORCH) if package == "torch" else ("torch",) if package in _torch_asked_by() else ()
-    for name in ("python", *beside):
+    beside = {"torch": ("lightning", *TIED_TO_TORCH), "lightning": OF_LIGHTNING_1}
+    beside |= dict.fromkeys(_torch_asked_by(), ("torch",))
+    for name in ("python", *beside.get(package, ())):
         choice = settled(name, around)
         if choice and not (name == "lightning" and choice.pin.kind is Kind.PROSE):
             yield name, choice
@@ -76,6 +77,8 @@ def _end(package: str, name: str, versions: Range) -> Version | None:
     """Before which version of a package its releases end that go with what is pinned; None where they go on."""
     if name == "python":
         return _end_for(package, versions)
+    if name in OF_LIGHTNING_1:
+        return _LAST_OF_OLD
     if name == "lightning":
         beside = _torch_beside(versions)
         return beside.upper if beside else None
