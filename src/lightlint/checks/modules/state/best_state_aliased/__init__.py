@@ -106,23 +106,9 @@ class BestStateAliased(Check):
             for each in self.tree.own(self.tree.owner(assign), cst.Assign)
             if self.tree.loops(each) and self.tree.order(each) > self.tree.order(assign)
         ]
-        return any(key == name for each in later for name, _ in self._named(each))
-
-    def _named(self, assign: cst.Assign) -> Iterator[tuple[str, cst.BaseExpression | None]]:
-        """What an assignment names, and the value of each name where it stands there."""
-        for target in assign.targets:
-            for each, source, path in unpacked(target.target, assign.value):
-                yield self.names.key(each), source if not path else None
-
-    def _stands_in(self, taken: StateTaken) -> bool:
-        call = self.node_of(taken.site)
-        holders = (
-            [each for each in self.tree.ancestors(call) if isinstance(each, cst.Assign)] if call is not None else []
-        )
+        targets = [target.target for each in later for target in each.targets]
         return any(
-            source is call and self._holds_place(holder, name)
-            for holder in holders[:1]
-            for name, source in self._named(holder)
+            self.names.key(name) == key for each in targets for name in (each, *self.tree.within(each, cst.Name))
         )
 
     def _is_used_late(self, assign: cst.Assign, key: str, live: cst.Call) -> bool:
@@ -203,20 +189,23 @@ class BestStateAliased(Check):
         message = "this is no copy: its tensors are the weights of the model, which training goes on to change"
         for path in entry.paths:
             stale = (taken for taken in path.of(StateTaken) if _is_stale(path, taken))
-            yield from (Fault.at(taken, message) for taken in stale if not self._stands_in(taken))
+            yield from (Fault.at(taken, message) for taken in stale if not _stands_in(entry, path, taken))
 
     def _is_fresh(self, live: cst.Call) -> bool:
         """Whether the rehearsals took a state that nothing changed before it was loaded, or at all."""
         span, rehearsed = self.facts.positions.span(live), self.facts.rehearsed
         found = [
-            (path, taken)
+            (entry, path, taken)
             for entry in rehearsed.entries
             for path in entry.paths
             for taken in path.of(StateTaken)
             if rehearsed.span(taken.site) == span
         ]
-        loaded = [each for each in found if any(_loads(*each))]
-        return bool(found) and not any(_changes(*each) if not loaded else _is_stale(*each) for each in found)
+        loaded = any(True for _, path, taken in found for _ in _loads(path, taken))
+        return bool(found) and not any(
+            _is_stale(path, taken) and not _stands_in(entry, path, taken) if loaded else _changes(path, taken)
+            for entry, path, taken in found
+        )
 
 
 def _loads(path: Path, taken: StateTaken) -> Iterator[StateLoaded]:
@@ -259,3 +248,19 @@ def _is_stale(path: Path, taken: StateTaken) -> bool:
     loads = [load for other in others for load in _loads(path, other)]
     behind = [load for load in loads if not loops & {turn.loop for turn in load.where.turns}]
     return any(event.time < load.time for load in behind for event in again)
+
+
+def _stands_in(entry: Entry, path: Path, taken: StateTaken) -> bool:
+    """Whether a state is only loaded back where no round got better: the first that does has another in its place."""
+    loads = {load.site for load in _loads(path, taken)}
+    for other in entry.paths if loads else ():
+        same = [each for each in other.of(StateTaken) if each.site == taken.site]
+        kept = [each for each in other.of(StateTaken) if each.site != taken.site and _got_better(each)]
+        own = {load.site for each in same for load in _loads(other, each)}
+        if same and kept and loads & ({event.site for event in other.of(StateLoaded)} - own):
+            return True
+    return False
+
+
+def _got_better(event: StateTaken) -> bool:
+    return any("better" in each.traits for each in event.where.conditions)
