@@ -202,6 +202,7 @@ def test_what_works_with_lightning_1_only_says_so(project, tied: str, beside: st
         ({"README.md": "# net\n\n## Requirements\n\n- Python 3.6 or 3.7\n- PyTorch\n"}, "1.14"),
         ({"README.md": "# net\n![x](https://img.shields.io/badge/python-3.7-blue.svg)\n"}, "1.14"),
         ({"requirements.txt": "numpy==1.19.2\ntorch\n"}, "2.5"),
+        ({"requirements.txt": "numpy==1.20.3\ntorch\n"}, "2.9"),
         ({"requirements.txt": "allennlp==1.1.0\ntorch\n"}, "1.14"),
         ({"README.md": "```\nconda install pytorch torchvision cudatoolkit=10.1 -c pytorch\n```\n"}, "1.13"),
         ({"README.md": "[timm](https://x), pip install timm==0.3.4\n\ntorch>=1.4.0\n"}, "1.9"),
@@ -397,6 +398,50 @@ def test_links_out_of_the_project_and_what_cannot_be_read_are_left_alone(project
 def test_images(image: str, torch: str | None):
     name, _, tag = image.rpartition(":")
     assert dict(image_pins(name, tag)).get("torch") == torch
+
+
+@pytest.mark.parametrize(
+    ("image", "pins"),
+    [
+        ("huggingface/transformers-pytorch-gpu:4.21.0", {"transformers": "==4.21.0"}),
+        ("huggingface/transformers-gpu:4.11.3", {"transformers": "==4.11.3"}),
+        (
+            "1.dkr.ecr.us-east-1.amazonaws.com/huggingface-pytorch-training:1.13.1-transformers4.26.0-gpu-py39",
+            {"transformers": "==4.26.0", "torch": "==1.13.1"},
+        ),
+    ],
+)
+def test_the_images_of_transformers(image: str, pins: dict[str, str]):
+    name, _, tag = image.rpartition(":")
+    assert dict(image_pins(name, tag)) == pins
+
+
+def test_a_dockerfile_from_an_image_of_transformers_says_nothing_of_torch(project):
+    files = {"Dockerfile": "FROM huggingface/transformers-gpu:4.21.0\n"}
+    assert project(files, package="transformers").surely_at_least("4.21")
+    assert project(files).may_be_at_least("2.6")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "git+https://github.com/huggingface/transformers.git@v4.21.0",
+        "transformers @ git+https://github.com/huggingface/transformers@v4.21.0",
+        "-e git+https://github.com/huggingface/transformers.git@v4.21.0#egg=transformers",
+        "git+https://github.com/huggingface/transformers@v4.21-release",
+        "git+ssh://git@github.com/someone/transformers.git@v4.21.0",
+    ],
+)
+def test_the_tag_of_a_repository_is_a_version(project, line: str):
+    found = project({"requirements.txt": f"{line}\n"}, package="transformers")
+    assert found.surely_at_least("4.21")
+    assert not found.may_be_at_least("4.22")
+
+
+@pytest.mark.parametrize("revision", ["", "@main", "@3c2d1f0", "@refs/pull/4.21/head"])
+def test_another_revision_of_a_repository_is_none(project, revision: str):
+    files = {"requirements.txt": f"git+https://github.com/huggingface/transformers{revision}\n"}
+    assert project(files, package="transformers").may_be_at_least("5.0")
 
 
 def test_the_image_of_lightning():

@@ -13,6 +13,9 @@ _WHEEL = re.compile(
     r"|([A-Za-z0-9_.-]+?)-(\d[^-/]*)\.(?:tar\.gz|zip)\b"
 )  # of a wheel also where a variable has its tags: Colab's `torch-1.0.0-{platform}-linux_x86_64.whl`
 _EGG = re.compile(r"#(?:.*&)?egg=([\w.-]+)")
+_TAGGED = re.compile(
+    r"/([\w.-]+?)(?:\.git)?@v?(\d+\.\d+(?:\.\d+)?)(-release)?(?=#|$)"
+)  # of a repository: its tag is a version
 _REVISION = re.compile(r"\.git@[\w./-]+|github\.com/[^/]+/[^/@]+@[\w./-]+")
 
 # Options of `pip install` that take the next word as their value.
@@ -77,7 +80,7 @@ def parse_requirement(text: str) -> Requirement | None:
     rest = text[named.end() :]
     if rest.startswith("@"):
         url, _, marker = rest[1:].partition(" ;")
-        found = _from_address(url.strip())
+        found = _from_address(url.strip(), name)
         return replace(found, name=name, extras=extras, marker=marker.strip())
     clauses, _, marker = rest.partition(";")
     specifier = _CLAUSES.match(clauses)
@@ -86,13 +89,19 @@ def parse_requirement(text: str) -> Requirement | None:
     return Requirement(name, re.sub(r"\s+", "", specifier[1]).rstrip(","), extras, marker.strip())
 
 
-def _from_address(url: str) -> Requirement:
-    """What an address tells of itself: a wheel its name and version, a repository perhaps its name."""
+def _from_address(url: str, name: str = "") -> Requirement:
+    """What an address tells of itself: a wheel its name and version, a repository its name, and a tag its version if it is the
+    repository of what is installed."""
     address = url.replace("%2B", "+")
     if file := _WHEEL.search(address):
         return Requirement(normalise(file[1] or file[3]), f"=={file[2] or file[4]}", url=url)
-    egg = _EGG.search(address)
-    return Requirement(normalise(egg[1]) if egg else "", url=url)
+    egg, tagged = _EGG.search(address), _TAGGED.search(address)
+    repository = normalise(tagged[1]) if tagged else ""
+    name = normalise(egg[1]) if egg else name or repository
+    if tagged is None or name != repository:
+        return Requirement(name, url=url)
+    series = ".*" if tagged[3] or tagged[2].count(".") == 1 else ""
+    return Requirement(name, f"=={tagged[2]}{series}", url=url)
 
 
 def parse_pip_command(command: str) -> tuple[Requirement, ...]:

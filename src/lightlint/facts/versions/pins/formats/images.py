@@ -1,4 +1,4 @@
-"""Which torch and Lightning a container image holds, by its name and tag; NVIDIA's from `data/releases.toml`."""
+"""Which torch, Lightning and Transformers a container image holds, by its name and tag; NVIDIA's from `data/releases.toml`."""
 
 from __future__ import annotations
 
@@ -8,12 +8,17 @@ from collections.abc import Iterator
 from lightlint.facts.versions.tables import table
 
 IMAGE = re.compile(
-    r"(?<![\w$}/.-])((?:[\w.-]+(?::\d+)?/)*[\w.-]*(?:torch|lightning)[\w.-]*(?:/[\w.-]+)*):([\w][\w.+-]*)", re.I
+    r"(?<![\w$}/.-])((?:[\w.-]+(?::\d+)?/)*[\w.-]*(?:torch|lightning|transformers)[\w.-]*(?:/[\w.-]+)*):([\w][\w.+-]*)",
+    re.I,
 )
 _RELEASE = re.compile(r"(\d\d\.\d\d)(?=-|$)")
 _LEADING = re.compile(r"v?(\d+\.\d+(?:\.\d+)?)(?=$|[-_+.]?[a-z]|[-_+])", re.I)
 _WITHIN = re.compile(r"(?:py)?(?:torch|pth)[-_:]?v?(\d+\.\d+(?:\.\d+)?)", re.I)
 _DASHED = re.compile(r"pytorch[\w-]*\.(\d+)-(\d+)$")  # gcr.io/deeplearning-platform-release/pytorch-gpu.1-13
+_TRANSFORMERS = re.compile(r"(?:^|/)transformers(?:-(?:pytorch|tensorflow|gpu|cpu|tpu))*$", re.I)
+_WITH_TRANSFORMERS = re.compile(
+    r"transformers[-_]?(\d+\.\d+(?:\.\d+)?)", re.I
+)  # of Amazon's: 1.13.1-transformers4.26.0-gpu-py39
 _LIGHTNING = re.compile(r"(?:^|/)(?:pytorch[-_]?)?lightning$", re.I)
 
 
@@ -27,6 +32,12 @@ def image_pins(name: str, tag: str) -> Iterator[tuple[str, str]]:
         elif found := _WITHIN.search(tag):  # l4t-pytorch:r32.7.1-pth1.10-py3
             yield "torch", _specifier(found[1])
         return
+    if _TRANSFORMERS.search(name):
+        if own := _LEADING.match(tag):
+            yield "transformers", _specifier(own[1])
+        return
+    if beside := _WITH_TRANSFORMERS.search(tag):
+        yield "transformers", _specifier(beside[1])
     if _LIGHTNING.search(name) and (own := _LEADING.match(tag)):
         yield "pytorch-lightning", _specifier(own[1])
     inner, leading, dashed = _WITHIN.search(tag), _LEADING.match(tag), _DASHED.search(name)

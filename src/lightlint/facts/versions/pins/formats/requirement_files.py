@@ -15,6 +15,7 @@ from lightlint.facts.versions.versions import Version
 # Requirements files for work on the project, not for running it.
 _ASIDE = re.compile(r"(?:^|[-_.])(?:docs?|readthedocs|rtd|tests?|dev|develop|typing|types|lint|ci|build)(?:[-_.]|$)")
 _INCLUDE = re.compile(r"(?:-r|-c|--requirement|--constraint)[\s=]*(\S+)")
+_EDITABLE = re.compile(r"^(?:-e|--editable)[\s=]+(?=git\+)")
 _AS_CONDA = re.compile(r"^([\w.-]+)\s*=\s*(\d[^=\s]*)(?:=\S*)?$")  # pip refuses it, and it is clear
 _AS_TABLE = re.compile(r"^([A-Za-z][\w.-]*)\s+(\d[\w.+]*)(?:\s+\S+){0,2}$")  # what `pip list` and `conda list` print
 _AS_WORDS = re.compile(
@@ -29,8 +30,8 @@ _AS_COMMAND = re.compile(
 )  # people paste what they ran
 # The last Python that there are wheels for up to a release of what is pinned exactly: `numpy==1.19.2` does not get along with 3.9.
 _WHEELS = {
-    "numpy": (("1.17.3", "3.8"), ("1.19.3", "3.9")),
-    "pandas": (("1.1.3", "3.9"),),
+    "numpy": (("1.17.3", "3.8"), ("1.19.3", "3.9"), ("1.21.2", "3.10"), ("1.23.2", "3.11")),
+    "pandas": (("1.1.3", "3.9"), ("1.3.3", "3.10")),
 }
 _DEEPEST = 8
 
@@ -45,6 +46,7 @@ def requirement_pins(file: Path, text: str, seen: frozenset[Path] = frozenset())
             yield from included(file.parent / include[1].strip("\"'"), file, seen | {file})
             continue
         yield from wheels_pins(file, row, line, conditional=aside)
+        line = _EDITABLE.sub("", line)
         if line and not line.startswith("-"):
             yield from line_pins(file, row, line, conditional=aside)
 
