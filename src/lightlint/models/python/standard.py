@@ -17,7 +17,7 @@ from lightlint.models import objects, tensors
 from lightlint.models.data import iterables
 from lightlint.models.python.containers import mapping_method
 from lightlint.models.ranks import groups
-from lightlint.models.registry import function, methods
+from lightlint.models.registry import FunctionModel, function, methods
 from lightlint.values.core import (
     NONE,
     Class,
@@ -223,13 +223,20 @@ def _context(machine: Machine, given: Arguments, node: ast.AST) -> Value:
     return context
 
 
-@function("types.SimpleNamespace", "argparse.Namespace", "easydict.EasyDict", "addict.Dict", "munch.Munch")
-def _namespace(machine: Machine, given: Arguments, node: ast.AST) -> Value:
-    made_object = objects.namespace(machine, node, given.keywords)
-    first = given.get(0, "")
-    if isinstance(first, Mapping):
-        made_object.attributes.update({key: value for key, value in first.items.items() if isinstance(key, str)})
-    return made_object
+def _namespace(path: str) -> FunctionModel:
+    def namespace(machine: Machine, given: Arguments, node: ast.AST) -> Value:
+        made_object = objects.namespace(machine, node, given.keywords)
+        made_object.cls = Library(path)
+        first = given.get(0, "")
+        if isinstance(first, Mapping):
+            made_object.attributes.update({key: value for key, value in first.items.items() if isinstance(key, str)})
+        return made_object
+
+    return namespace
+
+
+for _path in ("types.SimpleNamespace", "argparse.Namespace", "easydict.EasyDict", "addict.Dict", "munch.Munch"):
+    function(_path)(_namespace(_path))
 
 
 @function(

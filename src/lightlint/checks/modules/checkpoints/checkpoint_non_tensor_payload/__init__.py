@@ -200,7 +200,9 @@ def _pickled(value: Value) -> str:
     if not isinstance(value, Instance) or _is_dict(value):
         return ""
     if value.kind == "namespace" and not isinstance(value.cls, Class):
-        return "an argparse Namespace" if value.key == ("arguments",) else "a SimpleNamespace"
+        if value.key == ("arguments",) or value.name == "Namespace":
+            return "an argparse Namespace"
+        return f"{'an' if value.name[:1] in 'AEIO' else 'a'} {value.name}"
     if isinstance(value, Module):
         return "a whole module" if value.initialised and not value.assumed else ""
     of_program = isinstance(value.cls, Class) and value.cls.sees_all() and value.kind in ("object", "namespace")

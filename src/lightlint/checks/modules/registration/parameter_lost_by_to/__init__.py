@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry, Path
 
 
+_OF_OTHERS = {"torch.tensor", "torch.as_tensor", "torch.nn.Parameter"}  # they leave what they are given where it lies
+
+
 class ParameterLostByTo(Check):
     asks_passes = True
 
@@ -96,11 +99,22 @@ class ParameterLostByTo(Check):
                             )
 
     def _is_leaf(self, made: cst.Call) -> bool:
+        """Whether a call makes a leaf that lies on the CPU as far as can be seen: not where what it is made of lies."""
         flag = self.names.argument(made, "requires_grad")
-        factory = (self.names.call(made) or "").startswith("torch.")
-        return self._parameters.is_made(made) or (
-            factory and flag is not None and self.names.constant(flag.value) is True
+        name = self.names.call(made) or ""
+        is_leaf = self._parameters.is_made(made) or (
+            name.startswith("torch.") and flag is not None and self.names.constant(flag.value) is True
         )
+        if not is_leaf or name.endswith("_like"):
+            return False
+        data = self.names.argument(made, "data", 0) if name in _OF_OTHERS else None
+        return data is None or all(map(self._is_new, self.facts.reaching.sources(data.value)))
+
+    def _is_new(self, value: cst.BaseExpression) -> bool:
+        """Whether a value is written down, or a library makes it here."""
+        called = self.names.call(value) if isinstance(value, cst.Call) else None
+        made = called is not None and called.startswith(("torch.", "numpy."))
+        return made or not isinstance(value, (cst.Call, cst.Name, cst.Attribute, cst.Subscript, cst.BinaryOperation))
 
     def _repair(self, call: cst.Call, made: cst.Call) -> Repair | None:
         """The same call, made on the tensor before it becomes a parameter."""
