@@ -64,6 +64,9 @@ class Fit:
         """Whether Lightning optimizes, None where the program does not say."""
         flag = self.machine.models.attribute(self.machine, self.module, "automatic_optimization", self.node)
         said = "automatic_optimization" in self.module.attributes
+        of_trainer = self.trainer.arguments.get("automatic_optimization")  # where Lightning took it before 1.3
+        if not said and is_constant(of_trainer, False):
+            return None
         return self.machine.truth(flag) if said else self.machine.truth(flag) is not False
 
     def own(self, name: str, *args: Value) -> Value | None:

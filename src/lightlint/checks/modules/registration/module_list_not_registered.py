@@ -173,9 +173,23 @@ class ModuleListNotRegistered(Check):
             return True
         for arg in self.tree.within(node, cst.Arg):
             handed = arg.value.value if isinstance(arg.value, cst.Subscript) else arg.value  # or an item of it
-            if self.names.key(handed) == f"self.{name}" and self._takes_modules(self.tree.parent(arg)):
+            if self.names.key(handed) == f"self.{name}" and any(map(self._takes_modules, self._given_to(arg))):
                 return True
         return False
+
+    def _given_to(self, arg: cst.Arg) -> Iterator[cst.CSTNode | None]:
+        """The calls that an argument stands in, and those that are given the name which what these make of it gets."""
+        statement = self.tree.statement(arg)
+        for each in self.tree.ancestors(arg):
+            if isinstance(each, cst.Call):
+                yield each
+            if each is statement:
+                break
+        target = statement.targets[0].target if isinstance(statement, cst.Assign) else None
+        if isinstance(target, cst.Name):
+            for other in self.tree.within(self.tree.owner(arg), cst.Arg):
+                if isinstance(other.value, cst.Name) and other.value.value == target.value:
+                    yield self.tree.parent(other)
 
     def _takes_modules(self, call: cst.CSTNode | None) -> bool:
         """Whether a call registers the modules it is given: a container, or a module's class, or base, that may keep them."""

@@ -124,6 +124,6 @@ _GATHERING = ("all_gather", "all_gather_object", "gather_object", "gather_for_me
 
 
 def _given(call: Called) -> list[int]:
-    """What a call is given, and what lists that it is given hold, by identity."""
-    values = call.given.values()
+    """What a call is given, and what lists that it is given hold, by identity; a slice, as of the last few, is no whole list."""
+    values = [each for each in call.given.values() if each.cut_from is None]
     return [id(each) for value in values for each in (value.items if isinstance(value, Sequence) else [value])]
