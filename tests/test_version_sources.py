@@ -673,6 +673,12 @@ def test_what_says_nothing_of_the_project(project, files: dict[str, str]):
     assert project(files).source == "newest"
 
 
+def test_where_code_comes_from_says_nothing(tmp_path: Path):
+    file = tmp_path / "train.py"
+    file.write_text('"""A sampler, adapted from PyTorch 0.4."""\nimport torch\n', "utf-8")
+    assert said_by(load_source(file)) == ()
+
+
 def test_what_imports_bolts_runs_with_lightning_1(tmp_path: Path):
     (tmp_path / ".git").mkdir()
     (tmp_path / "requirements.txt").write_text("pytorch-lightning>=1.4\n")

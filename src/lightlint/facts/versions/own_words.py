@@ -16,6 +16,10 @@ _RUNS_WORDS = re.compile(r"""\bpip["']?(?:\.main\(\s*\[|\s*,)\s*["']install["']\
 _WORD = re.compile(r"""["']([^"'\n]+)["']""")
 _HEAD = re.compile(r"\A\ufeff?((?:[ \t]*#[^\n]*\n|[ \t]*\n)*)(?:[rRuU]?(?:\"\"\"(.*?)\"\"\"|'''(.*?)'''))?", re.DOTALL)
 _NAMES = re.compile(r"(?:torch|lightning|transformers)\W{0,9}(?:version\W{0,3}|v)?\d\.\d", re.IGNORECASE)
+_OF_OTHERS = re.compile(
+    r"^.*\b(?:adapt|cop(?:y|ied)|port(?:ed)?\b|borrow|taken|modif|convert|based on|backport|original|(?:in|of|from) torch).*$",
+    re.IGNORECASE | re.MULTILINE,
+)  # lines on where the code comes from
 _LONGEST = 4000
 
 
@@ -43,6 +47,7 @@ def _at_head(text: str) -> Iterator[str]:
     found = _HEAD.match(text)
     comments, words = (found[1], found[2] or found[3] or "") if found else ("", "")
     head = "# Requirements\n\n" + re.sub(r"^[ \t]*#+[ \t]?", "", comments, flags=re.MULTILINE) + "\n" + words
+    head = _OF_OTHERS.sub("", head)
     if not _NAMES.search(head):
         return
     from lightlint.facts.versions.pins.formats.prose import readme_pins
