@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 from lightlint.engine.events import Event
 from lightlint.values.core import Unknown, Value, is_constant, number_of, text_of, written
 from lightlint.values.training import Instance, Optimizer, Tensor
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Path
 
 _ENGINES = ("DeepSpeedPlugin", "MegatronLMPlugin")
 
@@ -43,3 +50,9 @@ def is_synchronised(event: Event) -> bool:
 
 def _names_sync(key: object) -> bool:
     return isinstance(key, tuple) and (key[:1] == ("sync gradients",) or any(map(_names_sync, key)))
+
+
+def code_of(path: Path) -> Iterator[ast.AST]:
+    """All that stands in the files of the project that have run on a path, also what has not."""
+    trees = (path.machine.sources.tree(file) for file in path.machine.modules)
+    return (node for tree in trees if tree is not None for node in ast.walk(tree))

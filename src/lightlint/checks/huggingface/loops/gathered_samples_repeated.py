@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Backward, Collective
 from lightlint.engine.events.huggingface import Trimmed
+from lightlint.explore.questions.accelerators import code_of
 from lightlint.explore.questions.queries import in_batch
 from lightlint.values.training import Loader, Tensor, tensors_in
 
@@ -46,9 +47,7 @@ def _may_be_cut_behind(entry: Entry) -> bool:
     """Whether something is cut to a length in a file of the program, and not each of its branches was taken."""
     if entry.turned or not entry.paths:
         return False
-    machine = entry.paths[0].machine
-    trees = (machine.sources.tree(file) for file in machine.modules)
-    slices = (node for tree in trees if tree is not None for node in ast.walk(tree) if isinstance(node, ast.Slice))
+    slices = (node for node in code_of(entry.paths[0]) if isinstance(node, ast.Slice))
     return any(_is_length(part) for cut in slices if cut.upper is not None for part in ast.walk(cut.upper))
 
 

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Backward, Stepped
-from lightlint.explore.questions.accelerators import accumulates, manager_of, scales
+from lightlint.explore.questions.accelerators import accumulates, code_of, manager_of, scales
 from lightlint.values.core import Unknown
 from lightlint.values.training import Instance, Loader, Module, Optimizer
 
@@ -14,6 +15,10 @@ if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry, Path
 
 _NO_MODEL = "the model was never prepared: each process trains one of its own, no gradients are exchanged"
+# What a program names that gives each process its own part of the data by itself.
+_SHARES = re.compile(
+    r"process_index|(?:get_)?world_size|get_rank|shard|num_shards|split_between_processes|split_dataset_by_node|split_by_node"
+)
 _PREPARES = (".prepare", ".prepare_model", ".prepare_data_loader", ".prepare_optimizer")
 
 
@@ -51,7 +56,7 @@ def _fault(path: Path, event: Backward) -> str | None:
     loader = loaders[-1] if loaders else None
     if event.parameters and not managers and not any(each.escaped for each in event.parameters):
         return _NO_MODEL
-    if isinstance(loader, Loader) and managers and _is_whole(loader):
+    if isinstance(loader, Loader) and managers and _is_whole(loader) and not _may_share_out(path):
         return "the loader was never prepared: each process trains on all of the data"
     steps = [each for each in path.of(Stepped) if each.where.same_turn(event.where)]
     stepped = [each.optimizer for each in steps if not set(event.parameters).isdisjoint(each.parameters)]
@@ -71,3 +76,9 @@ def _is_whole(loader: Loader) -> bool:
     plain = loader.sampler is None and "batch_sampler" not in loader.arguments
     free = not (loader.escaped or loader.open_arguments or loader.assumed)
     return plain and free and "#managed" not in loader.attributes
+
+
+def _may_share_out(path: Path) -> bool:
+    """Whether the program may give each process its own part of the data by hand."""
+    names = (getattr(node, "id", getattr(node, "attr", getattr(node, "arg", None))) for node in code_of(path))
+    return any(_SHARES.fullmatch(name) for name in names if isinstance(name, str))
