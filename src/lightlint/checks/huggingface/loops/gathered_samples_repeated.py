@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -15,10 +16,15 @@ if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry
 
 
+_IDS = re.compile(
+    r"(?:[a-z]+_)?(?:idx|index|indices|indexes|guids?|qids?|uids?)|(?:(?:sample|example|row|item|question)_)?ids?"
+)
+
+
 class GatheredSamplesRepeated(Check):
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Answers for the batches of a prepared loader, gathered with those that only fill the last batch."""
-        if any(True for _ in entry.of(Trimmed)) or _may_be_cut_behind(entry):
+        if any(True for _ in entry.of(Trimmed)) or _may_be_cut_behind(entry) or _gathers_ids(entry):
             return
         trained = {turn.loop.site for event in entry.of(Backward) for turn in event.where.turns[-1:]}
         for event in entry.of(Collective):
@@ -49,6 +55,20 @@ def _may_be_cut_behind(entry: Entry) -> bool:
         return False
     slices = (node for node in code_of(entry.paths[0]) if isinstance(node, ast.Slice))
     return any(_is_length(part) for cut in slices if cut.upper is not None for part in ast.walk(cut.upper))
+
+
+def _gathers_ids(entry: Entry) -> bool:
+    """Whether the numbers of the samples are gathered, too, by which the program tells those that come again."""
+    nodes = code_of(entry.paths[0]) if entry.paths else ()
+    calls = (each for each in nodes if isinstance(each, ast.Call) and _last_name(each.func) == "gather")
+    parts = (part for call in calls for given in call.args for part in ast.walk(given))
+    return any(_IDS.fullmatch(_last_name(part)) for part in parts)
+
+
+def _last_name(node: ast.AST) -> str:
+    """A name, the last one of an attribute, or a text that is written down."""
+    named = getattr(node, "id", getattr(node, "attr", getattr(node, "value", None)))
+    return named if isinstance(named, str) else ""
 
 
 def _is_length(node: ast.AST) -> bool:
