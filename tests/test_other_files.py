@@ -7,6 +7,7 @@ from pathlib import Path
 from lightlint.config.settings import load
 from lightlint.facts.project.project import Projects
 from lightlint.linting.lint import lint
+from lightlint.pipeline import run
 from lightlint.sources.load import load as load_source
 
 METER = """\
@@ -189,3 +190,33 @@ def test_a_sampler_of_one_task_is_not_told_to_the_loops_of_all(tmp_path: Path) -
     always = LOADERS.replace('if args.task == "forecast":', "if args.distributed:")
     assert [code for code, _, _ in told(project(tmp_path, loaders=always, task=TASK), "task.py")] == ["LL406"]
     assert told(project(tmp_path, loaders=LOADERS, task=TASK), "task.py") == []
+
+
+def shown(folder: Path, *names: str, **settings: object) -> list[tuple[str, int, str, str]]:
+    """What a run over some files, or the whole folder, tells of LL102 and of suppressions."""
+    paths = [str(folder / name) for name in names] or [str(folder)]
+    found = run.check(paths, load(settings, isolated=True)).findings
+    return [(Path(f.filename).name, f.location.row, f.code, f.message) for f in found if f.code in ("LL002", "LL102")]
+
+
+KEEPS = "the sum keeps the autograd graph of every iteration alive"
+
+
+def test_fault_is_told_where_it_lies_if_that_file_is_linted_too(tmp_path: Path) -> None:
+    folder = project(tmp_path, meter=METER, train=TRAIN, again=TRAIN)
+    assert shown(folder) == [("meter.py", 6, "LL102", f"{KEEPS} (run by again.py:16)")]
+    assert shown(folder, "train.py") == [("train.py", 16, "LL102", f"{KEEPS} (meter.py:6)")]
+    assert shown(folder, "meter.py") == []
+
+
+def test_comment_where_a_fault_lies_silences_it_and_is_used(tmp_path: Path) -> None:
+    silenced = METER.replace("+ value", "+ value  # noqa: LL102")
+    folder = project(tmp_path, meter=silenced, train=TRAIN)
+    assert shown(folder) == []
+    assert shown(folder, "train.py") == []
+
+
+def test_fault_stays_at_the_call_where_its_rule_is_off_for_the_other_file(tmp_path: Path) -> None:
+    folder = project(tmp_path, meter=METER, train=TRAIN)
+    ignored = {str(folder / "meter.py"): ["LL102"]}
+    assert shown(folder, **{"per-file-ignores": ignored}) == [("train.py", 16, "LL102", f"{KEEPS} (meter.py:6)")]

@@ -21,6 +21,7 @@ from lightlint.fixes.leftovers import leftovers
 from lightlint.linting.lint import lint
 from lightlint.pages import Page, all_pages
 from lightlint.pipeline import run
+from lightlint.pipeline.homes import at_home
 from lightlint.sources.load import load as load_source
 from lightlint.sources.source import Source
 from lightlint.trees.parsing import parses
@@ -93,11 +94,12 @@ def settings_for(example: Example, **more: object) -> Settings:
 def findings(folder: Path, settings: Settings, *, gate: bool = True) -> list[Finding]:
     projects = Projects()
     found: list[Finding] = []
-    for path in sorted([*folder.rglob("*.py"), *folder.rglob("*.ipynb")]):
+    paths = sorted([*folder.rglob("*.py"), *folder.rglob("*.ipynb")])
+    for path in paths:
         linted = lint(load_source(path), settings, projects, gate=gate)
         assert not linted.crashes, linted.crashes[0].traceback
         found.extend(linted.findings)
-    return found
+    return [*at_home(found, paths, settings)]
 
 
 def run_findings(folder: Path, settings: Settings) -> list[Finding]:

@@ -27,7 +27,7 @@ RULES = [page for page in PAGES if page.family != WITHOUT_CHECKS]
 
 HEADINGS = ["Why it is bad", "When it is right", "Fix safety", "How `lightlint confirm` judges it", "References"]
 
-_ELSEWHERE = re.compile(r" \(\w+\.py:\d+\)$")  # a finding at a call, of what it does in another file
+_ELSEWHERE = re.compile(r" \((run by )?\w+\.py:\d+\)$")  # a finding of what one file does in another
 
 
 def check_of(page: Page) -> type[Check]:

@@ -159,10 +159,10 @@ class Check:
                 start, end = self.facts.positions.span(argument)
             self._report_span(start, end, fault.message, repair, fault.tier)
 
-    def report_away(self, fault: Fault, place: str, start: int, end: int) -> None:
-        """Report at a call, at characters `start` to `end`, what it comes to at a place in another file."""
+    def report_away(self, fault: Fault, place: str, start: int, end: int, cause: Finding | None) -> None:
+        """Report at a call, at characters `start` to `end`, what it comes to at a place in another file: `cause` there."""
         if self._is_due():
-            self._report_span(start, end, f"{fault.message} ({place})", None, fault.tier)
+            self._report_span(start, end, f"{fault.message} ({place})", None, fault.tier, cause)
 
     def entry_of(self, node: cst.CSTNode, name: str) -> cst.Arg | cst.DictElement | None:
         """What gives a name its value in a call or in a dict, None where neither says it."""
@@ -251,7 +251,15 @@ class Check:
         package, _, since = repair.writes.partition(">=")
         return self.facts.target(package).always_has(since)
 
-    def _report_span(self, start: int, end: int, message: str, repair: Repair | None, tier: Tier | None) -> None:
+    def _report_span(
+        self,
+        start: int,
+        end: int,
+        message: str,
+        repair: Repair | None,
+        tier: Tier | None,
+        cause: Finding | None = None,
+    ) -> None:
         source, page = self.facts.source, self.page
         cell = source.cell_at(start)
         fix: Fix | None = None
@@ -270,5 +278,6 @@ class Check:
                 end_location=source.locate(end),
                 cell=cell.number if cell else None,
                 fix=fix,
+                cause=cause,
             )
         )

@@ -67,7 +67,8 @@ class Finding:
 
     `start` and `end` are character offsets into the text of the source (a notebook's joined code cells);
     `location` and `end_location` say the same in rows and columns of the file or of notebook cell `cell`
-    (from 1 over all cells, None for a .py file). `noqa_row` is the row where a suppression comment goes.
+    (from 1 over all cells, None for a .py file). `noqa_row` is the row where a suppression comment goes. `cause` is the
+    finding where its cause lies, in another file, which is named by its absolute path: this one stands at the call.
     """
 
     code: str
@@ -83,6 +84,7 @@ class Finding:
     fix: Fix | None = None
     noqa_row: int | None = None
     excerpt: Excerpt | None = None
+    cause: Finding | None = None
 
     @property
     def counts(self) -> bool:

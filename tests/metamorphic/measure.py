@@ -15,6 +15,7 @@ from lightlint.config.settings import Settings, load
 from lightlint.facts.project.project import Projects
 from lightlint.finding import Finding
 from lightlint.linting.lint import lint
+from lightlint.pipeline.homes import at_home
 from lightlint.sources.load import load as load_source
 
 from .cases import Case
@@ -72,12 +73,14 @@ def look(case: Case, files: dict[str, str]) -> list[tuple[str, Finding]]:
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text(text)
         projects = Projects()
-        found: list[tuple[str, Finding]] = []
+        found: list[Finding] = []
         for name in files:
             linted = lint(load_source(folder / name), settings, projects)
             assert not linted.crashes, f"{case.where}: {linted.crashes[0].traceback}"
-            found += [(name, each) for each in linted.findings]
-        return [(name, each) for name, each in found if case.rules or each.counts]
+            found += linted.findings
+        told = at_home(found, [folder / name for name in files], settings)
+        named = ((str(Path(each.filename).relative_to(folder)), each) for each in told)
+        return [(name, each) for name, each in named if case.rules or each.counts]
     finally:
         shutil.rmtree(folder)
 

@@ -9,7 +9,7 @@ from lightlint.finding import Applicability, Edit, Excerpt, Finding, Fix, Locati
 
 def packed(finding: Finding) -> list[Any]:
     """A finding without the name of its file."""
-    fix, excerpt = finding.fix, finding.excerpt
+    fix, excerpt, cause = finding.fix, finding.excerpt, finding.cause
     return [
         finding.code,
         finding.name,
@@ -23,6 +23,7 @@ def packed(finding: Finding) -> list[Any]:
         fix and [fix.message, fix.applicability.value, [_packed_edit(edit) for edit in fix.edits]],
         finding.noqa_row,
         excerpt and [excerpt.row, list(excerpt.lines)],
+        cause and [cause.filename, packed(cause)],
     ]
 
 
@@ -32,7 +33,7 @@ def unpacked(filename: str, parts: list[Any]) -> Finding:
     Raises:
         ValueError, TypeError: it made no such parts.
     """
-    code, name, tier, message, start, end, location, end_location, cell, fix, noqa_row, excerpt = parts
+    code, name, tier, message, start, end, location, end_location, cell, fix, noqa_row, excerpt, cause = parts
     return Finding(
         code,
         name,
@@ -47,6 +48,7 @@ def unpacked(filename: str, parts: list[Any]) -> Finding:
         fix and Fix(fix[0], Applicability(fix[1]), tuple(_unpacked_edit(*edit) for edit in fix[2])),
         noqa_row,
         excerpt and Excerpt(excerpt[0], tuple(excerpt[1])),
+        cause and unpacked(*cause),
     )
 
 

@@ -51,6 +51,7 @@ class Plugin:
 
 def _findings(filename: str, text: str) -> Sequence[Finding]:
     from lightlint.linting.lint import lint
+    from lightlint.pipeline.homes import at_home
     from lightlint.sources.python import PythonOrigin
     from lightlint.sources.source import Source
 
@@ -58,7 +59,7 @@ def _findings(filename: str, text: str) -> Sequence[Finding]:
         return ()
     # the text as flake8 decoded it: rows and columns are those flake8 speaks of
     source = Source(filename, text, PythonOrigin("utf-8", has_bom=False))
-    return lint(source, _settings().for_path(filename), _projects()).findings
+    return at_home(lint(source, _settings().for_path(filename), _projects()).findings, [filename], _settings())
 
 
 @cache

@@ -4,6 +4,7 @@ meter that is given losses, shows nothing by itself."""
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence, Set
+from dataclasses import replace
 from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +13,7 @@ from lightlint.clock import Clock
 from lightlint.finding import Finding
 from lightlint.linting.asked import asking_for
 from lightlint.linting.gate import met_by
+from lightlint.linting.shown import shown
 from lightlint.linting.walk import Failed, check_class, does_rehearse, walk
 from lightlint.pages import Page
 from lightlint.text import Text, Together
@@ -90,8 +92,9 @@ def _tell(check: Check, facts: FileFacts, faults: Sequence[Fault]) -> None:
             if each not in looked_at:
                 looked_at[each] = _Other.of(check, facts, Path(each))
         others = [other for each in files if (other := looked_at[each]) is not None]
-        if looked_at[file] is not None and not any(other.tells(fault) for other in others):
-            check.report_away(fault, f"{Path(file).name}:{row}", *span)
+        home = looked_at[file]
+        if home is not None and not any(other.tells(fault) for other in others):
+            check.report_away(fault, f"{Path(file).name}:{row}", *span, home.finding_of(check, fault))
 
 
 class _Other:
@@ -111,6 +114,14 @@ class _Other:
         failures: list[Page] = []
         away = walk(other, [check.page], found.append, lambda page, _: failures.append(page), None)
         return None if failures else cls(other, found, away.get(check.page, ()))
+
+    def finding_of(self, check: Check, fault: Fault) -> Finding | None:
+        """A fault that lies in it as a finding of its own, None where its place is unknown or findings there do not stand."""
+        span = self._facts.rehearsed.span(fault.site)
+        found: list[Finding] = []
+        if span is not None:
+            type(check)(check.page, self._facts, found.append).report_fault(fault, *span)
+        return shown(self._facts.source, replace(found[0], fix=None)) if found else None
 
     def tells(self, fault: Fault) -> bool:
         """Whether a fault is told in it: in the function where it lies, in the same words, or at a call that leads there."""

@@ -13,11 +13,12 @@ from lightlint.clock import Clock, stage
 from lightlint.config.settings import Settings
 from lightlint.finding import Applicability, Finding, Fix, Tier
 from lightlint.linting.gate import checked_pages, met_by
+from lightlint.linting.shown import shown
 from lightlint.memo.compiled import kept_code
 from lightlint.pages import Page, all_pages, find
 from lightlint.sources.depth import too_deep
 from lightlint.sources.source import Source
-from lightlint.sources.suppress import Resolve, Suppressions, Unused, noqa_row, resolver
+from lightlint.sources.suppress import Resolve, Suppressions, Unused, resolver
 from lightlint.text import NOTEBOOK, TRAINS, Text
 from lightlint.trees.parsing import UnparsableError, deep_recursion, no_collection, parse
 
@@ -80,7 +81,7 @@ def lint(
     if UNUSED in on:
         kept += [_idle(source, unused) for unused in suppressions.unused(silenced, codes_of(), on)]
     return Linted(
-        tuple(sorted((_shown(source, each) for each in kept), key=lambda each: each.sort_key)), tuple(crashes), newer
+        tuple(sorted((shown(source, each) for each in kept), key=lambda each: each.sort_key)), tuple(crashes), newer
     )
 
 
@@ -179,12 +180,6 @@ def _idle(source: Source, unused: Unused) -> Finding:
     editable = source.editable((unused.edit,))
     fix = Fix(f"remove `{unused.text}` from the comment", Applicability.SAFE, (unused.edit,)) if editable else None
     return replace(finding, fix=fix)
-
-
-def _shown(source: Source, finding: Finding) -> Finding:
-    """The finding with what reports show beside it."""
-    row = noqa_row(source, finding.start)
-    return replace(finding, noqa_row=row, excerpt=source.excerpt(finding.start, finding.end))
 
 
 def unreadable(filename: str, message: str) -> Finding:

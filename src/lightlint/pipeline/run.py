@@ -5,7 +5,7 @@ Nothing that lints is imported before a file has to be linted.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -57,8 +57,9 @@ def check(
         timed: say what takes how long.
         progress: told the number of files done and of all.
     """
-    files, missing = _discover(paths, settings, shard)
-    return merged([missing, *_results(files, settings, cache, jobs, progress, timed=timed)])
+    files, missing = _discover(paths, settings)
+    results = _results(shard.of(files), settings, cache, jobs, progress, timed=timed)
+    return _at_home(merged([missing, *results]), files, settings)
 
 
 def _results(
@@ -113,7 +114,8 @@ def fix(
         unsafe: also apply fixes that may change what the program means.
         write_files: False only says what would change.
     """
-    files, missing = _discover(paths, settings, shard)
+    discovered, missing = _discover(paths, settings)
+    files = shard.of(discovered)
     results = _results(files, settings, cache, jobs, progress)
     due = [
         number for number, path in enumerate(files) if _is_due(results[number], settings.for_path(path), unsafe=unsafe)
@@ -126,7 +128,16 @@ def fix(
         repaired = lint_files([files[number] for number in due], settings, None, jobs, lambda *_: None, fixer)
         for number, result in zip(due, repaired, strict=True):
             results[number] = _written(results[number], result) if write_files else _told(results[number], result)
-    return merged([missing, *results])
+    result = merged([missing, *results])
+    changed = {each.filename for each in result.changed}  # in which nothing stands where it stood
+    return _at_home(result, [each for each in discovered if str(each) not in changed], settings)
+
+
+def _at_home(result: Result, files: Iterable[Path], settings: Settings) -> Result:
+    """A result with the findings where their causes lie."""
+    from lightlint.pipeline.homes import at_home
+
+    return replace(result, findings=at_home(result.findings, files, settings))
 
 
 def _told(before: Result, after: Result) -> Result:
@@ -166,7 +177,7 @@ def check_text(data: bytes, filename: str, settings: Settings) -> Result:
         source = read(filename, data)
     except UnreadableError as error:
         return unread(filename, error, own)
-    return checked(source, own, _projects())
+    return _at_home(checked(source, own, _projects()), [Path(filename)], settings)
 
 
 def fix_text(data: bytes, filename: str, settings: Settings, *, unsafe: bool) -> tuple[Result, bytes]:
@@ -184,7 +195,7 @@ def fix_text(data: bytes, filename: str, settings: Settings, *, unsafe: bool) ->
     return result, result.changed[0].data if result.changed else data
 
 
-def _discover(paths: Sequence[str], settings: Settings, shard: Shard) -> tuple[list[Path], Result]:
+def _discover(paths: Sequence[str], settings: Settings) -> tuple[list[Path], Result]:
     files, missing = discover(
         paths,
         exclude=settings.exclude,
@@ -192,7 +203,7 @@ def _discover(paths: Sequence[str], settings: Settings, shard: Shard) -> tuple[l
         force_exclude=settings.force_exclude,
         root=settings.file.parent if settings.file else None,
     )
-    return shard.of(files), Result(problems=tuple(Problem(each.filename, each.message) for each in missing))
+    return files, Result(problems=tuple(Problem(each.filename, each.message) for each in missing))
 
 
 def _projects() -> Projects:
