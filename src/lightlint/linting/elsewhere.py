@@ -79,8 +79,9 @@ def _tell(check: Check, facts: FileFacts, faults: Sequence[Fault]) -> None:
     seen: set[Hashable] = set()
     for fault in faults:
         led_from = fault.led_from
-        if not any(map(facts.rehearsed.span, led_from)):
-            led_from += facts.rehearsed.leading_to(fault.site)
+        for site in (fault.site, *fault.also):
+            if not any(map(facts.rehearsed.span, led_from)):
+                led_from += facts.rehearsed.leading_to(site)
         span = next(filter(None, map(facts.rehearsed.span, led_from)), None)
         file, row = fault.site[:2]
         if span is None or not row or (span, fault.message) in seen:

@@ -85,8 +85,14 @@ def note_sum(machine: Machine, made: Tensor, left: Value, right: Value, node: as
 
 
 def _ask_for_more(machine: Machine, left: Tensor, right: Tensor) -> None:
-    """Where something of this batch is added to something of the last one, the next batch shows whether that is a sum of all."""
+    """Where something of this turn is added to something of the last one, the next shows whether that is a sum of all.
+
+    Asked of the innermost loop over batches; else, where a backward pass went over one of them, of the innermost in its second
+    turn: it trains without a loader.
+    """
+    trained = any(graph.consumed for each in (left, right) for graph in each.graph)
     loop = next((each for each in reversed(machine.loops) if each.kind == "batch"), None)
+    loop = loop or next((each for each in reversed(machine.loops) if trained and each.turn > 1), None)
     if loop is not None and loop.turn > 1:
         of = [{graph.made >= loop.begun for graph in each.graph} for each in (left, right)]
         loop.again |= {False} in of and any(True in each for each in of)

@@ -112,8 +112,10 @@ def shape_of(machine: Machine, tensor: Tensor, node: ast.AST) -> Instance:
     return shape
 
 
-def size(tensor: Tensor, dimension: object) -> Unknown:
+def size(tensor: Tensor, dimension: object) -> Value:
     """The length of a dimension; that of the first is the batch size where it may be one."""
+    if forms.is_single_output(tensor) and (dimension == -1 or (dimension == 1 and tensor.rank == 2)):
+        return Constant(1)
     first = dimension in (0, None) and tensor.role in ("batch", "label", "logits", None) and not tensor.parameter
     return Unknown(("size", tensor.made, dimension), frozenset({"batch-size"} if first else ()), plain=True)
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from lightlint.check import Check, Fault
 from lightlint.checks.steps.activations.single_logit_softmax.outputs import SingleOutputs
 from lightlint.engine.events import LossComputed, OneNormalised
-from lightlint.explore.questions.queries import sure
+from lightlint.explore.questions.queries import holds, sure
 from lightlint.models.tensors import forms
 from lightlint.values.training import Tensor
 
@@ -39,4 +39,6 @@ def _is_over_one(event: LossComputed) -> bool:
     given = event.input
     if event.function not in _LOSSES or not isinstance(given, Tensor) or given.escaped:
         return False
+    if any(holds(each.key, "size") for each in event.where.conditions):
+        return False  # a test of how many there are leads here
     return forms.is_single_output(given) and given.rank in (None, 2)

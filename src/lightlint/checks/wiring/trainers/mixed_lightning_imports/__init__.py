@@ -1,13 +1,21 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 import libcst as cst
 
-from lightlint.check import Check
+from lightlint.check import Check, Fault
 from lightlint.checks.wiring.trainers.mixed_lightning_imports.packages import Packages
+from lightlint.engine.events import FitStarted
 from lightlint.facts.lightning.training import ENTRY_POINTS
 from lightlint.facts.objects.classes import CALLBACK
 from lightlint.facts.ranks.world import TRAINER
 from lightlint.finding import Tier
+from lightlint.values.core import Class, Library
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
 
 
 class MixedLightningImports(Check):
@@ -27,6 +35,19 @@ class MixedLightningImports(Check):
             for given in (model, data) if trainer else ():
                 if given is not None:
                     self._compare(packages, given.value, trainer)
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Modules that a Trainer of the other package gets, however they come to it."""
+        packages = Packages(self.facts)
+        for event in entry.of(FitStarted):
+            made, module = event.trainer.site, event.module.cls
+            trainer = packages.of_file(made[0]) if made is not None else None
+            if not isinstance(module, Class) or trainer is None:
+                continue
+            for cls in module.lineage():
+                own = packages.of_file(cls.file) if isinstance(cls, Class) and _is_lightnings(cls) else None
+                if own not in (None, trainer):
+                    yield Fault.of(event, _message(module.name, own, trainer), argument="model")
 
     def _parts(self, call: cst.Call, keyword: str) -> list[cst.BaseExpression]:
         """What a Trainer gets for an argument, item by item."""
@@ -49,5 +70,13 @@ class MixedLightningImports(Check):
         if own and own != trainer:
             name = origin.name.rpartition(".")[2]
             works = self.classes.name_is_a(origin.name, CALLBACK) and name != "ModelCheckpoint"
-            message = f"`{name}` comes from `{own}`, the Trainer from `{trainer}`"
-            self.report(item, message, tier=Tier.NOTE if works else None)
+            self.report(item, _message(name, own, trainer), tier=Tier.NOTE if works else None)
+
+
+def _is_lightnings(cls: Class) -> bool:
+    """Whether a class derives from one of Lightning's directly."""
+    return any(isinstance(base, Library) and base.path.startswith("lightning.") for base in cls.bases)
+
+
+def _message(name: str, own: str | None, trainer: str | None) -> str:
+    return f"`{name}` comes from `{own}`, the Trainer from `{trainer}`"

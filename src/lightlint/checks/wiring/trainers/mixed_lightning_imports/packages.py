@@ -66,6 +66,10 @@ class Packages:
             return _only(map(package_of_name, facts.project.summary(path).imported)) if self._one(path) else None
         return _only(self.of_class(base, path.parent, depth + 1) for base in summary.bases if base)
 
+    def of_file(self, file: str) -> str | None:
+        """The one package of the two that a file of the project imports from; None for both or neither."""
+        return _only(map(package_of_name, self._facts.project.summary(Path(file)).imported)) if file else None
+
     def _one(self, path: Path) -> bool:
         return len({package_of_name(each) for each in self._facts.project.summary(path).imported} - {None}) == 1
 
