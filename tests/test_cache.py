@@ -22,6 +22,7 @@ from lightlint.config.settings import Settings, load
 from lightlint.facts.project.roots import nearest_with, root_of
 from lightlint.facts.versions.evidence import places_in
 from lightlint.facts.versions.pins import entries_of, pins_in, pins_of_runs
+from lightlint.facts.versions.pins.old_code import pins_of_old_code
 from lightlint.facts.versions.targets import installed, target_in
 from lightlint.linting import batch
 from lightlint.memo.looked import LOOKED
@@ -102,6 +103,7 @@ def lint(folder: Path, monkeypatch: pytest.MonkeyPatch, **options: object) -> tu
     for once in (
         pins_in,
         pins_of_runs,
+        pins_of_old_code,
         entries_of,
         places_in,
         target_in,
@@ -192,7 +194,17 @@ def test_whatever_changes_the_next_run_says_what_is_so(project, monkeypatch, nam
             os.utime(project, (1_000_000_000 + step, 1_000_000_000 + step))
         time.sleep(0.03)  # what did not change is trusted then
         paths = [str(project)] if chance.random() < 0.6 else [str(chance.choice(sorted(project.glob("*.py"))))]
-        for once in (pins_in, pins_of_runs, entries_of, places_in, target_in, root_of, nearest_with, installed):
+        for once in (
+            pins_in,
+            pins_of_runs,
+            pins_of_old_code,
+            entries_of,
+            places_in,
+            target_in,
+            root_of,
+            nearest_with,
+            installed,
+        ):
             once.cache_clear()
         LOOKED.clear()
         cached = run.check(paths, settings, cache=opened(project, settings))

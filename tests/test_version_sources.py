@@ -23,6 +23,7 @@ from lightlint.facts.versions.pins.formats.containers import dockerfile_pins, te
 from lightlint.facts.versions.pins.formats.images import image_pins
 from lightlint.facts.versions.pins.formats.prose import readme_pins
 from lightlint.facts.versions.pins.formats.requirement_files import requirement_pins
+from lightlint.facts.versions.pins.old_code import pins_of_old_code
 from lightlint.facts.versions.pins.pin import TIED_TO_TORCH
 from lightlint.facts.versions.tables import table
 from lightlint.facts.versions.targets import target_in, target_of
@@ -61,7 +62,7 @@ def main(loader):
 
 
 def forget() -> None:
-    for once in (pins_in, pins_of_runs, entries_of, places_in, target_in, root_of, nearest_with):
+    for once in (pins_in, pins_of_runs, pins_of_old_code, entries_of, places_in, target_in, root_of, nearest_with):
         once.cache_clear()
 
 
@@ -687,3 +688,12 @@ def test_what_imports_bolts_runs_with_lightning_1(tmp_path: Path):
     (tmp_path / "train.py").write_text(f"import pytorch_lightning as pl\n\n\n{module}")
     forget()
     assert lint(load_source(tmp_path / "train.py"), load({}, isolated=True), Projects()).findings == ()
+
+
+def test_code_of_python_2_bounds_torch_for_what_stands_beside_it(project) -> None:
+    old = "import model\nfor name in range(3):\n    print 'row', name\n"
+    assert project({"bench.py": old}).upper == Version("1.5")
+    assert project({"bench.py": old, "requirements.txt": "torch>=1.9\n"}).upper is None
+    assert project({"bench.py": old, "pkg/new.py": "import torch\n"}, at="pkg/new.py").source.startswith("pin")
+    fresh = "text = '''\nprint this\n'''\nprint(text)\n"
+    assert project({"bench.py": fresh, "requirements.txt": "numpy\n"}).source in ("newest", "installed")

@@ -13,6 +13,7 @@ from packaging.version import Version as Reference
 
 from lightlint.facts.versions.evidence import places_in
 from lightlint.facts.versions.pins import entries_of, pins_in, pins_of_runs
+from lightlint.facts.versions.pins.old_code import pins_of_old_code
 from lightlint.facts.versions.requirements import (
     parse_pip_command,
     parse_requirement,
@@ -123,7 +124,7 @@ def project(tmp_path: Path):
         for name, text in files.items():
             (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / name).write_text(text, "utf-8")
-        for once in (pins_in, pins_of_runs, entries_of, places_in, target_in):
+        for once in (pins_in, pins_of_runs, pins_of_old_code, entries_of, places_in, target_in):
             once.cache_clear()
         return target_of(package, tmp_path / at, tmp_path, **options)
 

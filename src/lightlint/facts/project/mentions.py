@@ -133,18 +133,24 @@ def draws_nothing(project: Project, source: Source, data_set: str) -> bool:
 
 
 def runs_where_processes_spawn(project: Project, source: Source) -> bool:
-    """Whether a file knows Windows or macOS, where worker processes start by spawn, or its project plainly runs there."""
+    """Whether a file knows Windows or macOS, where worker processes start by spawn, or its project plainly runs there.
+
+    NCCL has no build for either.
+    """
+    if _NCCL.search(source.text):
+        return False
     if _NAMES_PLATFORM.search(source.text):
         return True
     return any(_occurs(project, source, word, pattern) for word, pattern in _SPAWNING.items())
 
 
 _NAMES_PLATFORM = re.compile(r"['\"](?:win(?:32|64|dows)?|Windows|[Dd]arwin)['\"]|\bos\.name\b|\bfreeze_support\(")
+_NCCL = re.compile(r"['\"]nccl['\"]")
 _SPAWNING = {
     "mps": r"['\"]mps[:'\"]|\bbackends\.mps\b|\btorch\.mps\b",
     "Operating System ::": "Operating System :: (?:Microsoft|MacOS)",
-    ":\\": r"['\"][A-Z]:\\",
-    ":/": r"['\"][A-Z]:/",
+    ":\\": r"(?m)^[^#\n]*['\"][A-Z]:\\",
+    ":/": r"(?m)^[^#\n]*['\"][A-Z]:/",
 }
 
 

@@ -23,6 +23,7 @@ from lightlint.facts.versions.pins import (
     pins_of_settings,
     top_of,
 )
+from lightlint.facts.versions.pins.old_code import pins_of_old_code
 from lightlint.facts.versions.pins.pin import OF_LIGHTNING_1, WHEELS_FOR_TORCH, wheels_pins
 from lightlint.facts.versions.requirements import normalise, parse_pip_command
 from lightlint.facts.versions.versions import Range, Version, parse_range
@@ -115,6 +116,7 @@ def _places(path: Path, root: Path, pip_lines: Sequence[str]) -> Iterator[Place]
         yield from (_of_kind(kind, directory, Reach.WIDE) for directory in tops)
     for told in (pins_of_runs, pins_of_settings):
         yield from (Place(Kind.PROSE, told(directory)) for directory in tops)
+    yield from (Place(Kind.PROSE, pins_of_old_code(directory)) for directory in directories)
     ran = [found[1] for line in pip_lines if (found := _RAN_WITH.fullmatch(line))]
     noted = [found.groups() for line in pip_lines if (found := _INSTALLED.fullmatch(line))]
     yield Place(Kind.PROSE, tuple(Pin(normalise(name), each, path, 0, kind=Kind.PROSE) for name, each in noted))

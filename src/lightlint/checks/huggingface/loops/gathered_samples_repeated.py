@@ -50,10 +50,8 @@ def _is_answer(tensor: Tensor) -> bool:
 
 
 def _may_be_cut_behind(entry: Entry) -> bool:
-    """Whether something is cut to a length in a file of the program, and not each of its branches was taken."""
-    if entry.turned or not entry.paths:
-        return False
-    slices = (node for node in code_of(entry.paths[0]) if isinstance(node, ast.Slice))
+    """Whether something is cut to a length in a file of the program: answers may get there as numbers in lists."""
+    slices = (node for node in code_of(entry.paths[0]) if isinstance(node, ast.Slice)) if entry.paths else ()
     return any(_is_length(part) for cut in slices if cut.upper is not None for part in ast.walk(cut.upper))
 
 

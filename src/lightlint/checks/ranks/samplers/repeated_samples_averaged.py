@@ -39,7 +39,7 @@ def _fills_up(loader: Loader) -> bool:
     sampler = loader.sampler
     if not isinstance(sampler, Instance) or sampler.name != "DistributedSampler" or sampler.open_arguments:
         return False
-    drops = sampler.arguments.get("drop_last")
+    drops = sampler.argument("drop_last", 5)
     return (
         (drops is None or is_constant(drops, False))
         and not loader.open_arguments

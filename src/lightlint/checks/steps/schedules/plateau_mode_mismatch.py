@@ -57,7 +57,7 @@ def _mode(schedule: Schedule) -> str:
     """What a plateau waits for, empty where that is out of sight."""
     if schedule.libraries() != [_PLATEAU] or schedule.assumed or schedule.open_arguments:
         return ""
-    given = schedule.arguments.get("mode")
+    given = schedule.argument("mode", 1)
     return "min" if given is None else text_of(given) or ""
 
 

@@ -15,7 +15,7 @@ from lightlint.explore.questions.queries import by_choice, identity_of, speaks_o
 from lightlint.facts.code.tree import Loop
 from lightlint.facts.data.loading import LOADER, Driver
 from lightlint.fixes.edits import insert_before
-from lightlint.values.core import TRUE, Class, Constant, Sequence, is_constant
+from lightlint.values.core import Class, Constant, Sequence, is_constant
 from lightlint.values.training import Instance, Loader, tensors_in
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class MissingSetEpoch(Check):
         """Whether some path tells the epoch to the sampler that a call makes, as a helper of another file does."""
         rehearsed, span = self.facts.rehearsed, self.facts.positions.span(call)
         told = (event.sampler for entry in rehearsed.entries for event in entry.of(EpochSet))
-        shuffling = (each.site for each in told if not is_constant(each.arguments.get("shuffle", TRUE), False))
+        shuffling = (each.site for each in told if not is_constant(each.argument("shuffle", 3), False))
         return any(site is not None and rehearsed.span(site) == span for site in shuffling)
 
     def _evaluates_in_rehearsal(self, call: cst.Call) -> bool:
@@ -215,7 +215,7 @@ def _draws_alike(event: Looped) -> bool:
     sampler = _sampler(loader)
     if sampler is None or isinstance(sampler.cls, Class) or not turns or event.where.phase:
         return False
-    shuffle = sampler.arguments.get("shuffle")
+    shuffle = sampler.argument("shuffle", 3)
     shuffles = shuffle is None or (isinstance(shuffle, Constant) and shuffle.value is True)
     in_sight = not (sampler.escaped or sampler.open_arguments or (loader is not None and loader.escaped))
     older = sampler.made < turns[-1].loop.made

@@ -168,6 +168,6 @@ _OWN_SEED = "this `DistributedSampler` has another seed on every rank"
 
 
 def _has_own_seed(sampler: Instance) -> bool:
-    seed, given = sampler.arguments.get("seed"), sampler.arguments
-    alone = is_constant(given.get("shuffle"), False) or is_constant(given.get("num_replicas"), 1)
+    seed = sampler.argument("seed", 4)
+    alone = is_constant(sampler.argument("shuffle", 3), False) or is_constant(sampler.argument("num_replicas", 1), 1)
     return sampler.name == "DistributedSampler" and not alone and seed is not None and "rank" in seed.traits

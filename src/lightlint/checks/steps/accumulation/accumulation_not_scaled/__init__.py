@@ -81,7 +81,7 @@ class AccumulationNotScaled(Check):
         size = self.code.text_of(number)
         self.report(
             backward,
-            f"adds up the gradients of `{size}` mean losses without dividing them, which makes the step as much larger",
+            f"adds up the gradients of `{size}` mean losses without dividing them, which makes the gradient as much larger",
             repair=Repair(
                 f"divide the loss by `{size}`", wrap(self.code, loss, "", f" / {size}"), Applicability.UNSAFE
             ),
@@ -159,7 +159,7 @@ class AccumulationNotScaled(Check):
                 if loss is None or not loss.criterion or loss.reduction != "mean" or loss.scaled or loss.escaped:
                     continue
                 if backward.via in ("backward", "manual_backward"):
-                    message = "adds up the gradients of several mean losses without dividing them, which makes the step as much larger"
+                    message = "adds up the gradients of several mean losses without dividing them, which makes the gradient as much larger"
                     yield Fault.at(backward, message)
 
 
