@@ -86,6 +86,8 @@ def _name_of(target: ast.expr) -> str:
 
 def _unpack(machine: Machine, target: ast.Tuple | ast.List, value: Value, scope: Scope) -> None:
     star = next((index for index, each in enumerate(target.elts) if isinstance(each, ast.Starred)), None)
+    row = value.row() if isinstance(value, Instance) else None
+    value = Sequence(row, "tuple") if row is not None else value
     if isinstance(value, Sequence):
         value.taken |= {index for index, each in enumerate(target.elts) if not getattr(each, "id", "").startswith("_")}
     if isinstance(value, Sequence) and not value.more:

@@ -39,7 +39,7 @@ from lightlint.models.data import (
     sources,
 )
 from lightlint.models.names.tables import BUILTINS, MOVES
-from lightlint.models.python import containers, contexts, files, standard
+from lightlint.models.python import containers, contexts, files, records, standard
 from lightlint.models.ranks import (
     groups,
     seeds,  # noqa: F401 - its functions register themselves
@@ -288,6 +288,8 @@ class LibraryModels:
             return containers.constant_method(machine, value, method.name, given, node)
         if isinstance(value, Class):
             return standard.class_method(machine, value, method.name, given, node)
+        if isinstance(value, Instance) and method.name in objects.OF_ROWS and value.row() is not None:
+            return records.row_method(machine, value, method.name, given, node)
         if isinstance(value, Iterator) and method.name in ("__next__", "send"):
             return iterables.following(machine, value, None, node)
         return objects.call_method(machine, value, method.name, given, node)
@@ -462,6 +464,9 @@ def _of_instance(machine: Machine, value: Instance, index: Value, node: ast.AST)
         return ITEMS[value.kind](machine, value, index, node)
     if "#parts" in value.attributes and number_of(index) is not None:
         return _of_sequence(cast(Sequence, value.attributes["#parts"]), index)
+    row = value.row()
+    if row is not None:
+        return _of_sequence(Sequence(row, "tuple"), index)
     if isinstance(value, Module):
         if isinstance(value.items, dict):
             if isinstance(index, Constant):

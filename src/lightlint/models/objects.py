@@ -135,6 +135,7 @@ def make(machine: Machine, cls: Class, given: Arguments, node: ast.AST) -> Insta
 
 
 _DICTS = {"builtins.dict", "collections.OrderedDict", "collections.UserDict"}
+OF_ROWS = frozenset(["_asdict", "_replace"])  # methods of named tuples
 _OF_DICTS = {"get", "items", "keys", "values", "update", "setdefault", "pop", "clear"}
 
 
@@ -147,9 +148,10 @@ def _has_fields(cls: Class) -> bool:
 
 def _fill_fields(machine: Machine, made: Instance, cls: Class, given: Arguments, node: ast.AST) -> None:
     """What a data class's `__init__` does: a default number stays a name, for a run may be given another."""
-    fields = [field for each in reversed(cls.lineage()) if isinstance(each, Class) for field in each.fields]
-    for position, (name, annotation, default) in enumerate(fields):
+    for position, (name, annotation, default) in enumerate(cls.all_fields()):
         value = given.get(position, name)
+        if value is None and given.star is not None:
+            value = machine.models.part(machine, given.star, position - len(given.positional), node)
         if value is None:
             value = _default(machine, cls, name, default, node)
             if isinstance(value, Unknown) and annotation is not None and not value.plain:
@@ -206,6 +208,8 @@ def attribute(machine: Machine, value: Instance, name: str, node: ast.AST) -> Va
             return value.cls
     if name in _OF_DICTS and "#items" in value.attributes:
         return Method(value.attributes["#items"], name)
+    if name in OF_ROWS and value.row() is not None:
+        return Method(value, name)
     if value.kind in ("trainer", "data module") or (isinstance(value, Module) and is_lightning(value)):
         machine.emit(LightningAsked(machine.where(node), value, name))
     specific = _special(machine, value, name, node)

@@ -351,6 +351,10 @@ class Class(Value):
                 return cls.names[name]
         return None
 
+    def all_fields(self) -> list[tuple[str, ast.expr | None, ast.expr | None]]:
+        """The fields of its bases, then its own."""
+        return [field for each in reversed(self.lineage()) if isinstance(each, Class) for field in each.fields]
+
     def name_site(self) -> Site:
         """Where its name stands in its definition."""
         row, start = self.node.lineno, self.node.col_offset + len("class ")

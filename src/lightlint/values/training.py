@@ -69,6 +69,10 @@ class Encoding:
         self.asked = False
 
 
+ANY_PART = "?"
+"""The part of a batch that stands for each of its values."""
+
+
 class Tensor(Value):
     """A tensor.
 
@@ -112,6 +116,7 @@ class Tensor(Value):
     gradient_touched = False  # its gradient was read or changed by hand
     changed_by_hand = False
     part: Any = None
+    whole: Tensor | None = None  # the batch it is a part of
     moved_from: Tensor | None = None
     shaped_from: Tensor | None = None  # by a method that gives a view or a copy, and leaves the tensor as it is
     part_of: Tensor | None = None  # of a part by places
@@ -188,6 +193,12 @@ class Instance(Value):
     def libraries(self) -> list[str]:
         """The canonical names of the library classes it is an instance of."""
         return self.cls.libraries() if isinstance(self.cls, Class) else [self.cls.path]
+
+    def row(self) -> list[Value] | None:
+        """The fields of a named tuple in their order; None of anything else."""
+        if not isinstance(self.cls, Class) or not any(path.endswith(".NamedTuple") for path in self.cls.libraries()):
+            return None
+        return [self.attributes.get(name) or Unknown() for name, *_ in self.cls.all_fields()]
 
     def __repr__(self) -> str:
         return f"<{self.kind} {self.name} {self.number}>"

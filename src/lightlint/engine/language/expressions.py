@@ -224,7 +224,10 @@ def arguments(machine: Machine, node: ast.Call, scope: Scope) -> Arguments:
     for argument in node.args:
         if isinstance(argument, ast.Starred):
             value = evaluate(machine, argument.value, scope)
-            if given.star is None and isinstance(value, Sequence) and not value.more:
+            row = value.row() if isinstance(value, Instance) else None
+            if given.star is None and row is not None:
+                given.positional += row
+            elif given.star is None and isinstance(value, Sequence) and not value.more:
                 given.positional += value.items
             elif given.star is None and isinstance(value, Instance) and value.kind == "iterator":
                 items, known = listed(machine, value, argument)

@@ -150,6 +150,9 @@ def _object(machine: Machine, value: Instance, node: ast.AST) -> Iteration:
         tensor = value.attributes["tensor"]
         assert isinstance(tensor, Tensor)
         return unknown_turns(lambda turn: tensors.size(tensor, turn), "elements")
+    row = value.row()
+    if row is not None:
+        return known(row, value)
     own = value.cls.find("__iter__") if isinstance(value.cls, Class) else None
     if isinstance(own, Function):
         result = call(machine, Bound(value, own), Arguments(), node)

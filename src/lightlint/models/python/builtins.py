@@ -74,6 +74,9 @@ def _len(machine: Machine, given: Arguments, node: ast.AST) -> Value:
             return loaders.sample_count(value)
         if value.kind == "shape":
             return Unknown()
+        row = value.row()
+        if row is not None:
+            return Constant(len(row))
     if isinstance(value, Tensor):
         return tensors.size(value, 0)
     if isinstance(value, Constant) and isinstance(value.value, (str, bytes, tuple)):
@@ -263,6 +266,8 @@ def _is_instance(value: Value | None, kinds: list[Value]) -> bool | None:
     if isinstance(value, Instance):
         lineage = value.cls.lineage() if isinstance(value.cls, Class) else [value.cls]
         names = {each.last for each in lineage if isinstance(each, Library)}
+        if value.row() is not None and "builtins.tuple" in paths:
+            return True
         if any(each in lineage for each in kinds) or any(path.rpartition(".")[2] in names for path in paths):
             return True
         if isinstance(value, Module) and "torch.nn.Module" in paths:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Hashable
 from dataclasses import replace
 
@@ -34,8 +33,6 @@ from lightlint.values.core import (
     text_of,
 )
 from lightlint.values.training import Instance, Iterator, Module, Tensor
-
-_NO_FIELD = re.compile(r"(?:typing\.)?ClassVar\b|(?:dataclasses\.)?InitVar\b")  # what is annotated and no field
 
 
 @function("functools.partial")
@@ -280,53 +277,6 @@ def _deque(machine: Machine, given: Arguments, node: ast.AST) -> Value:
     first = given.get(0, "iterable")
     items = first.items if isinstance(first, Sequence) else []
     return made(machine, Sequence(items, "deque", more=bool(getattr(first, "more", False))), node)
-
-
-@function("dataclasses.field", "attr.ib", "attrs.field")
-def _field(machine: Machine, given: Arguments, node: ast.AST) -> Value:
-    found = machine.instance(Library("dataclasses.field"), "field", node)
-    found.arguments = dict(given.keywords)
-    return found
-
-
-@function("dataclasses.asdict")
-def _fields(machine: Machine, given: Arguments, _: ast.AST) -> Value:
-    """The attributes of an object as a dict."""
-    value = given.get(0, "obj")
-    if not isinstance(value, Instance) or value.kind != "object" or value.escaped:
-        return Unknown()
-    machine.clock += 1
-    found = Mapping(dict(value.attributes.items()))
-    found.made = machine.clock
-    return found
-
-
-@function("dataclasses.fields", "attrs.fields")
-def _names_of_fields(machine: Machine, given: Arguments, node: ast.AST) -> Value:
-    """The fields of a data class or of an object of one, in their order."""
-    value = given.get(0, "class_or_instance")
-    cls = value.cls if isinstance(value, Instance) else value
-    if not isinstance(cls, Class) or not cls.sees_all():
-        return Unknown()
-    lineage = [each for each in reversed(cls.lineage()) if isinstance(each, Class)]
-    annotated = {name: annotation for each in lineage for name, annotation, _ in each.fields}
-    found: list[Value] = []
-    for name, annotation in annotated.items():
-        if annotation is None or not _NO_FIELD.match(ast.unparse(annotation)):
-            one = machine.instance(Library("dataclasses.Field"), "field", node)
-            one.attributes["name"] = Constant(name)
-            found.append(one)
-    return made(machine, Sequence(found, "tuple"), node)
-
-
-@function("dataclasses.replace")
-def _replace(machine: Machine, given: Arguments, node: ast.AST) -> Value:
-    first = given.get(0, "obj")
-    if not isinstance(first, Instance):
-        return Unknown()
-    twin = machine.instance(first.cls, first.kind, node)
-    twin.attributes = {**first.attributes, **given.keywords}
-    return twin
 
 
 @function("math.ceil", "math.floor", "math.trunc")
