@@ -44,7 +44,7 @@ from lightlint.values.core import (
     text_of,
     traits_of,
 )
-from lightlint.values.training import Instance, Tensor, tensors_in
+from lightlint.values.training import ANY_PART, Instance, Tensor, tensors_in
 
 _RECURRENT = {"RNN", "LSTM", "GRU"}
 
@@ -216,8 +216,8 @@ def _moved(machine: Machine, tensor: Tensor, name: str, given: Arguments, node: 
 def _as_mapping(machine: Machine, tensor: Tensor, name: str, given: Arguments, node: ast.AST) -> Value:
     if name == "get":
         key = given.get(0, "key")
-        return part(machine, tensor, key.value if isinstance(key, Constant) else "?", node)
-    value = part(machine, tensor, "?", node)
+        return part(machine, tensor, key.value if isinstance(key, Constant) else ANY_PART, node)
+    value = part(machine, tensor, ANY_PART, node)
     if name == "values":
         return Sequence([value], more=True)
     return Sequence([Sequence([Unknown(), value], "tuple") if name == "items" else Unknown()], more=True)

@@ -46,6 +46,7 @@ def part(machine: Machine, tensor: Tensor, index: object, node: ast.AST) -> Tens
             tensor.escaped,
         )
         found.batch_of, found.traits = tensor.batch_of, OWN_DATA if not tensor.escaped else NO_TRAITS
+        found.whole = tensor
         tensor.parts[key] = found
     return found
 

@@ -15,8 +15,8 @@ from lightlint.facts.releases.failures import is_expected
 from lightlint.facts.tensors.computed import Computed
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import Draft, RawEdit, replace
-from lightlint.values.core import Library
-from lightlint.values.training import Tensor
+from lightlint.values.core import Library, is_constant
+from lightlint.values.training import ANY_PART, Loader, Tensor
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry
@@ -178,7 +178,7 @@ class DiscardedTensorResult(Check):
             shaped = event.moved.moved_from is None
             if source is None or source.escaped or source.guessed or source.parameter:
                 continue
-            if source.role == "batch" and source not in used:
+            if source.role == "batch" and source not in used and not _is_any_used(source, used):
                 continue
             if event.site in others:
                 continue  # of this and that, of which some move in place
@@ -186,7 +186,7 @@ class DiscardedTensorResult(Check):
             statement = self.tree.statement(call) if call is not None else None
             if isinstance(call, cst.Call) and isinstance(statement, cst.Expr) and self._is_wanted(statement, call):
                 continue
-            sure = source in used or source.origin is not None or source.graph or source.traits
+            sure = source.role == "batch" or source.origin is not None or source.graph or source.traits
             placed = shaped or source.device != "cuda"
             if sure and placed and all(each.known for each in event.where.conditions):
                 yield Fault.of(event, self._told(call, "call" if shaped else "move"))
@@ -218,8 +218,25 @@ class DiscardedTensorResult(Check):
         return {e for e in told if isinstance(e, Tensor) and e.role == "batch" and e.part is not None}
 
 
+def _is_any_used(value: Tensor, used: set[Tensor]) -> bool:
+    """Whether a tensor is any value of a dict that torch's own collation made, of which some part is used as it came."""
+    loader = value.batch_of
+    if (
+        value.part != ANY_PART
+        or not isinstance(loader, Loader)
+        or is_constant(loader.arguments.get("batch_size"), None)
+    ):
+        return False
+    own = isinstance(loader.cls, Library) and loader.cls.path == "torch.utils.data.DataLoader"
+    return own and _is_collated(value) and any(each.whole is value.whole for each in used)
+
+
 def _is_tensor(part: Tensor) -> bool:
     """Whether a part of a batch is called as tensors are, lies under a key, or was put together in torch's own way."""
+    return _is_collated(part) or isinstance(part.part, str) or TENSORS.fullmatch(part.named) is not None
+
+
+def _is_collated(part: Tensor) -> bool:
+    """Whether torch's own collation put a batch together."""
     loader = part.batch_of
-    usual = loader is not None and not (loader.assumed or loader.open_arguments or "collate_fn" in loader.arguments)
-    return usual or isinstance(part.part, str) or TENSORS.fullmatch(part.named) is not None
+    return loader is not None and not (loader.assumed or loader.open_arguments or "collate_fn" in loader.arguments)
