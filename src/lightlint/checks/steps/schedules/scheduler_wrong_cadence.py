@@ -135,15 +135,26 @@ def _share(milestone: Value, epochs: Value | None) -> float | None:
     number, all_of_them = number_of(written(milestone)), number_of(written(epochs))
     if number is not None and all_of_them:
         return number / all_of_them
-    part, whole = (dict((factors_of(each) if each is not None else None) or ()) for each in (milestone, epochs))
-    share = 1.0
-    for key, power in part.items() if whole and whole.items() <= part.items() else ():
+    return _multiple(milestone, epochs)
+
+
+def _multiple(number: Value, epochs: Value | None) -> float | None:
+    """By what a program multiplies the number of epochs to get another, as in `epochs // 3`; None where it does not."""
+    part, whole = (dict((factors_of(each) if each is not None else None) or ()) for each in (number, epochs))
+    if not whole or not whole.items() <= part.items() or all(map(_is_number, whole)):
+        return None
+    found = 1.0
+    for key, power in part.items():
         if key not in whole:
-            value = key[1] if isinstance(key, tuple) and key[:1] == ("number",) else None
+            value = key[1] if isinstance(key, tuple) and _is_number(key) else None
             if not isinstance(value, (int, float)) or not value:
                 return None
-            share *= value**power
-    return share if whole and whole.items() <= part.items() else None
+            found *= value**power
+    return found
+
+
+def _is_number(key: Hashable) -> bool:
+    return isinstance(key, tuple) and key[:1] == ("number",)
 
 
 def _dies_out(event: ScheduleStepped) -> bool:
@@ -175,11 +186,14 @@ def _is_known(event: ScheduleStepped) -> bool:
 
 
 def _counts_epochs(event: ScheduleStepped) -> bool:
-    """Whether a step in a loop over batches is one of a schedule as long as a loop around it takes turns."""
+    """Whether a step in a loop over batches is one of a schedule as long as a loop around it takes turns, or a part of that."""
     length = event.schedule.length
     kinds = [turn.loop.kind for turn in event.where.turns]
     if length is None or length.key is None or "batch" not in kinds:
         return False
     around = event.where.turns[: kinds.index("batch")]
-    often = event.where.conditions and event.where.depends_on("index")
-    return not often and any(turn.loop.bound is not None and turn.loop.bound.key == length.key for turn in around)
+    if event.where.conditions and event.where.depends_on("index"):
+        return False
+    bounds = [turn.loop.bound for turn in around if turn.loop.bound is not None]
+    shares = (_multiple(length, each) for each in bounds)
+    return any(each.key == length.key for each in bounds) or any(0 < (share or 0) < 1 for share in shares)
