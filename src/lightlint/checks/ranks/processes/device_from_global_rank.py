@@ -14,7 +14,10 @@ from lightlint.values.core import Sequence, Unknown, Value
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry, Path
 
-_LOCAL = {"LOCAL_RANK", "local_rank", "nnodes", "num_nodes"}
+_LOCAL = {
+    "LOCAL_RANK", "local_rank", "LOCAL_WORLD_SIZE", "local_world_size", "GROUP_RANK", "SLURM_LOCALID", "SLURM_NODEID",
+    "nnodes", "num_nodes",
+}  # fmt: skip
 _NODES = {"nnodes", "num_nodes"}
 _MESSAGE = "this rank counts the processes of all nodes: the second node has no such device"
 
