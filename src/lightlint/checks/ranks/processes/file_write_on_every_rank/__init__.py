@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -27,7 +28,8 @@ from lightlint.fixes.edits import insert_argument
 from lightlint.fixes.repairs.rank_zero import on_rank_zero
 
 if TYPE_CHECKING:
-    from lightlint.explore.rehearsals import Entry, Path
+    from lightlint.explore.rehearsals import Entry
+    from lightlint.explore.rehearsals import Path as Way
     from lightlint.values.core import Site
 
 _WRITING = {
@@ -46,7 +48,7 @@ class FileWriteOnEveryRank(Check):
 
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Files, directories and runs of trackers that several ranks write, make or start at once."""
-        found: dict[Site, list[tuple[Path, Event]]] = {}
+        found: dict[Site, list[tuple[Way, Event]]] = {}
         for path in entry.paths:
             events: list[Written | DirectoryMade] = [*path.of(Written), *path.of(DirectoryMade)]
             for event in events:
@@ -60,19 +62,26 @@ class FileWriteOnEveryRank(Check):
             who = on_every_rank(entry, happened)
             if not who or any(self._speaks_of_ranks(each) for _, each in happened):
                 continue
-            first = happened[0][1]
-            if self._starts_elsewhere(first) or self._is_unguarded(first):
+            if self._is_unguarded(happened[0][1]):
                 yield self._told(happened, who)
 
-    def _starts_elsewhere(self, event: Event) -> bool:
-        """Whether a run is started by the code of another file, whose callers here are all that decide it."""
-        return isinstance(event, Called) and self.facts.rehearsed.span(event.site) is None
-
     def _is_unguarded(self, event: Event) -> bool:
-        node = self.node_of(event.site)
-        return node is not None and not self.facts.is_dead(node) and not guarded_by_others(self.facts, node)
+        """Whether no test in sight leaves an event to a subset of the ranks; a run that the code of another file starts is
+        for its callers here to decide."""
+        room, node = self._found(event.site)
+        if room is not self and isinstance(event, Called):
+            return True
+        return node is not None and not room.facts.is_dead(node) and not guarded_by_others(room.facts, node)
 
-    def _told(self, happened: list[tuple[Path, Event]], who: str) -> Fault:
+    def _found(self, site: Site) -> tuple[Check, cst.CSTNode | None]:
+        """The node at a place, which may lie in another file of the project, and the check that would look at its file."""
+        room: Check = self
+        if self.facts.rehearsed.span(site) is None:
+            other = self.facts.other(Path(site[0]))
+            room = type(self)(self.page, other, lambda _: None) if other is not None else self
+        return room, room.node_of(site)
+
+    def _told(self, happened: list[tuple[Way, Event]], who: str) -> Fault:
         _, event = happened[0]
         if isinstance(event, Called):
             return Fault.at(event, f"`{event.path}` starts a run on every rank")
@@ -87,7 +96,7 @@ class FileWriteOnEveryRank(Check):
         """Whether a Trainer or Fabric is told to use several ranks, and not perhaps."""
         return Ranks.MANY in (self.facts.world.lightning, *made_here(self.facts))
 
-    def _is_asked(self, path: Path, event: Written | DirectoryMade) -> bool:
+    def _is_asked(self, path: Way, event: Written | DirectoryMade) -> bool:
         """Whether several processes run the code in which something is written: a hook's, what a Fabric has launched, or, if
         a plain script saves with `torch.save`, what stands behind the start of a process group."""
         if hook_of(event.where) or is_launched(path, event):
@@ -98,10 +107,10 @@ class FileWriteOnEveryRank(Check):
     def _speaks_of_ranks(self, event: Event) -> bool:
         """Whether names in a call, or in a test before it of which nothing is known, may mean a rank: all that tells of what
         comes from out of sight."""
-        tests = [self.node_of(each.site) for each in event.where.conditions if not each.known]
-        asked = [name.value for node in tests if node is not None for name in self.tree.within(node, cst.Name)]
-        call = self.node_of(event.site)
-        given = [name.value for arg in getattr(call, "args", ()) for name in self.tree.within(arg, cst.Name)]
+        tests = [self._found(each.site) for each in event.where.conditions if not each.known]
+        asked = [name.value for room, node in tests if node is not None for name in room.tree.within(node, cst.Name)]
+        room, call = self._found(event.site)
+        given = [name.value for arg in getattr(call, "args", ()) for name in room.tree.within(arg, cst.Name)]
         return any(map(MAYBE_RANK.search, asked)) or any(map(SHARE.search, given))
 
     def _is_left_to_callers(self, event: Event) -> bool:
