@@ -57,6 +57,7 @@ def told(text: str, name: str = "torch") -> Range | None:
         ("Settings for the above: 8 NVIDIA V100 GPUs, CUDA 10.1/CuDNN 7.6.5, PyTorch 1.7.0.", "==1.7.0"),
         ("It has been tested under PyTorch 1.4, 1.5 and 1.7.", ">=1.4,<1.8"),
         ("Tested with PyTorch 1.4 to 1.9", ">=1.4,<1.10"),
+        ("The code was written with PyTorch 1.12.1 and was not tested with other versions.", "==1.12.1"),
         ("This\nhas been developed and tested with PyTorch\n1.6.0 on one V100.", "==1.6.0"),
         ("![torch](https://img.shields.io/badge/PyTorch-1.8-ee4c2c?logo=pytorch)", "1.8"),
         ("<img src='https://img.shields.io/badge/pytorch-%3E%3D1.13-red.svg'/>", ">=1.13"),

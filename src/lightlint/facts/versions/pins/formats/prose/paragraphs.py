@@ -26,6 +26,10 @@ _ASIDE = re.compile(  # news, plans, conditions, failures, and the versions of o
     r"|[\[(*]?\b(?:19|20)\d\d[-/.]\d|\[[ xX]\]|[?]|^\W*\w{3,9}\.?\s+\d{1,2}(?:st|nd|rd|th)?,?\s+20\d\d",
     re.IGNORECASE,
 )
+# "and was not tested with other versions": what stands before it is what the project needs
+_OF_OTHERS = re.compile(
+    r"\b(?:not|\w+n['\u2019]t)\s+(?:\w+\s+){0,4}(?:other|newer|later|different)\b[^,.;!?]*", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True)
@@ -50,7 +54,7 @@ class Paragraph:
 
 def is_aside(text: str) -> bool:
     """Whether a text speaks of news, plans or other versions than those that the project needs."""
-    return bool(_ASIDE.search(text))
+    return bool(_ASIDE.search(_OF_OTHERS.sub("", text)))
 
 
 def paragraphs(text: str) -> Iterator[Paragraph]:
