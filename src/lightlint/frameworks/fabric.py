@@ -9,7 +9,7 @@ from lightlint.engine.calls import call
 from lightlint.engine.events import Clipped, Collective, GroupStarted, Restored
 from lightlint.engine.machine import Machine
 from lightlint.models import tensors
-from lightlint.models.ranks.groups import FIRST_NAMES, RANK_NAMES, rank_value, world_size
+from lightlint.models.ranks.groups import FIRST_NAMES, RANK_NAMES, only_first, rank_value, world_size
 from lightlint.models.registry import FunctionModel, attributes, function, methods
 from lightlint.models.training import modules
 from lightlint.values.core import (
@@ -21,6 +21,8 @@ from lightlint.values.core import (
     Function,
     Library,
     Mapping,
+    Method,
+    Partial,
     Sequence,
     Unknown,
     Value,
@@ -122,6 +124,8 @@ def call_method(machine: Machine, value: Value, name: str, given: Arguments, nod
         for tensor in tensors_in(first):
             tensor.device = "cuda"
         return first
+    if name in _ON_SOME:
+        return _on_some(value, name, given)
     if name in _CONTEXTS:
         made = machine.instance(Library(f"{value.kind}.{name}"), "context", node)
         if (
@@ -147,6 +151,17 @@ def call_method(machine: Machine, value: Value, name: str, given: Arguments, nod
         if name in ("print", "seed_everything", "log", "log_dict", "init_trackers", "end_training", "save", "call")
         else Unknown()
     )
+
+
+_ON_SOME = ("on_main_process", "on_local_main_process", "on_last_process", "on_process", "on_local_process")
+"""Decorators that let a function run in some of the processes, and do nothing in the others."""
+
+
+def _on_some(value: Instance, name: str, given: Arguments) -> Value:
+    held = given.get(0, "function")
+    if held is None or is_constant(held, None):
+        return Partial(Method(value, name), [], given.keywords, {})
+    return only_first(held)
 
 
 def _restore(machine: Machine, state: Mapping, node: ast.AST) -> None:

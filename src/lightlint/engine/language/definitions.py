@@ -8,7 +8,7 @@ from lightlint.engine.arguments import Arguments
 from lightlint.engine.calls import call
 from lightlint.engine.execution import SIMPLE, evaluate, run
 from lightlint.engine.machine import Machine
-from lightlint.values.core import Class, Function, Library, Scope, Unknown, Value
+from lightlint.values.core import Bound, Class, Function, Library, Method, Scope, Unknown, Value
 
 _FLAGS = {
     "builtins.property": "property",
@@ -101,6 +101,10 @@ def _decorated(machine: Machine, value: Value, function: Function, decorator: as
             return value
         result = call(machine, wrapper, Arguments([value]), decorator, scope)
         return value if isinstance(result, Unknown) else result
+    if isinstance(maker, Method):
+        result = call(machine, maker, Arguments([value]), decorator, scope)
+        if isinstance(result, (Function, Bound)):
+            return result
     function.flags.add("decorated")
     return value
 

@@ -75,7 +75,11 @@ def rank_value(machine: Machine, name: str) -> Constant:
 @function("lightning.utilities.rank_zero_only")
 def _rank_zero_only(_: Machine, given: Arguments, __: ast.AST) -> Value:
     """As the decorator does, for another name: the function itself still runs on every rank."""
-    held = given.get(0, "fn")
+    return only_first(given.get(0, "fn"))
+
+
+def only_first(held: Value | None) -> Value:
+    """A function that runs on the first rank, and gives None on the others."""
     plain = held.function if isinstance(held, Bound) else held
     if not isinstance(plain, Function):
         return Unknown(hint=held.last if isinstance(held, Library) else "")
