@@ -91,6 +91,14 @@ class LossComputed(Event):
 
 
 @dataclass(eq=False)
+class DifferenceSquared(Event):
+    """A difference was squared by hand, as a loss does it: its two sides."""
+
+    left: Value
+    right: Value
+
+
+@dataclass(eq=False)
 class RegionsCompared(Event):
     """A loss of MONAI or Segmentation Models compared regions."""
 

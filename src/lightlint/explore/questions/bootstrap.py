@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from lightlint.engine.events import LossComputed
+from lightlint.engine.events import DifferenceSquared, LossComputed
 from lightlint.values.core import Constant, Unknown, Value
 from lightlint.values.training import Tensor
 
@@ -17,20 +17,36 @@ _DEPTH = 4
 _OPTIONS = ("parameter", "argument", "field", "hyperparameter", "of")
 
 
-def bootstrapped(entry: Entry) -> Iterator[tuple[LossComputed, list[Value]]]:
+def bootstrapped(entry: Entry) -> Iterator[tuple[LossComputed | DifferenceSquared, Tensor, list[Value]]]:
     """Losses whose target is something that no network had a part in, plus a product with a network's answer: its factors."""
-    for event in entry.of(LossComputed):
-        target, given = event.target, event.input
-        if not isinstance(target, Tensor) or not isinstance(given, Tensor) or target.terms is None or target.escaped:
-            continue
-        symbol, terms = target.terms
-        for one, other in (terms, terms[::-1]) if symbol == "+" else ():
-            factors = [*_factors(one)]
-            answers = [each for each in factors if is_answer(each)]
-            plain = _PREDICTED not in other.traits and _PREDICTED in given.traits
-            if len(answers) == 1 and len(factors) > 1 and plain and isinstance(other, (Tensor, Unknown)):
-                yield event, factors
+    events: list[LossComputed | DifferenceSquared] = [*entry.of(LossComputed), *entry.of(DifferenceSquared)]
+    for event in events:
+        for given, target in _sides(event):
+            factors = _bootstrap(given, target)
+            if factors is not None and isinstance(target, Tensor):
+                yield event, target, factors
                 break
+
+
+def _sides(event: LossComputed | DifferenceSquared) -> list[tuple[Value | None, Value | None]]:
+    """What comes near to what; of a difference, either may be the target."""
+    if isinstance(event, LossComputed):
+        return [(event.input, event.target)]
+    return [(event.right, event.left), (event.left, event.right)]
+
+
+def _bootstrap(given: Value | None, target: Value | None) -> list[Value] | None:
+    """The factors of the product that a target goes on with, None for another target."""
+    if not isinstance(target, Tensor) or not isinstance(given, Tensor) or target.terms is None or target.escaped:
+        return None
+    symbol, terms = target.terms
+    for one, other in (terms, terms[::-1]) if symbol == "+" else ():
+        factors = [*_factors(one)]
+        answers = [each for each in factors if is_answer(each)]
+        plain = _PREDICTED not in other.traits and _PREDICTED in given.traits
+        if len(answers) == 1 and len(factors) > 1 and plain and isinstance(other, (Tensor, Unknown)):
+            return factors
+    return None
 
 
 def _factors(value: Value, depth: int = 0) -> Iterator[Value]:

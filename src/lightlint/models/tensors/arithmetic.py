@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from lightlint.engine.events import (
+    DifferenceSquared,
     Spread,
     Summed,
 )
@@ -15,6 +16,7 @@ from lightlint.values.core import (
     Sequence,
     Unknown,
     Value,
+    is_constant,
 )
 from lightlint.values.training import Tensor
 
@@ -32,6 +34,8 @@ def binary(machine: Machine, symbol: str, left: Value, right: Value, node: ast.A
     _weigh(symbol, made, left, right)
     if symbol in ("+", "-", "*"):
         made.terms = (symbol, (left, right))
+    if (symbol == "*" and left is right) or (symbol == "**" and is_constant(right, 2, 2.0)):
+        note_square(machine, left, node)
     if symbol == "-":
         precision.lessen(machine, made, left, right, node)
     if symbol == "@":
@@ -54,6 +58,12 @@ def binary(machine: Machine, symbol: str, left: Value, right: Value, node: ast.A
         if made.mixed:
             made.cuts -= without_given_gradients(made.cuts)  # it may be a tensor with a graph of its own
     return made
+
+
+def note_square(machine: Machine, value: Value | None, node: ast.AST) -> None:
+    """Write down that a difference is squared."""
+    if isinstance(value, Tensor) and value.terms is not None and value.terms[0] == "-":
+        machine.emit(DifferenceSquared(machine.where(node), *value.terms[1]))
 
 
 def meet(machine: Machine, symbol: str, left: Value | None, right: Value | None, node: ast.AST) -> None:

@@ -17,7 +17,7 @@ from lightlint.models.names.tables import (
     WITHOUT_GRAPH,
 )
 from lightlint.models.tensors import axes, forms, precision
-from lightlint.models.tensors.arithmetic import meet
+from lightlint.models.tensors.arithmetic import meet, note_square
 from lightlint.models.tensors.derivation import derive, detached, mix
 from lightlint.models.tensors.losses import reduce
 from lightlint.values.core import (
@@ -45,6 +45,8 @@ def computed(machine: Machine, name: str, given: Arguments, node: ast.AST) -> Va
     source = given.positional[0] if given.positional else given.keywords.get("input")
     values = given.values()
     axes.reduced(machine, name, source, given, node)
+    if name == "square" or (name == "pow" and is_constant(given.get(1, "exponent"), 2, 2.0)):
+        note_square(machine, source, node)
     if name in NUMBERS and isinstance(source, Tensor):
         return plain(source, name, given.behind(1))
     if name == "detach" and isinstance(source, Tensor):

@@ -25,14 +25,11 @@ class BootstrapPastTheEnd(Check):
         ends = [each for each in self.tree.all(cst.Name, cst.SimpleString) if _is_end(each.value)]
         if not ends:
             return
-        for event, factors in bootstrapped(entry):
+        for event, target, factors in bootstrapped(entry):
             answers = [each for each in factors if is_answer(each)]
             others = [each for each in factors if each not in answers]
-            target, masked = (
-                event.target,
-                any(each.filled for each in (event.target, *answers) if isinstance(each, Tensor)),
-            )
-            if all(map(is_number, others)) and isinstance(target, Tensor) and target.site is not None and not masked:
+            masked = any(each.filled for each in (target, *answers) if isinstance(each, Tensor))
+            if all(map(is_number, others)) and target.site is not None and not masked:
                 message = "the target goes on behind the end of an episode: the value of the next state counts after the last step, too"
                 if any(self._is_of_one(each, target.site) for each in ends):
                     yield Fault(target.site, message, None, (event.site,))

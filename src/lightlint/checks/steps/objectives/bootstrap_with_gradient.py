@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
-from lightlint.engine.events import Stepped
+from lightlint.engine.events import LossComputed, Stepped
 from lightlint.explore.questions.bootstrap import bootstrapped
 from lightlint.values.training import Tensor
 
@@ -17,9 +17,11 @@ class BootstrapWithGradient(Check):
         """Targets through whose bootstrap the gradient goes back into the parameters that are to come near them."""
         entries = self.facts.rehearsed.entries
         made = {(each.site, each.serial) for one in entries for event in one.of(Stepped) for each in event.parameters}
-        for event, factors in bootstrapped(entry):
-            given, target = event.input, event.target
-            reached = target.parameters if isinstance(target, Tensor) and target.requires_grad else frozenset()
+        for event, target, factors in bootstrapped(entry):
+            if not isinstance(event, LossComputed):  # a square may be a priority, of which no gradient is asked
+                continue
+            given = event.input
+            reached = target.parameters if target.requires_grad else frozenset()
             answers = [each for each in factors if isinstance(each, Tensor) and each.answer and each.requires_grad]
             for each in answers:
                 shared = each.parameters & given.parameters & reached if isinstance(given, Tensor) else frozenset()

@@ -83,8 +83,7 @@ def call_module(machine: Machine, module: Module, given: Arguments, node: ast.AS
         result.guessed = True
     if last in BY_ROW and isinstance(result, Tensor):
         _go_by_row(machine, module, result, given.get(0, "input"), node)
-    if isinstance(result, Tensor):
-        result.answer = outermost
+    _mark_answers(result, given, is_last=outermost)
     if outermost:
         graph = frozenset(each for tensor in tensors_in(result) for each in tensor.graph)
         trained = [each for each in module.parameters() if each.requires_grad]
@@ -99,6 +98,15 @@ def call_module(machine: Machine, module: Module, given: Arguments, node: ast.AS
             Forward(where, module, result, grad, training, graph, trained, changes, held, inputs, given, acting)
         )
     return result
+
+
+def _mark_answers(result: Value, given: Arguments, *, is_last: bool) -> None:
+    """Note what a model says, by itself or as a part of what it gives, and not what it only hands on."""
+    parts = [result] if isinstance(result, Tensor) else tensors_in(result)
+    handed = {id(each) for value in given.values() for each in tensors_in(value)} if len(parts) > 1 else ()
+    for each in parts:
+        if not each.parameter and id(each) not in handed:
+            each.answer = is_last
 
 
 def _go_by_row(machine: Machine, module: Module, result: Tensor, given: Value | None, node: ast.AST) -> None:
