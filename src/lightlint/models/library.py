@@ -48,6 +48,7 @@ from lightlint.models.registry import ITEMS
 from lightlint.models.training import modules
 from lightlint.values.core import (
     GATHERED,
+    IDS,
     LASTING,
     LEFT_OUT,
     NO_TRAITS,
@@ -160,7 +161,7 @@ class LibraryModels:
                 return Unknown()
         if isinstance(value, Class):
             return value  # Generic[T]
-        traits = traits_of(value, index)
+        traits = traits_of(value) | traits_of(index) - IDS  # what ids choose are words, unless from ids
         if not isinstance(index, (Constant, Sequence)):
             traits -= LEFT_OUT  # a test may choose the rest
         if value.key is not None and index.key is not None:

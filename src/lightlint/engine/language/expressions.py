@@ -16,6 +16,7 @@ from lightlint.engine.language import operators
 from lightlint.engine.language.definitions import function_of
 from lightlint.engine.machine import Machine
 from lightlint.values.core import (
+    ARRAYS,
     NO_TRAITS,
     NONE,
     Class,
@@ -78,7 +79,7 @@ def _text(machine: Machine, node: ast.JoinedStr, scope: Scope) -> Value:
         evaluate(machine, part.value, scope) if isinstance(part, ast.FormattedValue) else evaluate(machine, part, scope)
         for part in node.values
     ]
-    traits = traits_of(*parts)
+    traits = traits_of(*parts) - ARRAYS
     formatted = any(isinstance(part, ast.FormattedValue) and part.format_spec for part in node.values)
     if not formatted and all(isinstance(part, Constant) for part in parts):
         return Constant("".join(str(part.value) for part in parts if isinstance(part, Constant)), traits)

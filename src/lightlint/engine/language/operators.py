@@ -12,6 +12,7 @@ from lightlint.engine.choices import ANY_OF, is_constant_key
 from lightlint.engine.events import Averaged, Passed
 from lightlint.engine.machine import UNNAMED_RANK, Machine
 from lightlint.values.core import (
+    ARRAYS,
     NO_TRAITS,
     SUMMED,
     WHOLE,
@@ -193,6 +194,8 @@ def _named(symbol: str, left: Value, right: Value) -> Value:
 
 def _traits(symbol: str, left: Value, right: Value) -> Traits:
     traits = traits_of(left, right) - WHOLE
+    if any(isinstance(each, Constant) and isinstance(each.value, str) for each in (left, right)):
+        traits -= ARRAYS  # a text
     if symbol in ("*", "/") and isinstance(left, Constant) and isinstance(right, Constant):
         return traits | {"scaled"}
     if not traits:

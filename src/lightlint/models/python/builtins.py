@@ -20,6 +20,7 @@ from lightlint.models import tensors
 from lightlint.models.data import iterables, loaders, sources
 from lightlint.models.names.tables import DEVICES
 from lightlint.values.core import (
+    ARRAYS,
     NONE,
     WHOLE,
     Bound,
@@ -48,7 +49,7 @@ def call_builtin(machine: Machine, name: str, given: Arguments, node: ast.AST) -
         return model(machine, given, node)
     if isinstance(getattr(builtins, name, None), type) and issubclass(getattr(builtins, name), BaseException):
         return machine.instance(Library(f"builtins.{name}"), "exception", node)
-    return Unknown(None, traits_of(*given.values()))
+    return Unknown(None, traits_of(*given.values()) - ARRAYS)
 
 
 def _len(machine: Machine, given: Arguments, node: ast.AST) -> Value:
@@ -188,7 +189,7 @@ def _number(name: str) -> Builtin:
         if name == "bool":
             known = machine.truth(value)
             return Constant(known) if known is not None else Unknown(value.key, value.traits, plain=True)
-        return Unknown((name, value.key) if value.key is not None else None, value.traits, plain=True)
+        return Unknown((name, value.key) if value.key is not None else None, value.traits - ARRAYS, plain=True)
 
     return number
 

@@ -12,6 +12,7 @@ from lightlint.engine.events.huggingface import ColumnAsked
 from lightlint.engine.machine import Machine
 from lightlint.models.names.tables import MOVES
 from lightlint.values.core import (
+    ARRAYS,
     NONE,
     Class,
     Constant,
@@ -211,7 +212,7 @@ def constant_method(machine: Machine, value: Constant, name: str, given: Argumen
         parts = given.positional[0]
         if not parts.more and all(isinstance(each, Constant) and isinstance(each.value, str) for each in parts.items):
             return Constant(value.value.join(each.value for each in parts.items if isinstance(each, Constant)))
-        return Unknown(None, traits_of(*parts.items), plain=True)
+        return Unknown(None, traits_of(*parts.items) - ARRAYS, plain=True)
     values = [*given.positional, *given.keywords.values()]
     if name in _TEXT and given.exact and all(isinstance(each, Constant) for each in values):
         try:
@@ -230,4 +231,4 @@ def constant_method(machine: Machine, value: Constant, name: str, given: Argumen
         made = (site, machine.serial(site))
         keys = tuple(("part", *made, place) if key is None else key for place, key in enumerate(keys))
     key = ("text", value.value, name, *keys) if None not in keys else None
-    return Unknown(key, traits_of(value, *values), plain=name in _TEXT)
+    return Unknown(key, traits_of(value, *values) - ARRAYS, plain=name in _TEXT)

@@ -38,12 +38,15 @@ _FUNCTIONS = (
 )
 
 
+_DEEPEST = 3  # a list of the references of each text, and these as lists
+
+
 class TextMetricOnIds(Check):
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Metrics of texts that are given token ids."""
         for event in entry.of(TextsScored):
             name = text_of(event.metric.arguments.get("path"))
-            if name in _OF_TEXTS and any(each.traits & IDS for each in event.values):
+            if name in _OF_TEXTS and any(map(_are_ids, event.values)):
                 yield Fault.at(event, f"`{name}` compares texts, and is given token ids")
         for name in _FUNCTIONS:
             for called in entry.calls.get(name, ()):
@@ -51,7 +54,8 @@ class TextMetricOnIds(Check):
                     yield Fault.at(called, f"`{name}` compares texts, and is given token ids")
 
 
-def _are_ids(value: Value) -> bool:
+def _are_ids(value: Value, depth: int = 0) -> bool:
     """Whether a value is an array of token ids, or a list of such."""
-    held = value.items if isinstance(value, Sequence) else [value]
-    return any(each.traits & IDS for each in held)
+    if isinstance(value, Sequence):
+        return depth < _DEEPEST and any(_are_ids(each, depth + 1) for each in value.items)
+    return bool(value.traits & IDS)
