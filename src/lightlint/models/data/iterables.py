@@ -304,13 +304,16 @@ def zip_of(machine: Machine, values: list[Value], node: ast.AST) -> Iterator:
         return iterator(machine, known([]), node, "zip")
     note_paired(machine, values, node)
     lead = next((row for row in rows if row.kind == "batch"), next((row for row in rows if not row.known), rows[0]))
+    turns, whole = min(row.turns for row in rows), min((row.turns for row in rows if row.known), default=0)
+    pairs_all = turns < whole <= _MOST_KNOWN and all(row.known or isinstance(row.over, Unknown) for row in rows)
+    if pairs_all:  # each of what is known has its own among what is not
+        turns = whole
 
     def pull(turn: int) -> Value | None:
-        items = [row.pull(turn) for row in rows]
+        items = [row.pull(min(turn, row.turns - 1) if pairs_all and not row.known else turn) for row in rows]
         present = [item for item in items if item is not None]
         return Sequence(present, "tuple") if len(present) == len(items) else None
 
-    turns = min(row.turns for row in rows)
     outer = Iteration(pull, lead.kind, turns, all(row.known for row in rows), lead.bound, lead.over)
     outer.once = next((row.once for row in rows if row.once is not None), None)
     return iterator(machine, outer, node, "zip")

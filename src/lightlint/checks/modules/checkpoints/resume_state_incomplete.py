@@ -23,13 +23,15 @@ from lightlint.engine.events import (
 from lightlint.explore.questions.checkpoints import counted_behind, read_keys, saves_of
 from lightlint.explore.questions.queries import holds, identity_of, in_sight, scales
 from lightlint.finding import Tier
-from lightlint.values.core import Mapping, is_constant
+from lightlint.values.core import Class, Mapping, Sequence, is_constant
 from lightlint.values.training import Instance, Module, Optimizer, Schedule
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry, Path
-    from lightlint.values.core import Site
+    from lightlint.values.core import Site, Value
 
+_NAMES = re.compile(r"\b(?:lr_scheduler|GradScaler|optim|optimizer|scheduler)\b")
+"""What a file names that knows of what it saves; another saves what it is handed, and who hands that over is told."""
 _LOADS = re.compile(r"\.load_state_dict\(")
 
 
@@ -53,9 +55,12 @@ class ResumeStateIncomplete(Check):
         for path in entry.paths:
             for save in path.of(Called):
                 content = save.argument("obj", 0) if save.path == "torch.save" else None
-                if not isinstance(content, Mapping) or content.more or self._is_told_elsewhere(content, is_own=is_own):
+                if not isinstance(content, Mapping) or self._is_told_elsewhere(content, is_own=is_own):
                     continue
-                sources = [each.source for each in content.items.values() if isinstance(each, Mapping)]
+                states = _states(content)
+                if states is None:
+                    continue
+                sources = [each.source for each in states]
                 loaded = {identity_of(event.object) for each in paths for event in each.of(StateLoaded)}
                 loaded -= {identity_of(each) for other in paths for each in _rolled_back(other)}
                 resumed = {identity_of(each) for each in sources if isinstance(each, Optimizer)} & loaded
@@ -67,6 +72,8 @@ class ResumeStateIncomplete(Check):
                         here = self.facts.rehearsed.nearest(save.where)  # the file may keep another's checkpoints
                         if here == save.site and content.site is not None and not _is_inside(content.site, here):
                             here = content.site
+                        if save.site[0] != str(self.facts.path):
+                            here = self._keeper(path, save, resumed) or here
                         loads = (self._load_of(paths, resumed) if identity_of(each) in saved else None) or here
                         yield fault if loads is None else replace(fault, site=loads, also=(save.site,))
         yield from _without_optimizer(entry, paths)
@@ -89,9 +96,21 @@ class ResumeStateIncomplete(Check):
     def _is_told_elsewhere(self, content: Mapping, *, is_own: bool) -> bool:
         """Whether another file spells a checkpoint out and is asked for it: one that saves and loads, and does not train."""
         file = content.site[0] if content.site is not None else ""
+        text = self.facts.project.text(pathlib.Path(file)) if file != "" else ""
+        names = _NAMES.search(text) is not None
         if file == str(self.facts.path):
-            return False
-        return not is_own or (file != "" and _is_kept_by(self.facts.project.text(pathlib.Path(file))))
+            return not is_own and not names
+        return not is_own or (_is_kept_by(text) and names)
+
+    def _keeper(self, path: Path, save: Called, optimizers: set[Hashable]) -> Site | None:
+        """Where this file makes the object that another file saves by, of whatever it is handed: an optimizer among it."""
+        for each in path.machine.objects:
+            keeps = isinstance(each.cls, Class) and each.cls.file == save.site[0] and each.site is not None
+            if keeps and each.site is not None and self.facts.rehearsed.span(each.site) is not None:
+                held = {identity_of(one) for value in each.attributes.values() for one in _held(value)}
+                if held & optimizers:
+                    return each.site
+        return None
 
     def _skips_ahead(self) -> bool:
         """Whether a turn that a checkpoint has behind it only steps a schedule: such a block ends in `continue`."""
@@ -124,6 +143,24 @@ def _of_fabric(entry: Entry, paths: list[Path]) -> Iterator[Fault]:
 def _is_inside(site: Site, other: Site) -> bool:
     """Whether a place lies in another, or in another file than it."""
     return site[0] != other[0] or (other[1:3] <= site[1:3] and site[3:] <= other[3:])
+
+
+def _states(content: Mapping | Sequence) -> list[Mapping] | None:
+    """The states in a checkpoint, in its lists and dicts, too; None where there may be others."""
+    if isinstance(content, Mapping) and content.source is not None:
+        return [content]
+    if content.more:
+        return None
+    held = [*content.items.values()] if isinstance(content, Mapping) else content.items
+    parts = [_states(each) for each in held if isinstance(each, (Mapping, Sequence))]
+    return None if None in parts else [each for part in parts if part is not None for each in part]
+
+
+def _held(value: Value) -> list[Value]:
+    """What a container holds, or the value itself."""
+    if isinstance(value, Mapping):
+        return [*value.items.values()]
+    return [*value.items] if isinstance(value, Sequence) else [value]
 
 
 def _is_kept_by(text: str) -> bool:
