@@ -37,6 +37,7 @@ from lightlint.models.data import (
     iterables,
     learning,  # noqa: F401 - its methods register themselves
     sources,
+    transforms,
 )
 from lightlint.models.names.tables import BUILTINS, MOVES
 from lightlint.models.python import containers, contexts, files, records, standard
@@ -161,6 +162,9 @@ class LibraryModels:
                 return Unknown()
         if isinstance(value, Class):
             return value  # Generic[T]
+        part = transforms.cropped(machine, value, index, node) if isinstance(value, Unknown) else None
+        if part is not None:
+            return part
         traits = traits_of(value) | traits_of(index) - IDS  # what ids choose are words, unless from ids
         if not isinstance(index, (Constant, Sequence)):
             traits -= LEFT_OUT  # a test may choose the rest

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.events import Transformed
@@ -42,6 +42,9 @@ _CONTENT = re.compile(
 """Transforms that change what a picture looks like."""
 
 
+_WINDOW = ("top", "left")  # where a window of a picture begins
+
+
 def transformed(machine: Machine, transform: Instance, given: Arguments, node: ast.AST) -> Value:
     """What a transform makes of samples: of several as many."""
     values = given.values()
@@ -72,6 +75,25 @@ for _name in FUNCTIONS:
     for _version in ("", ".v2"):
         _path = f"torchvision.transforms{_version}.functional.{_name}"
         function(_path)(_moving(_path))
+
+
+def cropped(machine: Machine, value: Value, index: Value, node: ast.AST) -> Value | None:
+    """What a window of a picture is, in two dimensions, that lies where it was drawn; None for another part."""
+    parts = index.items if isinstance(index, Sequence) and index.kind == "tuple" else ()
+    slices = [each for each in parts if isinstance(each, Sequence) and each.kind == "slice"]
+    drawn = [bounds[0] for each in slices if (bounds := [part for part in each.items if holds_draw(part.key)])]
+    if len(drawn) != len(_WINDOW):
+        return None
+    transform = machine.instance(Library("torchvision.transforms.functional.crop"), "transform", node)
+    transform.arguments = {f"#{number}": each for number, each in enumerate(drawn)}
+    found = transformed(machine, transform, Arguments([value]), node)
+    found.traits |= value.traits
+    return found
+
+
+def holds_draw(key: Hashable) -> bool:
+    """Whether a number comes of one that was drawn at random."""
+    return isinstance(key, tuple) and (key[:1] == ("drawn",) or any(map(holds_draw, key)))
 
 
 def _parameters(machine: Machine, _: Arguments, __: ast.AST) -> Value:

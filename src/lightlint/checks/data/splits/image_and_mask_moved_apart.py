@@ -8,7 +8,7 @@ from lightlint.engine.events import Called, CalledUnknown, Forward, LossComputed
 from lightlint.explore.questions.queries import beside
 from lightlint.models.data.transforms import FUNCTIONS, drawing
 from lightlint.models.data.workers import SAMPLE
-from lightlint.values.core import Mapping, Sequence, Unknown, is_constant
+from lightlint.values.core import Library, Mapping, Sequence, Unknown, is_constant
 from lightlint.values.training import Tensor
 
 if TYPE_CHECKING:
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from lightlint.values.core import Value
 
 _MODES = ("1", "L", "P")  # of pictures with one number for each place
+_FLAGS = ("ImageReadMode.GRAY", "cv2.IMREAD_GRAYSCALE")
 _SEEDING = ("manual_seed", "seed", "seed_everything", "set_rng_state", "setstate", "fork_rng")
 _DEEPEST, _MOST_MOVES = 4, 5
 _TO_CLASSES = ("long", "bool", "int", "round", "byte")
@@ -67,7 +68,7 @@ def _draws(key: Hashable) -> Iterator[Hashable]:
 
 def _is_mask(sample: SampleMade, event: Transformed) -> bool:
     """Whether what is moved is a map of classes: a picture of one channel, or something that is made classes of."""
-    if any(is_constant(each, *_MODES) for each in _origins(event.given[0])):
+    if any(is_constant(each, *_MODES) or _is_flag(each) for each in _origins(event.given[0])):
         return True
     results = [event.result, *(each.result for each in sample.events if isinstance(each, Transformed))]
     for each in sample.events:
@@ -76,6 +77,10 @@ def _is_mask(sample: SampleMade, event: Transformed) -> bool:
             if holder is event.result and holder in results:
                 return True
     return False
+
+
+def _is_flag(value: Value) -> bool:
+    return isinstance(value, Library) and value.path.endswith(_FLAGS)
 
 
 def _origins(value: Value, depth: int = 0) -> Iterator[Value]:
@@ -103,14 +108,20 @@ def _held_against(
             continue
         passes = [each for each in path.of(Forward) if each.graph & given.graph]
         seen = {part for each in passes for one in each.inputs if (part := _part_of(sample, one)) is not None}
-        others = [by_part[each] for each in seen if each in by_part]
-        if key not in seen and others:
+        within = {each for each in seen if each in by_part and by_part[key] in _moves_of(parts[each], moved)}
+        others = [by_part[each] for each in seen - within if each in by_part]
+        if key not in seen and others and not within:
             yield by_part[key], others[0], "picture that it is held against"
 
 
 def _last_move(value: Value, moved: list[Transformed]) -> Transformed | None:
+    return next(iter(_moves_of(value, moved)), None)
+
+
+def _moves_of(value: Value, moved: list[Transformed]) -> list[Transformed]:
+    """The moves that a value went through, and what it is made of; the last one first."""
     origins = [*_origins(value)]
-    return next((each for each in reversed(moved) if any(_gave(each, one) for one in origins)), None)
+    return [each for each in reversed(moved) if any(_gave(each, one) for one in origins)]
 
 
 def _gave(event: Transformed, value: Value) -> bool:
