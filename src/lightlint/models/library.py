@@ -165,7 +165,7 @@ class LibraryModels:
         part = transforms.cropped(machine, value, index, node) if isinstance(value, Unknown) else None
         if part is not None:
             return part
-        traits = traits_of(value) | traits_of(index) - IDS  # what ids choose are words, unless from ids
+        traits = traits_of(value) | traits_of(index) - IDS - GATHERED  # what ids choose are words, unless from ids
         if not isinstance(index, (Constant, Sequence)):
             traits -= LEFT_OUT  # a test may choose the rest
         if value.key is not None and index.key is not None:
@@ -173,6 +173,8 @@ class LibraryModels:
         return Unknown(None, traits, hint=text_of(index) or "")
 
     def set_item(self, machine: Machine, value: Value, index: Value, new: Value, node: ast.AST) -> None:
+        if _is_gathered(index) and _is_gathered(new):  # what comes again goes where it is already
+            machine.emit(Trimmed(machine.where(node), index))
         if isinstance(value, Mapping):
             if isinstance(value.source, Optimizer):
                 value.source.told |= text_of(index) == "params"

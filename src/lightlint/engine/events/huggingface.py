@@ -84,7 +84,7 @@ class TextsScored(Event):
 
 @dataclass(eq=False)
 class Trimmed(Event):
-    """What all processes gathered was cut to a length."""
+    """What all processes gathered was cut to a length, or put where its numbers say, which are gathered, too."""
 
     value: Value
 

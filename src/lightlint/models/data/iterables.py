@@ -20,6 +20,7 @@ from lightlint.models import tensors
 from lightlint.models.data import loaders
 from lightlint.models.names.tables import ROUND_ROBIN
 from lightlint.values.core import (
+    GATHERED,
     IDS,
     LASTING,
     NONE,
@@ -198,7 +199,7 @@ def _unknown(machine: Machine, value: Value) -> Iteration:
         return unknown_turns(lambda _: _assumed_batch(machine), "batch", bound, value)
     machine.escape(value)
     key = value.key
-    traits = value.traits & (LASTING | IDS)  # a row of token ids is made of these, too
+    traits = value.traits & (LASTING | IDS | GATHERED)  # a row of token ids is made of these, too
 
     def pull(turn: int) -> Value:
         return Unknown(("element", key, turn) if key is not None else None, traits)
