@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Hashable
 from copy import copy
+from itertools import takewhile
 from typing import Any
 
-from lightlint.engine.events import ItemSet, Looped, PickedByTurn
+from lightlint.engine.events import ItemSet, Looped, PickedByTurn, Stepped
 from lightlint.engine.execution import EXPRESSIONS, evaluate
-from lightlint.engine.frames import Iteration, Loop
+from lightlint.engine.frames import Iteration, Loop, Reset
 from lightlint.engine.machine import Machine
 from lightlint.engine.misuse import ask
 from lightlint.values.core import ON_SOME, Constant, Mapping, Promised, Scope, Sequence, Unknown, Value
@@ -62,9 +63,12 @@ def assign_target(machine: Machine, target: ast.expr, value: Value, scope: Scope
             before = scope.find(target.id)
             machine.models.replace(machine, None if isinstance(before, Promised) else before, value, target)
         scope.bind(target.id, value)
+        _note_reset(machine, scope.names, target.id, value)
     elif isinstance(target, ast.Attribute):
         holder = evaluate(machine, target.value, scope)
         machine.models.set_attribute(machine, holder, target.attr, value, target)
+        if isinstance(holder, Instance):
+            _note_reset(machine, holder.attributes, target.attr, value)
     elif isinstance(target, ast.Subscript):
         holder = evaluate(machine, target.value, scope)
         machine.models.set_item(machine, holder, evaluate(machine, target.slice, scope), value, target)
@@ -72,6 +76,27 @@ def assign_target(machine: Machine, target: ast.expr, value: Value, scope: Scope
         _unpack(machine, target, value, scope)
     elif isinstance(target, ast.Starred):
         assign_target(machine, target.value, value, scope)
+
+
+def _note_reset(machine: Machine, names: dict[str, Value], name: str, value: Value) -> None:
+    """Let a loop know what one in several of its turns sets."""
+    loop = machine.loops[-1] if machine.loops else None
+    if loop is None or loop.known or names.get(name) is not value:
+        return
+    loop.reset = [each for each in loop.reset if each.names is not names or each.name != name]
+    if isinstance(value, Constant) and any(
+        each.outcome and "periodic" in each.traits for each in machine.conditions[loop.under :]
+    ):
+        loop.reset.append(Reset(names, name, value))
+
+
+def leaves_rest(machine: Machine, loop: Loop) -> bool:
+    """Whether the present turn has stepped an optimizer as one in several does, and set anew what tells how many batches
+    came since: another turn is to show what is left over where the last window is not full."""
+    if loop.known or not any(names.get(name) is value for names, name, value in loop.reset):
+        return False
+    since = takewhile(lambda event: event.time >= loop.begun, reversed(machine.events))
+    return any(isinstance(event, Stepped) for event in since)
 
 
 def _name_of(target: ast.expr) -> str:

@@ -9,6 +9,16 @@ from typing import NamedTuple
 
 from lightlint.values.core import Function, Site, Traits, Value
 
+_WINDOW = 2  # turns
+
+
+class Reset(NamedTuple):
+    """A name that was given a constant: in a scope, or of an object."""
+
+    names: dict[str, Value]
+    name: str
+    value: Value
+
 
 @dataclass(eq=False, slots=True)
 class Loop:
@@ -31,7 +41,15 @@ class Loop:
     once: Value | None = None  # the iterator that it goes on with, which does not start again
     graded: bool = False  # a backward pass ran in it, in no loop inside
     begun: int = 0  # when the present turn was
+    under: int = 0  # how many tests stood open where it was entered
+    reset: list[Reset] = field(default_factory=list)  # what a test for one in several turns set
+    rest: bool = False  # its third turn begins a window that nothing fills
     again: bool = False  # a third turn is to show whether what the second made of the first goes on to grow
+
+    @property
+    def fills_window(self) -> bool:
+        """Whether the present turn is the one in several of which tests on a multiple of a counter are true."""
+        return self.turn > 1 and not (self.rest and self.turn > _WINDOW)
 
 
 class Turn(NamedTuple):

@@ -391,7 +391,7 @@ class Machine:
         """How a test comes out: as known, as it did before, as flipped, else as by default.
 
         A test on a multiple of a counter is false in the first turn of its loop and true in the second, unless it leaves
-        the loop.
+        the loop, and false in a third that begins another window.
         """
         known = self.truth(value)
         self.guesses += isinstance(value, Unknown)
@@ -408,7 +408,7 @@ class Machine:
             outcome = negated
         elif "periodic" in value.traits and not leaves:
             rest = isinstance(key, tuple) and key[:1] == ("%",)  # what is left over is true between the multiples
-            outcome = (not self.loops or self.loops[-1].turn > 1) != (negated != rest)
+            outcome = (not self.loops or self.loops[-1].fills_window) != (negated != rest)
         else:
             outcome = default
         self.asked.setdefault(test, outcome)

@@ -7,7 +7,7 @@ import builtins
 from collections.abc import Callable
 from collections.abc import Sequence as Statements
 
-from lightlint.engine.containers import assign_target
+from lightlint.engine.containers import assign_target, leaves_rest
 from lightlint.engine.events import Looped, RangeBegun
 from lightlint.engine.execution import COMPOUND, LeaveLoop, NextTurn, Raised, Returned, Steps, block, evaluate
 from lightlint.engine.frames import Loop
@@ -199,7 +199,9 @@ def _for(machine: Machine, node: ast.For | ast.AsyncFor, scope: Scope) -> Steps:
 
     def next_turn() -> bool:
         item = iteration.pull(loop.turn) if loop.turn < turns else None
-        if item is None and loop.again and loop.turn == _TURNS:
+        if item is None and loop.turn == _TURNS:
+            loop.rest = leaves_rest(machine, loop)
+        if item is None and (loop.again or loop.rest) and loop.turn == _TURNS:
             item = iteration.pull(loop.turn - 1)
         if item is None:
             return False
@@ -257,7 +259,7 @@ def _loop(
     machine.emit(Looped(machine.where(node), loop))
     loop.made = machine.clock
     machine.loops.append(loop)
-    depth = len(machine.conditions)
+    depth = loop.under = len(machine.conditions)
     try:
         while next_turn():
             machine.tick()
