@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, replace
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +17,7 @@ from lightlint.memo.compiled import kept_code
 from lightlint.pages import Page, all_pages, find
 from lightlint.sources.depth import too_deep
 from lightlint.sources.source import Source
-from lightlint.sources.suppress import Resolve, Suppressions, Unused, resolver
+from lightlint.sources.suppress import Suppressions, Unused, codes_of
 from lightlint.text import NOTEBOOK, TRAINS, Text
 from lightlint.trees.parsing import UnparsableError, deep_recursion, no_collection, parse
 
@@ -83,12 +82,6 @@ def lint(
     return Linted(
         tuple(sorted((shown(source, each) for each in kept), key=lambda each: each.sort_key)), tuple(crashes), newer
     )
-
-
-@cache
-def codes_of() -> Resolve:
-    """Which rule codes a word in a suppression comment stands for."""
-    return resolver(all_pages().values())
 
 
 def _run(

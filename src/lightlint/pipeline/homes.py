@@ -13,7 +13,7 @@ from lightlint.config.settings import Settings
 from lightlint.finding import Finding
 from lightlint.pages import all_pages
 from lightlint.sources.load import load
-from lightlint.sources.suppress import Suppressions, resolver
+from lightlint.sources.suppress import Suppressions, codes_of
 
 _UNUSED = "LL002"
 
@@ -29,8 +29,7 @@ def at_home(findings: Sequence[Finding], files: Iterable[str | Path], settings: 
         files: the linted files.
         settings: those of the working directory.
     """
-    if all(finding.cause is None for finding in findings):
-        return tuple(findings)
+    suppressions = cache(_suppressions)  # of this run: the next may find other comments
     names = {os.path.abspath(each): str(each) for each in files}  # noqa: PTH100
     told: dict[object, Finding] = {}
     silenced: dict[str, list[Finding]] = defaultdict(list)
@@ -38,36 +37,26 @@ def at_home(findings: Sequence[Finding], files: Iterable[str | Path], settings: 
         cause = finding.cause
         if cause is None:
             told[finding] = finding
-        elif _is_silenced(cause):
+        elif not suppressions(cause.filename).split([cause], codes_of())[0]:
             silenced[cause.filename].append(cause)
-        elif (name := names.get(cause.filename)) is not None and _is_on(cause, settings.for_path(name)):
+        elif (name := names.get(cause.filename)) is not None and cause.name in settings.for_path(name).rules_for(name):
             caller = f"{Path(finding.filename).name}:{finding.location.row}"
             told.setdefault(cause, replace(cause, filename=name, message=f"{cause.message} (run by {caller})"))
         else:
             told[finding] = replace(finding, cause=None)
-    idle = {(names[path], start) for path, causes in silenced.items() if path in names for start in _used(path, causes)}
+    used = {path: _used(suppressions(path), causes) for path, causes in silenced.items() if path in names}
+    idle = {(names[path], start) for path, starts in used.items() for start in starts}
     left = [each for each in told.values() if each.code != _UNUSED or (each.filename, each.start) not in idle]
     order = {name: number for number, name in enumerate(names.values())}
     return tuple(sorted(left, key=lambda each: (order.get(each.filename, len(order)), *each.sort_key)))
 
 
-def _is_on(cause: Finding, settings: Settings) -> bool:
-    return cause.name in settings.rules_for(cause.filename)
-
-
-@cache
 def _suppressions(path: str) -> Suppressions:
     return Suppressions.read(load(Path(path)))
 
 
-def _is_silenced(cause: Finding) -> bool:
-    kept, _ = _suppressions(cause.filename).split([cause], resolver(all_pages().values()))
-    return not kept
-
-
-def _used(path: str, causes: Sequence[Finding]) -> set[int]:
+def _used(suppressions: Suppressions, causes: Sequence[Finding]) -> set[int]:
     """Where the comments start that seem to silence nothing as long as these causes are not known."""
-    resolve, codes = resolver(all_pages().values()), {page.code for page in all_pages().values()}
-    before = _suppressions(path).unused([], resolve, codes)
-    after = _suppressions(path).unused(causes, resolve, codes)
+    codes = {page.code for page in all_pages().values()}
+    before, after = (suppressions.unused(silenced, codes_of(), codes) for silenced in ([], causes))
     return {each.start for each in before} - {each.start for each in after}

@@ -135,6 +135,8 @@ def fix(
 
 def _at_home(result: Result, files: Iterable[Path], settings: Settings) -> Result:
     """A result with the findings where their causes lie."""
+    if all(finding.cause is None for finding in result.findings):
+        return result
     from lightlint.pipeline.homes import at_home
 
     return replace(result, findings=at_home(result.findings, files, settings))

@@ -6,9 +6,10 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from functools import cache
 
 from lightlint.finding import Edit, Finding
-from lightlint.pages import Page
+from lightlint.pages import Page, all_pages
 from lightlint.sources.source import Source
 
 Resolve = Callable[[str], frozenset[str] | None]
@@ -139,6 +140,12 @@ class Suppressions:
         if text[directive.end : directive.end + 1] == "#":  # another comment stays, with the blanks that stood before
             return self.source.edit(directive.start, directive.end, "")
         return self.source.edit(start, directive.end, "")
+
+
+@cache
+def codes_of() -> Resolve:
+    """Which rule codes a word in a suppression comment stands for."""
+    return resolver(all_pages().values())
 
 
 def resolver(pages: Iterable[Page]) -> Resolve:

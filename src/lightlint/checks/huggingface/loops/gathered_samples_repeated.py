@@ -24,8 +24,13 @@ _IDS = re.compile(
 class GatheredSamplesRepeated(Check):
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Answers for the batches of a prepared loader, gathered with those that only fill the last batch."""
-        if any(True for _ in entry.of(Trimmed)) or _may_be_cut_behind(entry) or _gathers_ids(entry):
+        if any(True for _ in entry.of(Trimmed)):
             return
+        faults = [*self._faults(entry)]
+        if faults and not (_may_be_cut_behind(entry) or _gathers_ids(entry)):
+            yield from faults
+
+    def _faults(self, entry: Entry) -> Iterator[Fault]:
         trained = {turn.loop.site for event in entry.of(Backward) for turn in event.where.turns[-1:]}
         for event in entry.of(Collective):
             apart = event.where.turns and event.where.turns[-1].loop.site not in trained

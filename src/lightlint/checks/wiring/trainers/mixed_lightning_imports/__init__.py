@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -41,11 +42,11 @@ class MixedLightningImports(Check):
         packages = Packages(self.facts)
         for event in entry.of(FitStarted):
             made, module = event.trainer.site, event.module.cls
-            trainer = packages.of_file(made[0]) if made is not None else None
+            trainer = packages.of_file(Path(made[0])) if made is not None else None
             if not isinstance(module, Class) or trainer is None:
                 continue
             for cls in module.lineage():
-                own = packages.of_file(cls.file) if isinstance(cls, Class) and _is_lightnings(cls) else None
+                own = packages.of_file(Path(cls.file)) if isinstance(cls, Class) and _is_lightnings(cls) else None
                 if own not in (None, trainer):
                     yield Fault.of(event, _message(module.name, own, trainer), argument="model")
 

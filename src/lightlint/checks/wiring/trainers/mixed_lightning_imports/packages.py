@@ -63,15 +63,12 @@ class Packages:
             return None
         summary, path = found
         if any(base.startswith("lightning.") for base in summary.bases):
-            return _only(map(package_of_name, facts.project.summary(path).imported)) if self._one(path) else None
+            return self.of_file(path)
         return _only(self.of_class(base, path.parent, depth + 1) for base in summary.bases if base)
 
-    def of_file(self, file: str) -> str | None:
+    def of_file(self, path: Path) -> str | None:
         """The one package of the two that a file of the project imports from; None for both or neither."""
-        return _only(map(package_of_name, self._facts.project.summary(Path(file)).imported)) if file else None
-
-    def _one(self, path: Path) -> bool:
-        return len({package_of_name(each) for each in self._facts.project.summary(path).imported} - {None}) == 1
+        return _only(map(package_of_name, self._facts.project.summary(path).imported))
 
     def _of_base(self, base: cst.BaseExpression, depth: int) -> str | None:
         if isinstance(base, cst.Subscript):
