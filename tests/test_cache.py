@@ -13,17 +13,13 @@ from pathlib import Path
 
 import pytest
 from forked import run_forked
+from versions_anew import forget_versions
 
 from lightlint.cache import store
 from lightlint.cache.doubt import doubtful
 from lightlint.cache.folder import clean, prepare
 from lightlint.cache.store import Cache
 from lightlint.config.settings import Settings, load
-from lightlint.facts.project.roots import nearest_with, root_of
-from lightlint.facts.versions.evidence import places_in
-from lightlint.facts.versions.pins import entries_of, pins_in, pins_of_runs
-from lightlint.facts.versions.pins.old_code import pins_of_old_code
-from lightlint.facts.versions.targets import installed, target_in
 from lightlint.linting import batch
 from lightlint.memo.looked import LOOKED
 from lightlint.pipeline import run
@@ -100,18 +96,7 @@ def age(folder: Path) -> None:
 
 def lint(folder: Path, monkeypatch: pytest.MonkeyPatch, **options: object) -> tuple[Result, list[str]]:
     """Lint with the cache beside the project; the second value is the names of the files that were linted anew."""
-    for once in (
-        pins_in,
-        pins_of_runs,
-        pins_of_old_code,
-        entries_of,
-        places_in,
-        target_in,
-        root_of,
-        nearest_with,
-        installed,
-    ):  # a command is a process, and reads them anew
-        once.cache_clear()
+    forget_versions()
     linted: list[str] = []
     whole = batch.lint
 
@@ -194,18 +179,7 @@ def test_whatever_changes_the_next_run_says_what_is_so(project, monkeypatch, nam
             os.utime(project, (1_000_000_000 + step, 1_000_000_000 + step))
         time.sleep(0.03)  # what did not change is trusted then
         paths = [str(project)] if chance.random() < 0.6 else [str(chance.choice(sorted(project.glob("*.py"))))]
-        for once in (
-            pins_in,
-            pins_of_runs,
-            pins_of_old_code,
-            entries_of,
-            places_in,
-            target_in,
-            root_of,
-            nearest_with,
-            installed,
-        ):
-            once.cache_clear()
+        forget_versions()
         LOOKED.clear()
         cached = run.check(paths, settings, cache=opened(project, settings))
         assert cached == run.check(paths, settings)

@@ -10,23 +10,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rulebook import examples
+from versions_anew import forget_versions
 
 from lightlint.cli.main import run_command
 from lightlint.config.settings import load
 from lightlint.facts.project.project import Projects
-from lightlint.facts.project.roots import nearest_with, root_of
-from lightlint.facts.versions.evidence import places_in
+from lightlint.facts.project.roots import root_of
 from lightlint.facts.versions.own_words import said_by
-from lightlint.facts.versions.pins import Kind, entries_of, pins_in, pins_of_runs
+from lightlint.facts.versions.pins import Kind
 from lightlint.facts.versions.pins.formats.commands import lines_of
 from lightlint.facts.versions.pins.formats.containers import dockerfile_pins, text_pins
 from lightlint.facts.versions.pins.formats.images import image_pins
 from lightlint.facts.versions.pins.formats.prose import readme_pins
 from lightlint.facts.versions.pins.formats.requirement_files import requirement_pins
-from lightlint.facts.versions.pins.old_code import pins_of_old_code
 from lightlint.facts.versions.pins.pin import TIED_TO_TORCH
 from lightlint.facts.versions.tables import table
-from lightlint.facts.versions.targets import target_in, target_of
+from lightlint.facts.versions.targets import target_of
 from lightlint.facts.versions.versions import Target, Version
 from lightlint.linting.lint import lint
 from lightlint.pages import all_pages
@@ -61,11 +60,6 @@ def main(loader):
 """
 
 
-def forget() -> None:
-    for once in (pins_in, pins_of_runs, pins_of_old_code, entries_of, places_in, target_in, root_of, nearest_with):
-        once.cache_clear()
-
-
 @pytest.fixture
 def project(tmp_path: Path):
     """Write files below a repository's top, and ask what a file of it is written for."""
@@ -77,7 +71,7 @@ def project(tmp_path: Path):
             (tmp_path / name).write_text(text, "utf-8")
         file = tmp_path / at
         file.parent.mkdir(parents=True, exist_ok=True)
-        forget()
+        forget_versions()
         return target_of(package, file, root_of(file.parent))
 
     return write
@@ -500,7 +494,7 @@ def test_no_text_breaks_the_readers(text: str):
 
 
 def said(tmp_path: Path, monkeypatch, capsys, *arguments: str) -> tuple[int, str]:
-    forget()
+    forget_versions()
     monkeypatch.chdir(tmp_path)
     status = run_command([*arguments, "--output-format", "concise"])
     return status, capsys.readouterr().out
@@ -585,7 +579,7 @@ def test_show_settings_says_what_was_taken_from_where(tmp_path: Path, monkeypatc
 @pytest.mark.parametrize("package", ["transformers", "trl", "peft", "accelerate"])
 def test_requirements_that_name_no_torch_are_read(package: str, tmp_path: Path) -> None:
     """Many projects on Transformers leave torch to it."""
-    forget()
+    forget_versions()
     (tmp_path / "requirements.txt").write_text(f"datasets==3.1.0\n{package}==1.2.3\nwandb\n")
     (tmp_path / "train.py").write_text("print(1)\n")
     target = target_of(package, tmp_path / "train.py", tmp_path)
@@ -595,7 +589,7 @@ def test_requirements_that_name_no_torch_are_read(package: str, tmp_path: Path) 
 @pytest.mark.parametrize("script", ["job_finetune.sh", "train_lora.slurm", "run_sft.sh"])
 def test_jobs_that_install_ahead_of_training_are_read(script: str, tmp_path: Path) -> None:
     """On clusters the job installs what it runs with."""
-    forget()
+    forget_versions()
     (tmp_path / script).write_text(
         '#!/bin/bash\npip install --no-cache-dir \\\n  "transformers==4.41.2" \\\n  trl==0.9.4\npython train.py\n'
     )
@@ -657,7 +651,7 @@ def test_what_jobs_and_lists_say_is_read(project, files: dict[str, str]):
 def test_a_script_says_what_it_is_for(tmp_path: Path, text: str):
     file = tmp_path / "train.py"
     file.write_text(f"{text}import torch\n", "utf-8")
-    forget()
+    forget_versions()
     torch = target_of("torch", file, tmp_path, pip_lines=said_by(load_source(file)))
     assert torch.version.minor == "1.4", torch
 
@@ -686,7 +680,7 @@ def test_what_imports_bolts_runs_with_lightning_1(tmp_path: Path):
     (tmp_path / "callbacks.py").write_text("from pl_bolts.callbacks import PrintTableMetricsCallback\n")
     module = "class M(pl.LightningModule):\n    def training_epoch_end(self, outputs): ...\n"
     (tmp_path / "train.py").write_text(f"import pytorch_lightning as pl\n\n\n{module}")
-    forget()
+    forget_versions()
     assert lint(load_source(tmp_path / "train.py"), load({}, isolated=True), Projects()).findings == ()
 
 

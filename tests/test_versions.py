@@ -10,17 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version as Reference
+from versions_anew import forget_versions
 
-from lightlint.facts.versions.evidence import places_in
-from lightlint.facts.versions.pins import entries_of, pins_in, pins_of_runs
-from lightlint.facts.versions.pins.old_code import pins_of_old_code
 from lightlint.facts.versions.requirements import (
     parse_pip_command,
     parse_requirement,
     requirement_files,
     script_install,
 )
-from lightlint.facts.versions.targets import installed, target_in, target_of
+from lightlint.facts.versions.targets import installed, target_of
 from lightlint.facts.versions.versions import Range, Target, Version, parse_range, releases
 
 numbers = st.lists(st.integers(0, 12), min_size=1, max_size=3).map(lambda parts: ".".join(map(str, parts)))
@@ -124,8 +122,7 @@ def project(tmp_path: Path):
         for name, text in files.items():
             (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / name).write_text(text, "utf-8")
-        for once in (pins_in, pins_of_runs, pins_of_old_code, entries_of, places_in, target_in):
-            once.cache_clear()
+        forget_versions()
         return target_of(package, tmp_path / at, tmp_path, **options)
 
     return write

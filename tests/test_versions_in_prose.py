@@ -10,33 +10,15 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from versions_anew import forget_versions
 
 from lightlint.cli.main import run_command
-from lightlint.facts.project.roots import nearest_with, root_of
-from lightlint.facts.versions.evidence import places_in
-from lightlint.facts.versions.pins import entries_of, pins_in, pins_of_runs, pins_of_settings
 from lightlint.facts.versions.pins.formats.prose import readme_pins
 from lightlint.facts.versions.pins.formats.prose.paragraphs import paragraphs
-from lightlint.facts.versions.pins.old_code import pins_of_old_code
 from lightlint.facts.versions.pins.pin import Kind
-from lightlint.facts.versions.targets import target_in, target_of
+from lightlint.facts.versions.targets import target_of
 from lightlint.facts.versions.versions import Range, Version, parse_range
 from lightlint.sources.notebook import read_notebook
-
-
-def forget_versions() -> None:
-    for once in (
-        pins_in,
-        pins_of_runs,
-        pins_of_settings,
-        pins_of_old_code,
-        entries_of,
-        places_in,
-        target_in,
-        root_of,
-        nearest_with,
-    ):
-        once.cache_clear()
 
 
 def told(text: str, name: str = "torch") -> Range | None:
