@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from lightlint.values.core import Function, Site, Traits, Value
 
-_WINDOW = 2  # turns
+TURNS = 2  # of a loop whose number of turns is unknown
 
 
 class Reset(NamedTuple):
@@ -49,7 +49,7 @@ class Loop:
     @property
     def fills_window(self) -> bool:
         """Whether the present turn is the one in several of which tests on a multiple of a counter are true."""
-        return self.turn > 1 and not (self.rest and self.turn > _WINDOW)
+        return self.turn > 1 and not (self.rest and self.turn > TURNS)
 
 
 class Turn(NamedTuple):

@@ -10,7 +10,7 @@ from collections.abc import Sequence as Statements
 from lightlint.engine.containers import assign_target, leaves_rest
 from lightlint.engine.events import Looped, RangeBegun
 from lightlint.engine.execution import COMPOUND, LeaveLoop, NextTurn, Raised, Returned, Steps, block, evaluate
-from lightlint.engine.frames import Loop
+from lightlint.engine.frames import TURNS, Loop
 from lightlint.engine.language import operators
 from lightlint.engine.language.counters import counts_inside
 from lightlint.engine.language.narrowing import narrow
@@ -31,7 +31,6 @@ from lightlint.values.core import (
 from lightlint.values.training import Instance
 
 _LEAVES = (ast.Return, ast.Raise, ast.Break, ast.Continue)
-_TURNS = 2  # of a loop whose number of turns is unknown
 _MOST_TURNS = 24
 
 
@@ -199,9 +198,9 @@ def _for(machine: Machine, node: ast.For | ast.AsyncFor, scope: Scope) -> Steps:
 
     def next_turn() -> bool:
         item = iteration.pull(loop.turn) if loop.turn < turns else None
-        if item is None and loop.turn == _TURNS:
+        if item is None and loop.turn == TURNS:
             loop.rest = leaves_rest(machine, loop)
-        if item is None and (loop.again or loop.rest) and loop.turn == _TURNS:
+        if item is None and (loop.again or loop.rest) and loop.turn == TURNS:
             item = iteration.pull(loop.turn - 1)
         if item is None:
             return False
@@ -235,7 +234,7 @@ def _while(machine: Machine, node: ast.While, scope: Scope) -> Steps:
         value = evaluate(machine, test, scope)
         known = machine.truth(value)
         loop.split |= known is None and value.traits >= ON_SOME
-        if known is False or loop.turn >= (_MOST_TURNS if known and not is_constant(value, True, 1) else _TURNS):
+        if known is False or loop.turn >= (_MOST_TURNS if known and not is_constant(value, True, 1) else TURNS):
             return False
         loop.turn += 1
         return True
