@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry
 
 
+_GATHERS = ("accelerator.gather", "accelerate.utils.gather")
 _IDS = re.compile(
     r"(?:[a-z]+_)?(?:idx|index|indices|indexes|guids?|qids?|uids?)|(?:(?:sample|example|row|item|question)_)?ids?"
 )
@@ -34,19 +35,19 @@ class GatheredSamplesRepeated(Check):
         trained = {turn.loop.site for event in entry.of(Backward) for turn in event.where.turns[-1:]}
         for event in entry.of(Collective):
             apart = event.where.turns and event.where.turns[-1].loop.site not in trained
-            if (
-                event.name in ("accelerator.gather", "accelerate.utils.gather")
-                and in_batch(event.where)
-                and (apart or not event.where.grad)
-            ):
+            if event.name in _GATHERS and in_batch(event.where) and (apart or not event.where.grad):
                 loaders = [turn.loop.over for turn in event.where.turns if turn.loop.kind == "batch"]
                 prepared = bool(loaders) and isinstance(loaders[-1], Loader) and "#managed" in loaders[-1].attributes
-                given = [tensor for value in event.args for tensor in tensors_in(value)]
+                given = _given(event)
                 if prepared and given and all(map(_is_answer, given)) and not any(each.requires_grad for each in given):
                     message = (
                         "this gathers the samples, too, that fill the last batch of each process: they count twice"
                     )
                     yield Fault.at(event, message)
+
+
+def _given(event: Collective) -> list[Tensor]:
+    return [tensor for value in event.args for tensor in tensors_in(value)]
 
 
 def _is_answer(tensor: Tensor) -> bool:
@@ -62,16 +63,9 @@ def _may_be_cut_behind(entry: Entry) -> bool:
 
 def _gathers_ids(entry: Entry) -> bool:
     """Whether the numbers of the samples are gathered, too, by which the program tells those that come again."""
-    nodes = code_of(entry.paths[0]) if entry.paths else ()
-    calls = (each for each in nodes if isinstance(each, ast.Call) and _last_name(each.func) == "gather")
-    parts = (part for call in calls for given in call.args for part in ast.walk(given))
-    return any(_IDS.fullmatch(_last_name(part)) for part in parts)
-
-
-def _last_name(node: ast.AST) -> str:
-    """A name, the last one of an attribute, or a text that is written down."""
-    named = getattr(node, "id", getattr(node, "attr", getattr(node, "value", None)))
-    return named if isinstance(named, str) else ""
+    gathered = (tensor for event in entry.of(Collective) if event.name in _GATHERS for tensor in _given(event))
+    names = (name for each in gathered for name in (each.named, each.part) if isinstance(name, str))
+    return any(map(_IDS.fullmatch, names))
 
 
 def _is_length(node: ast.AST) -> bool:
