@@ -31,11 +31,7 @@ def test_all_examples_survive_as_the_record_says(family: str, good: bool) -> Non
     cases = [case for case in all_page_cases() if case.good is good and case.where.startswith(f"{family}/")]
     found = [one for case in cases for one in measured(case, rewrites().values())]
     assert len(found) > 20
-    back = steps_back(read_record(), all_page_cases(), found)
-    assert len(back) <= len(found) // _IN, back
-
-
-_IN = 100  # one of so many may be lost to mends of false alarms until the record is written anew
+    assert steps_back(read_record(), all_page_cases(), found) == []
 
 
 def test_record_and_table_know_every_rewrite() -> None:

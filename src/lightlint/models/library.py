@@ -457,6 +457,8 @@ def _of_mapping(machine: Machine, value: Mapping, index: Value, node: ast.AST) -
     if value.loaded is not None:
         machine.emit(StateRead(machine.where(node), value.loaded, value, index))
         entry.loaded = (value.loaded, key)
+    elif value.source is None and value.batch_of is None and not (value.more or value.escaped):
+        machine.unbound |= isinstance(index, Constant)
     return entry
 
 

@@ -223,6 +223,8 @@ def _is_short(turn: Turn) -> bool:
     over, times = turn.loop.over, number_of(turn.loop.bound)
     if times is not None:
         return times <= _FEW
+    if turn.loop.known:
+        return turn.loop.turn <= _FEW
     return isinstance(over, Sequence) and not over.more and len(over.items) <= _FEW
 
 
