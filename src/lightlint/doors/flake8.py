@@ -1,5 +1,6 @@
 """The flake8 plugin: `flake8 --select LL` says of a file what `lightlint FILE` says of it, notes aside.
 
+flake8 hands over one file at a time, so what a file comes to in another is told at its call, never in the other file.
 It takes its settings from `[tool.lightlint]`, as the command line does. flake8 itself applies `# noqa`; suppressions
 of lightlint's own hold too. flake8 does not run plugins on files with syntax errors (its E999), nor on notebooks.
 """
