@@ -128,8 +128,9 @@ class LossRewrapped(Check):
         """Passes that reach no parameter, over a tensor made of the numbers of a loss."""
         for path in entry.paths:
             steps = path.of(Stepped)
+            stepped = {each for event in steps for each in event.parameters}
             for event in path.of(Backward):
-                cut = _rewrapped(event)
+                cut = _rewrapped(event) if stepped.isdisjoint(event.parameters) else None
                 if cut is not None and ((event.loss is not None and event.loss.leaf) or _is_trained(cut, steps)):
                     message = (
                         f"`{cut.how}(...)` makes a tensor without history, so `backward()` on it reaches no parameter"
@@ -148,8 +149,11 @@ def _rewrapped(event: Backward) -> Cut | None:
 
 
 def _is_trained(cut: Cut, steps: list[Stepped]) -> bool:
-    """Whether an optimizer steps what the gradient would have reached."""
-    return not steps or any(not each.optimizer.escaped and cut.parameters & set(each.parameters) for each in steps)
+    """Whether an optimizer steps what the gradient would have reached; where none is in sight, whether that is a network's:
+    an input that an attack makes anew in each turn is cut off from that of the turn before, and meant to be."""
+    if not steps:
+        return any(each.parameter for each in cut.parameters)
+    return any(not each.optimizer.escaped and cut.parameters & set(each.parameters) for each in steps)
 
 
 _MAKERS = frozenset(["tensor", "as_tensor", "Tensor", "FloatTensor", "from_numpy", "Variable", "scalar_tensor"])
