@@ -58,12 +58,13 @@ def test_syntax_without_a_sketch_is_parsed(tmp_path: Path, parsed: list[str]) ->
     assert parsed == [text]
 
 
-def test_fixtures_have_the_same_findings(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("each", [4, pytest.param(1, marks=pytest.mark.slow)])
+def test_fixtures_have_the_same_findings(each: int, monkeypatch: pytest.MonkeyPatch) -> None:
     from lightlint.linting import screen
 
     def all_findings() -> dict[str, tuple[Finding, ...]]:
         every: dict[str, tuple[Finding, ...]] = {}
-        for path in fixtures():
+        for path in fixtures()[::each]:
             try:
                 every[str(path)] = found(path)
             except UnreadableError:
