@@ -135,7 +135,6 @@ def test_failed_fix_is_taken_back_and_told(example: Example, tmp_path: Path, mon
         ('{"cells": [{"cell_type": "code", "source": []}', "not JSON: expecting ',' delimiter, in row 1"),
         ('{"worksheets": [], "nbformat": 3}', "a notebook of format 3"),
         ("{}", "it has no list of cells"),
-        (" ", "the notebook is empty"),
     ],
 )
 def test_broken_notebook_is_named_as_a_whole(text: str, message: str, tmp_path: Path) -> None:
@@ -145,13 +144,14 @@ def test_broken_notebook_is_named_as_a_whole(text: str, message: str, tmp_path: 
     assert message in result.findings[0].message
 
 
-def test_notebooks_that_are_not_lightlints_are_skipped_with_a_line(tmp_path: Path) -> None:
+def test_notebooks_that_hold_nothing_for_lightlint_are_skipped_with_a_line(tmp_path: Path) -> None:
     kernel = '{"cells": [], "metadata": {"kernelspec": {"language": "R"}}, "nbformat": 4, "nbformat_minor": 5}'
     (tmp_path / "stored.ipynb").write_text("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n")
     (tmp_path / "tidy.ipynb").write_text(kernel)
+    (tmp_path / "unused.ipynb").write_text("")
     result = run.check([str(tmp_path)], load(isolated=True))
     assert result.findings == ()
-    assert [problem.fatal for problem in result.problems] == [False, False]
+    assert [problem.fatal for problem in result.problems] == [False, False, False]
 
 
 def test_python_does_not_warn_of_the_linted_text(tmp_path: Path) -> None:

@@ -356,6 +356,14 @@ def _autograd_grad(machine: Machine, given: Arguments, node: ast.AST) -> Value:
     return Sequence([found], "tuple", more=True)
 
 
+@function("torch.func.stack_module_state")
+def _stacked_state(machine: Machine, given: Arguments, _: ast.AST) -> Value:
+    """Two dicts of new tensors, by the names of the parameters and of the buffers: the networks' own are only read."""
+    for value in given.values():
+        machine.escape(value)
+    return Sequence([Unknown(hint="params"), Unknown(hint="buffers")], "tuple")
+
+
 @function("torch.autograd.Variable")
 def _variable(machine: Machine, given: Arguments, node: ast.AST) -> Value:
     made = tensors.derive(machine, node, given.get(0, "data"), graph=False, keep=True, how="Variable")

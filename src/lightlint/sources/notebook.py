@@ -204,7 +204,7 @@ def _is_newer_syntax(text: str) -> bool:
 
 def _decoded(data: bytes) -> str:
     if not data.strip():
-        raise UnreadableError("the notebook is empty")
+        raise ForeignError("skipped: the notebook is empty")  # Jupyter opens it, as a new one
     if data.startswith(_LFS):
         raise ForeignError("skipped: a Git LFS pointer instead of the notebook; `git lfs pull` fetches it")
     try:

@@ -192,16 +192,24 @@ class ModuleListNotRegistered(Check):
                     yield self.tree.parent(other)
 
     def _takes_modules(self, call: cst.CSTNode | None) -> bool:
-        """Whether a call registers the modules it is given: a container, or a module's class, or base, that may keep them."""
+        """Whether a call takes care of the modules it is given: a container, or a module's class, or base, that may keep them."""
         if self.names.method(call) == "__init__":
             return True
         name = self.names.call(call) or ""
+        if name == "torch.func.stack_module_state":
+            return True  # their weights are copied out of them, to be trained there
         return bool(_CONTAINER.match(name)) or (bool(name) and self.classes.name_is_a(name, NN_MODULE))
 
     def _made(self, item: cst.BaseExpression) -> cst.BaseExpression:
         """What an item is before it is moved or cast."""
-        func = item.func if isinstance(item, cst.Call) else None
-        return func.value if isinstance(func, cst.Attribute) and func.attr.value in _CASTS else item
+        match item:
+            case cst.Call(
+                func=cst.Attribute(attr=cst.Name("to")), args=[cst.Arg(value=cst.SimpleString() as where)]
+            ) if where.evaluated_value == "meta":
+                return item  # a form without weights
+            case cst.Call(func=cst.Attribute(value=made, attr=cst.Name(method))) if method in _CASTS:
+                return made
+        return item
 
     def _has_parameters(self, item: cst.BaseExpression, depth: int = 0) -> bool:
         """Whether an item surely is a module made for this container that has parameters, or state of a metric."""
@@ -272,7 +280,7 @@ class ModuleListNotRegistered(Check):
         for path in entry.paths:
             trained, given = _trained(path) | _used(path), _given(path)
             for event in path.of(AttributeSet):
-                hidden = {p for each in _modules_in(event.value) for p in each.parameters() if p.requires_grad}
+                hidden = _weights_of(_modules_in(event.value))
                 told = _hides(event) and not event.object.escaped and trained & hidden and not given & hidden
                 if (
                     told
@@ -289,6 +297,13 @@ def _modules_in(value: Value) -> list[Module]:
     held = [*value.items.values()] if isinstance(value, Mapping) else value.items if isinstance(value, Sequence) else []
     modules = [each for each in held if isinstance(each, Module)]
     return modules if len(modules) == len(held) else []
+
+
+def _weights_of(held: list[Module]) -> set[Tensor]:
+    """The parameters that modules have to train: not the one that stands for those of a module that is only said to be one,
+    for a loss has none, nor what lies on `meta`, a form that is given its weights with each call."""
+    trained = (p for each in held for p in each.parameters() if p.requires_grad and p.device != "meta")
+    return {p for p in trained if p.owner is None or not p.owner.assumed}
 
 
 def _seen_by_others(path: Path, held: list[Module]) -> set[Tensor]:

@@ -17,7 +17,7 @@ from lightlint.checks.ranks.processes.file_write_on_every_rank.shared import (
     is_shared,
     on_every_rank,
 )
-from lightlint.engine.events import Called, DirectoryMade, Event, Written
+from lightlint.engine.events import Called, DirectoryMade, Event, GroupStarted, Written
 from lightlint.facts.ranks.guards import MAYBE_RANK
 from lightlint.facts.ranks.processes import FULLY_SHARDED
 from lightlint.facts.ranks.trainers import lightning_ranks, made_here
@@ -55,7 +55,11 @@ class FileWriteOnEveryRank(Check):
                 if self._is_asked(path, event) and is_shared(path, event):
                     found.setdefault(event.site, []).append((path, event))
             for run in path.of(Called):
-                if run.path in RUNS and starts_on_every_rank(self.facts, path, run):
+                if (
+                    run.path in RUNS
+                    and starts_on_every_rank(self.facts, path, run)
+                    and not self._is_of_parent(path, run)
+                ):
                     found.setdefault(run.site, []).append((path, run))
         for happened in found.values():
             happened = [(path, event) for path, event in happened if not self._is_left_to_callers(event)]
@@ -72,6 +76,19 @@ class FileWriteOnEveryRank(Check):
         if room is not self and isinstance(event, Called):
             return True
         return node is not None and not room.facts.is_dead(node) and not guarded_by_others(room.facts, node)
+
+    def _is_of_parent(self, path: Way, event: Event) -> bool:
+        """Whether only the process that spawns the ranks comes to an event, before: each of them imports the file again,
+        but runs nothing that a function or a test of `__name__` keeps."""
+        spawned = [each for each in path.of(GroupStarted) if each.by == "spawn" and each.time > event.time]
+        if not spawned:
+            return False
+        outer = event.where.calls[0].site if event.where.calls else event.site
+        room, node = self._found(outer)
+        if node is None or isinstance(node, cst.FunctionDef) or room.tree.function(node) is not None:
+            return True
+        asked = [test for test, _ in room.facts.conditions(node)]
+        return any(name.value == "__name__" for test in asked for name in room.tree.within(test, cst.Name))
 
     def _found(self, site: Site) -> tuple[Check, cst.CSTNode | None]:
         """The node at a place, which may lie in another file of the project, and the check that would look at its file."""
