@@ -198,6 +198,16 @@ def test_what_works_with_lightning_1_only_says_so(project, tied: str, beside: st
         ({"README.md": "# net\n![x](https://img.shields.io/badge/python-3.7-blue.svg)\n"}, "1.14"),
         ({"requirements.txt": "numpy==1.19.2\ntorch\n"}, "2.5"),
         ({"requirements.txt": "numpy==1.20.3\ntorch\n"}, "2.9"),
+        ({"requirements.txt": "tensorflow==1.15.0\ntorch\n"}, "1.14"),
+        ({"requirements.txt": "torch\nscikit-learn==0.23.2  # of 2020\n"}, "2.5"),
+        ({"requirements.txt": "transformers==4.8.1\ntorch\n"}, "2.9"),
+        ({"README.md": "```\npip install scipy==1.4.1 torch\n```\n"}, "2.5"),
+        (
+            {
+                "train.slurm": "#!/bin/bash\nmodule load cuda/10.1 python/3.7.4\nsource venv/bin/activate\npython train.py\n"
+            },
+            "1.14",
+        ),
         ({"requirements.txt": "allennlp==1.1.0\ntorch\n"}, "1.14"),
         ({"README.md": "```\nconda install pytorch torchvision cudatoolkit=10.1 -c pytorch\n```\n"}, "1.13"),
         ({"README.md": "[timm](https://x), pip install timm==0.3.4\n\ntorch>=1.4.0\n"}, "1.9"),
@@ -238,6 +248,20 @@ def test_another_torch_leaves_the_newest_transformers(project, torch: str):
     assert project({"requirements.txt": f"{torch}\ntransformers\n"}, package="transformers").may_be_at_least("5.21")
 
 
+@pytest.mark.parametrize(
+    ("requirements", "below"),
+    [
+        ("torch==1.6.0\npytorch-lightning>=0.10\n", "1.5"),
+        ("torch<2\nlightning>=1.6\n", "2.3"),
+        ("torch\nlightning\n", None),
+    ],
+)
+def test_an_old_torch_goes_with_no_newer_lightning(project, requirements: str, below: str | None):
+    lightning = project({"requirements.txt": requirements}, package="lightning")
+    assert lightning.may_be_at_least("2.3") is (below is None)
+    assert below is None or not lightning.may_be_at_least(below)
+
+
 def test_a_pinned_transformers_is_told_apart_from_what_its_torch_leaves(project):
     files = {"requirements.txt": "torch==1.8.1\ntransformers==4.46.3\n"}
     assert project(files, package="transformers").surely_at_least("4.46")
@@ -250,6 +274,8 @@ def test_a_pinned_transformers_is_told_apart_from_what_its_torch_leaves(project)
         {"README.md": "## Requirements\n\n- Python 3.6+\n- PyTorch\n"},
         {"README.md": "## Requirements\n\n- Python >= 3.6\n- at least Python 3.7\n- Python 3.5 & up\n"},
         {"requirements.txt": "numpy>=1.19.2\ntorch\n"},
+        {"README.md": "```\nconda install numpy==1.19.2 pytorch\n```\n"},
+        {"requirements.txt": "numpy=1.19.2=py39h089b984_0\ntorch\n"},
         {"requirements.txt": "timm>=0.3.2\ntorch\n"},
         {"requirements.txt": "timm==0.4.12\nfastai==2.1.5\nxformers\n"},
         {"requirements.txt": "timm==0.3.2\n", "README.md": "## Requirements\n\n- PyTorch 2.6\n"},

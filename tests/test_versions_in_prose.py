@@ -75,6 +75,20 @@ def told(text: str, name: str = "torch") -> Range | None:
         ("Works with PyTorch earlier than 1.5.", "<1.5"),
         ("You need PyTorch version prior to 1.8", "<1.8"),
         ("Requirements:\n* PyTorch 1.7 +\n", ">=1.7"),
+        ("# Net\n## **Note!** The code is expected to reproduce the results with **PyTorch 1.3 and CUDA 10**\n", "1.3"),
+        ("Test on: python3.6 + pytorch1.0 + cuda9", "1.0"),
+        ("It ran with `torch.__version__ == 1.4.0`.", "==1.4.0"),
+        (
+            "## Needs\n<table><tr><td>Torch</td><td>1.2.0</td></tr><tr><td>CUDA</td><td>10</td></tr></table> are used",
+            "==1.2.0",
+        ),
+        ("```\npytorch                   1.8.0           py3.8_cuda10.2_cudnn7.6.5_0    pytorch\n```", "==1.8.0"),
+        (
+            "```\n[conda] pytorch                   1.8.0           py3.8_cuda10.2_cudnn7.6.5_0    pytorch\n```",
+            "==1.8.0",
+        ),
+        ("    [pip3] torch==1.8.0\n    [pip3] torchvision==0.9.0\n", "==1.8.0"),
+        ("```\ntorch      1.8\n```", "1.8"),
     ],
 )
 def test_what_is_needed_or_was_used_is_read(text: str, versions: str):
@@ -106,6 +120,8 @@ def test_what_is_needed_or_was_used_is_read(text: str, versions: str):
         "Requires torch 10.4",
         "```python\nx = torch.ones(1.8)  # torch 1.8 is used\n```",
         "![PyTorch](https://example.org/badge/PyTorch-1.8.svg)",
+        "## Results with PyTorch 1.3\n",
+        "## Benchmarks\n```\ntorch      1.8.0\n```\n",
     ],
 )
 def test_news_and_other_things_are_no_evidence(text: str):
@@ -120,6 +136,12 @@ def test_news_and_other_things_are_no_evidence(text: str):
         ("It is written with PyTorch Lightning 1.4.9 and torch 1.9.", "pytorch-lightning", "==1.4.9"),
         ("It is written with PyTorch Lightning 1.4.9 and torch 1.9.", "torch", "1.9"),
         ("Requires torch 1.7.1 and torchvision 0.8.2.", "torchvision", "==0.8.2"),
+        ("## Requirements\nPyTorch 1.0.2 or above\nPython 3.6\nCUDA 10.0\n", "python", "3.6"),
+        ("```\npython=3.7.0\npytorch=1.8.1\ntqdm=4.61.2\n```", "python", "==3.7.0"),
+        ("| Library | Version |\n|:---:|:---:|\n| `Python` | `3.7` |\n| `torch` | `1.7.1` |\n", "python", "3.7"),
+        ("It needs Python 3 (3.6.9).", "python", "==3.6.9"),
+        ("```\npython                3.7.12         hb7a2778_100_cpython    conda-forge\n```", "python", "==3.7.12"),
+        ("```\npytorch-lightning     1.5.2          pyhd8ed1ab_0    conda-forge\n```", "pytorch-lightning", "==1.5.2"),
     ],
 )
 def test_each_package_is_told_apart(text: str, name: str, versions: str):
@@ -207,18 +229,43 @@ def test_records_of_runs_are_hearsay_too(target, kept):
         "Requirement already satisfied: transformers in /usr/lib/python3/dist-packages (4.28.1)",
         "Requirement already satisfied: transformers>=4.0 in /opt/lib (from peft) (4.28.1+local)",
         "# !pip install 'transformers==4.28.1' tqdm",
+        "Transformers: 4.28.1, of 2023-04-20",
     ],
 )
 def test_outputs_of_a_notebook_are_hearsay_too(tmp_path, shown):
     """What pip said when its install cell was run."""
     output = {"output_type": "stream", "name": "stdout", "text": [f"{shown}\n"]}
-    cell = {"cell_type": "code", "metadata": {}, "source": ["!pip install transformers peft"], "outputs": [output]}
+    cell = {
+        "cell_type": "code",
+        "metadata": {},
+        "source": ["!pip install transformers peft\n", "print(transformers.__version__)"],
+    }
+    cell["outputs"] = [output]
     book = {"cells": [cell], "metadata": {"language_info": {"name": "python"}}, "nbformat": 4, "nbformat_minor": 5}
     (tmp_path / ".git").mkdir()
     source = read_notebook("train.ipynb", json.dumps(book).encode())
     forget_versions()
     told = target_of("transformers", tmp_path / "train.ipynb", tmp_path, pip_lines=source.says_of_versions)
     assert (str(told.version), told.hearsay) == ("4.28.1", True)
+
+
+@pytest.mark.parametrize(
+    ("notebook", "beside", "version"),
+    [
+        ("notebooks/look.ipynb", {}, "1.10"),
+        ("look.ipynb", {}, "1.10"),
+        ("look.ipynb", {"README.md": "## Requirements\n\n- Python 3.8\n"}, "2.4"),
+        ("other/look.ipynb", {"other/train.py": ""}, None),
+        (".ipynb_checkpoints/look.ipynb", {}, None),
+    ],
+)
+def test_scripts_are_of_the_days_of_the_notebooks_beside_them(target, notebook, beside, version):
+    """The Python that a notebook was run with; nothing newer of torch runs there."""
+    cell = {"cell_type": "code", "metadata": {}, "source": ["import torch\n"], "outputs": []}
+    ran = {"language_info": {"name": "python", "version": "3.6.9"}}
+    torch = target({notebook: json.dumps({"cells": [cell], "metadata": ran, "nbformat": 4}), **beside})
+    assert (torch.source == "newest") is (version is None)
+    assert version is None or (torch.version.minor == version and torch.hearsay)
 
 
 def test_hearsay_keeps_silent_and_proves_nothing(target):

@@ -6,7 +6,7 @@ import ast
 import json
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +25,11 @@ _PUT_ASIDE = re.compile(
     r"#[# ]*[!%] ?(?:pip3?|python3? -m pip|uv pip) install [^\"\\\\]*"
 )  # a command that was run once
 _PINNED = re.compile(rf"(?<=[ '=]){_KNOWN}==(\d+(?:\.\d+)+)")
+_BY_MODULE = {name: name for name in ("torch", "torchvision", "transformers", "trl", "peft", "accelerate", "lightning")}
+_BY_MODULE |= {"pl": "pytorch-lightning", "pytorch_lightning": "pytorch-lightning"}
+_ASKED = re.compile(rf"\b(?:{'|'.join(_BY_MODULE)})\.__version__")
+_ASKED_ANY = re.compile(r"\b(\w+)\.__version__")
+_SHOWN = re.compile(r"(?<![\w.])(\d+\.\d+(?:\.\d+)+)(?![\d.]*\d)")
 _ESCAPED = re.compile(r"(?<!\\)(?:\\\\)*\\u(?!00[0-7])[0-9a-fA-F]{4}")  # of a character beyond ASCII
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
@@ -139,20 +144,54 @@ def read_notebook(filename: str, data: bytes) -> Source:
         tuple(pip_lines),
         tuple(broken),
         origin.hidden,
-        ran[1] if (ran := _RAN_WITH.search(raw)) else "",
-        tuple(dict.fromkeys(_installed(raw))),
+        ran_with(raw),
+        installed_in(raw),
         _COLAB.search(raw) is not None,
     )
 
 
+def ran_with(raw: str) -> str:
+    """The Python 3 that a notebook was run with, `3.7`; empty where it does not say so."""
+    found = _RAN_WITH.search(raw)
+    return found[1] if found else ""
+
+
+def installed_in(raw: str) -> tuple[str, ...]:
+    """What outputs in a notebook, and its install commands in comments, say is installed, as `torch==1.7.1`."""
+    return tuple(dict.fromkeys((*_installed(raw), *_printed(raw))))
+
+
 def _installed(raw: str) -> Iterator[str]:
-    """What outputs of pip in a notebook, and its install commands in comments, say is installed, as `torch==1.7.1`."""
     for line in _PUT_ASIDE.findall(raw) if "install" in raw else ():
         yield from (f"{name}=={version}" for name, version in _PINNED.findall(line))
     for line in re.findall(r"Successfully installed[^\"]*", raw) if "Successfully installed" in raw else ():
         yield from (f"{name}=={version}" for name, version in _INSTALLED.findall(line))
     if "already satisfied" in raw:
         yield from (f"{name}=={version}" for name, version in _SATISFIED.findall(raw))
+
+
+def _printed(raw: str) -> Iterator[str]:
+    """What cells show that ask packages for their versions, where they show as many as they ask for."""
+    if not _ASKED.search(raw):
+        return
+    try:
+        cells = json.loads(raw).get("cells", ())
+    except (ValueError, RecursionError, AttributeError):
+        return
+    for cell in cells:
+        asked = _ASKED_ANY.findall(_joined(cell.get("source", "")))
+        shown = [version for output in cell.get("outputs", ()) for version in _SHOWN.findall(_text_of(output))]
+        if len(asked) == len(shown):
+            yield from (
+                f"{_BY_MODULE[name]}=={version}"
+                for name, version in zip(asked, shown, strict=True)
+                if name in _BY_MODULE
+            )
+
+
+def _text_of(output: Mapping[str, Any]) -> str:
+    """The plain text of a cell's output."""
+    return _joined(output.get("text") or (output.get("data") or {}).get("text/plain") or "")
 
 
 def _read_cell(text: str) -> tuple[Masked, tuple[int, str] | None]:

@@ -23,6 +23,7 @@ from lightlint.facts.versions.pins import (
     pins_of_settings,
     top_of,
 )
+from lightlint.facts.versions.pins.notebooks import pins_of_notebooks
 from lightlint.facts.versions.pins.old_code import pins_of_old_code
 from lightlint.facts.versions.pins.pin import OF_LIGHTNING_1, WHEELS_FOR_TORCH, wheels_pins
 from lightlint.facts.versions.requirements import normalise, parse_pip_command
@@ -96,7 +97,8 @@ def _places(path: Path, root: Path, pip_lines: Sequence[str]) -> Iterator[Place]
 
     First its own `pip install` lines, then what the folders from its own up to the top declare and which images they
     start from, and which one version the README of a part of the project names, then scripts, CI and READMEs, which tell
-    of one way to install among others, then what READMEs mention, at last what was there when runs were made.
+    of one way to install among others, then what READMEs mention, then what was there when runs were made, at last what
+    the project's notebooks were run with.
     """
     own = [requirement for line in pip_lines for requirement in parse_pip_command(line)]
     lines = [each for each in own if each.specifier and not each.redirected]
@@ -123,6 +125,7 @@ def _places(path: Path, root: Path, pip_lines: Sequence[str]) -> Iterator[Place]
     named = [found.groups() for line in pip_lines if (found := _NAMED.fullmatch(line))]
     yield Place(Kind.PROSE, tuple(Pin(name, each, path, 0, kind=Kind.PROSE) for name, each in named))
     yield Place(Kind.PROSE, tuple(Pin("python", each, path, 0, kind=Kind.PROSE) for each in ran))
+    yield from (Place(Kind.PROSE, pins_of_notebooks(directory)) for directory in directories)
 
 
 def _of_kind(kind: Kind, directory: Path, reach: Reach) -> Place:

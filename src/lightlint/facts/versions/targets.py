@@ -65,7 +65,7 @@ def _read(package: str, around: Places, root: Path) -> Target:
 
 def _bounding(package: str, around: Places) -> Iterator[tuple[str, Choice]]:
     """What else is pinned that no newer release of a package goes with."""
-    beside = {"torch": ("lightning", *TIED_TO_TORCH), "lightning": OF_LIGHTNING_1}
+    beside = {"torch": ("lightning", *TIED_TO_TORCH), "lightning": (*OF_LIGHTNING_1, "torch")}
     beside |= dict.fromkeys(_torch_asked_by(), ("torch",))
     for name in ("python", *beside.get(package, ())):
         choice = settled(name, around)
@@ -84,7 +84,8 @@ def _end(package: str, name: str, versions: Range) -> Version | None:
         return beside.upper if beside else None
     upper = versions.upper
     if name == "torch":
-        asked = _torch_asked_by()[package].items()
+        known = table("releases")
+        asked = (known["torch_for_lightning"] if package == "lightning" else _torch_asked_by()[package]).items()
         return next((Version(since) for since, oldest in asked if upper is not None and upper <= Version(oldest)), None)
     rows = table("releases")["before_torch"][name]
     end = next((end for below, end in rows if not below or (upper is not None and upper <= Version(below))), "")

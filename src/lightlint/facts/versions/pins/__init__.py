@@ -59,6 +59,11 @@ _NAMED = (
     "timm",
     "xformers",
     "numpy",
+    "pandas",
+    "scipy",
+    "scikit",
+    "tensorflow",
+    "tokenizers",
     "-r",
     "-c",
 )
@@ -121,7 +126,7 @@ def _read(file: Path) -> list[Pin]:
     reader = reader_of(file)
     if reader is None or not file.is_file() or (file.is_symlink() and not _stays(file)):
         return []
-    text = text_of(file, lock=is_lock(file))
+    text = text_of(file, large=is_lock(file))
     if text is None:
         return []
     lower = text.lower()

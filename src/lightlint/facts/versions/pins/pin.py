@@ -6,9 +6,11 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum
+from itertools import islice
 from pathlib import Path
 
 from lightlint.facts.versions.requirements import Requirement, normalise
+from lightlint.facts.versions.versions import Version
 
 # Conda's names for what PyPI calls torch.
 _CONDA = {"pytorch": "torch", "pytorch-cpu": "torch", "pytorch-gpu": "torch"}
@@ -20,6 +22,20 @@ WHEELS_FOR_TORCH = "wheels-for-torch"  # what the address of a list of wheels sa
 _ANY = ">=0"
 _WHEELS = re.compile(r"://\S*/torch-?(\d+\.\d+)(?:\.\d+)?(?:(?:\+|%2B)[^\s/]*?)?(?:/|\.html)", re.IGNORECASE)
 _TAG = re.compile(r"\.git@v?(\d+\.\d+(?:\.\d+)?)(?=[#_-]|$)")  # a release of a repository
+# Before which Python the wheels of a release of what is pinned exactly end: `numpy==1.19.2` does not get along with 3.9. That
+# of transformers is what its tokenizers have.
+_TENSORFLOW = (("2.2", "3.8"), ("2.5", "3.9"), ("2.8", "3.10"), ("2.12", "3.11"), ("2.16", "3.12"))
+_ENDS_OF_WHEELS = {
+    "numpy": (("1.17.3", "3.8"), ("1.19.3", "3.9"), ("1.21.2", "3.10"), ("1.23.2", "3.11")),
+    "pandas": (("1.1.3", "3.9"), ("1.3.3", "3.10")),
+    "scipy": (("1.3.2", "3.8"), ("1.5.4", "3.9")),
+    "scikit-learn": (("0.22", "3.8"), ("0.24", "3.9")),
+    "tensorflow": _TENSORFLOW,
+    "tensorflow-gpu": _TENSORFLOW,
+    "tokenizers": (("0.9.4", "3.9"), ("0.11", "3.10")),
+    "transformers": (("4.0", "3.9"), ("4.16", "3.10")),
+}
+_EXACTLY = re.compile(r"===?(\d+(?:\.\d+)*)")
 PINNED = frozenset(
     (
         *(
@@ -88,3 +104,12 @@ def pin_of(file: Path, row: int, requirement: Requirement | None, *, conditional
         specifier = specifier or (_ANY if name in (*OF_LIGHTNING_1, "allennlp") else "")
         if specifier:
             yield Pin(name, specifier, file, row, conditional=conditional or bool(requirement.marker))
+
+
+def pip_pins(file: Path, row: int, requirement: Requirement | None, *, conditional: bool = False) -> Iterator[Pin]:
+    """The pins of a requirement that pip meets: it, and the Python that it has wheels for."""
+    yield from pin_of(file, row, requirement, conditional=conditional)
+    if requirement and (exact := _EXACTLY.fullmatch(requirement.specifier)):
+        ends = _ENDS_OF_WHEELS.get(requirement.name, ())
+        for end in islice((end for first, end in ends if Version(exact[1]) < Version(first)), 1):
+            yield Pin("python", f"<{end}", file, row, conditional=conditional or bool(requirement.marker))

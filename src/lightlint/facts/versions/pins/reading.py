@@ -9,7 +9,7 @@ from pathlib import Path
 from lightlint.facts.project.roots import nearest_with
 from lightlint.memo.looked import looked
 
-_LARGEST, _LARGEST_LOCK = 1_000_000, 20_000_000
+_LARGEST, _LARGEST_WRITTEN = 1_000_000, 20_000_000
 _ABOVE = 3  # folders above a project's files in which its versions may stand, where no `.git` says where it ends
 _SHALLOWEST = 3  # parts of a path: what lies in `/` or in a folder of it is no project's
 
@@ -39,11 +39,11 @@ def top_of(directory: Path) -> Path:
     return top
 
 
-def text_of(file: Path, *, lock: bool = False) -> str | None:
-    """The text of a file, None where it cannot be read or is too large to be one that people write."""
+def text_of(file: Path, *, large: bool = False) -> str | None:
+    """The text of a file, None where it cannot be read or is too large to be one that people write, or a program where that is `large`."""
     looked(file)
     try:
-        if file.stat().st_size > (_LARGEST_LOCK if lock else _LARGEST):
+        if file.stat().st_size > (_LARGEST_WRITTEN if large else _LARGEST):
             return None
         data = file.read_bytes()
     except (OSError, ValueError):

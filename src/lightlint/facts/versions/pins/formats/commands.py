@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from lightlint.facts.versions.pins.formats.requirement_files import included
 from lightlint.facts.versions.pins.formats.variables import Variables
-from lightlint.facts.versions.pins.pin import PINNED, Kind, Pin, canonical, pin_of, wheels_pins
-from lightlint.facts.versions.requirements import parse_requirement
+from lightlint.facts.versions.pins.pin import PINNED, Kind, Pin, canonical, pin_of, pip_pins, wheels_pins
+from lightlint.facts.versions.requirements import Requirement, parse_requirement
 
 _TOOL = re.compile(r"(?:.*/)?(?:pip[\d.]*|conda|mamba|micromamba|uv|poetry|pdm|pipenv|pixi|pipx)(?:\.exe)?$")
+_CONDA = re.compile(r"conda|mamba")
 _INSTALLS = re.compile(r"(?:pip|conda|mamba|uv|poetry|pdm|pixi).*(?:install|add|create|update|download|wheel|inject)")
 _VERBS = {"install", "add", "create", "update", "download", "wheel", "inject"}
 _FILES = {"-r", "--requirement", "-c", "--constraint", "--file", "-f", "--find-links"}
@@ -63,10 +64,11 @@ def line_pins(file: Path, line: Line, variables: Variables, kind: Kind) -> Itera
         verb = next((place for place, word in enumerate(words) if word in _VERBS), None)
         if tool is None or verb is None or verb < tool:
             continue
+        pins_of = pin_of if _CONDA.search(words[tool]) else pip_pins
         for word in _given(words[verb + 1 :]):
             row = line.row_of(word.text)
             for meaning in sorted(variables.meanings(word.text))[:_MOST_MEANINGS]:
-                found = _from_file(file, meaning) if word.names_file else _word_pins(file, row, meaning)
+                found = _from_file(file, meaning) if word.names_file else _word_pins(file, row, meaning, pins_of)
                 for pin in (*found, *wheels_pins(file, row, meaning)):
                     yield Pin(
                         pin.name, pin.specifier, pin.file, pin.row, pin.locked, pin.conditional, min(pin.kind, kind)
@@ -129,7 +131,9 @@ def _from_file(file: Path, name: str) -> Iterator[Pin]:
                 return
 
 
-def _word_pins(file: Path, row: int, word: str) -> Iterator[Pin]:
+def _word_pins(
+    file: Path, row: int, word: str, pins_of: Callable[[Path, int, Requirement | None], Iterator[Pin]]
+) -> Iterator[Pin]:
     """The pin of one argument, as pip, conda (`pytorch=1.10=py3`, `pytorch::pytorch`) or Poetry (`torch@^1.10`) takes it."""
     word = word.rpartition("::")[2] if "::" in word else word
     if "$" in word or "{" in word:
@@ -144,4 +148,4 @@ def _word_pins(file: Path, row: int, word: str) -> Iterator[Pin]:
         return
     if ("://" in word or word.endswith(".whl")) and "torch" not in word:
         return
-    yield from pin_of(file, row, parse_requirement(word))
+    yield from pins_of(file, row, parse_requirement(word))

@@ -13,6 +13,8 @@ from lightlint.facts.versions.pins.pin import Kind, Pin
 _TELLS = re.compile(r"torch", re.IGNORECASE)
 _MODULES = re.compile(r"(?<![\w-])(?:module\s+(?:-\w+\s+)*(?:load|add|swap|switch)|ml(?:\s+load)?)\s+([^;&|\n`]+)")
 _MODULE = re.compile(r"(?<!\S)(?:[\w.-]+/)*py-?torch[\w-]*/v?([012]\.\d{1,2}(?:\.\d+)?)(?![\d.]*\d)", re.IGNORECASE)
+_PYTHON_MODULE = re.compile(r"(?<!\S)(?:[\w.-]+/)*(?:cray-)?python3?[/-]v?(3\.\d{1,2})(?!\d)", re.IGNORECASE)
+_CONDA_ENVIRONMENT = re.compile(r"(?<![\w-])(?:(?:conda|mamba)\s+activate|(?:source|\.)\s+activate)\b")
 _ACTIVATES = re.compile(
     r"(?<![\w-])activate\s+(?:\S*/)?[\w.-]*?torch[-_=]?v?([012]\.\d{1,2}(?:\.\d+)?)(?!\d)", re.IGNORECASE
 )
@@ -39,6 +41,15 @@ def job_pins(file: Path, line: Line, kind: Kind) -> Iterator[Pin]:
         yield from (Pin(each, specifier, file, row, kind=kind) for each, specifier in image_pins(name, found[2]))
     for found in _ACTIVATES.finditer(line.text):  # a name may be older than what was put there
         yield Pin("torch", f"=={found[1]}.*", file, row, kind=Kind.PROSE)
+
+
+def python_pins(file: Path, text: str) -> Iterator[Pin]:
+    """The Python of the modules that a job loads, unless it turns to an environment of conda's, which has its own."""
+    if _CONDA_ENVIRONMENT.search(text):
+        return
+    for loaded in _MODULES.finditer(text):
+        row = text.count("\n", 0, loaded.start()) + 1
+        yield from (Pin("python", each, file, row, kind=Kind.PROSE) for each in _PYTHON_MODULE.findall(loaded[1]))
 
 
 def _modules(text: str) -> Iterator[str]:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from lightlint.facts.versions.pins.formats.requirement_files import included
-from lightlint.facts.versions.pins.pin import Kind, Pin, pin_of
+from lightlint.facts.versions.pins.pin import Kind, Pin, pip_pins
 from lightlint.facts.versions.requirements import parse_requirement
 
 _CLOUD = re.compile(r"^\s*(?:import|from) +(?:sagemaker|azureml|azure\.ai|modal)\b", re.MULTILINE)
@@ -47,7 +47,7 @@ def setup_pins(file: Path, text: str) -> Iterator[Pin]:
         else:
             for row, line in enumerate(value.split("\n")):
                 requirement = parse_requirement(line)
-                yield from pin_of(file, node.lineno + row, requirement, conditional=id(node) in extras)
+                yield from pip_pins(file, node.lineno + row, requirement, conditional=id(node) in extras)
     for name in sorted(files):
         for folder in ("", "requirements"):
             yield from included(file.parent / folder / name, file)

@@ -7,10 +7,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from lightlint.facts.versions.pins.pin import Kind, Pin, canonical, pin_of, wheels_pins
+from lightlint.facts.versions.pins.pin import Kind, Pin, canonical, pin_of, pip_pins, wheels_pins
 from lightlint.facts.versions.pins.reading import inside, text_of
 from lightlint.facts.versions.requirements import parse_requirement
-from lightlint.facts.versions.versions import Version
 
 # Requirements files for work on the project, not for running it.
 _ASIDE = re.compile(r"(?:^|[-_.])(?:docs?|readthedocs|rtd|tests?|dev|develop|typing|types|lint|ci|build)(?:[-_.]|$)")
@@ -28,11 +27,6 @@ _COMMENTED = re.compile(
 _AS_COMMAND = re.compile(
     r"^(?:pip3?|conda|(?:micro)?mamba|uv pip) install\s+(?=[A-Za-z\"'])"
 )  # people paste what they ran
-# The last Python that there are wheels for up to a release of what is pinned exactly: `numpy==1.19.2` does not get along with 3.9.
-_WHEELS = {
-    "numpy": (("1.17.3", "3.8"), ("1.19.3", "3.9"), ("1.21.2", "3.10"), ("1.23.2", "3.11")),
-    "pandas": (("1.1.3", "3.9"), ("1.3.3", "3.10")),
-}
 _DEEPEST = 8
 
 
@@ -75,20 +69,9 @@ def line_pins(file: Path, row: int, line: str, *, conditional: bool = False) -> 
         return
     line = _AS_COMMAND.sub("", line)
     if found := _AS_CONDA.match(line) or _AS_TABLE.match(line) or _AS_WORDS.match(line):
-        line = f"{found[1]}=={found[2]}"
+        yield from pin_of(file, row, parse_requirement(f"{found[1]}=={found[2]}"), conditional=conditional)
     else:
-        yield from _wheel_pins(file, row, line, conditional=conditional)
-    requirement = parse_requirement(re.split(r"\s--?\w", line)[0])
-    yield from pin_of(file, row, requirement, conditional=conditional)
-
-
-def _wheel_pins(file: Path, row: int, line: str, *, conditional: bool) -> Iterator[Pin]:
-    """The Python that the wheels of an exact version are for."""
-    found = re.match(r"(numpy|pandas)\s*==\s*(\d[\d.]*)\s*$", line, re.IGNORECASE)
-    for first, end in _WHEELS[found[1].lower()] if found else ():
-        if found and Version(found[2]) < Version(first):
-            yield Pin("python", f"<{end}", file, row, conditional=conditional)
-            return
+        yield from pip_pins(file, row, parse_requirement(re.split(r"\s--?\w", line)[0]), conditional=conditional)
 
 
 def package_pins(file: Path, row: int, address: str, *, locked: bool = True) -> Iterator[Pin]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from lightlint.facts.versions.pins.formats.requirement_files import included, package_pins
-from lightlint.facts.versions.pins.pin import PINNED, Pin, canonical, pin_of
+from lightlint.facts.versions.pins.pin import PINNED, Pin, canonical, pin_of, pip_pins
 from lightlint.facts.versions.requirements import normalise, parse_requirement
 
 _REQUIRED = (  # where a project says what it cannot do without
@@ -62,7 +62,7 @@ def _walk(file: Path, text: str, value: Any, path: tuple[str, ...]) -> Iterator[
         for item in value:
             if isinstance(item, str):
                 row = _row(text, item.partition(";")[0].strip())
-                yield from pin_of(file, row, parse_requirement(item), conditional=conditional)
+                yield from pip_pins(file, row, parse_requirement(item), conditional=conditional)
     elif isinstance(value, dict):
         holds_versions = bool(path) and bool(_TABLES.search(path[-1]))
         for key, inner in value.items():

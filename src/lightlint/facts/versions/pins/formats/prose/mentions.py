@@ -11,6 +11,7 @@ from lightlint.facts.versions.pins.formats.prose.paragraphs import Paragraph, is
 
 _TORCH = r"py-?torch[\s_-]*lightning|lightning|py-?torch|torch|torchvision|torchaudio"
 _HUGGING_FACE = r"transformers|trl|peft|accelerate"
+_PYTHON = r"python(?:\s?3(?=[\s:,(]+(?:[<>=~≥≤v]|3\.)))?"  # also `Python 3 (3.6.9)`
 _REST = r"\.(?:\d{1,2}(?:\.\d{1,2})?|x)(?!\d|\.\d|(?!rc\d)[A-Zac-z_])"
 _LATER = r"\+(?!\s*[a-z]*\d)|\s+\+(?!\s*[a-z]*\s*v?\d)|[\s(]*(?:or|and|及|或)?\s*(?:later|higher|above|newer|greater|upwards?|onwards?|up\b|以上)"
 _EARLIER = r"[\s(]*(?:or|and)\s*(?:earlier|lower|below|older)"
@@ -33,17 +34,17 @@ def _mention(names: str, majors: str) -> re.Pattern[str]:
     one = re.sub(r"\?P<\w+>", "?:", _one(majors))
     several = rf"{one}(?:(?:\s*[,/|&~\u2013-]\s*|\s*,?\s*(?:or|and|to|through)\s+){one})*"
     return re.compile(
-        rf"(?<![\w.-])(?<!\S/)({names})(?![a-uw-z/]|\.\w){_BETWEEN}({several})|\bversions?\s+({several})\s+of\s+({names})\b",
+        rf"(?<![\w.-])(?<!\S/)({names})(?:\.__version__)?(?![a-uw-z/]|\.\w){_BETWEEN}({several})|\bversions?\s+({several})\s+of\s+({names})\b",
         re.IGNORECASE,
     )
 
 
 _EACH = re.compile(_one("0-5"), re.IGNORECASE)
-_MENTIONS = (_mention(_TORCH, "012"), _mention(_HUGGING_FACE, "0-5"), _mention("python", "23"))
+_MENTIONS = (_mention(_TORCH, "012"), _mention(_HUGGING_FACE, "0-5"), _mention(_PYTHON, "23"))
 _SAYS_SO = re.compile(
     r"\b(?:tested|verified|validated|checked|evaluated|developed|written|implemented|built|based|trained|requir\w+|needs?|needed|depend\w*"
     r"|prerequisites?|install\w*|using|uses?|used|works?|working|runs?|runnable|supports|supported|compatible|environments?|versions?|example"
-    r"|settings?|conducted|performed|hardware)\b"
+    r"|settings?|conducted|performed|hardware|experiments?|expected|reproduc\w+|recommend\w*|ran|test\s+(?:on|with|under|in))\b"
     r"|需要|要求|依赖|环境|版本|安装|测试|支持",
     re.IGNORECASE,
 )
@@ -51,7 +52,8 @@ _GOES_BACK = re.compile(
     r"\b(?:downgrad\w+|(?:try|please)\s+(?:try\s+)?(?:to\s+)?(?:us(?:e|ing)|install\w*))\b", re.IGNORECASE
 )
 _OLDEST = re.compile(
-    r"\b(?:minim\w+|at\s+least|from|since|above|over|(?:newer|later|higher)\s+than)\W*(?:version\W*)?$", re.IGNORECASE
+    r"\b(?:minim\w+|at\s+least|from|since|above|over|(?:newer|later|higher)\s+than)[^\w\n]*(?:version[^\w\n]*)?\Z",
+    re.IGNORECASE,
 )
 _AND_UP = re.compile(r"^.{0,30}?(?:\bfrom\b|&\s*(?:up|above|later|higher|newer)\b)", re.IGNORECASE)
 _BOUND = re.compile(
@@ -59,11 +61,15 @@ _BOUND = re.compile(
 )  # newer ones are known not to do
 _BADGE = re.compile(r"(?:shields\.io|badgen\.net)/(?:static/)?(?:badge/|v1\?)([^\s)\"'>\]]+)", re.IGNORECASE)
 _MARKUP = re.compile(r"<[^<>]{0,300}>|[*`]+|(?<=\])\([^()]*(?:\([^()]*\)[^()]*)*\)|(?<=\])\s?\[[^\]]*\]")
+_CELL = re.compile(r"</?(?:td|th|tr|li|p|br)\b[^<>\n]{0,300}>", re.IGNORECASE)  # what parts words
 _SENTENCE_END = re.compile(r"(?<=[.!?;])\s|(?<=。)")
 _CLAUSE_END = re.compile(
     r"(?<=[.!?;])\s|(?<=。)|\s(?=(?:since|because|but|however|while|although|whereas)\b)|\(|(?<=\))", re.IGNORECASE
 )
 _LIST = re.compile(r"[A-Za-z][\w -]*[<>=~]{1,2} ?[\w.]+(?:, ?[A-Za-z][\w -]*[<>=~]{1,2} ?[\w.]+)+")
+_PYTHON_ONLY = _MENTIONS[2]
+_BEGINS = re.compile(r"\s*(?:[-*+•|]|\d+[.)])?\s*")
+_MOST_BEHIND = 40  # characters behind a version on a line that is an entry
 _LONGEST = 20_000
 _DATA = re.compile(r"\S{400,}")  # a picture in the text
 
@@ -87,7 +93,7 @@ def versions_at(line: str) -> tuple[str, list[str]] | None:
 def distribution(name: str) -> str:
     """The distribution that people mean by a name."""
     plain = re.sub(r"[\s_-]", "", name.lower())
-    return {"pytorch": "torch", "pytorchlightning": "pytorch-lightning"}.get(plain, plain)
+    return {"pytorch": "torch", "pytorchlightning": "pytorch-lightning", "python3": "python"}.get(plain, plain)
 
 
 def mentions(paragraph: Paragraph) -> Iterator[Mention]:
@@ -102,15 +108,27 @@ def mentions(paragraph: Paragraph) -> Iterator[Mention]:
         sentence = _around(_SENTENCE_END, text, found)
         counts = says_so and not paragraph.is_news and not is_aside(_around(_CLAUSE_END, text, found))
         counts |= bool(_GOES_BACK.search(sentence) and _BOUND.search(found.group()))
+        counts |= not paragraph.is_news and _is_entry(text, found)
         row = paragraph.row + text.count("\n", 0, found.start())
         if not _is_oldest(text, found):
             yield from _each(found[1] or found[4], found[2] or found[3], row, counts=counts)
 
 
+def _is_entry(text: str, found: re.Match[str]) -> bool:
+    """Whether a line has the Python and hardly more: one of several that say what is needed."""
+    start, end = text.rfind("\n", 0, found.start()) + 1, text.find("\n", found.end())
+    line = text[start : end if end >= 0 else len(text)]
+    is_alone = _BEGINS.fullmatch(text[start : found.start()]) and len(line) - (found.end() - start) <= _MOST_BEHIND
+    return bool(is_alone and _is_python(found) and not is_aside(line))
+
+
+def _is_python(found: re.Match[str]) -> bool:
+    return distribution(found[1] or found[4]) == "python"
+
+
 def _is_oldest(text: str, found: re.Match[str]) -> bool:
     """Whether words around a version of Python say that it is the oldest that will do."""
-    is_python = (found[1] or found[4]).lower() == "python"
-    return is_python and bool(
+    return _is_python(found) and bool(
         _OLDEST.search(text[: found.start()]) or _AND_UP.search(found.group() + text[found.end() :])
     )
 
@@ -123,7 +141,8 @@ def _listed_in_code(paragraph: Paragraph) -> Iterator[Mention]:
     """The versions in lines of code that are none: `Python >= 3.5, PyTorch == 0.3.1`, or `(we use torch 1.6.0)`."""
     for row, line in enumerate(paragraph.text.splitlines(), paragraph.row):
         remark = line.lstrip().startswith(("#", "(")) and _SAYS_SO.search(line) and not is_aside(line)
-        for found in _all(line) if remark or _LIST.fullmatch(line.strip()) else ():
+        is_list = _LIST.fullmatch(line.strip()) or _PYTHON_ONLY.fullmatch(line.strip())
+        for found in _all(line) if remark or (is_list and not paragraph.is_news) else ():
             yield from _each(found[1] or found[4], found[2] or found[3], row, counts=True)
 
 
@@ -154,7 +173,7 @@ def _of_badge(address: str) -> str:
 def plain(text: str) -> str:
     """A text without markup; its lines stay as they are."""
     text = re.sub(r"!\[[^\]]*\]\([^)]*\)", "", _DATA.sub("", text[:_LONGEST]))
-    text = _MARKUP.sub(lambda found: "\n" * found.group().count("\n"), text)
+    text = _MARKUP.sub(lambda found: "\n" * found.group().count("\n"), _CELL.sub(" ", text))
     return re.sub(r"[\[\]]", "", text)
 
 

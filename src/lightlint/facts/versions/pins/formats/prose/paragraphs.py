@@ -19,6 +19,7 @@ _SETS_UP = re.compile(
     r"requirement|prerequisite|dependenc|install|enviro\w*|set-?\s?up|getting started|quick\s?-?start|usage|preparation|环境|安装|依赖",
     re.IGNORECASE,
 )
+_LONGEST_TITLE = 9  # words
 _ASIDE = re.compile(  # news, plans, conditions, failures, and the versions of others
     r"\b(?:new|news|features?|introduc\w+|deprecat\w+|removed?|coming|will(?!\s+(?:also\s+)?(?:need|require|have\s+to|use)\b)|planned|todo|fix(?:e[sd])?|bugs?|updat\w+|upgrad\w+|bump\w*"
     r"|migrat\w+|announc\w+|releas\w+|if|unless|like|since|older|previous\w*|instead|papers?|original\w*|faster|speed\w*|compile\w*|benchmark\w*"
@@ -43,8 +44,8 @@ class Paragraph:
 
     @cached_property
     def is_news(self) -> bool:
-        """Whether it stands in a part that tells of releases, results or trouble."""
-        return any(_NEWS.search(heading) for heading in self.headings)
+        """Whether it stands in a part that tells of releases, results or trouble; a whole sentence is no title of one."""
+        return any(_NEWS.search(heading) for heading in self.headings if len(heading.split()) <= _LONGEST_TITLE)
 
     @cached_property
     def sets_up(self) -> bool:
