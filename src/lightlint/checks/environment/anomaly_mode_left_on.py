@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -31,6 +32,10 @@ _OF_TESTS, _TESTS = (
 )  # files and their folders
 
 
+_EVALUATES, _GOES_BACKWARD = (
+    re.compile(r"no_grad|inference_mode|\.eval\(\)"),
+    re.compile(r"backward|autograd\.grad\(|\.fit\("),
+)
 _MESSAGE = "anomaly detection is on for the whole run: every backward pass is checked"
 
 
@@ -109,7 +114,11 @@ class AnomalyModeLeftOn(Check):
         """Whether a test decides about it, here or where all calls lead here, or names say that this is no training proper."""
         around = [each for each in self.tree.ancestors(call) if isinstance(each, cst.FunctionDef)]
         tests = [test for test, _ in self.facts.conditions(call) if "__name__" not in self._words(test)]
-        if tests or (not around and self._only_tries(call)) or any(_DEBUG.search(each.name.value) for each in around):
+        if (
+            tests
+            or (not around and (self._only_tries(call) or self._only_evaluates))
+            or any(_DEBUG.search(each.name.value) for each in around)
+        ):
             return True
         if _OF_TESTS.search(self.facts.path.name) or self.facts.path.parent.name in _TESTS:
             return True
@@ -123,6 +132,16 @@ class AnomalyModeLeftOn(Check):
             return False
         calls = (self.names.method(each) or "" for each in self.tree.within(guard.body, cst.Call))
         return not list(self.tree.within(guard.body, cst.For, cst.While)) and not any(map(_STARTS.search, calls))
+
+    @cached_property
+    def _only_evaluates(self) -> bool:
+        """Whether a file evaluates, and neither it nor what it imports of its project speaks of going backward."""
+        text, project, path = self.facts.source.text, self.facts.project, self.facts.path
+        if not _EVALUATES.search(text) or _GOES_BACKWARD.search(text):
+            return False
+        named = project.summary(path).imported
+        modules = (project.find_module(each, path.parent) for name in named for each in (name, name.rpartition(".")[0]))
+        return not any(_GOES_BACKWARD.search(project.text(each)) for each in modules if each is not None)
 
     def _words(self, node: cst.CSTNode) -> set[str]:
         return {name.value for name in self.tree.within(node, cst.Name)}

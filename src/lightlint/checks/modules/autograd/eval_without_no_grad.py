@@ -49,7 +49,8 @@ class EvalWithoutNoGrad(Check):
                 idle = event.site not in useful and batches and not event.where.phase
                 called = event.module in trained or _is_called(event)
                 known = in_sight([event.module]) or (not event.module.escaped and called)
-                if recorded and idle and event.module in evaluated and known and not self._wants_gradients(event):
+                meant = self._wants_gradients(event) or _is_of_step(path, event)
+                if recorded and idle and event.module in evaluated and known and not meant:
                     innermost = event.where.turns[-1].loop
                     kind = "batch" if event.where.within("batch") else innermost.kind
                     site, loop = event.where.in_loop(kind), innermost.site
@@ -95,6 +96,15 @@ def _is_gone_through(path: Path, event: Forward) -> bool:
     modes = [each for each in path.of(ModeSet) if event.module in each.module.modules() and each.time < event.time]
     loop = event.where.turns[-1].loop if event.where.turns else None
     return bool(modes) and not modes[-1].training and loop is not None and loop.made > modes[-1].time
+
+
+def _is_of_step(path: Path, event: Forward) -> bool:
+    """Whether what a pass gives is cut from its graph to train another module beside its own: a generator's samples."""
+    own = frozenset(event.parameters)
+    passes = path.of(Backward)
+    trained = any(own & frozenset(each.parameters) for each in passes)
+    cuts = {cut for each in passes if each.loss is not None and each.time > event.time for cut in each.loss.cuts}
+    return trained and any(cut.how == "detach" and cut.made >= event.time and cut.parameters & own for cut in cuts)
 
 
 def _records(path: Path, event: Forward) -> bool:

@@ -8,7 +8,7 @@ import libcst as cst
 from lightlint.check import Check, Fault, Repair
 from lightlint.engine.events import Appended, Backward, Differentiated, Emptied, Summed
 from lightlint.explore.questions.queries import goes_nowhere, in_batch
-from lightlint.facts.code.bindings import Kind
+from lightlint.facts.code.bindings import Kind, unpacked
 from lightlint.facts.data.loops import LoopKind
 from lightlint.facts.graphs.autograd import Graph
 from lightlint.facts.lightning.hooks import TRAINING_STEP
@@ -116,11 +116,11 @@ class GraphKeptByAccumulation(Check):
         around = [each for each in self.tree.loops(keeper.node) if each is not keeper.loop]
         batches = [each for each in around if self.loops.kind(each) is LoopKind.BATCH]
         return "." not in keeper.key and any(
-            self.names.key(target.target) == keeper.key
-            and not (keeper.loop and self.tree.contains(keeper.loop, assign))
+            self.names.key(target) == keeper.key and not (keeper.loop and self.tree.contains(keeper.loop, assign))
             for each in batches
             for assign in self.tree.own(each.body, cst.Assign)
-            for target in assign.targets
+            for given in assign.targets
+            for target, _, _ in unpacked(given.target, assign.value)
         )
 
     def _repair(self, graphs: Collection[Graph]) -> Repair | None:
@@ -185,7 +185,8 @@ class GraphKeptByAccumulation(Check):
                     continue
                 keeper = self._keeper_around(self.node_of(event.site))
                 told = keeper is not None and bool(self._averaged(keeper))  # by `_is_average`
-                if not told and not any(graph.open for graph in graphs):
+                of_one = keeper is not None and self._is_of_one_batch(keeper)
+                if not (told or of_one) and not any(graph.open for graph in graphs):
                     restarted = keeper is not None and self.facts.keepers.is_restarted(keeper)
                     tier = Tier.NOTE if restarted else None
                     yield Fault.at(event, "the sum keeps the autograd graph of every iteration alive", tier=tier)

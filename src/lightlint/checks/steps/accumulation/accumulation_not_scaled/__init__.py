@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -12,9 +13,10 @@ from lightlint.engine.events import Backward, Cleared, Stepped
 from lightlint.explore.questions.queries import in_batch, in_sight
 from lightlint.facts.code.bindings import dotted_name
 from lightlint.facts.code.tree import Loop
-from lightlint.finding import Applicability
+from lightlint.facts.project.mentions import occurs
+from lightlint.finding import Applicability, Tier
 from lightlint.fixes.edits import wrap
-from lightlint.values.core import Constant, Sequence
+from lightlint.values.core import Constant, Library, Sequence
 from lightlint.values.training import Instance, Tensor
 
 if TYPE_CHECKING:
@@ -47,11 +49,13 @@ class AccumulationNotScaled(Check):
             and self.facts.criteria.is_mean(loss)
             and self.facts.flow(owner).reaches(inside[0], updates)
         ):
+            optimizers = [each.optimizer for each in self.facts.updates.updates(owner)]
             if size is not None:
-                self._tell(inside[0], loss, size)
+                self._tell(inside[0], loss, size, optimizers)
             elif parts is not None:
                 whole = self.code.text_of(parts[0])
-                self.report(inside[0], f"adds up the gradients of the mean losses of all parts of `{whole}` undivided")
+                message = f"adds up the gradients of the mean losses of all parts of `{whole}` undivided"
+                self.report(inside[0], message, tier=self._tier(optimizers))
 
     def _counts(self, loop: cst.For) -> bool:
         return (
@@ -75,9 +79,15 @@ class AccumulationNotScaled(Check):
         loss = self._loss(backwards[0])
         if loss is None or not self.facts.criteria.is_mean(loss):
             return
-        self._tell(backwards[0], loss, number)
+        self._tell(backwards[0], loss, number, [update.optimizer])
 
-    def _tell(self, backward: cst.Call, loss: cst.BaseExpression, number: cst.BaseExpression) -> None:
+    def _tell(
+        self,
+        backward: cst.Call,
+        loss: cst.BaseExpression,
+        number: cst.BaseExpression,
+        optimizers: list[cst.BaseExpression],
+    ) -> None:
         size = self.code.text_of(number)
         self.report(
             backward,
@@ -85,7 +95,23 @@ class AccumulationNotScaled(Check):
             repair=Repair(
                 f"divide the loss by `{size}`", wrap(self.code, loss, "", f" / {size}"), Applicability.UNSAFE
             ),
+            tier=self._tier(optimizers),
         )
+
+    def _tier(self, optimizers: list[cst.BaseExpression]) -> Tier | None:
+        origins = [origin for each in optimizers for origin in self.facts.values.origins(each)]
+        evens = (_evens(origin.name, self._decays(origin.call)) for origin in origins)
+        return Tier.NOTE if origins and all(evens) and not self._clips else None
+
+    def _decays(self, made: cst.Call | None) -> bool:
+        """Whether the call that makes an optimizer gives it a weight decay, or may."""
+        return made is None or self.names.has_star(made) or self.names.argument(made, "weight_decay", 4) is not None
+
+    @cached_property
+    def _clips(self) -> bool:
+        """Whether some code of the project clips gradients: sums of them come to the bound earlier than means."""
+        clips = r"clip_grad|gradient_clip|clip_by"
+        return bool(re.search(clips, self.facts.source.text)) or occurs(self.facts.project, "clip", clips)
 
     def _number(self, step: cst.Call, loop: Loop) -> cst.BaseExpression | None:
         """The number of batches that a step waits for: `n` of `(i + 1) % n == 0`, alone or with `or last`, or of a count."""
@@ -154,13 +180,32 @@ class AccumulationNotScaled(Check):
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Mean losses of several batches that add up to one step, none of them divided."""
         for path in entry.paths:
-            for backward in _added_up(path):
+            for backward, optimizer in _added_up(path):
                 loss = backward.loss
                 if loss is None or not loss.criterion or loss.reduction != "mean" or loss.scaled or loss.escaped:
                     continue
                 if backward.via in ("backward", "manual_backward"):
                     message = "adds up the gradients of several mean losses without dividing them, which makes the gradient as much larger"
-                    yield Fault.at(backward, message)
+                    tier = Tier.NOTE if self._is_even(optimizer) else None
+                    yield Fault.at(backward, message, tier=tier)
+
+    def _is_even(self, optimizer: Instance) -> bool:
+        decay = optimizer.argument("weight_decay", 4)
+        return isinstance(optimizer.cls, Library) and _evens(optimizer.cls.path, decay is not None) and not self._clips
+
+
+_EVEN = re.compile(
+    r"(?:torch\.optim\.(?:\w+\.)?|transformers\.(?:optimization\.)?)(?P<name>Adam|AdamW|NAdam|RAdam|Adamax)"
+)
+
+
+def _evens(name: str, decays: bool) -> bool:
+    """Whether an optimizer's steps are the same however large all gradients are: it divides them by what they mostly are.
+
+    A weight decay that is added to the gradient is another thing beside a larger one; AdamW's is not added.
+    """
+    found = _EVEN.fullmatch(name)
+    return found is not None and (found["name"] == "AdamW" or not decays)
 
 
 def _rate_is_plain(optimizer: Instance) -> bool:
@@ -169,8 +214,8 @@ def _rate_is_plain(optimizer: Instance) -> bool:
     return in_sight([optimizer]) and (rate is None or (isinstance(rate, Constant) and "scaled" not in rate.traits))
 
 
-def _added_up(path: Path) -> Iterator[Backward]:
-    """The last of several backward passes at one place that a step, taken every so many batches, sums up."""
+def _added_up(path: Path) -> Iterator[tuple[Backward, Instance]]:
+    """The last of several backward passes at one place that a step, taken every so many batches, sums up, with its optimizer."""
     by_hand = {each for event in path.of(Stepped) for each in event.parameters if each.gradient_touched or each.escaped}
     added: dict[Tensor, list[Backward]] = {}
     for event in path.events:
@@ -186,14 +231,14 @@ def _added_up(path: Path) -> Iterator[Backward]:
                 passes = added.get(each, [])
                 if not waits:
                     if len(passes) > 1 and each not in by_hand and all(_is_of_group(one, event) for one in passes):
-                        yield passes[-1]
+                        yield passes[-1], event.optimizer
                         break
                     continue
                 one_place = len({every.site for every in passes}) == 1 and each not in by_hand
                 if len(passes) < 2 or not one_place or not in_batch(passes[0].where):
                     continue
                 if len(passes[0].where.turns) == len(event.where.turns):
-                    yield passes[-1]
+                    yield passes[-1], event.optimizer
                     break
 
 
