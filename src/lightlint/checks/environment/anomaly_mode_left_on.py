@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -116,7 +115,7 @@ class AnomalyModeLeftOn(Check):
         tests = [test for test, _ in self.facts.conditions(call) if "__name__" not in self._words(test)]
         if (
             tests
-            or (not around and (self._only_tries(call) or self._only_evaluates))
+            or (not around and (self._only_tries(call) or self._only_evaluates()))
             or any(_DEBUG.search(each.name.value) for each in around)
         ):
             return True
@@ -133,7 +132,6 @@ class AnomalyModeLeftOn(Check):
         calls = (self.names.method(each) or "" for each in self.tree.within(guard.body, cst.Call))
         return not list(self.tree.within(guard.body, cst.For, cst.While)) and not any(map(_STARTS.search, calls))
 
-    @cached_property
     def _only_evaluates(self) -> bool:
         """Whether a file evaluates, and neither it nor what it imports of its project speaks of going backward."""
         text, project, path = self.facts.source.text, self.facts.project, self.facts.path

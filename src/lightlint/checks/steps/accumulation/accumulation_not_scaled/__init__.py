@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -101,13 +100,12 @@ class AccumulationNotScaled(Check):
     def _tier(self, optimizers: list[cst.BaseExpression]) -> Tier | None:
         origins = [origin for each in optimizers for origin in self.facts.values.origins(each)]
         evens = (_evens(origin.name, self._decays(origin.call)) for origin in origins)
-        return Tier.NOTE if origins and all(evens) and not self._clips else None
+        return Tier.NOTE if origins and all(evens) and not self._clips() else None
 
     def _decays(self, made: cst.Call | None) -> bool:
         """Whether the call that makes an optimizer gives it a weight decay, or may."""
         return made is None or self.names.has_star(made) or self.names.argument(made, "weight_decay", 4) is not None
 
-    @cached_property
     def _clips(self) -> bool:
         """Whether some code of the project clips gradients: sums of them come to the bound earlier than means."""
         clips = r"clip_grad|gradient_clip|clip_by"
@@ -191,7 +189,7 @@ class AccumulationNotScaled(Check):
 
     def _is_even(self, optimizer: Instance) -> bool:
         decay = optimizer.argument("weight_decay", 4)
-        return isinstance(optimizer.cls, Library) and _evens(optimizer.cls.path, decay is not None) and not self._clips
+        return isinstance(optimizer.cls, Library) and _evens(optimizer.cls.path, decay is not None) and not self._clips()
 
 
 _EVEN = re.compile(
