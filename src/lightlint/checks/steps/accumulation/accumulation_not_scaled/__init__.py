@@ -189,7 +189,9 @@ class AccumulationNotScaled(Check):
 
     def _is_even(self, optimizer: Instance) -> bool:
         decay = optimizer.argument("weight_decay", 4)
-        return isinstance(optimizer.cls, Library) and _evens(optimizer.cls.path, decay is not None) and not self._clips()
+        return (
+            isinstance(optimizer.cls, Library) and _evens(optimizer.cls.path, decay is not None) and not self._clips()
+        )
 
 
 _EVEN = re.compile(
