@@ -30,12 +30,43 @@ class EvalUndoneByTrain(Check):
                 again = any(not each.training for each in later) or undone is None or undone.module is part
                 if again or undone is None or _is_told(undone) or _sets_modes(undone.module):
                     continue
+                if _is_all_that_learns(made, undone.module) or _holds_for_another(made, undone, modes):
+                    continue
                 used = [run for run in runs if run.time > made.time and _runs(run, part)]
                 if used and used[0].time > undone.time and any(run.training for run in used):
                     found[made] = undone
         message = "undone before it is used: `train()` puts the whole module in training mode"
         for made in held_anyhow(found, lambda each: [*_choosing(each), *found[each].where.conditions]):
             yield Fault.at(made, message)
+
+
+def _is_all_that_learns(made: ModeSet, whole: Module) -> bool:
+    """Whether the whole has no parameter but those of the part and of wrappers around it: it is the same model, trained.
+
+    What a test of its layer chose may stand for a few of the layers of a model out of sight.
+    """
+    if len(_choosing(made)) < len(made.where.conditions):
+        return False
+    part = made.module
+    inside = part.modules()
+    wrappers = [each for each in whole.modules() if each.unwrapped() is part]
+    mine = {id(tensor) for each in wrappers for tensor in each.parameters()}
+    hidden = any(each.opaque or each.more_items for each in whole.modules() if each not in [*inside, *wrappers])
+    return bool(mine) and not hidden and all(id(each) in mine for each in whole.parameters())
+
+
+def _holds_for_another(made: ModeSet, undone: ModeSet, modes: list[ModeSet]) -> bool:
+    """Whether the same line puts another module in eval mode, outside the whole, that no later line puts back."""
+    inside = undone.module.modules()
+    return any(
+        each.site == made.site
+        and not each.training
+        and each.module not in inside
+        and not any(
+            later.training and later.time > each.time and each.module in later.module.modules() for later in modes
+        )
+        for each in modes
+    )
 
 
 def _is_told(undone: ModeSet) -> bool:
