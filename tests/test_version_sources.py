@@ -210,6 +210,18 @@ def test_what_works_with_lightning_1_only_says_so(project, tied: str, beside: st
         ),
         ({"requirements.txt": "allennlp==1.1.0\ntorch\n"}, "1.14"),
         ({"README.md": "```\nconda install pytorch torchvision cudatoolkit=10.1 -c pytorch\n```\n"}, "1.13"),
+        ({"scripts/setup.sh": "yes | conda install pytorch torchvision cudatoolkit=11.3 -c pytorch\n"}, "1.13"),
+        ({"README.md": "# Net\n\n## Requirements\nPyTorch 1.0.2 or above\nCUDA 10.0\n"}, "1.13"),
+        ({"README.md": "- Linux\n- CUDA==10.0\n- PyTorch>=1.0 and the torchvision of it\n"}, "1.13"),
+        ({"README.md": "It was tested with CUDA 9.2 and the newest PyTorch.\n"}, "1.13"),
+        ({"env.py": "'''\npytorch      1.10.2      py3.7_cuda10.2_cudnn7_0    pytorch\n'''\n"}, "1.11"),
+        (
+            {
+                "Dockerfile": "FROM python:3.6\nRUN pip install -r requirements.txt\n",
+                "requirements.txt": "pandas==1.1.5\n",
+            },
+            "1.11",
+        ),
         ({"README.md": "[timm](https://x), pip install timm==0.3.4\n\ntorch>=1.4.0\n"}, "1.9"),
         ({"requirements.txt": "timm==0.3.2\ntorch\n"}, "1.9"),
         ({"requirements.txt": "fastai==2.3.0\n"}, "1.8"),
@@ -279,7 +291,12 @@ def test_a_pinned_transformers_is_told_apart_from_what_its_torch_leaves(project)
         {"requirements.txt": "timm>=0.3.2\ntorch\n"},
         {"requirements.txt": "timm==0.4.12\nfastai==2.1.5\nxformers\n"},
         {"requirements.txt": "timm==0.3.2\n", "README.md": "## Requirements\n\n- PyTorch 2.6\n"},
-        {"environment.yml": "dependencies:\n  - pytorch\n  - cudatoolkit=11.3\n"},
+        {"environment.yml": "dependencies:\n  - pytorch\n  - cudatoolkit=11.8\n"},
+        {
+            "README.md": "## Requirements\n\n- PyTorch\n- CUDA 10.1 or newer\n- at least CUDA 9.0\n- CUDA >= 9.2\n- CUDA 11.1\n"
+        },
+        {"README.md": "## Requirements\n\n- PyTorch\n- CUDA 10.2 / 11.1\n"},
+        {"env.py": "import os\n\n# pytorch      1.10.2      py3.7_cuda10.2_cudnn7_0    pytorch\nROOT = os.getcwd()\n"},
         {"pyproject.toml": '[tool.poetry.dependencies]\npython = "^3.8"\ntorch = "*"\n'},
         {"pyproject.toml": '[project]\nname = "net"\nrequires-python = ">=3.7"\ndependencies = ["torch"]\n'},
         {"environment.yml": "dependencies:\n  - python=3.7\n", "requirements.txt": "torch>=2.0,<3"},

@@ -54,7 +54,7 @@ _NAMED = (
     "peft",
     "accelerate",
     "allennlp",
-    "cudatoolkit",
+    "cuda",
     "fastai",
     "timm",
     "xformers",

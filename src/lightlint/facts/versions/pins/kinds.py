@@ -51,6 +51,7 @@ _IS_PAGE = re.compile(
     r"(?!change|history|news|release|contribut|code[-_]of|security|licen[cs]e|to-?do|roadmap|citation|authors|credits|faq)[\w-]+\.(?:md|rst)$"
 )
 _PROSE = {".md", ".rst", ".markdown", ".adoc", ".org", ".txt", ""}
+_IS_NOTE = re.compile(r"^(?:env|environment|requirements?|dependencies|packages|versions?)\.py$")
 _IS_COMPOSE = re.compile(r"^(?:docker-)?compose|^cog\.ya?ml$|^devcontainer\.json$")
 _CI = re.compile(r"^\.?(?:gitlab-ci|travis|azure-pipelines|appveyor|cirrus|drone|circleci)|^jenkinsfile")
 _FOLDERS_OF_CI = {"workflows", ".circleci", "actions", ".azure-pipelines", "ci", ".ci"}
@@ -82,6 +83,8 @@ def reader_of(file: Path) -> Reader | None:
         return _load("prose:page_pins")
     if _CI.search(name):
         return _texts(Kind.CI)
+    if _IS_NOTE.match(name):
+        return _load("python_files:noted_pins")
     if suffix == ".ipynb" or (suffix == ".py" and _OF_CLOUD.search(name)):
         return _load("listed:notebook_pins" if suffix == ".ipynb" else "python_files:cloud_pins")
     if suffix in _SCRIPTS or name in _WEAK:

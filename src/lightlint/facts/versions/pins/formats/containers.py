@@ -69,7 +69,9 @@ def _python_pins(file: Path, line: Line) -> Iterator[Pin]:
 
 
 def _replaces(pin: Pin) -> bool:
-    """Whether an install puts another version in the place of what is there: `>=1.5` leaves it."""
+    """Whether an install puts another version in the place of what is there: `>=1.5` leaves it, and pip the Python."""
+    if pin.name == "python" and pin.specifier.startswith("<"):
+        return False
     return not pin.specifier.startswith((">", "!")) or "<" in pin.specifier
 
 

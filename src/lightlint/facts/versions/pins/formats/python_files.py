@@ -66,6 +66,18 @@ def cloud_pins(file: Path, text: str) -> Iterator[Pin]:
         yield replace(pin, kind=Kind.SCRIPT)
 
 
+def noted_pins(file: Path, text: str) -> Iterator[Pin]:
+    """What a file without code tells: the output of `conda list` in quotes, or in comments."""
+    try:
+        body = ast.parse(text).body
+    except (SyntaxError, ValueError, RecursionError):
+        return
+    if all(isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) for node in body):
+        from lightlint.facts.versions.pins.formats.prose import page_pins
+
+        yield from page_pins(file, re.sub(r"^#+ ?", "", text, flags=re.MULTILINE))
+
+
 def _constants(tree: ast.Module) -> dict[str, str]:
     """The names that a module sets to texts."""
     found: dict[str, str] = {}

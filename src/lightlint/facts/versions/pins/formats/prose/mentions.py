@@ -12,6 +12,7 @@ from lightlint.facts.versions.pins.formats.prose.paragraphs import Paragraph, is
 _TORCH = r"py-?torch[\s_-]*lightning|lightning|py-?torch|torch|torchvision|torchaudio"
 _HUGGING_FACE = r"transformers|trl|peft|accelerate"
 _PYTHON = r"python(?:\s?3(?=[\s:,(]+(?:[<>=~≥≤v]|3\.)))?"  # also `Python 3 (3.6.9)`
+_CUDA = r"cuda(?:[\s_-]*toolkit)?"
 _REST = r"\.(?:\d{1,2}(?:\.\d{1,2})?|x)(?!\d|\.\d|(?!rc\d)[A-Zac-z_])"
 _LATER = r"\+(?!\s*[a-z]*\d)|\s+\+(?!\s*[a-z]*\s*v?\d)|[\s(]*(?:or|and|及|或)?\s*(?:later|higher|above|newer|greater|upwards?|onwards?|up\b|以上)"
 _EARLIER = r"[\s(]*(?:or|and)\s*(?:earlier|lower|below|older)"
@@ -21,7 +22,7 @@ _BETWEEN = r"(?:[\s:,|(=_-]|\b(?:versions?|v\.|install(?:ed)?|tested|on|with|is|
 
 def _one(majors: str) -> str:
     """A version whose first number is one of some, with the words that make a bound of it."""
-    version = f"[{majors}]{_REST}"
+    version = f"{majors}{_REST}"
     return (
         rf"(?:{_BELOW}\s*v?(?P<bound>{version})"
         rf"|(?P<operator>[<>=~]{{1,2}}|[≥≤]|at\s+least)?\s*v?(?P<version>{version})(?:rc\d+)?(?:\+?(?:cu\d+|cpu))?"
@@ -39,8 +40,13 @@ def _mention(names: str, majors: str) -> re.Pattern[str]:
     )
 
 
-_EACH = re.compile(_one("0-5"), re.IGNORECASE)
-_MENTIONS = (_mention(_TORCH, "012"), _mention(_HUGGING_FACE, "0-5"), _mention(_PYTHON, "23"))
+_EACH = re.compile(_one(r"(?:1\d|\d)"), re.IGNORECASE)
+_MENTIONS = (
+    _mention(_TORCH, "[012]"),
+    _mention(_HUGGING_FACE, "[0-5]"),
+    _mention(_PYTHON, "[23]"),
+    _mention(_CUDA, r"(?:[789]|1\d)"),
+)
 _SAYS_SO = re.compile(
     r"\b(?:tested|verified|validated|checked|evaluated|developed|written|implemented|built|based|trained|requir\w+|needs?|needed|depend\w*"
     r"|prerequisites?|install\w*|using|uses?|used|works?|working|runs?|runnable|supports|supported|compatible|environments?|versions?|example"
@@ -61,6 +67,12 @@ _BOUND = re.compile(
 )  # newer ones are known not to do
 _BADGE = re.compile(r"(?:shields\.io|badgen\.net)/(?:static/)?(?:badge/|v1\?)([^\s)\"'>\]]+)", re.IGNORECASE)
 _MARKUP = re.compile(r"<[^<>]{0,300}>|[*`]+|(?<=\])\([^()]*(?:\([^()]*\)[^()]*)*\)|(?<=\])\s?\[[^\]]*\]")
+_DISTRIBUTIONS = {
+    "pytorch": "torch",
+    "pytorchlightning": "pytorch-lightning",
+    "python3": "python",
+    "cudatoolkit": "cuda",
+}
 _CELL = re.compile(r"</?(?:td|th|tr|li|p|br)\b[^<>\n]{0,300}>", re.IGNORECASE)  # what parts words
 _SENTENCE_END = re.compile(r"(?<=[.!?;])\s|(?<=。)")
 _CLAUSE_END = re.compile(
@@ -93,7 +105,7 @@ def versions_at(line: str) -> tuple[str, list[str]] | None:
 def distribution(name: str) -> str:
     """The distribution that people mean by a name."""
     plain = re.sub(r"[\s_-]", "", name.lower())
-    return {"pytorch": "torch", "pytorchlightning": "pytorch-lightning", "python3": "python"}.get(plain, plain)
+    return _DISTRIBUTIONS.get(plain, plain)
 
 
 def mentions(paragraph: Paragraph) -> Iterator[Mention]:
@@ -115,20 +127,21 @@ def mentions(paragraph: Paragraph) -> Iterator[Mention]:
 
 
 def _is_entry(text: str, found: re.Match[str]) -> bool:
-    """Whether a line has the Python and hardly more: one of several that say what is needed."""
+    """Whether a line has the Python or CUDA and hardly more: one of several that say what is needed."""
     start, end = text.rfind("\n", 0, found.start()) + 1, text.find("\n", found.end())
     line = text[start : end if end >= 0 else len(text)]
     is_alone = _BEGINS.fullmatch(text[start : found.start()]) and len(line) - (found.end() - start) <= _MOST_BEHIND
-    return bool(is_alone and _is_python(found) and not is_aside(line))
+    return bool(is_alone and _is_below(found) and not is_aside(line))
 
 
-def _is_python(found: re.Match[str]) -> bool:
-    return distribution(found[1] or found[4]) == "python"
+def _is_below(found: re.Match[str]) -> bool:
+    """Whether it is what packages run on: Python, CUDA."""
+    return distribution(found[1] or found[4]) in ("python", "cuda")
 
 
 def _is_oldest(text: str, found: re.Match[str]) -> bool:
-    """Whether words around a version of Python say that it is the oldest that will do."""
-    return _is_python(found) and bool(
+    """Whether words around a version of Python or CUDA say that it is the oldest that will do."""
+    return _is_below(found) and bool(
         _OLDEST.search(text[: found.start()]) or _AND_UP.search(found.group() + text[found.end() :])
     )
 
