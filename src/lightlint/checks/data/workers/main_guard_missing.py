@@ -40,7 +40,7 @@ class MainGuardMissing(Check):
     def _starts_at_top(self, module: cst.Module) -> Iterator[tuple[cst.CSTNode, Method]]:
         """What the module's own code starts, itself or in functions it calls, outside of a guard."""
         for node in self.tree.own(module, cst.Call, cst.For):
-            if self._is_guarded(node):
+            if self._is_guarded(node) or self._is_switched_off(node):
                 continue
             callee = self.hooks.callee(node) if isinstance(node, cst.Call) else None
             inside = [
@@ -53,6 +53,11 @@ class MainGuardMissing(Check):
             if methods:
                 place = node.iter if isinstance(node, cst.For) else node
                 yield place, next((each for each in methods if each.pickles), methods[0])
+
+    def _is_switched_off(self, node: cst.CSTNode) -> bool:
+        """Whether a constant of the file keeps a node from running."""
+        tests = self.facts.conditions(node)
+        return any(self.names.constant(test) is (not wanted) for test, wanted in tests) or self.facts.is_dead(node)
 
     def _starts(self, node: cst.Call | cst.For) -> Iterator[Method]:
         """The start methods by which a node starts processes that import the main module, or may."""
