@@ -66,9 +66,11 @@ def test_an_engine_is_what_all_files_of_accelerate_start(tmp_path: Path, kinds: 
         ("accelerate launch --num_machines 3 train.py", True),
         ("torchrun --nnodes=1 train.py", False),
         ("#SBATCH --nodes=1", False),
-        ("python train.py", False),
+        ("torchrun --nproc_per_node=8 train.py", False),
+        ("torchrun --nproc_per_node=8 --node_rank=$NODE train.py", True),
+        ("python train.py", None),
     ],
 )
-def test_scripts_say_on_how_many_nodes_a_program_runs(tmp_path: Path, line: str, several: bool) -> None:
+def test_scripts_say_on_how_many_nodes_a_program_runs(tmp_path: Path, line: str, several: bool | None) -> None:
     (tmp_path / "run.sh").write_text(f"#!/bin/bash\n{line}\n")
     assert is_launched_on_nodes(tmp_path) is several

@@ -16,8 +16,12 @@ _MOST_ABOVE = 3
 _MOST_LAUNCHES = 20
 _LAUNCHED_BY = re.compile(r"^distributed_type:\s*['\"]?(\w+)", re.MULTILINE)
 _SEVERAL_NODES = re.compile(
-    r"--n(?:um_)?nodes[= ]+(?:[2-9]|[1-9]\d|[\"'{]*\$)|--num_machines[= ]+[2-9]|^#SBATCH\s+(?:--nodes=|-N\s*)(?:[2-9]|[1-9]\d)",
+    r"--n(?:um_)?nodes[= ]+(?:[2-9]|[1-9]\d|[\"'{]*\$)|--num_machines[= ]+[2-9]|--node[_-]rank[= ]+(?:[1-9]|[\"'{]*\$)"
+    r"|^#SBATCH\s+(?:--nodes=|-N\s*)(?:[2-9]|[1-9]\d)",
     re.MULTILINE,
+)
+_LAUNCHES = re.compile(
+    r"\btorchrun\b|\btorch\.distributed\.(?:launch|run)\b|^#SBATCH\s+(?:--nodes=|-N\s*)1\b", re.MULTILINE
 )
 _ENGINES = {"DEEPSPEED", "FSDP", "MEGATRON_LM"}
 
@@ -67,9 +71,12 @@ def is_launched_with_engine(folder: Path) -> bool:
     return bool(launched) and _ENGINES.issuperset(launched)
 
 
-def is_launched_on_nodes(folder: Path) -> bool:
-    """Whether a script beside a program starts it on several nodes."""
-    return any(_SEVERAL_NODES.search(text) is not None for text in _texts(folder, (".sh", ".slurm", ".sbatch")))
+def is_launched_on_nodes(folder: Path) -> bool | None:
+    """Whether a script or page beside a program starts it on several nodes; None where none starts it with a launcher."""
+    texts = _texts(folder, (".sh", ".slurm", ".sbatch", ".md"))
+    if any(_SEVERAL_NODES.search(text) is not None for text in texts):
+        return True
+    return False if any(_LAUNCHES.search(text) is not None for text in texts) else None
 
 
 def _texts(folder: Path, suffixes: tuple[str, ...]) -> list[str]:

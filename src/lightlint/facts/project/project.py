@@ -234,8 +234,8 @@ class Project:
         self.asked.add(("engine", str(folder)))
         return is_launched_with_engine(folder)
 
-    def is_on_nodes(self, folder: Path) -> bool:
-        """Whether what stands in a folder is launched on several nodes."""
+    def is_on_nodes(self, folder: Path) -> bool | None:
+        """Whether what stands in a folder is launched on several nodes; None where nothing says it."""
         self.asked.add(("nodes", str(folder)))
         return is_launched_on_nodes(folder)
 

@@ -14,11 +14,9 @@ from lightlint.values.core import Sequence, Unknown, Value
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry, Path
 
-_LOCAL = {
-    "LOCAL_RANK", "local_rank", "LOCAL_WORLD_SIZE", "local_world_size", "GROUP_RANK", "SLURM_LOCALID", "SLURM_NODEID",
-    "nnodes", "num_nodes",
-}  # fmt: skip
 _NODES = {"nnodes", "num_nodes"}
+_OF_NODES = _NODES | {"GROUP_RANK", "SLURM_NODEID"}
+_LOCAL = _OF_NODES | {"LOCAL_RANK", "local_rank", "LOCAL_WORLD_SIZE", "local_world_size", "SLURM_LOCALID"}
 _MESSAGE = "this rank counts the processes of all nodes: the second node has no such device"
 
 
@@ -27,8 +25,9 @@ class DeviceFromGlobalRank(Check):
         """Devices by the number of a rank among the processes of all nodes."""
         if self._is_of_one_node():
             return
-        told = any(word in self.facts.source.text for word in _LOCAL)
-        told = told or self.facts.project.is_on_nodes(self.facts.path.parent)
+        launched = self.facts.project.is_on_nodes(self.facts.path.parent)
+        words = _LOCAL if launched is None else _OF_NODES
+        told = launched or any(word in self.facts.source.text for word in words)
         others = reached_by_others(entry, Called)
         for path in entry.paths:
             composed = _composed(path)
