@@ -231,7 +231,12 @@ def reached_by_others(entry: Entry, kind: type[E]) -> set[Site] | None:
 
 
 def _is_kept_apart(where: Where) -> bool:
-    """Whether a test of the rank, or a function that runs on rank zero only, lets something happen."""
+    """Whether a test of the rank, or a function that runs on rank zero only, lets something happen.
+
+    Of processes that one rank alone starts, what the others do is not rehearsed.
+    """
+    if where.depends_on("rank that starts others"):
+        return False
     return where.depends_on("rank") or any("rank_zero_only" in call.function.flags for call in where.calls)
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
+from contextlib import contextmanager
 from copy import copy
 
 from lightlint.engine.arguments import Arguments
@@ -39,6 +41,7 @@ _GROUP_AT = {
 _SUMMING = {"all_reduce": 1, "reduce": 2}
 """Collectives that may add up what all ranks have, and where they are told what to do."""
 RANK = frozenset({"rank"})
+_STARTED = frozenset({"rank that starts others"})
 _OF_ALL = frozenset({"rank of all"})  # among the processes of all nodes
 RANK_NAMES = frozenset(["rank", "global_rank", "local_rank", "process_index", "local_process_index", "node_rank"])
 FIRST_NAMES = frozenset(
@@ -260,7 +263,8 @@ def _spawn(machine: Machine, given: Arguments, node: ast.AST) -> Value:
         return NONE
     rest = list(args.items) if isinstance(args, Sequence) else []
     star = args if args is not None and not isinstance(args, Sequence) else None
-    call(machine, target, Arguments([rank_value(machine, "rank"), *rest], star=star), node)
+    with _other_processes(machine):
+        call(machine, target, Arguments([rank_value(machine, "rank"), *rest], star=star), node)
     return NONE
 
 
@@ -272,5 +276,19 @@ def _process(machine: Machine, given: Arguments, node: ast.AST) -> Value:
     if counted is not None:  # `for rank in range(world_size): Process(target=run, args=(rank, ...))`
         items[counted] = rank_value(machine, "rank")
     if target is not None:
-        call(machine, target, Arguments(items), node)
+        with _other_processes(machine):
+            call(machine, target, Arguments(items), node)
     return Unknown()
+
+
+@contextmanager
+def _other_processes(machine: Machine) -> Iterator[None]:
+    """What a process starts others for: all of these come there, whichever rank the one has that starts them."""
+    before = machine.conditions
+    machine.conditions = [
+        each._replace(traits=each.traits - RANK | _STARTED) if "rank" in each.traits else each for each in before
+    ]
+    try:
+        yield
+    finally:
+        machine.conditions = before
