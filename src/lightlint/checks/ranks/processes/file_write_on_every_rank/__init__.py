@@ -14,6 +14,7 @@ from lightlint.checks.ranks.processes.file_write_on_every_rank.shared import (
     hook_of,
     is_by_hand,
     is_launched,
+    is_set_up_elsewhere,
     is_shared,
     on_every_rank,
 )
@@ -64,7 +65,7 @@ class FileWriteOnEveryRank(Check):
         for happened in found.values():
             happened = [(path, event) for path, event in happened if not self._is_left_to_callers(event)]
             who = on_every_rank(entry, happened)
-            if not who or any(self._speaks_of_ranks(each) for _, each in happened):
+            if not who or any(self._speaks_of_ranks(each) or self._is_told(path, each) for path, each in happened):
                 continue
             if self._is_unguarded(happened[0][1]):
                 yield self._told(happened, who)
@@ -130,6 +131,13 @@ class FileWriteOnEveryRank(Check):
         given = [name.value for arg in getattr(call, "args", ()) for name in room.tree.within(arg, cst.Name)]
         return any(map(MAYBE_RANK.search, asked)) or any(map(SHARE.search, given))
 
+    def _is_told(self, path: Way, event: Event) -> bool:
+        """Whether a flag decides, where code out of sight has started the group: it may have told each rank its own."""
+        if hook_of(event.where) or not is_set_up_elsewhere(path, event):
+            return False
+        tests = [self._found(each.site)[1] for each in event.where.conditions]
+        return any(isinstance(_plain(node), (cst.Attribute, cst.Call, cst.Name, cst.Subscript)) for node in tests)
+
     def _is_left_to_callers(self, event: Event) -> bool:
         """Whether an entry starts with a function, no hook, that others in the file may call: these decide who writes."""
         first = event.where.calls[0] if event.where.calls else None
@@ -157,3 +165,8 @@ class FileWriteOnEveryRank(Check):
             return None
         applicability = Applicability.SAFE if guarded.is_safe else Applicability.UNSAFE
         return Repair("write on rank zero only", guarded.draft, applicability)
+
+
+def _plain(test: cst.CSTNode | None) -> cst.CSTNode | None:
+    """`flag` of `not flag`."""
+    return test.expression if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not) else test

@@ -59,6 +59,12 @@ def is_by_hand(path: Path, event: Event) -> bool:
     return any(each.by in _JOINING and each.time < event.time for each in path.of(GroupStarted))
 
 
+def is_set_up_elsewhere(path: Path, event: Event) -> bool:
+    """Whether a group is in use that nothing has joined on this path: what did so, in code out of sight, set up the ranks."""
+    before = {each.by for each in path.of(GroupStarted) if each.time < event.time}
+    return "DistributedDataParallel" in before and "init_process_group" not in before
+
+
 def joins(path: Path) -> bool:
     """Whether a process group is joined on a path."""
     return any(each.by in _JOINING for each in path.of(GroupStarted))
