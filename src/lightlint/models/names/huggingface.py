@@ -32,3 +32,15 @@ def kind_of(root: str, last: str) -> str | None:
 
 
 _NO_ARGUMENTS = ("ModelConfig", "ScriptConfig", "DatasetMixtureConfig")
+
+FORWARD_KEYWORDS = {
+    "attention_mask", "bbox", "cache_position", "cross_attn_head_mask", "decoder_attention_mask", "decoder_head_mask",
+    "decoder_input_ids", "decoder_inputs_embeds", "decoder_position_ids", "encoder_attention_mask",
+    "encoder_hidden_states", "encoder_outputs", "global_attention_mask", "head_mask", "input_features", "input_ids",
+    "input_values", "inputs_embeds", "labels", "langs", "lm_labels", "logits_to_keep", "masked_lm_labels",
+    "next_sentence_label", "num_items_in_batch", "num_logits_to_keep", "output_attentions", "output_hidden_states",
+    "output_router_logits", "past_key_values", "pixel_values", "position_ids", "return_dict", "token_type_ids",
+    "use_cache",
+}  # fmt: skip
+"""What models of transformers take besides labels: who takes something else is of another class, and what it does with the
+labels is not known."""

@@ -16,6 +16,7 @@ from lightlint.engine.events import (
 from lightlint.engine.events.huggingface import Labelled
 from lightlint.engine.machine import Machine
 from lightlint.models import tensors
+from lightlint.models.names.huggingface import FORWARD_KEYWORDS
 from lightlint.models.names.kinds import REGION_LOSSES, REGION_NETS
 from lightlint.models.names.tables import ACTIVATIONS, BY_ROW, LOSSES
 from lightlint.models.tensors import axes, forms
@@ -65,7 +66,7 @@ def call_module(machine: Machine, module: Module, given: Arguments, node: ast.AS
         compared = tensors.derive(machine, node, *given.values())
         compared.role, compared.criterion, compared.guessed = "loss", True, True
         return compared
-    if module.unwrapped().opaque and "labels" in given.keywords:
+    if module.unwrapped().opaque and "labels" in given.keywords and given.keywords.keys() <= FORWARD_KEYWORDS:
         machine.emit(Labelled(machine.where(node), module, given))
     outermost = not machine.forwards
     before = {each: each.calls for each in module.modules()} if outermost else {}
