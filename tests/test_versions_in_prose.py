@@ -306,6 +306,52 @@ def test_old_code_beside_a_readme_is_clean(tmp_path: Path, monkeypatch, capsys):
     assert {"LL506", "LL722"} <= set(capsys.readouterr().out.split())
 
 
+VOLATILE_CODE = """\
+import torch
+from torch import nn
+from torch.autograd import Variable
+
+
+def main(loader):
+    model = nn.Linear(8, 1)
+    criterion = nn.MSELoss()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = criterion(model(Variable(x)), Variable(y.view(-1)))
+        loss.backward()
+        optimizer.step()
+        print(loss.data[0])
+    for x, y in loader:
+        print(model(Variable(x, volatile=True)))
+"""
+
+
+def test_code_that_asks_for_volatile_inputs_is_for_torch_before_0_4(tmp_path: Path, monkeypatch, capsys):
+    (tmp_path / ".git").mkdir()
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "train.py").write_text(VOLATILE_CODE)
+    forget_versions()
+    assert run_command(["train.py", "--notes", "--output-format", "concise"]) == 1
+    found = set(capsys.readouterr().out.split())
+    assert {"LL728", "LL729"} <= found  # what such code runs into today
+    assert not {"LL166", "LL206"} & found
+    (tmp_path / "train.py").write_text(
+        VOLATILE_CODE.replace(
+            "    for x, y in loader:\n        print(model(Variable(x, ",
+            "    with torch.no_grad():\n        print(model(Variable(x, ",
+        )
+    )
+    forget_versions()
+    run_command(["train.py", "--output-format", "concise"])
+    assert "LL166" in capsys.readouterr().out
+    (tmp_path / "train.py").write_text(VOLATILE_CODE)
+    (tmp_path / "requirements.txt").write_text("torch==1.2.0\n")
+    forget_versions()
+    run_command(["train.py", "--output-format", "concise"])
+    assert "LL166" in capsys.readouterr().out
+
+
 def test_newer_code_is_not_blamed_for_what_a_readme_tells(tmp_path: Path, monkeypatch, capsys):
     (tmp_path / ".git").mkdir()
     monkeypatch.chdir(tmp_path)

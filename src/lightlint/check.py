@@ -74,7 +74,7 @@ class Check:
     `asks_rest`: it asks functions with one of these words besides those that train, too: for faults that lie in one call
     (else `wants_rest`).
     `users_with`: it asks the files, too, that import from the file and have one of these words: what they do with its classes
-    (else `wants_users`).
+    (else `wants_users`). `tells_of_old_code`: its fault is what makes code old, so that this is no reason to be silent.
 
     The facts are attributes: `tree`, `names`, `classes`, `hooks`, `values`, `loops`, `guards`, and `facts` for the rest,
     and `code` is what the edit helpers take.
@@ -83,6 +83,7 @@ class Check:
     asks_passes = False
     asks_rest: frozenset[str] = frozenset()
     users_with: tuple[str, ...] = ()
+    tells_of_old_code = False
 
     def __init__(self, page: Page, facts: FileFacts, add: Callable[[Finding], None]) -> None:
         self.page = page
@@ -214,6 +215,8 @@ class Check:
     def _holds(self, clause: str) -> bool:
         package, _, since = clause.partition(">=")
         target = self.facts.target(package)
+        if target.of_code and self.tells_of_old_code:
+            return True
         return target.may_be_at_least(since) and not (target.hearsay and target.may_be_below(since))
 
     def _node_at(self, start: int, end: int) -> cst.CSTNode:

@@ -96,7 +96,8 @@ def _seen(package: str, path: Path, root: Path, lines: tuple[str, ...]) -> Itera
 def _told(pin: Pin, root: Path) -> str:
     version = pin.specifier if not pin.specifier[:1].isdigit() else f"=={pin.specifier}"
     where = " (a lock file)" if pin.locked else " (in some environments)" if pin.conditional else ""
-    return f"{place_of(pin, root)}: {pin.name}{version}, {_SOURCES[pin.kind]}{where}"
+    source = "what the code is written for" if pin.of_code else _SOURCES[pin.kind]
+    return f"{place_of(pin, root)}: {pin.name}{version}, {source}{where}"
 
 
 def _range(target: Target) -> str:

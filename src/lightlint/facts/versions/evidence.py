@@ -118,7 +118,6 @@ def _places(path: Path, root: Path, pip_lines: Sequence[str]) -> Iterator[Place]
         yield from (_of_kind(kind, directory, Reach.WIDE) for directory in tops)
     for told in (pins_of_runs, pins_of_settings):
         yield from (Place(Kind.PROSE, told(directory)) for directory in tops)
-    yield from (Place(Kind.PROSE, pins_of_old_code(directory)) for directory in directories)
     ran = [found[1] for line in pip_lines if (found := _RAN_WITH.fullmatch(line))]
     noted = [found.groups() for line in pip_lines if (found := _INSTALLED.fullmatch(line))]
     yield Place(Kind.PROSE, tuple(Pin(normalise(name), each, path, 0, kind=Kind.PROSE) for name, each in noted))
@@ -126,6 +125,7 @@ def _places(path: Path, root: Path, pip_lines: Sequence[str]) -> Iterator[Place]
     yield Place(Kind.PROSE, tuple(Pin(name, each, path, 0, kind=Kind.PROSE) for name, each in named))
     yield Place(Kind.PROSE, tuple(Pin("python", each, path, 0, kind=Kind.PROSE) for each in ran))
     yield from (Place(Kind.PROSE, pins_of_notebooks(directory)) for directory in directories)
+    yield from (Place(Kind.PROSE, pins_of_old_code(directory)) for directory in directories)
 
 
 def _of_kind(kind: Kind, directory: Path, reach: Reach) -> Place:

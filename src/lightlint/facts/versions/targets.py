@@ -143,6 +143,7 @@ def _target(package: str, found: Choice, root: Path) -> Target:
         f"pin {place_of(found.pin, root)}",
         whole,
         found.pin.kind is Kind.PROSE,
+        found.pin.of_code,
     )
 
 

@@ -155,6 +155,7 @@ class Target:
     `source` says how it is known: "setting", "pin pyproject.toml:12", "installed" or "newest". `allowed` are all versions
     that the project's pins allow, where a lock or an image names one of them: None where these are the same. What is
     known by `hearsay`, from a README's prose, keeps rules silent and proves nothing: newer versions are not ruled out.
+    `of_code`: it is known by what the code says that only old versions heed.
     """
 
     package: str
@@ -163,6 +164,7 @@ class Target:
     source: str
     allowed: Range | None = None
     hearsay: bool = False
+    of_code: bool = False
 
     def surely_at_least(self, version: Version | str) -> bool:
         """Whether every version of the target is `version` or later."""
@@ -175,6 +177,10 @@ class Target:
     def may_be_at_least(self, version: Version | str) -> bool:
         """Whether the target holds `version` or a later one."""
         return self.upper is None or self.upper > _version(version)
+
+    def may_run_at(self, version: Version | str) -> bool:
+        """Whether the code may be run with `version` or a later one: nothing but itself says that it is too old for it."""
+        return self.of_code or self.may_be_at_least(version)
 
     def may_be_below(self, version: Version | str) -> bool:
         """Whether the target holds a version older than `version`."""

@@ -35,11 +35,12 @@ _NOTHING = "`Variable` makes nothing but a tensor since torch 0.4"
 
 class LegacyVariable(Check):
     asks_rest = frozenset(["Variable"])
+    tells_of_old_code = True
 
     def visit_Call(self, call: cst.Call) -> None:
         if self.names.of(call.func) != "torch.autograd.Variable" or is_for_older(self.facts, call):
             return
-        if not self.facts.torch.may_be_at_least("0.4"):
+        if not self.facts.torch.may_run_at("0.4"):
             return
         volatile = self.names.argument(call, "volatile", 2)
         if volatile is not None and self.names.constant(volatile.value) is not False:
@@ -98,7 +99,7 @@ class LegacyVariable(Check):
         return bool(found) and len(loops) == len(found) and all(self.values.is_loader(each) for each in drawn)
 
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
-        for event in entry.calls.get("torch.autograd.Variable", ()) if self.facts.torch.may_be_at_least("0.4") else ():
+        for event in entry.calls.get("torch.autograd.Variable", ()) if self.facts.torch.may_run_at("0.4") else ():
             volatile = event.argument("volatile", 2)
             if self.is_versioned(event):
                 continue

@@ -33,6 +33,8 @@ _SAID = {"mean", "sum", "none"}
 
 
 class LossSizeAverage(Check):
+    tells_of_old_code = True
+
     asks_rest = frozenset(_FUNCTIONAL | _CLASSES)
 
     def visit_Call(self, call: cst.Call) -> None:

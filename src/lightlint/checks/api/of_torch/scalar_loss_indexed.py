@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 
 class ScalarLossIndexed(Check):
+    tells_of_old_code = True
+
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Elements asked of losses that are averaged or summed: these have no dimensions."""
         for event in entry.of(ScalarIndexed):

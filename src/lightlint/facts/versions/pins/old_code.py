@@ -1,4 +1,5 @@
-"""What code that only an old Python reads says of versions: a project with `print x` runs on Python 2."""
+"""What code that only old releases heed says of versions: a project with `print x` runs on Python 2, one that asks for
+`volatile` inputs with a torch before 0.4."""
 
 from __future__ import annotations
 
@@ -14,20 +15,32 @@ from lightlint.facts.versions.pins.reading import text_of
 _MOST_FILES = 30
 _PRINTS = re.compile(r"^[ \t]*print[ \t]+[\w\"'%]", re.MULTILINE)
 _REFUSED = "Missing parentheses in call to 'print'"
+_VOLATILE = re.compile(r"\bvolatile[ \t]*=[ \t]*True\b")
+_NEWER = re.compile(r"\bno_grad\b|\bset_grad_enabled\b|\binference_mode\b|\btorch\.device\(|\.requires_grad_\(")
 
 
 @cache
 def pins_of_old_code(directory: Path) -> tuple[Pin, ...]:
-    """The Python that the files of a directory are written for, where one of them is no Python 3.
+    """The Python and the torch that the files of a directory are written for, where one of them is no Python 3, or no
+    torch from 0.4 on heeds what it asks for, and none knows what came with that.
 
     Cached; `pins_of_old_code.cache_clear()` forgets it.
     """
-    for file in [each for each in entries_of(directory)[0] if each.suffix == ".py"][:_MOST_FILES]:
-        text = text_of(file) or ""
-        row = _row_of_print(text) if _PRINTS.search(text) else None
+    pins: dict[str, Pin] = {}
+    texts = [(each, text_of(each) or "") for each in _code_in(directory)]
+    for file, text in texts:
+        row = _row_of_print(text) if "python" not in pins and _PRINTS.search(text) else None
         if row is not None:
-            return (Pin("python", "<2.8", file, row, kind=Kind.PROSE),)
-    return ()
+            pins["python"] = Pin("python", "<2.8", file, row, kind=Kind.PROSE)
+        asked = _VOLATILE.search(text) if "torch" not in pins else None
+        if asked is not None and not any(_NEWER.search(each) for _, each in texts):
+            row = text.count("\n", 0, asked.start()) + 1
+            pins["torch"] = Pin("torch", "<0.4", file, row, kind=Kind.PROSE, of_code=True)
+    return tuple(pins.values())
+
+
+def _code_in(directory: Path) -> list[Path]:
+    return [each for each in entries_of(directory)[0] if each.suffix == ".py"][:_MOST_FILES]
 
 
 def _row_of_print(text: str) -> int | None:

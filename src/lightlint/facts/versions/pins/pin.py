@@ -71,7 +71,8 @@ class Kind(IntEnum):
 class Pin:
     """A version constraint: which distribution, in which file and row (from 1).
 
-    `locked` is the exact outcome of a resolver; `conditional` holds in some environments only.
+    `locked` is the exact outcome of a resolver; `conditional` holds in some environments only; `of_code`: nobody states
+    it, but the code is written for it.
     """
 
     name: str
@@ -81,6 +82,7 @@ class Pin:
     locked: bool = False
     conditional: bool = False
     kind: Kind = Kind.DECLARED
+    of_code: bool = False
 
 
 def wheels_pins(file: Path, row: int, text: str, *, conditional: bool = False) -> Iterator[Pin]:
