@@ -7,10 +7,12 @@ import libcst as cst
 
 from lightlint.check import Check, Fault, Repair
 from lightlint.checks.modules.checkpoints.checkpoint_non_tensor_payload.file_names import (
+    is_unknown,
     may_be_one,
     name_of_key,
     name_written,
 )
+from lightlint.checks.modules.checkpoints.checkpoint_non_tensor_payload.loaded import reads_items
 from lightlint.checks.modules.checkpoints.checkpoint_non_tensor_payload.numpy_values import NumpyValues
 from lightlint.facts.code.bindings import Binding, Kind
 from lightlint.facts.versions.versions import Version
@@ -20,10 +22,12 @@ from lightlint.values.core import Class, Library, Mapping, Sequence, Value
 from lightlint.values.training import Instance, Module
 
 if TYPE_CHECKING:
+    from lightlint.engine.events import Called
     from lightlint.explore.rehearsals import Entry
 
 _PARSERS = {"parse_args", "parse_known_args"}
 _DEPTH = 2
+_OPTIONS = "an argparse Namespace"
 _PATHS = {"pathlib.Path", "pathlib.PosixPath", "collections.defaultdict"}
 
 
@@ -42,7 +46,9 @@ class CheckpointNonTensorPayload(Check):
         open_loads = [each for each in loads if self.names.argument(each, "weights_only") is None]
         if (loads and not open_loads) or any(name.value == "add_safe_globals" for name in self.tree.all(cst.Name)):
             return
-        again = any(self._may_load(load, call) for load in open_loads)
+        alone = len(refused) == 1 and not self._is_in_dict(refused[0][0])
+        open_loads = [each for each in open_loads if not (alone and reads_items(self.facts, each))]
+        again = any(self._may_load(load, call, noted=alone and self._is_record(refused)) for load in open_loads)
         for item, what in refused:
             self.report(
                 item,
@@ -51,11 +57,23 @@ class CheckpointNonTensorPayload(Check):
                 repair=self._repair(item, what),
             )
 
-    def _may_load(self, load: cst.Call, save: cst.Call) -> bool:
-        """Whether a file may be the one that is saved, by what the two are called."""
+    def _is_in_dict(self, item: cst.BaseExpression) -> bool:
+        """Whether a value is written into a dict: `{"args": args}`, `dict(args=args)`, `state["args"] = args`."""
+        parent = self.tree.parent(item)
+        if isinstance(parent, cst.Arg):
+            return self.names.call(self.tree.parent(parent)) == "builtins.dict"
+        return isinstance(parent, (cst.DictElement, cst.Assign)) or self.names.call(parent) == "builtins.dict"
+
+    def _is_record(self, refused: list[tuple[cst.BaseExpression, str]]) -> bool:
+        """Whether what a run was started with is saved alone, as people note it beside its weights."""
+        return refused[0][1] == _OPTIONS
+
+    def _may_load(self, load: cst.Call, save: cst.Call, *, noted: bool) -> bool:
+        """Whether a file may be the one that is saved, by what the two are called: a note of a run is not taken for what a
+        program loads under a name of which nothing is known."""
         files = self.names.argument(save, "f", 1), self.names.argument(load, "f", 0)
         names = [name_written(self.facts, each.value) for each in files if each is not None]
-        return len(names) < len(files) or may_be_one(*names)
+        return len(names) < len(files) or (may_be_one(*names) and not (noted and is_unknown(names[1])))
 
     def _items(self, value: cst.BaseExpression, depth: int = 0) -> list[cst.BaseExpression]:
         """What a checkpoint holds: the values of a dict, or the one thing that is saved."""
@@ -90,7 +108,7 @@ class CheckpointNonTensorPayload(Check):
         if isinstance(value, cst.Call):
             name = self.names.call(value) or ""
             if self.names.method(value) in _PARSERS:
-                return "an argparse Namespace"
+                return _OPTIONS
             if NumpyValues(self.facts).is_numpy(value):
                 return "a numpy value"
             if name == "types.SimpleNamespace":
@@ -138,7 +156,7 @@ class CheckpointNonTensorPayload(Check):
         return kinds.pop() if len(kinds) == 1 else ""
 
     def _repair(self, item: cst.BaseExpression, what: str) -> Repair | None:
-        if what == "an argparse Namespace":
+        if what == _OPTIONS:
             return Repair("save it as a dict", wrap(self.code, item, "vars(", ")"), Applicability.UNSAFE)
         if what == "a path":
             return Repair("save it as a string", wrap(self.code, item, "str(", ")"), Applicability.UNSAFE)
@@ -163,10 +181,20 @@ class CheckpointNonTensorPayload(Check):
             return
         for save in saves:
             again = [each for each in loads if _may_be(each.argument("f", 0), save.argument("f", 1))]
-            for value in _held(save.argument("obj", 0)) if again else ():
+            content = save.argument("obj", 0)
+            if isinstance(content, Instance):
+                again = [each for each in again if self._may_give(each, content)]
+            for value in _held(content) if again else ():
                 if what := _pickled(value):
                     message = f"this holds {what}, which `torch.load` of torch 2.6 and newer refuses"
                     yield Fault.at(save, message)
+
+    def _may_give(self, load: Called, content: Instance) -> bool:
+        """Whether a load may be one of an object that is saved alone, which has no items."""
+        node, file = self.node_of(load.site), load.argument("f", 0)
+        items = isinstance(node, cst.Call) and reads_items(self.facts, node)
+        noted = _pickled(content) == _OPTIONS and file is not None and is_unknown(name_of_key(file.key))
+        return not items and not noted
 
 
 _ALLOWING = ("torch.serialization.add_safe_globals", "torch.serialization.safe_globals")
@@ -201,7 +229,7 @@ def _pickled(value: Value) -> str:
         return ""
     if value.kind == "namespace" and not isinstance(value.cls, Class):
         if value.key == ("arguments",) or value.name == "Namespace":
-            return "an argparse Namespace"
+            return _OPTIONS
         return f"{'an' if value.name[:1] in 'AEIO' else 'a'} {value.name}"
     if isinstance(value, Module):
         return "a whole module" if value.initialised and not value.assumed else ""

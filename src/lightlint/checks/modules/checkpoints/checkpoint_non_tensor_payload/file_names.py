@@ -29,6 +29,11 @@ def may_be_one(saved: str, loaded: str) -> bool:
     )
 
 
+def is_unknown(name: str) -> bool:
+    """Whether nothing is known of a name."""
+    return not name.replace(_HOLE, "").strip("/")
+
+
 def name_of_key(key: Hashable | None) -> str:
     """The name of a file by what a value is known by: `os.path.join(folder, "last.pt")`, `f"{folder}/last.pt"`."""
     match key:
