@@ -51,10 +51,10 @@ class EvalWithoutNoGrad(Check):
                 known = in_sight([event.module]) or (not event.module.escaped and called)
                 meant = self._wants_gradients(event) or _is_of_step(path, event)
                 if recorded and idle and event.module in evaluated and known and not meant:
-                    innermost = event.where.turns[-1].loop
-                    kind = "batch" if event.where.within("batch") else innermost.kind
-                    site, loop = event.where.in_loop(kind), innermost.site
-                    if told.setdefault(loop, site) == site:
+                    over = [turn.loop for turn in event.where.turns if turn.loop.kind == "batch"]
+                    loop = over[0] if over else event.where.turns[-1].loop  # what goes on inside is the same evaluation
+                    site = event.where.in_loop(loop.kind)
+                    if told.setdefault(loop.site, site) == site:
                         faults.append(Fault(site, _MESSAGE, also=event.where.places))
         told_at = {each.site for each in faults}
         yield from (each for each in faults if told_at.isdisjoint({*each.also} - {each.site}))  # nor a loop within one
