@@ -26,7 +26,9 @@ def rows_of(text: str) -> list[str]:
     return text.splitlines(keepends=True) if plain else _ROW.findall(text)
 
 
-@lru_cache(maxsize=2)  # a file's own tree is asked for by its needs, its sketch and its summary
+@lru_cache(
+    maxsize=64
+)  # a file's tree is asked for by its needs, its sketch, its summary, and soon by those that import it
 def syntax_of(text: str) -> ast.Module:
     """What `ast` makes of a text, to be read only; `ast` is imported when first asked.
 
@@ -39,6 +41,14 @@ def syntax_of(text: str) -> ast.Module:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return ast.parse(text)
+
+
+def tree_of(text: str) -> ast.Module | None:
+    """As `syntax_of`, None where it refuses the text."""
+    try:
+        return syntax_of(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
 
 
 def walked(root: ast.AST, closed: Set[type] = frozenset()) -> Iterator[ast.AST]:

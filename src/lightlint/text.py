@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Protocol
 
-from lightlint.syntax import rows_of, statements_in, syntax_of
+from lightlint.syntax import rows_of, statements_in, tree_of
 
 if TYPE_CHECKING:
     import ast
@@ -127,7 +127,7 @@ class Text:
     @cached_property
     def tree(self) -> ast.Module | None:
         """What Python's parser makes of the text, None where it refuses it."""
-        return _tree(self._texts[0], syntax_of)
+        return tree_of(self._texts[0])
 
     @cached_property
     def _rows(self) -> list[str]:
@@ -174,15 +174,7 @@ class Together(Text):
         return all(part.is_parsed for part in self._parts)
 
 
-class _Known(Text):
-    """The text of a file that many others use: what was asked of it is kept, its tree is not."""
-
-    @property
-    def tree(self) -> ast.Module | None:
-        return _tree(self._texts[0], syntax_of.__wrapped__)
-
-
-_known = lru_cache(maxsize=64)(_Known)
+_known = lru_cache(maxsize=64)(Text)  # files that many others use: what was asked of them is kept
 
 
 @lru_cache(maxsize=2)  # a file's are asked for by its needs and by its rehearsal
@@ -194,13 +186,6 @@ def words_of(text: str) -> frozenset[str]:
 def registers(text: str) -> bool:
     """Whether running a module may do more than to give its names their values, as far as a look at its text tells."""
     return _REGISTERS.search(text) is not None
-
-
-def _tree(text: str, parse: Callable[[str], ast.Module]) -> ast.Module | None:
-    try:
-        return parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
 
 
 def _dotted(base: ast.expr) -> str:

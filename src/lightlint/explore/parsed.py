@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cached_property
 from typing import NamedTuple
 
 from lightlint.models.names.tables import COLLECTIVES
-from lightlint.syntax import statements_in, walked
+from lightlint.syntax import statements_in, tree_of, walked
 
 _FRAMES = frozenset([ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef])
 _YIELDS = frozenset([ast.Yield, ast.YieldFrom])
@@ -110,12 +110,12 @@ class Kept:
         self._kept: OrderedDict[str, tuple[str, Parsed | None]] = OrderedDict()
         self._size = 0
 
-    def of(self, file: str, text: str, parse: Callable[[str], ast.Module | None]) -> Parsed | None:
+    def of(self, file: str, text: str) -> Parsed | None:
         """The module that a file's text is, None where Python refuses it."""
         known, parsed = self._kept.pop(file, ("", None))
         self._size -= len(known)
         if known != text:
-            tree = parse(text)
+            tree = tree_of(text)
             parsed = Parsed(tree, text) if tree is not None else None
         self._kept[file] = text, parsed
         self._size += len(text)

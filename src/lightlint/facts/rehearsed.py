@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 from lightlint.facts.project.project import Project, Question
 from lightlint.facts.project.roots import root_of
 from lightlint.sources.source import Source
-from lightlint.syntax import syntax_of, walked
+from lightlint.syntax import tree_of, walked
 from lightlint.text import TRAINS, words_of
 
 if TYPE_CHECKING:
@@ -64,8 +64,8 @@ class Rehearsed:
 
     def __init__(self, source: Source, path: Path, project: Project) -> None:
         self._source, self._file, self.project = source, str(path), project
-        self._tree = _tree(source.text) or ast.Module([], [])
-        self.asked: frozenset[Question] = frozenset()  # of the project, which what is found hangs on
+        self._tree = tree_of(source.text) or ast.Module([], [])
+        self.asked: set[Question] = set()  # of the project, which what is found hangs on
         self._users: dict[Path, list[Entry]] = {}
         self.entries: list[Entry] = self._rehearsals.entries if self._trains else []
 
@@ -141,7 +141,8 @@ class Rehearsed:
         before, self.project.asked = self.project.asked, set()
         yield
         self.asked |= self.project.asked
-        self.project.asked = before | self.asked
+        before |= self.asked
+        self.project.asked = before
 
     @cached_property
     def _rehearsals(self) -> Rehearsals:
@@ -152,7 +153,7 @@ class Rehearsed:
         more of the file than they need. Those of a file that is as the project has it are kept for others that ask."""
         training = aim == "training"
         shared = _shared.setdefault(self.project, _OfProject())
-        shared.modules.of(self._file, self._source.text, _tree)
+        shared.modules.of(self._file, self._source.text)
         if not self.project.has(Path(self._file), self._source.text):
             return self._made_for(file, shared.modules, training=training)
         made, asked = shared.rehearsals.pop((file, aim), (None, frozenset[Question]()))
@@ -227,7 +228,7 @@ def _rehearsals(
         return text_of(Path(file))
 
     def read(file: str) -> Parsed | None:
-        return modules.of(file, text(file), _tree_of_other)
+        return modules.of(file, text(file))
 
     def does_register(file: str) -> bool:
         return project.registers(Path(file))
@@ -280,18 +281,6 @@ _HINTS = _Matching(
 _NAMES = _Matching(_TRAINING.fullmatch)
 
 
-def _tree(text: str, parse: Callable[[str], ast.Module] = syntax_of) -> ast.Module | None:
-    try:
-        return parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
-
-
-def _tree_of_other(text: str) -> ast.Module | None:
-    """As `_tree`, but for files that are kept parsed here: they would push out the file that is linted."""
-    return _tree(text, syntax_of.__wrapped__)
-
-
 def rehearsed(source: Source, path: Path, project: Project) -> Rehearsed:
     """The rehearsals of a file; those of the last one are kept, for its sketch and its tree ask alike."""
     key = (str(path), source.text)
@@ -299,7 +288,7 @@ def rehearsed(source: Source, path: Path, project: Project) -> Rehearsed:
     if made is None or made.project is not project:  # another project may hold other files beside it
         before, project.asked = project.asked, set()
         made = Rehearsed(source, path, project)
-        made.asked = frozenset(project.asked)
+        made.asked = project.asked
         project.asked = before
         _latest.clear()
         _latest[key] = made
