@@ -13,6 +13,7 @@ from lightlint.values.training import Instance, Loader, Module, Optimizer
 if TYPE_CHECKING:
     from lightlint.engine.events import Called
     from lightlint.explore.rehearsals import Entry, Path
+    from lightlint.values.core import Site
 
 _NO_MODEL = "the model was never prepared: each process trains one of its own, no gradients are exchanged"
 # What a program names that gives each process its own part of the data by itself.
@@ -30,10 +31,11 @@ class LeftUnprepared(Check):
         if not calls or not all(each.given.exact for each in calls) or any(isinstance(each, Unknown) for each in given):
             return
         trains_one = any(isinstance(each, Module) for each in given)
+        given_at = {each.site for each in given if isinstance(each, Loader | Optimizer)}
         told: set[str] = set()
         for path in entry.paths:
             for event in path.of(Backward):
-                message = _fault(path, event) if event.via == "accelerator" else None
+                message = _fault(path, event, given_at) if event.via == "accelerator" else None
                 if message is not None and message not in told and not (message == _NO_MODEL and trains_one):
                     told.add(message)
                     first = _nearest(calls, event)
@@ -50,19 +52,22 @@ def _nearest(calls: list[Called], event: Backward) -> Called:
     return before[-1] if before else calls[0]
 
 
-def _fault(path: Path, event: Backward) -> str | None:
+def _fault(path: Path, event: Backward, given_at: set[Site | None]) -> str | None:
+    """What was left out; what another way prepares is no such thing, as this way may be one that does not train."""
     managers = {id(each): each for one in event.parameters if (each := manager_of(one)) is not None}
     loaders = [turn.loop.over for turn in event.where.turns if turn.loop.kind == "batch"]
     loader = loaders[-1] if loaders else None
     if event.parameters and not managers and not any(each.escaped for each in event.parameters):
         return _NO_MODEL
-    if isinstance(loader, Loader) and managers and _is_whole(loader) and not _may_share_out(path):
+    left = isinstance(loader, Loader) and loader.site not in given_at and _is_whole(loader)
+    if left and managers and not _may_share_out(path):
         return "the loader was never prepared: each process trains on all of the data"
     steps = [each for each in path.of(Stepped) if each.where.same_turn(event.where)]
     stepped = [each.optimizer for each in steps if not set(event.parameters).isdisjoint(each.parameters)]
     by = next(iter(managers.values()), None)
     for optimizer in stepped:
         known = isinstance(optimizer, Optimizer) and not optimizer.escaped and not optimizer.assumed
+        known = known and optimizer.site not in given_at
         if known and by is not None and manager_of(optimizer) is None and not (by.escaped or by.open_arguments):
             if scales(by):
                 return "the optimizer was never prepared: it steps along gradients that are still scaled"
