@@ -29,10 +29,30 @@ class BootstrapPastTheEnd(Check):
             answers = [each for each in factors if is_answer(each)]
             others = [each for each in factors if each not in answers]
             masked = any(each.filled for each in (target, *answers) if isinstance(each, Tensor))
-            if all(map(is_number, others)) and target.site is not None and not masked:
+            places = {each.site for each in (target, *answers) if isinstance(each, Tensor)} | {
+                cut.site for each in answers for cut in each.cuts
+            }
+            asked = any(self._is_asked_for(each) for each in places if each is not None)
+            if all(map(is_number, others)) and target.site is not None and not (masked or asked):
                 message = "the target goes on behind the end of an episode: the value of the next state counts after the last step, too"
                 if any(self._is_of_one(each, target.site) for each in ends):
                     yield Fault(target.site, message, None, (event.site,))
+
+    def _is_asked_for(self, site: Site) -> bool:
+        """Whether a place is only come to where a test of the end came out one way: `if not done: last = critic(state)`.
+
+        The test of a `while` is older than the step which the loop takes.
+        """
+        node = self.node_of(site)
+        for test, _ in self.facts.conditions(node) if node is not None else ():
+            around = next(
+                (each for each in self.tree.ancestors(test) if not isinstance(each, cst.BaseExpression)), None
+            )
+            if not isinstance(around, cst.While) and any(
+                _is_end(word.value) for word in self.tree.within(test, cst.Name)
+            ):
+                return True
+        return False
 
     def _is_of_one(self, word: cst.CSTNode, site: Site) -> bool:
         """Whether a word may be of the program that a place is of: not in another class, where neither names the other's class."""
