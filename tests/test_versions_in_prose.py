@@ -89,6 +89,13 @@ def told(text: str, name: str = "torch") -> Range | None:
         ),
         ("    [pip3] torch==1.8.0\n    [pip3] torchvision==0.9.0\n", "==1.8.0"),
         ("```\ntorch      1.8\n```", "1.8"),
+        ("```\nCollecting environment information...\nPyTorch version: 1.11.0\nIs debug build: False\n```", "==1.11.0"),
+        ("    Packages:\n        numpy: 1.19.5\n        pyTorch_version: 1.9.0\n", "==1.9.0"),
+        ("- pytorch\uff1a1.3\n- python\uff1a3.6\n", "1.3"),
+        ("Python2.7, PyTorch0.3.1\n", "==0.3.1"),
+        ("torch>=1.7.0,<=1.9.0 ; transformers>=3.0,<4\n", ">=1.7.0,<=1.9.0"),
+        ("We will be working with PyTorch version 0.4.0.", "==0.4.0"),
+        ("We train it with torch 1.4 on one GPU.", "1.4"),
     ],
 )
 def test_what_is_needed_or_was_used_is_read(text: str, versions: str):
@@ -266,6 +273,14 @@ def test_scripts_are_of_the_days_of_the_notebooks_beside_them(target, notebook, 
     torch = target({notebook: json.dumps({"cells": [cell], "metadata": ran, "nbformat": 4}), **beside})
     assert (torch.source == "newest") is (version is None)
     assert version is None or (torch.version.minor == version and torch.hearsay)
+
+
+def test_a_python_that_the_torch_of_a_project_does_not_run_with_is_of_earlier_days(target):
+    cell = {"cell_type": "code", "metadata": {}, "source": ["import torch\n"], "outputs": []}
+    ran = {"language_info": {"name": "python", "version": "3.6.9"}}
+    look = {"look.ipynb": json.dumps({"cells": [cell], "metadata": ran, "nbformat": 4})}
+    assert target({**look, "requirements.txt": "torch==1.8.1\n"}, "peft").version.minor == "0.3"
+    assert target({"requirements.txt": "torch==2.3.0\n"}, "peft").source == "newest"
 
 
 def test_hearsay_keeps_silent_and_proves_nothing(target):

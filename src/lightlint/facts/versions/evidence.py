@@ -124,7 +124,8 @@ def _places(path: Path, root: Path, pip_lines: Sequence[str]) -> Iterator[Place]
     named = [found.groups() for line in pip_lines if (found := _NAMED.fullmatch(line))]
     yield Place(Kind.PROSE, tuple(Pin(name, each, path, 0, kind=Kind.PROSE) for name, each in named))
     yield Place(Kind.PROSE, tuple(Pin("python", each, path, 0, kind=Kind.PROSE) for each in ran))
-    yield from (Place(Kind.PROSE, pins_of_notebooks(directory)) for directory in directories)
+    within = (directory for directory in directories if not _is_above(directory, root))
+    yield from (Place(Kind.PROSE, pins_of_notebooks(directory)) for directory in within)
     yield from (Place(Kind.PROSE, pins_of_old_code(directory)) for directory in directories)
 
 
@@ -140,8 +141,11 @@ def _exact(place: Place) -> Place:
 
 def _near(directory: Path, root: Path) -> tuple[Reach, Reach]:
     """A folder's own files and those in folders beside; above the project only of folders that are none themselves."""
-    is_above = directory in root.parents and nearest_with((".git",), directory) is None
-    return Reach.OWN, Reach.ABOVE if is_above else Reach.SIDE
+    return Reach.OWN, Reach.ABOVE if _is_above(directory, root) else Reach.SIDE
+
+
+def _is_above(directory: Path, root: Path) -> bool:
+    return directory in root.parents and nearest_with((".git",), directory) is None
 
 
 def _tops(root: Path, directories: list[Path]) -> list[Path]:

@@ -69,8 +69,20 @@ def _bounding(package: str, around: Places) -> Iterator[tuple[str, Choice]]:
     beside |= dict.fromkeys(_torch_asked_by(), ("torch",))
     for name in ("python", *beside.get(package, ())):
         choice = settled(name, around)
-        if choice and not (name == "lightning" and choice.pin.kind is Kind.PROSE):
+        if (
+            choice
+            and not (name == "lightning" and choice.pin.kind is Kind.PROSE)
+            and not _is_stale(name, choice, around)
+        ):
             yield name, choice
+
+
+def _is_stale(name: str, choice: Choice, around: Places) -> bool:
+    """Whether it is hearsay of a Python that the torch of the project does not run with: it tells of earlier days."""
+    if name != "python" or choice.pin.kind is not Kind.PROSE:
+        return False
+    torch, end = settled("torch", around), _end_for("torch", choice.range)
+    return bool(torch and end and torch.range.lower is not None and torch.range.lower >= end)
 
 
 def _end(package: str, name: str, versions: Range) -> Version | None:

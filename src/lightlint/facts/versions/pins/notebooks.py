@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import cache
+from itertools import islice
 from pathlib import Path
 
 from lightlint.facts.versions.pins.folders import entries_of, upper_folders
@@ -17,13 +18,19 @@ _TRAINS = re.compile(r"\b(?:import|from) (?:torch|pytorch_lightning|lightning|tr
 
 @cache
 def pins_of_notebooks(directory: Path) -> tuple[Pin, ...]:
-    """The Python, and what else outputs tell, that the notebooks of a directory and of folders of notebooks in it were run with.
+    """What the notebooks of a directory say they were run with, and the Python of those in folders of notebooks in it.
 
     Cached; `pins_of_notebooks.cache_clear()` forgets it.
     """
-    folders = (directory, *(each for each in upper_folders(directory)[1:] if _is_of_notebooks(each)))
-    files = [file for folder in folders for file in entries_of(folder)[0] if file.suffix == ".ipynb"]
-    return tuple(dict.fromkeys(pin for file in files[:_MOST_FILES] for pin in _told_by(file)))
+    own = _notebooks_in(directory)
+    others = (file for each in upper_folders(directory)[1:] if _is_of_notebooks(each) for file in _notebooks_in(each))
+    told = [pin for file in own[:_MOST_FILES] for pin in _told_by(file)]
+    told += [pin for file in islice(others, _MOST_FILES) for pin in _told_by(file) if pin.name == "python"]
+    return tuple(dict.fromkeys(told))
+
+
+def _notebooks_in(folder: Path) -> list[Path]:
+    return [file for file in entries_of(folder)[0] if file.suffix == ".ipynb"]
 
 
 def _is_of_notebooks(folder: Path) -> bool:

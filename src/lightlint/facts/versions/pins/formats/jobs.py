@@ -8,9 +8,9 @@ from pathlib import Path
 
 from lightlint.facts.versions.pins.formats.commands import Line
 from lightlint.facts.versions.pins.formats.images import image_pins
-from lightlint.facts.versions.pins.pin import Kind, Pin
+from lightlint.facts.versions.pins.pin import Kind, Pin, canonical
 
-_TELLS = re.compile(r"torch", re.IGNORECASE)
+_TELLS = re.compile(r"torch|transformers_version", re.IGNORECASE)
 _MODULES = re.compile(r"(?<![\w-])(?:module\s+(?:-\w+\s+)*(?:load|add|swap|switch)|ml(?:\s+load)?)\s+([^;&|\n`]+)")
 _MODULE = re.compile(r"(?<!\S)(?:[\w.-]+/)*py-?torch[\w-]*/v?([012]\.\d{1,2}(?:\.\d+)?)(?![\d.]*\d)", re.IGNORECASE)
 _PYTHON_MODULE = re.compile(r"(?<!\S)(?:[\w.-]+/)*(?:cray-)?python3?[/-]v?(3\.\d{1,2})(?!\d)", re.IGNORECASE)
@@ -19,6 +19,9 @@ _ACTIVATES = re.compile(
     r"(?<![\w-])activate\s+(?:\S*/)?[\w.-]*?torch[-_=]?v?([012]\.\d{1,2}(?:\.\d+)?)(?!\d)", re.IGNORECASE
 )
 _FLOYD = re.compile(r"\bfloyd\s+run\b.*?--env[\s=]+pytorch-(\d\.\d+)")
+_OF_SAGEMAKER = re.compile(
+    r"\s*(pytorch|transformers)_version\s*:\s*[\"']?(\d\.\d+(?:\.\d+)?)(?![\w.])"
+)  # as Accelerate is told
 _IMAGE_FILE = re.compile(r"([\w.+-]*torch)[_+:-]v?(\d[\w.-]*?)\.(?:sif|simg|img|sqsh|squashfs)\b", re.IGNORECASE)
 _UNTAGGED = re.compile(r"(?:[\w.-]+/)+pytorch-(?:[cg]pu|xla)\.(\d)-(\d{1,2})(?![\w:.-])")  # of Google, without a tag
 _FAMILY = re.compile(r"(?<![\w/.-])pytorch-([12])-(\d{1,2})-(?:cu\d+|[cg]pu|xla)\b")  # of Google's machines
@@ -34,6 +37,8 @@ def job_pins(file: Path, line: Line, kind: Kind) -> Iterator[Pin]:
         yield Pin("torch", f"=={version}.*", file, row, kind=kind)
     for found in (*_UNTAGGED.finditer(line.text), *_FAMILY.finditer(line.text)):
         yield Pin("torch", f"=={found[1]}.{found[2]}.*", file, row, kind=kind)
+    if asked := _OF_SAGEMAKER.match(line.text):
+        yield Pin(canonical(asked[1]), f"=={asked[2]}.*", file, row, kind=kind)
     for found in _FLOYD.finditer(line.text):
         yield Pin("torch", f"=={found[1]}.*", file, row, kind=kind)
     for found in _IMAGE_FILE.finditer(line.text):

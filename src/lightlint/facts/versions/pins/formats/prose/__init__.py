@@ -14,7 +14,7 @@ from lightlint.facts.versions.pins.pin import PINNED, Kind, Pin, canonical
 
 _NEEDED = re.compile(  # `- PyTorch 1.8.1`, `* [torch](https://...) >= 1.7`, `torch==1.10.2`
     r"""^\s*(?:[-*+•]|\d+[.)]|\|)?\s*[\[`*]*(?:py-?torch[\s_-]?lightning|lightning|py-?torch|torch|torchvision|transformers|trl|peft|accelerate)[\]`*]*(?:\([^)]*\))?"""
-    r"""[\s|:=(]*(?:version|v\.?|e\.g\.|i\.e\.)?\s*(?:[<>=~!]{1,2}|[≥≤])?\s*v?\d+\.\d+(?:\.\d+)?""",
+    r"""[\s|:=(_\uff1a]*(?:version|v\.?|e\.g\.|i\.e\.)?[\s:=]*(?:[<>=~!]{1,2}|[≥≤])?\s*v?\d+\.\d+(?:\.\d+)?""",
     re.IGNORECASE,
 )
 _ROW_OF_TABLE = re.compile(  # of what `conda list`, `pip list` and `torch.utils.collect_env` print

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import reduce
 from urllib.parse import unquote
 
 from lightlint.facts.versions.pins.formats.prose.paragraphs import Paragraph, is_aside
@@ -17,7 +18,7 @@ _REST = r"\.(?:\d{1,2}(?:\.\d{1,2})?|x)(?!\d|\.\d|(?!rc\d)[A-Zac-z_])"
 _LATER = r"\+(?!\s*[a-z]*\d)|\s+\+(?!\s*[a-z]*\s*v?\d)|[\s(]*(?:or|and|及|或)?\s*(?:later|higher|above|newer|greater|upwards?|onwards?|up\b|以上)"
 _EARLIER = r"[\s(]*(?:or|and)\s*(?:earlier|lower|below|older)"
 _BELOW = r"(?:before|below|prior\s+to|(?:earlier|lower|less)\s+than)\b"
-_BETWEEN = r"(?:[\s:,|(=_-]|\b(?:versions?|v\.|install(?:ed)?|tested|on|with|is|between|from|e\.g\.|i\.e\.)(?!\w)|版本|버전|\uff1a)*"
+_BETWEEN = r"(?:[\s:,|(=_-]|(?<![A-Za-z])(?:versions?|v\.|install(?:ed)?|tested|on|with|is|between|from|e\.g\.|i\.e\.)(?!\w)|版本|버전|\uff1a)*"
 
 
 def _one(majors: str) -> str:
@@ -48,7 +49,7 @@ _MENTIONS = (
     _mention(_CUDA, r"(?:[789]|1\d)"),
 )
 _SAYS_SO = re.compile(
-    r"\b(?:tested|verified|validated|checked|evaluated|developed|written|implemented|built|based|trained|requir\w+|needs?|needed|depend\w*"
+    r"\b(?:tested|verified|validated|checked|evaluated|developed|written|implemented|built|based|train(?:s|ed|ing)?|requir\w+|needs?|needed|depend\w*"
     r"|prerequisites?|install\w*|using|uses?|used|works?|working|runs?|runnable|supports|supported|compatible|environments?|versions?|example"
     r"|settings?|conducted|performed|hardware|experiments?|expected|reproduc\w+|recommend\w*|ran|test\s+(?:on|with|under|in))\b"
     r"|需要|要求|依赖|环境|版本|安装|测试|支持",
@@ -66,7 +67,7 @@ _BOUND = re.compile(
     r"<|==|\u2264|\b(?:before|below|earlier|older|lower)\b", re.IGNORECASE
 )  # newer ones are known not to do
 _BADGE = re.compile(r"(?:shields\.io|badgen\.net)/(?:static/)?(?:badge/|v1\?)([^\s)\"'>\]]+)", re.IGNORECASE)
-_MARKUP = re.compile(r"<[^<>]{0,300}>|[*`]+|(?<=\])\([^()]*(?:\([^()]*\)[^()]*)*\)|(?<=\])\s?\[[^\]]*\]")
+_MARKUP = re.compile(r"<[A-Za-z/!][^<>]{0,300}>|[*`]+|(?<=\])\([^()]*(?:\([^()]*\)[^()]*)*\)|(?<=\])\s?\[[^\]]*\]")
 _DISTRIBUTIONS = {
     "pytorch": "torch",
     "pytorchlightning": "pytorch-lightning",
@@ -81,6 +82,8 @@ _CLAUSE_END = re.compile(
 _LIST = re.compile(r"[A-Za-z][\w -]*[<>=~]{1,2} ?[\w.]+(?:, ?[A-Za-z][\w -]*[<>=~]{1,2} ?[\w.]+)+")
 _PYTHON_ONLY = _MENTIONS[2]
 _BEGINS = re.compile(r"\s*(?:[-*+•|]|\d+[.)])?\s*")
+_ALL_BUT_LETTERS = re.compile(r"[\W\d_]+")
+_MOST_BESIDE = 8  # letters besides what is named with its version: another package, Ubuntu
 _MOST_BEHIND = 40  # characters behind a version on a line that is an entry
 _LONGEST = 20_000
 _DATA = re.compile(r"\S{400,}")  # a picture in the text
@@ -127,11 +130,16 @@ def mentions(paragraph: Paragraph) -> Iterator[Mention]:
 
 
 def _is_entry(text: str, found: re.Match[str]) -> bool:
-    """Whether a line has the Python or CUDA and hardly more: one of several that say what is needed."""
+    """Whether a line has versions and hardly more, or the Python or CUDA ahead of little: one of several that say what is needed."""
     start, end = text.rfind("\n", 0, found.start()) + 1, text.find("\n", found.end())
     line = text[start : end if end >= 0 else len(text)]
+    if is_aside(line):
+        return False
+    rest = reduce(lambda left, each: left.replace(each.group(), "", 1), _all(line), line)
+    if len(_ALL_BUT_LETTERS.sub("", rest)) <= _MOST_BESIDE:
+        return True
     is_alone = _BEGINS.fullmatch(text[start : found.start()]) and len(line) - (found.end() - start) <= _MOST_BEHIND
-    return bool(is_alone and _is_below(found) and not is_aside(line))
+    return bool(is_alone and _is_below(found))
 
 
 def _is_below(found: re.Match[str]) -> bool:

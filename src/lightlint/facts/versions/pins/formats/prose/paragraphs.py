@@ -21,7 +21,7 @@ _SETS_UP = re.compile(
 )
 _LONGEST_TITLE = 9  # words
 _ASIDE = re.compile(  # news, plans, conditions, failures, and the versions of others
-    r"\b(?:new|news|features?|introduc\w+|deprecat\w+|removed?|coming|will(?!\s+(?:also\s+)?(?:need|require|have\s+to|use)\b)|planned|todo|fix(?:e[sd])?|bugs?|updat\w+|upgrad\w+|bump\w*"
+    r"\b(?:new|news|features?|introduc\w+|deprecat\w+|removed?|coming|will(?!\s+(?:also\s+|currently\s+)?(?:need|require|have\s+to|use|be\s+(?:us|work)ing|download|install)\b)|planned|todo|fix(?:e[sd])?|bugs?|updat\w+|upgrad\w+|bump\w*"
     r"|migrat\w+|announc\w+|releas\w+|if|unless|like|since|older|previous\w*|instead|papers?|original\w*|faster|speed\w*|compile\w*|benchmark\w*"
     r"|fail\w*|breaks?|broken|issues?|errors?|unable|cannot|not|no longer|\w+n['\u2019]t|add(?:s|ed)?|support|compatibility|available|supported\s+(?:from|by|in))\b"
     r"|[\[(*]?\b(?:19|20)\d\d[-/.]\d|\[[ xX]\]|[?]|^\W*\w{3,9}\.?\s+\d{1,2}(?:st|nd|rd|th)?,?\s+20\d\d",
