@@ -11,6 +11,7 @@ from rehearsing import entries_of, main_of, names_of, rehearsals_of
 
 from lightlint.engine.events import Backward, Collective, Forward, Stepped
 from lightlint.values.core import Constant, Mapping, Sequence, Value
+from lightlint.values.training import Instance
 
 
 class Program:
@@ -335,3 +336,35 @@ def test_a_known_list_has_a_known_length() -> None:
     count = names_of(machine)["count"]
     assert isinstance(count, Constant)
     assert count.value == 3
+
+
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [
+        ("torch.utils.data.DataLoader([1], 4, True)", {"batch_size": 4, "shuffle": True}),
+        ("torch.utils.data.RandomSampler([1], True, 7)", {"replacement": True, "num_samples": 7}),
+        ("torch.utils.data.DistributedSampler([1], 2, 0, False)", {"num_replicas": 2, "shuffle": False}),
+        ("torch.optim.SGD([w], 0.1, 0.9)", {"lr": 0.1, "momentum": 0.9}),
+        ("torch.optim.lr_scheduler.StepLR(torch.optim.SGD([w], 0.1), 30, 0.5)", {"step_size": 30, "gamma": 0.5}),
+        ("torch.nn.parallel.DistributedDataParallel(net, [0], 0, 0, False)", {"broadcast_buffers": False}),
+        ("torch.nn.LSTM(4, 8, 2, True, True)", {"num_layers": 2, "batch_first": True}),
+        ("torch.cuda.amp.GradScaler(2.0, 2.0, 0.5, 100, False)", {"enabled": False}),
+        ("transformers.TrainingArguments('out', num_train_epochs=2)", {"output_dir": "out", "num_train_epochs": 2}),
+        ("transformers.Trainer(net, 1, 2, 3)", {"args": 1, "data_collator": 2, "train_dataset": 3}),
+        ("lightning.pytorch.callbacks.EarlyStopping('loss', 0.1, 5)", {"monitor": "loss", "patience": 5}),
+        ("Own([1], 4, True)", {"batch_size": 4, "shuffle": True}),
+    ],
+)
+def test_what_a_library_is_given_by_place_is_known_by_name(given: str, found: dict[str, object]) -> None:
+    made = names_of(
+        main_of(
+            "import lightning, torch, transformers\n"
+            "class Own(torch.utils.data.DataLoader):\n"
+            "    def __init__(self, *args):\n        super().__init__(*args)\n"
+            "net = torch.nn.Linear(4, 4)\nw = torch.nn.Parameter(torch.ones(1))\n"
+            f"made = {given}\n"
+        )
+    )["made"]
+    assert isinstance(made, Instance)
+    values = {name: made.arguments.get(name) for name in found}
+    assert {name: each.value for name, each in values.items() if isinstance(each, Constant)} == found

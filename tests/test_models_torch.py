@@ -14,8 +14,8 @@ import pytest
 from rehearsing import main_of, names_of
 
 from lightlint.engine.events import Backward, LeafChanged
-from lightlint.models.data.loaders import LOADER_PARAMETERS
 from lightlint.models.names.kinds import AFFINE, SCHEDULE_LENGTHS, kind_of
+from lightlint.models.names.parameters import ROOMS
 from lightlint.models.names.tables import (
     ACTIVATIONS,
     COLLECTIVES,
@@ -299,9 +299,30 @@ def test_classes_are_what_they_are_to_training() -> None:
     assert {path: kind_of(path) for path in wanted} == wanted
 
 
+_BY_LENGTH = {"LSTM", "GRU", "RNN"}  # take `*args`, and hand them to one for all
+_CALLED = [
+    (f"{room}.{name}", parameters)
+    for room, rows in ROOMS.items()
+    if room.startswith("torch")
+    for parameters, names in rows.items()
+    for name in names.split()
+    if name not in _BY_LENGTH
+]
+
+
+@pytest.mark.parametrize(("path", "parameters"), _CALLED)
+def test_parameters_are_called_as_torch_calls_them(path: str, parameters: str) -> None:
+    found: Any = torch
+    for part in path.split(".")[1:]:
+        found = getattr(found, part, None)
+    if path == "torch.utils.data.DistributedSampler":
+        found = torch.utils.data.distributed.DistributedSampler
+    if found is None:
+        pytest.skip("this torch has none")
+    assert [*inspect.signature(found).parameters][: len(parameters.split())] == parameters.split()
+
+
 def test_arguments_stand_where_they_are_looked_for() -> None:
-    parameters = [*inspect.signature(torch.utils.data.DataLoader).parameters]
-    assert parameters[: len(LOADER_PARAMETERS)] == LOADER_PARAMETERS
     schedulers = torch.optim.lr_scheduler
     for name, (length, place) in SCHEDULE_LENGTHS.items():
         if hasattr(schedulers, name):

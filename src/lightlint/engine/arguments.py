@@ -12,7 +12,8 @@ from lightlint.values.core import Site, Value
 class Arguments:
     """The arguments of a call; `star` and `double_star` are `*` and `**` arguments that cannot be looked into.
 
-    `said`: the places of keywords that stand elsewhere than in the call, as in the dict of a `**config`.
+    `said`: the places of keywords that stand elsewhere than in the call, as in the dict of a `**config`. `names`: how what is
+    called names what it takes, in the order in which it may be given by place, as far as that is known.
     """
 
     positional: list[Value] = field(default_factory=list)
@@ -21,6 +22,7 @@ class Arguments:
     double_star: Value | None = None
     assumed: bool = False  # nobody in sight calls: `*args` and `**kwargs` may hold more
     said: dict[Hashable, Site] = field(default_factory=dict)
+    names: tuple[str, ...] = ()
 
     @property
     def exact(self) -> bool:
@@ -31,11 +33,13 @@ class Arguments:
         """An argument by position or name, None where it is not given in sight."""
         if name in self.keywords:
             return self.keywords[name]
-        return self.positional[position] if 0 <= position < len(self.positional) else None
+        place = self.names.index(name) if name in self.names else position
+        return self.positional[place] if 0 <= place < len(self.positional) else None
 
     def by_name(self) -> dict[str, Value]:
-        """All that is given in sight: the positional ones as `#0`, `#1` and so on."""
-        return {**{f"#{place}": each for place, each in enumerate(self.positional)}, **self.keywords}
+        """All that is given in sight: positional ones without a known name as `#0`, `#1` and so on."""
+        unnamed = (f"#{place}" for place in range(len(self.names), len(self.positional)))
+        return {**dict(zip((*self.names, *unnamed), self.positional, strict=False)), **self.keywords}
 
     def sure(self) -> dict[str, Value]:
         """The keywords but those of a dict that code out of sight may have given other values."""

@@ -59,6 +59,7 @@ def call(machine: Machine, function: Value, given: Arguments, node: ast.AST, sco
     if isinstance(function, Library):
         if machine.reads_settings and not function.path.startswith("builtins."):
             given = _as_set(given)
+        given.names = machine.models.parameters(function.path)
         if not function.path.startswith("builtins.") or function.path == "builtins.sum":
             machine.emit(Called(machine.where(node), function.path, given))
         return machine.models.call_library(machine, function, given, node)

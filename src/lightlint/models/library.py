@@ -39,6 +39,7 @@ from lightlint.models.data import (
     sources,
     transforms,
 )
+from lightlint.models.names.parameters import parameters_of
 from lightlint.models.names.tables import BUILTINS, MOVES
 from lightlint.models.python import containers, contexts, files, records, standard
 from lightlint.models.ranks import (
@@ -278,10 +279,14 @@ class LibraryModels:
                 given.keywords,
                 given.star,
                 given.double_star,
+                names=given.names,
             )
         if machine.phases[-1] == WORKER and "generator" in given.keywords:
             sources.draw(machine, given.keywords["generator"], node)
         return functions.call_library(machine, function, given, node)
+
+    def parameters(self, path: str) -> tuple[str, ...]:
+        return parameters_of(path)
 
     def call_method(self, machine: Machine, method: Method, given: Arguments, node: ast.AST) -> Value:
         value = method.receiver

@@ -25,6 +25,7 @@ from lightlint.engine.misuse import is_caught
 from lightlint.models import tensors
 from lightlint.models.data import iterables, loaders, transforms
 from lightlint.models.names.kinds import kind_of, kind_of_class
+from lightlint.models.names.parameters import parameters_of
 from lightlint.models.names.tables import MODULE_METHODS, WRAPPER_ATTRIBUTES
 from lightlint.models.ranks.groups import FIRST_NAMES, RANK_NAMES, rank_value
 from lightlint.models.registry import ATTRIBUTES, CALLS, LIGHTNING, MAKERS, METHODS, is_lightning
@@ -71,6 +72,7 @@ def make_library(machine: Machine, library: Library, given: Arguments, node: ast
 def initialise(machine: Machine, made: Instance, last: str, given: Arguments, node: ast.AST) -> None:
     """What the `__init__` of a library's class does to an object."""
     made.initialised = True
+    given.names = given.names or next(filter(None, map(parameters_of, made.libraries())), ())
     if not isinstance(made, Loader):
         made.arguments = given.by_name()
     made.open_arguments = not given.exact

@@ -10,6 +10,7 @@ from lightlint.engine.events import BatchDrawn, Collective, EpochSet, LoaderMade
 from lightlint.engine.machine import WORKER, Machine
 from lightlint.models import tensors
 from lightlint.models.data import workers
+from lightlint.models.names.parameters import parameters_of
 from lightlint.models.registry import function, methods
 from lightlint.values.core import (
     NONE,
@@ -30,30 +31,12 @@ from lightlint.values.training import Instance, Loader, Tensor
 OF_ONE_PROCESS = "of one process"
 """The trait of the number of batches that each process of several goes through."""
 _OWN_SYNC = {"sync_on_compute", "process_group", "compute_with_cache", "distributed_available_fn"}
-LOADER_PARAMETERS = [
-    "dataset",
-    "batch_size",
-    "shuffle",
-    "sampler",
-    "batch_sampler",
-    "num_workers",
-    "collate_fn",
-    "pin_memory",
-    "drop_last",
-    "timeout",
-    "worker_init_fn",
-    "multiprocessing_context",
-    "generator",
-    "prefetch_factor",
-    "persistent_workers",
-    "pin_memory_device",
-]
-_SAMPLER_PARAMETERS = ["dataset", "num_replicas", "rank", "shuffle", "seed", "drop_last"]
 
 
 def set_up_loader(machine: Machine, loader: Loader, given: Arguments, node: ast.AST) -> None:
     """What `DataLoader(...)` does."""
-    loader.arguments = dict(zip(LOADER_PARAMETERS, given.positional, strict=False)) | given.keywords
+    given.names = given.names or parameters_of("torch.utils.data.DataLoader")  # others take the same
+    loader.arguments = given.by_name()
     loader.open_arguments = not given.exact
     loader.data = loader.arguments.get("dataset")
     sampler, batches = loader.arguments.get("sampler"), loader.arguments.get("batch_sampler")
@@ -142,10 +125,8 @@ def set_up_data(data: Instance, last: str, given: Arguments) -> None:
 
 def set_up_sampler(sampler: Instance, given: Arguments) -> None:
     """What the `__init__` of a sampler does."""
-    of_batches = sampler.name == "BatchSampler"
-    names = ["sampler", "batch_size", "drop_last"] if of_batches else _SAMPLER_PARAMETERS
-    sampler.arguments = dict(zip(names, given.positional, strict=False)) | given.keywords
-    if of_batches and "sampler" in sampler.arguments:
+    sampler.arguments = given.by_name()
+    if sampler.name == "BatchSampler" and "sampler" in sampler.arguments:
         sampler.attributes["sampler"] = sampler.arguments["sampler"]
     sampler.open_arguments = not given.exact
 

@@ -10,16 +10,10 @@ from lightlint.engine.machine import Machine
 from lightlint.values.core import Sequence, Value, is_constant
 from lightlint.values.training import Module, Tensor
 
-_BATCH_FIRST = {
-    "LSTM": 4,
-    "GRU": 4,
-    "RNN": 5,
-    "MultiheadAttention": 8,
-    "TransformerEncoderLayer": 6,
-    "TransformerDecoderLayer": 6,
-    "Transformer": 10,
-}
-"""Layers for sequences that take the batch as their second dimension unless they are told otherwise, and where."""
+_BATCH_FIRST = frozenset(
+    ["LSTM", "GRU", "RNN", "MultiheadAttention", "TransformerEncoderLayer", "TransformerDecoderLayer", "Transformer"]
+)
+"""Layers for sequences that take the batch as their second dimension unless they are told otherwise."""
 _OF_LAYERS = {"TransformerEncoder": "encoder_layer", "TransformerDecoder": "decoder_layer"}
 _BY_ELEMENT = frozenset(["Linear", "LayerNorm", "RMSNorm", *_BATCH_FIRST, *_OF_LAYERS])
 _REDUCING = frozenset(["mean", "sum", "amax", "max", "min", "amin", "median", "logsumexp"])
@@ -28,12 +22,11 @@ _REDUCING = frozenset(["mean", "sum", "amax", "max", "min", "amin", "median", "l
 def batch_second(module: Module) -> Module | None:
     """The layer that makes a module take the batch as its second dimension, None where it does not, or may not."""
     if module.name in _OF_LAYERS:
-        inner = module.arguments.get(_OF_LAYERS[module.name]) or module.arguments.get("#0")
+        inner = module.arguments.get(_OF_LAYERS[module.name])
         return batch_second(inner) if isinstance(inner, Module) else None
-    place = _BATCH_FIRST.get(module.name)
-    if place is None or module.open_arguments:
+    if module.name not in _BATCH_FIRST or module.open_arguments:
         return None
-    given = module.arguments.get("batch_first") or module.arguments.get(f"#{place}")
+    given = module.arguments.get("batch_first")
     return module if given is None or is_constant(given, False) else None
 
 

@@ -195,9 +195,9 @@ def step(
 def set_up_schedule(machine: Machine, schedule: Schedule, last: str, given: Arguments, node: ast.AST) -> None:
     """What the `__init__` of a schedule does."""
     schedule.optimizer = given.get(1 if last == "get_scheduler" else 0, "optimizer")
-    if isinstance(schedule.optimizer, Sequence):  # of a ChainedScheduler, which has that of its schedules
-        parts = [each for each in schedule.optimizer.items if isinstance(each, Schedule)]
-        schedule.optimizer = parts[0].optimizer if parts else None
+    held = given.get(0, "schedulers") if last == "ChainedScheduler" else None
+    if isinstance(held, Sequence):
+        schedule.optimizer = next((each.optimizer for each in held.items if isinstance(each, Schedule)), None)
     named = SCHEDULE_LENGTHS.get(last)
     if named is not None:
         schedule.length_name = named[0]

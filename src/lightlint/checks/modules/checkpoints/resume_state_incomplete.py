@@ -234,17 +234,8 @@ def _watches(schedule: Schedule) -> bool:
 
 def _is_set(schedule: Schedule) -> bool:
     """Whether a schedule may be told where to go on."""
-    place = f"#{_LAST_EPOCH.get(schedule.name, 3)}"
-    return schedule.open_arguments or not schedule.arguments.keys().isdisjoint({"last_epoch", place})
-
-
-_LAST_EPOCH = {
-    "LambdaLR": 2,
-    "MultiplicativeLR": 2,
-    "ExponentialLR": 2,
-    "LinearLR": 4,
-    "get_cosine_schedule_with_warmup": 4,
-}
+    place = 4 if schedule.name == "get_cosine_schedule_with_warmup" else 3
+    return schedule.open_arguments or schedule.argument("last_epoch", place) is not None
 
 
 def _is_of(path: Path, each: Instance) -> bool:

@@ -92,10 +92,9 @@ def _scaling(schedule: Value) -> str:
     if not _is_unset(schedule):
         return ""
     if full in _FACTORS:
-        factor = number_of(given.get(_FACTORS[full], given.get("#1")))
-        unset = _FACTORS[full] not in given and "#1" not in given
-        return schedule.name if unset or (factor is not None and factor != 1) else ""
-    parts = given.get("schedulers", given.get("#0" if full.endswith("ChainedScheduler") else "#1"))
+        factor = number_of(given.get(_FACTORS[full]))
+        return schedule.name if _FACTORS[full] not in given or (factor is not None and factor != 1) else ""
+    parts = given.get("schedulers")
     held = parts.items if isinstance(parts, Sequence) and not parts.more else []
     if full.endswith("SequentialLR"):
         return schedule.name if held and f"{_ROOM}{getattr(held[-1], 'name', '')}" in _STEPWISE else ""

@@ -48,10 +48,9 @@ def _told_apart(made: Instance) -> tuple[object, ...] | None:
     settings = _STATE_KEYS.get(name)
     if settings is None or made.open_arguments:
         return None
-    places = {"monitor": 2 if name == CHECKPOINT else 0}
     key: list[object] = [name]
     for setting, default in settings.items():
-        given = made.arguments.get(setting, made.arguments.get(f"#{places.get(setting)}"))
+        given = made.arguments.get(setting)
         if given is not None and not isinstance(given, Constant):
             return None
         key.append(default if given is None else given.value)
