@@ -80,8 +80,18 @@ def _lost(path: Path) -> Iterator[Fault]:
                 if state[each].cleared is None:
                     del state[each]
     for step, gradient in idle:
-        if step.optimizer not in useful and gradient.cleared is not None and gradient.added is not None:
-            yield _fault(step, gradient.cleared, gradient.added, backwards)
+        cleared = gradient.cleared
+        if step.optimizer not in useful and cleared is not None and gradient.added is not None:
+            if _is_chosen(cleared, step):
+                continue
+            yield _fault(step, cleared, gradient.added, backwards)
+
+
+def _is_chosen(cleared: Cleared, step: Stepped) -> bool:
+    """Whether a test of which nothing is known, as one on a parameter's name, let the gradients be cleared, and not the step.
+    What is asked of many comes out one way for all of them here."""
+    shared = {each.site for each in step.where.conditions}
+    return any(not each.known and each.site not in shared for each in cleared.where.conditions)
 
 
 def _fault(step: Stepped, cleared: Cleared, added: Backward | None, backwards: list[Backward]) -> Fault:
