@@ -35,10 +35,9 @@ class SchedulerBeforeOptimizer(Check):
         for site, event in early.items():
             if site not in late and not self._is_for_older(event) and not self._is_moved(entry, event):
                 steps = dict.fromkeys(place for each in entry.of(Stepped) for place in each.where.places)
-                tier = Tier.WARNING if event.schedule.assumed else None
                 drops = _is_of_steps(event.schedule)
-                if in_batch(event.where) or drops:
-                    tier = Tier.NOTE  # one batch's rate of many, or of one epoch of those before a drop
+                # one batch's rate of many, or of one epoch of those before a drop; torch warns of each
+                tier = Tier.WARNING if event.schedule.assumed or drops or in_batch(event.where) else None
                 lost = "its rate drops one step early" if drops else "the first value of its schedule is never used"
                 message = f"steps the scheduler ahead of the optimizer: {lost}"
                 yield Fault(site, message, tier, also=tuple(steps))
