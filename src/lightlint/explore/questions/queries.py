@@ -23,7 +23,7 @@ from lightlint.engine.events import (
     Where,
 )
 from lightlint.engine.machine import Test
-from lightlint.models.names.kinds import BY_MODE
+from lightlint.models.training.modules.making import acts_by_mode as layer_acts_by_mode
 from lightlint.values.core import (
     Class,
     Constant,
@@ -34,7 +34,6 @@ from lightlint.values.core import (
     Site,
     Unknown,
     Value,
-    is_constant,
     text_of,
 )
 from lightlint.values.training import Graph, Instance, Module, Optimizer, Schedule, Tensor
@@ -375,11 +374,7 @@ def acts_by_mode(module: Module, parts: Iterable[Module] | None = None) -> bool:
     if any(isinstance(each.cls, Class) and each.cls.find("train") is not None for each in module.modules()):
         return False
     for each in module.modules() if parts is None else parts:
-        norm = isinstance(each.cls, Library) and "Norm" in each.name and BY_MODE.search(each.name)
-        rate = each.argument("p", 0)
-        drops = isinstance(each.cls, Library) and "Dropout" in each.name and not is_constant(rate, 0, 0.0)
-        known = isinstance(each.cls, Library) and is_normalising_net(each.cls.path)
-        if norm or known or (drops and (rate is None or isinstance(rate, Constant))):
+        if layer_acts_by_mode(each) or (isinstance(each.cls, Library) and is_normalising_net(each.cls.path)):
             return True
     return False
 

@@ -54,9 +54,46 @@ def opaque(machine: Machine, node: ast.AST | None, path: str = "?") -> Module:
 
 def by_mode(module: Module) -> bool:
     """Whether it computes something else in eval mode, or may."""
-    return any(
-        each.opaque or (isinstance(each.cls, Library) and bool(BY_MODE.search(each.name))) for each in module.modules()
-    )
+    return any(acts_by_mode(each) is not False for each in module.modules())
+
+
+def acts_by_mode(layer: Module) -> bool | None:
+    """Whether a layer by itself, without its parts, computes something else in eval mode; None where that is not known."""
+    if not isinstance(layer.cls, Library) or not BY_MODE.search(layer.name):
+        return None if layer.opaque else False
+    if "Norm" in layer.name:
+        return _keeps_statistics(layer)
+    if "Dropout" in layer.name:
+        return _drops(layer, "p", 0, by_default=True)
+    if layer.cls.path.startswith("torch.nn.") and (place := _RECURRENT.get(layer.name)) is not None:
+        dropout = _drops(layer, "dropout", place, by_default=False)
+        return False if dropout is False or _is_one(layer) else None
+    return None
+
+
+_RECURRENT = {"LSTM": 5, "GRU": 5, "RNN": 6, "LSTMCell": 9, "GRUCell": 9, "RNNCell": 9}
+"""Where the dropout between the layers of recurrent ones stands among their arguments; a cell takes none."""
+
+
+def _drops(layer: Module, name: str, place: int, *, by_default: bool) -> bool | None:
+    rate = layer.argument(name, place)
+    if rate is None:
+        return None if layer.open_arguments else by_default
+    return not is_constant(rate, 0, 0.0) if isinstance(rate, Constant) else None
+
+
+def _is_one(layer: Module) -> bool:
+    """Whether a recurrent layer is one alone: it drops what goes from layer to layer."""
+    count = layer.argument("num_layers", 2)
+    return is_constant(count, 1) if count is not None else not layer.open_arguments
+
+
+def _keeps_statistics(layer: Module) -> bool | None:
+    """Whether a layer normalises by what it saw before in eval mode: instance norm does where it is told to."""
+    kept = layer.argument("track_running_stats", 4)
+    if kept is None:
+        return None if layer.open_arguments else "InstanceNorm" not in layer.name
+    return is_constant(kept, True) if isinstance(kept, Constant) else None
 
 
 def set_up(machine: Machine, module: Module, last: str, given: Arguments, node: ast.AST) -> None:
