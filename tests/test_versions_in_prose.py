@@ -96,6 +96,8 @@ def told(text: str, name: str = "torch") -> Range | None:
         ("torch>=1.7.0,<=1.9.0 ; transformers>=3.0,<4\n", ">=1.7.0,<=1.9.0"),
         ("We will be working with PyTorch version 0.4.0.", "==0.4.0"),
         ("We train it with torch 1.4 on one GPU.", "1.4"),
+        ("# Finetuning (Benchmark of nets)\n\nIt is tested with torch 1.4.\n", "1.4"),
+        ("# Net\n## Benchmarks\n### Requirements\n```\ntorch<=1.11\n```\n", "<=1.11"),
     ],
 )
 def test_what_is_needed_or_was_used_is_read(text: str, versions: str):
