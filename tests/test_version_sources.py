@@ -261,6 +261,21 @@ def test_another_torch_leaves_the_newest_transformers(project, torch: str):
 
 
 @pytest.mark.parametrize(
+    ("torchvision", "torch"),
+    [("0.4.0", "1.2"), ("0.4.1", "1.3"), ("0.4.2", "1.3"), ("0.5.0", "1.4"), ("0.15.2", "2.0")],
+)
+def test_a_patch_of_torchvision_may_be_made_for_the_next_torch(project, torchvision: str, torch: str):
+    assert project({"requirements.txt": f"torchvision=={torchvision}\n"}).version.minor == torch
+
+
+@pytest.mark.parametrize(("torchtext", "torch"), [("0.8.0", "1.7"), ("0.7.0", "1.6"), ("0.6.0", None)])
+def test_torchtext_with_compiled_code_goes_with_no_newer_torch(project, torchtext: str, torch: str | None):
+    """Releases before have none: people put 0.6 beside any later torch."""
+    found = project({"requirements.txt": f"torch\ntorchtext=={torchtext}\n"})
+    assert found.source == "newest" if torch is None else found.version.minor == torch
+
+
+@pytest.mark.parametrize(
     ("requirements", "below"),
     [
         ("torch==1.6.0\npytorch-lightning>=0.10\n", "1.5"),

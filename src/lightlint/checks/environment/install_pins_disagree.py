@@ -32,7 +32,7 @@ def _disagreement(name: str, pinned: dict[str, Version]) -> str | None:
     own, torch = pinned.get(name), pinned.get("torch")
     if own is None or torch is None or (name in _FREE and own >= _FREE[name]):
         return None
-    needed = torch_release(name, own.minor)
+    needed = torch_release(name, own.numbers)
     if needed is None or needed.minor == torch.minor:
         return None
     return f"{name} {own} requires torch {needed.minor}, and {torch} is asked for"

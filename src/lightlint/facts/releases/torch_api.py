@@ -120,11 +120,22 @@ def _old_name(name: str, entry: Mapping[str, Any]) -> OldName:
 
 def torch_release(package: str, release: str) -> Version | None:
     """The release of torch that a release of it or one of its companions, such as "0.15", was made for, if it is known."""
-    first, _, minor = release.partition(".")
-    if package == "torch" or (package == "torchaudio" and first not in ("0", "1")):
-        return Version(release)
-    known = table("torch-api")["companions"][package].get(release)
-    if known is None and package == "torchaudio" and Version(release) > Version(_LAST_OWN):
+    version = Version(release)
+    first, minor = version.minor.split(".")
+    if package == "torch":
+        return version
+    if package == "torchaudio" and first not in ("0", "1"):
+        return Version(version.minor)
+    rows = table("torch-api")["companions"][package].items()  # some patches went to the next torch: torchvision 0.4.1
+    known = next(
+        (
+            torch
+            for since, torch in reversed(rows)
+            if Version(since).minor == version.minor and Version(since) <= version
+        ),
+        None,
+    )
+    if known is None and package == "torchaudio" and version > Version(_LAST_OWN):
         return Version("2.0")  # torchaudio 0.13 was followed by 2.0: that is what `<1.0` ends at
     if known is None and int(minor) < _IN_STEP:
         return None

@@ -240,10 +240,10 @@ def _torch_for(companion: str, versions: Range) -> Range:
         return Range(
             versions.lower and Version(versions.lower.minor), end.bumped(2) if end and end.is_just_above else end
         )
-    lower = versions.lower and torch_release(companion, versions.lower.minor)
+    lower = versions.lower and torch_release(companion, versions.lower.numbers)
     upper: Version | None = None
     if versions.upper is not None:
-        last = torch_release(companion, versions.upper.minor)
+        last = torch_release(companion, versions.upper.numbers)
         is_first = versions.upper.release == Version(versions.upper.minor).release and not versions.upper.is_just_above
         upper = last.bumped(2) if last and not is_first else last
     return Range(lower or None, upper)

@@ -51,6 +51,11 @@ class Version(tuple[tuple[int, ...], tuple[int, int]]):
         return ".".join(map(str, (*self.release, 0)[:2]))
 
     @property
+    def numbers(self) -> str:
+        """The numbers as text, two of them at least: `2.0` of 2.0.0, `2.0.1` of 2.0.1+cpu."""
+        return ".".join(map(str, (*self.release, 0) if len(self.release) == 1 else self.release))
+
+    @property
     def is_early(self) -> bool:
         """Whether this comes before the release it is named for: `2.1.0a0`."""
         return self[1] < (0, 0)

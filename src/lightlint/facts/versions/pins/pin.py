@@ -17,7 +17,7 @@ _CONDA = {"pytorch": "torch", "pytorch-cpu": "torch", "pytorch-gpu": "torch"}
 # Packages of Lightning 1: their last releases refuse Lightning 2, and older ones cannot be imported with it.
 OF_LIGHTNING_1 = ("lightning-bolts", "lightning-flash")
 # Packages whose old releases no newer torch goes with: `before_torch` of data/releases.toml.
-TIED_TO_TORCH = ("allennlp", "cuda", "cudatoolkit", "fastai", "timm", "xformers")
+TIED_TO_TORCH = ("allennlp", "cuda", "cudatoolkit", "fastai", "timm", "torchtext", "xformers")
 WHEELS_FOR_TORCH = "wheels-for-torch"  # what the address of a list of wheels says: `-f .../whl/torch-1.7.0+cu101.html`
 _ANY = ">=0"
 _WHEELS = re.compile(r"://\S*/torch-?(\d+\.\d+)(?:\.\d+)?(?:(?:\+|%2B)[^\s/]*?)?(?:/|\.html)", re.IGNORECASE)
