@@ -37,7 +37,8 @@ class ImageAndMaskMovedApart(Check):
                     [(masks[0], pictures[0], "mask")] if masks and pictures else [*_held_against(path, sample, moved)]
                 )
                 for mask, picture, what in pairs[:1]:
-                    if mask.given[0] is not picture.given[0] and not _drawn_for(mask) & _drawn_for(picture):
+                    shared = {draw for each in moved if each is not mask for draw in _drawn_for(each)}
+                    if mask.given[0] is not picture.given[0] and not _drawn_for(mask) & shared:
                         name = next((each.name for each in drawing(mask.transform, moving=True)), mask.transform.name)
                         message = f"`{name}` draws anew for the {what}: it is moved otherwise than its picture"
                         yield Fault(
@@ -51,9 +52,10 @@ def _moves(event: Transformed) -> bool:
 
 
 def _drawn_for(event: Transformed) -> set[Hashable]:
-    """The draws that decide whether, or how far, a function moves a picture."""
+    """The draws that decide whether, or how far, a function moves a picture, or whether a transform surely does."""
     if event.transform.name not in FUNCTIONS:
-        return set()
+        told = [each for found in drawing(event.transform, moving=True) for each in found.arguments.values()]
+        return {draw for each in told for draw in _draws(each.key)}
     keys = [each.key for each in event.where.conditions if not each.known]
     return {draw for key in (*keys, *(each.key for each in event.transform.arguments.values())) for draw in _draws(key)}
 
