@@ -222,6 +222,13 @@ def test_what_works_with_lightning_1_only_says_so(project, tied: str, beside: st
             },
             "1.11",
         ),
+        (
+            {"Dockerfile": "FROM nvidia/cuda:10.1-cudnn7-devel-ubuntu18.04\nRUN pip3 install torch torchvision\n"},
+            "1.13",
+        ),
+        ({"requirements.txt": "--extra-index-url https://download.pytorch.org/whl/cu113\ntorch\n"}, "1.13"),
+        ({"README.md": "```\npip3 install torch --index-url https://download.pytorch.org/whl/cu117\n```\n"}, "2.1"),
+        ({"setup.sh": "pip install torch -f https://download.pytorch.org/whl/cu101/torch_stable.html\n"}, "1.9"),
         ({"README.md": "[timm](https://x), pip install timm==0.3.4\n\ntorch>=1.4.0\n"}, "1.9"),
         ({"requirements.txt": "timm==0.3.2\ntorch\n"}, "1.9"),
         ({"requirements.txt": "fastai==2.3.0\n"}, "1.8"),
@@ -311,6 +318,9 @@ def test_a_pinned_transformers_is_told_apart_from_what_its_torch_leaves(project)
             "README.md": "## Requirements\n\n- PyTorch\n- CUDA 10.1 or newer\n- at least CUDA 9.0\n- CUDA >= 9.2\n- CUDA 11.1\n"
         },
         {"README.md": "## Requirements\n\n- PyTorch\n- CUDA 10.2 / 11.1\n"},
+        {"setup.sh": "pip install torch --index-url https://download.pytorch.org/whl/cu128\n"},
+        {"setup.sh": "pip install --pre torch --index-url https://download.pytorch.org/whl/nightly/cu118\n"},
+        {"Dockerfile": "FROM nvidia/cuda:12.1.0-devel-ubuntu22.04\nRUN pip install torch\n"},
         {"env.py": "import os\n\n# pytorch      1.10.2      py3.7_cuda10.2_cudnn7_0    pytorch\nROOT = os.getcwd()\n"},
         {"pyproject.toml": '[tool.poetry.dependencies]\npython = "^3.8"\ntorch = "*"\n'},
         {"pyproject.toml": '[project]\nname = "net"\nrequires-python = ">=3.7"\ndependencies = ["torch"]\n'},
@@ -527,6 +537,7 @@ def test_a_dockerfile_says_what_it_installs(torch, lightning, tool, first, secon
     text += f"&& {tool}{second}{quote.format(f'pytorch-lightning=={lightning}')}\nCOPY . .\n"
     found = {pin.name: pin for pin in dockerfile_pins(Path("Dockerfile"), text)}
     assert {name: pin.specifier for name, pin in found.items()} == {
+        "cuda": "11.3",
         "torch": f"=={torch}",
         "pytorch-lightning": f"=={lightning}",
     }
@@ -688,6 +699,7 @@ def test_jobs_that_install_ahead_of_training_are_read(script: str, tmp_path: Pat
         pytest.param({"launch_job.py": "from sagemaker.pytorch import PyTorch\nPyTorch(entry_point='train.py', framework_version='1.4.0')\n"}, id="SageMaker"),
         pytest.param({"modal_app.py": "import modal\nimage = modal.Image.debian_slim().pip_install('torch==1.4.0')\n"}, id="Modal"),
         pytest.param({"colab.ipynb": '''{"cells": [{"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": 1, "source": ["!pip install torch==1.4.0\\n", "!python train.py"]}], "metadata": {}, "nbformat": 4, "nbformat_minor": 2}'''}, id="a notebook that runs scripts"),
+        pytest.param({"run.slurm": "module load pytorch-gpu/py3/1.4.0\npython train.py\n"}, id="a module with its Python"),
     ],
 )  # fmt: skip
 def test_what_jobs_and_lists_say_is_read(project, files: dict[str, str]):

@@ -17,10 +17,11 @@ _CONDA = {"pytorch": "torch", "pytorch-cpu": "torch", "pytorch-gpu": "torch"}
 # Packages of Lightning 1: their last releases refuse Lightning 2, and older ones cannot be imported with it.
 OF_LIGHTNING_1 = ("lightning-bolts", "lightning-flash")
 # Packages whose old releases no newer torch goes with: `before_torch` of data/releases.toml.
-TIED_TO_TORCH = ("allennlp", "cuda", "cudatoolkit", "fastai", "timm", "torchtext", "xformers")
+TIED_TO_TORCH = ("allennlp", "cuda", "cuda-of-wheels", "cudatoolkit", "fastai", "timm", "torchtext", "xformers")
 WHEELS_FOR_TORCH = "wheels-for-torch"  # what the address of a list of wheels says: `-f .../whl/torch-1.7.0+cu101.html`
 _ANY = ">=0"
 _WHEELS = re.compile(r"://\S*/torch-?(\d+\.\d+)(?:\.\d+)?(?:(?:\+|%2B)[^\s/]*?)?(?:/|\.html)", re.IGNORECASE)
+_INDEX = re.compile(r"://download\.pytorch\.org/whl/cu(\d{1,2})(\d)(?!\d)", re.IGNORECASE)
 _TAG = re.compile(r"\.git@v?(\d+\.\d+(?:\.\d+)?)(?=[#_-]|$)")  # a release of a repository
 # Before which Python the wheels of a release of what is pinned exactly end: `numpy==1.19.2` does not get along with 3.9. That
 # of transformers is what its tokenizers have.
@@ -86,7 +87,10 @@ class Pin:
 
 
 def wheels_pins(file: Path, row: int, text: str, *, conditional: bool = False) -> Iterator[Pin]:
-    """The torch that the wheels at an address are built for: PyG's, DGL's, mmcv's and detectron2's lists name it."""
+    """The torch that the wheels at an address are built for: PyG's, DGL's, mmcv's and detectron2's lists name it, PyTorch's
+    own the CUDA, for which wheels are built for some releases only."""
+    for found in _INDEX.finditer(text) if "://" in text else ():
+        yield Pin("cuda-of-wheels", f"=={found[1]}.{found[2]}.*", file, row, conditional=conditional)
     for found in _WHEELS.finditer(text) if "://" in text else ():
         yield Pin(WHEELS_FOR_TORCH, f"=={found[1]}.*", file, row, conditional=conditional)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lightlint.facts.versions.pins.formats.requirement_files import included
@@ -64,6 +64,10 @@ def line_pins(file: Path, line: Line, variables: Variables, kind: Kind) -> Itera
         verb = next((place for place, word in enumerate(words) if word in _VERBS), None)
         if tool is None or verb is None or verb < tool:
             continue
+        for address in words[verb + 1 :]:
+            if "download.pytorch.org" in address:  # behind an option: `--index-url`
+                found_at = wheels_pins(file, line.row_of(address), address)
+                yield from (replace(pin, kind=min(pin.kind, kind)) for pin in found_at)
         pins_of = pin_of if _CONDA.search(words[tool]) else pip_pins
         for word in _given(words[verb + 1 :]):
             row = line.row_of(word.text)

@@ -16,6 +16,7 @@ _MAY_NAME_IMAGE = re.compile(r"(?:torch|lightning)\S*:|(?i:image\b|from:|docker|
 _PYTHON = re.compile(
     r"(?<=[\s/])python:(\d\.\d+)|(?<![a-z])py(?:thon)?[-_]?(3[._]?\d{1,2})(?!\d)"
 )  # the image's name, or its tag
+_CUDA = re.compile(r"\bnvidia/cuda:(\d{1,2}\.\d)")
 _UBUNTU = re.compile(r"ubuntu[:-]?(\d\d\.\d\d)|(?<=ubuntu:)(\w+)")
 _PYTHON_OF_UBUNTU = {"16.04": "3.5", "18.04": "3.6", "20.04": "3.8", "22.04": "3.10", "24.04": "3.12"}
 _PYTHON_OF_UBUNTU |= {"xenial": "3.5", "bionic": "3.6", "focal": "3.8", "jammy": "3.10", "noble": "3.12"}
@@ -62,7 +63,9 @@ def dockerfile_pins(file: Path, text: str) -> Iterator[Pin]:
 
 
 def _python_pins(file: Path, line: Line) -> Iterator[Pin]:
-    """The Python of an image by its name or tag: `FROM python:3.8-slim`, `miniconda3:py38_4.9`, `rapidsai:21.06-py3.8`."""
+    """The Python, or the CUDA, of an image by its name or tag: `FROM python:3.8-slim`, `miniconda3:py38_4.9`, `rapidsai:21.06-py3.8`."""
+    if found := _CUDA.search(line.text):
+        yield Pin("cuda", found[1], file, line.row_of(found[0]), kind=Kind.IMAGE)
     if found := _PYTHON.search(line.text.lower()):
         version = found[1] or f"3.{found[2][1:].lstrip('._')}"
         yield Pin("python", version, file, line.row_of(found[0]), kind=Kind.IMAGE)

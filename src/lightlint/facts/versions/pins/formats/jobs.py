@@ -12,7 +12,9 @@ from lightlint.facts.versions.pins.pin import Kind, Pin, canonical
 
 _TELLS = re.compile(r"torch|transformers_version", re.IGNORECASE)
 _MODULES = re.compile(r"(?<![\w-])(?:module\s+(?:-\w+\s+)*(?:load|add|swap|switch)|ml(?:\s+load)?)\s+([^;&|\n`]+)")
-_MODULE = re.compile(r"(?<!\S)(?:[\w.-]+/)*py-?torch[\w-]*/v?([012]\.\d{1,2}(?:\.\d+)?)(?![\d.]*\d)", re.IGNORECASE)
+_MODULE = re.compile(
+    r"(?<!\S)(?:[\w.-]+/)*py-?torch[\w-]*/(?:py[\d.]+/)?v?([012]\.\d{1,2}(?:\.\d+)?)(?![\d.]*\d)", re.IGNORECASE
+)
 _PYTHON_MODULE = re.compile(r"(?<!\S)(?:[\w.-]+/)*(?:cray-)?python3?[/-]v?(3\.\d{1,2})(?!\d)", re.IGNORECASE)
 _CONDA_ENVIRONMENT = re.compile(r"(?<![\w-])(?:(?:conda|mamba)\s+activate|(?:source|\.)\s+activate)\b")
 _ACTIVATES = re.compile(
