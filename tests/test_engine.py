@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import random
+from typing import cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rehearsing import entries_of, main_of, names_of, rehearsals_of
 
-from lightlint.engine.events import Backward, Collective, Forward, Stepped
+from lightlint.engine.events import Backward, Collective, Event, Forward, Stepped, Where
+from lightlint.engine.machine import Machine, Test
+from lightlint.explore.questions.queries import sure
+from lightlint.explore.rehearsals import Entry, Path
 from lightlint.values.core import Constant, Mapping, Sequence, Value
 from lightlint.values.training import Instance
 
@@ -368,3 +372,27 @@ def test_what_a_library_is_given_by_place_is_known_by_name(given: str, found: di
     assert isinstance(made, Instance)
     values = {name: made.arguments.get(name) for name in found}
     assert {name: each.value for name, each in values.items() if isinstance(each, Constant)} == found
+
+
+def told(*, flipped: bool = False, finished: bool = True) -> Path:
+    """A path on which something happens at one place."""
+    where = Where(("main.py", 3, 0, 3, 9), 1, (), (), (), "", grad=True, inside_ddp=False)
+    flips = {cast(Test, "test"): flipped} if flipped else {}
+    return Path([Event(where)], flips, 0, cast(Machine, None), finished)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right", "turned", "found"),
+    [
+        (told(), told(flipped=True), True, False),
+        (told(), told(flipped=True, finished=False), True, False),
+        (told(flipped=True), None, True, True),
+        (told(flipped=True), None, False, False),
+        (told(), None, False, True),
+    ],
+)
+def test_a_fault_is_sure_where_no_path_shows_it_right(
+    wrong: Path, right: Path | None, turned: bool, found: bool
+) -> None:
+    entry = Entry("main", [wrong, *([right] if right else [])], turned)
+    assert bool([*sure(entry, Event, lambda event: event in wrong.events)]) is found

@@ -160,14 +160,15 @@ def uses_gpu(path: Path) -> bool:
 
 
 def sure(entry: Entry, kind: type[E], is_fault: Callable[[E], bool]) -> Iterator[E]:
-    """The faulty events of a kind at places where, on each path that gets there, one is faulty."""
+    """The faulty events of a kind at places where, on each path that gets there, one is faulty: where not each test was turned,
+    only those of the default path, for one that was not may tell of what is right."""
     faulty: dict[Site, E] = {}
     spared: set[Site] = set()
     for path in entry.paths:
         found = {event.site: event for event in path.of(kind) if is_fault(event)}
-        if path.finished or not path.flips:
-            spared |= {event.site for event in path.of(kind)} - found.keys()
-        faulty.update(found)
+        spared |= {event.site for event in path.of(kind)} - found.keys()
+        if entry.turned or not path.flips:
+            faulty.update(found)
     yield from (event for site, event in faulty.items() if site not in spared)
 
 
