@@ -49,7 +49,7 @@ def test_example_says_what_its_page_says(page: Page, example: Example, tmp_path:
     projects = Projects()  # one: what is rehearsed for the first is there for the others
     alone = findings(tmp_path, settings_for(example, select=[page.code]), projects)
     whole = run_findings(tmp_path, settings_for(example))
-    assert_marked(example, alone, tmp_path)
+    assert_marked(page, example, alone, tmp_path)
     assert [finding for finding in whole if finding.code == page.code] == alone
     assert whole == findings(tmp_path, settings_for(example), projects, gate=False), "the gate hides something"
     if example.kind == "good":
@@ -58,13 +58,13 @@ def test_example_says_what_its_page_says(page: Page, example: Example, tmp_path:
         assert_repaired(page, example, alone, tmp_path)
 
 
-def assert_marked(example: Example, found: Sequence[Finding], folder: Path) -> None:
-    """The marks of an example are the findings in it, and their tiers where they say them."""
+def assert_marked(page: Page, example: Example, found: Sequence[Finding], folder: Path) -> None:
+    """The marks of an example are the findings in it; a mark that names no tier has the page's."""
     said = {(str(Path(f.filename).relative_to(folder)), f.cell, f.location.row, f.code, f.message): f for f in found}
     wanted = {(m.file, m.cell, m.row, m.code, m.message): m.tier for m in example.marks if not m.todo}
     assert said.keys() == wanted.keys()
-    tiers = {place: tier for place, tier in wanted.items() if tier}
-    assert {place: said[place].tier.value for place in tiers} == tiers
+    tiers = {place: tier or page.tier.value for place, tier in wanted.items()}
+    assert {place: finding.tier.value for place, finding in said.items()} == tiers
     assert bool(example.marks) == (example.kind == "bad"), "a bad example needs a mark"
 
 
