@@ -277,6 +277,8 @@ class Rehearsals:
         machine = Machine(self._sources, LibraryModels(), flips=flips, rank=rank, budget=self._steps_per_path)
         machine.file = self.file
         first = self._second if rank and self._second is not None else self._first
+        if rank and whole and first is self._first and first is not None and first.uses_rank:
+            first = None  # what an imported module knows of the rank is another thing on this one
         if first is not None:
             kept = {file: each for file, each in first.modules.items() if not whole or file != self.file}
             machine.go_on_from(first, kept)
