@@ -16,6 +16,7 @@ from lightlint.values.training import Module, Tensor
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry, Path
+    from lightlint.values.core import Value
 
 
 _OF_OTHERS = {"torch.tensor", "torch.as_tensor", "torch.nn.Parameter"}  # they leave what they are given where it lies
@@ -30,7 +31,7 @@ class ParameterLostByTo(Check):
         target = assign.targets[0].target
         for changed, method in self._parameters.made_elsewhere(target, assign.value):
             if self._is_of_module(target):
-                self.report(changed, _message(target, method))
+                self.report(changed, self._message(target, method))
                 return
         match assign.value:
             case cst.Call(func=cst.Attribute(value=cst.Call() as made, attr=cst.Name(value=method))) as call:
@@ -51,11 +52,16 @@ class ParameterLostByTo(Check):
             case cst.Name() | cst.Call() | cst.BinaryOperation() | cst.IfExp() as value:
                 for changed, method in self._parameters.named(target, value):
                     if self._is_of_module(target):
-                        self.report(changed, _message(target, method))
+                        self.report(changed, self._message(target, method))
                 return
             case _:
                 return
-        self.report(assign.value, _message(target, how), repair=repair)
+        self.report(assign.value, self._message(target, how), repair=repair)
+
+    def _message(self, target: cst.Attribute, method: str) -> str:
+        how = f"`.{method}()` returns another tensor" if method else "the result of the arithmetic is another tensor"
+        before = [each.before for _, _, each in self.happened(target, AttributeSet)]
+        return _told(target.attr.value, how, before)
 
     @property
     def _parameters(self) -> MovedParameters:
@@ -144,15 +150,19 @@ class ParameterLostByTo(Check):
                 if lost and not value.escaped and not event.where.module and not _may_lie_there(value, path):
                     moved = value.moved_from is not None and value.moved_from.parameter
                     how = "moving it gives another tensor" if moved else "what was computed of it is another tensor"
-                    message = (
-                        f"`self.{event.name}` is no parameter: {how}, which no optimizer gets and no checkpoint holds"
-                    )
-                    yield Fault.at(event, message)
+                    yield Fault.at(event, _told(event.name, how, [event.before]))
 
 
-def _message(target: cst.Attribute, method: str) -> str:
-    how = f"`.{method}()` returns another tensor" if method else "the result of the arithmetic is another tensor"
-    return f"`self.{target.attr.value}` is no parameter: {how}, which no optimizer gets and no checkpoint holds"
+def _told(name: str, how: str, before: list[Value | None]) -> str:
+    """What becomes of an attribute: an error where it holds a registered parameter already, in place of which torch takes
+    parameters only."""
+    if before and all(map(_is_parameter, before)):
+        return f"`self.{name}` holds a parameter: {how}, and setting it raises a TypeError"
+    return f"`self.{name}` is no parameter: {how}, which no optimizer gets and no checkpoint holds"
+
+
+def _is_parameter(value: Value | None) -> bool:
+    return isinstance(value, Tensor) and value.parameter
 
 
 def _may_lie_there(value: Tensor, path: Path) -> bool:
