@@ -9,8 +9,9 @@ from collections.abc import Hashable, Iterator
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.events import Transformed
 from lightlint.engine.machine import Machine
+from lightlint.models.data.fixed_transforms import Size, is_fixed, size_after, takes_whole
 from lightlint.models.registry import FunctionModel, function
-from lightlint.values.core import LASTING, Constant, Library, Mapping, Sequence, Unknown, Value, is_constant, traits_of
+from lightlint.values.core import LASTING, Library, Mapping, Sequence, Unknown, Value, traits_of
 from lightlint.values.training import Instance, Module
 
 _PLACES = re.compile(
@@ -114,10 +115,11 @@ for _name in (
         function(f"torchvision.transforms{_version}.{_name}.get_params")(_parameters)
 
 
-def drawing(value: Value | None, *, moving: bool = False) -> Iterator[Instance]:
+def drawing(value: Value | None, *, moving: bool = False, size: Size | None = None) -> Iterator[Instance]:
     """The transforms in one that surely draw at random, in another way for each picture, or that are `moving` things in it.
 
     Those that a run may be told to leave out, by a probability out of sight, count: they would not be written for nothing.
+    The pictures may be known to have a size.
     """
     held: list[Value] = []
     if isinstance(value, Sequence):
@@ -125,17 +127,15 @@ def drawing(value: Value | None, *, moving: bool = False) -> Iterator[Instance]:
     elif isinstance(value, Module):
         held = [*value.items] if isinstance(value.items, list) else []
     elif isinstance(value, Instance) and value.kind == "transform":
+        if is_fixed(value) or takes_whole(value, size):
+            return
         name = value.name
         found = _PLACES.fullmatch(name) or (not moving and _CONTENT.fullmatch(name))
         found = found or (value.libraries()[0].startswith("albumentations.") and _OF_ALBUMENTATIONS.fullmatch(name))
-        if found and not _does_nothing(value):
+        if found:
             yield value
-        held = [*value.arguments.values()] if not found else []
+        for each in value.arguments.values() if not found else ():
+            yield from drawing(each, moving=moving, size=size)
     for each in held:
-        yield from drawing(each, moving=moving)
-
-
-def _does_nothing(transform: Instance) -> bool:
-    """Whether a transform is never applied, or turns by no degree."""
-    told = [transform.arguments.get("p"), transform.arguments.get("degrees")]
-    return any(isinstance(each, Constant) and is_constant(each, 0, 0.0) for each in told)
+        yield from drawing(each, moving=moving, size=size)
+        size = size_after(each, size)

@@ -12,6 +12,29 @@ def parameters_of(path: str) -> tuple[str, ...]:
     return next((tuple(names.split()) for names, having in ROOMS.get(room, {}).items() if last in having.split()), ())
 
 
+_TRANSFORMS = {
+    "transforms": "Compose RandomChoice RandomOrder",
+    "transforms p": "RandomApply",
+    "size": "Resize CenterCrop",
+    "size padding pad_if_needed fill padding_mode": "RandomCrop",
+    "size scale ratio interpolation": "RandomResizedCrop",
+    "p": "RandomHorizontalFlip RandomVerticalFlip RandomGrayscale RandomInvert RandomAutocontrast RandomEqualize",
+    "degrees": "RandomRotation",
+    "degrees translate scale shear": "RandomAffine",
+    "distortion_scale p": "RandomPerspective",
+    "alpha sigma": "ElasticTransform",
+    "brightness contrast saturation hue": "ColorJitter",
+    "kernel_size sigma": "GaussianBlur",
+    "mean sigma clip": "GaussianNoise",
+    "p scale ratio value inplace": "RandomErasing",
+    "bits p": "RandomPosterize",
+    "threshold p": "RandomSolarize",
+    "sharpness_factor p": "RandomAdjustSharpness",
+    "num_ops magnitude": "RandAugment",
+    "target_size scale_range": "ScaleJitter",
+    "fill side_range p": "RandomZoomOut",
+}
+
 ROOMS = {
     "torch.optim": {
         "params lr lambd alpha t0 weight_decay": "ASGD",
@@ -168,6 +191,8 @@ ROOMS = {
     "torch.cuda.amp": {
         "init_scale growth_factor backoff_factor growth_interval enabled": "GradScaler",
     },
+    "torchvision.transforms": _TRANSFORMS,
+    "torchvision.transforms.v2": _TRANSFORMS,
     "accelerate": {
         "device_placement split_batches": "Accelerator",
     },

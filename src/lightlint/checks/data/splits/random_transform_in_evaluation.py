@@ -9,6 +9,7 @@ from lightlint.check import Check, Fault
 from lightlint.engine.events import SampleMade, Transformed
 from lightlint.explore.questions.evaluation import evaluated_loaders
 from lightlint.facts.objects.classes import DATA_MODULE
+from lightlint.models.data.fixed_transforms import pictures_of
 from lightlint.models.data.transforms import drawing
 from lightlint.values.core import Library
 from lightlint.values.training import Instance
@@ -52,7 +53,7 @@ def _of_library(data: Instance) -> Iterator[Instance]:
     if not data.attributes.keys() & {"transform", "transforms"}:
         for name, value in data.arguments.items():
             if not name.startswith("target"):
-                yield from drawing(value)
+                yield from drawing(value, size=pictures_of(data.name))
 
 
 def _of_program(entry: Entry, loader: Loader) -> Iterator[Instance]:
