@@ -35,10 +35,10 @@ _EVERYWHERE = {"setup", "teardown", "state_dict", "load_state_dict"}
 _OF_MODULES = {"configure_optimizers", "configure_model", "configure_sharded_model", "configure_callbacks", "forward"}
 _OF_MODULES |= {"backward", "optimizer_step", "optimizer_zero_grad", "lr_scheduler_step", "configure_gradient_clipping"}
 _STEP_ENDS = {"training_step_end", "validation_step_end", "test_step_end"}  # before Lightning 2.0
-_EPOCH_ENDS = {"training_epoch_end", "validation_epoch_end", "test_epoch_end"}
+EPOCH_ENDS = {"training_epoch_end", "validation_epoch_end", "test_epoch_end"}  # before Lightning 2.0, too
 _HOOKS = {
     Owner.MODULE: _EVERYWHERE
-    | {*STEPS, *LOADERS, *ONCE_PER_NODE, *_OF_MODULES, *_STEP_ENDS, *_EPOCH_ENDS, "transfer_batch_to_device"},
+    | {*STEPS, *LOADERS, *ONCE_PER_NODE, *_OF_MODULES, *_STEP_ENDS, *EPOCH_ENDS, "transfer_batch_to_device"},
     Owner.DATA_MODULE: _EVERYWHERE | {*LOADERS, *ONCE_PER_NODE, "transfer_batch_to_device"},
     Owner.CALLBACK: _EVERYWHERE,
 }
