@@ -16,6 +16,7 @@ import pytest
 from rulebook import examples
 
 from lightlint.check import Check
+from lightlint.linting.asked import OF_ANY_PROGRAM, events_of
 from lightlint.needs import NeedsError, parse_needs
 from lightlint.pages import FAMILIES, Page, PageError, all_pages, folder, parse_page
 from lightlint.scaffold import ADVICE, NAME, WITHOUT_CHECKS
@@ -128,7 +129,28 @@ def fix_is_promised_where_one_is_shown(page: Page) -> None:
     assert shown == (page.fix is not None)
 
 
+def needs_are_written_by_hand_only_where_events_do_not_tell(page: Page) -> None:
+    """A check that asks nothing but events of training is asked wherever they happen."""
+    check = check_of(page)
+    text = "".join(path.read_text("utf-8") for path in files_of(page))
+    asks_more = any(name.startswith("visit_") for name in dir(check)) or ".calls" in text
+    asks_more |= any(getattr(check, name) != getattr(Check, name) for name in _MORE)
+    kinds = events_of(page.check_module)
+    assert page.needs.are_events == (bool(kinds) and kinds.isdisjoint(OF_ANY_PROGRAM) and not asks_more)
+
+
+_MORE = ("asks_passes", "asks_rest", "users_with", "wants_passes", "wants_rest", "wants_users")
+
+
+def files_of(page: Page) -> list[Path]:
+    """The modules of a check."""
+    path = CHECKS.joinpath(*page.check_module.split(".")[2:])
+    return [*path.rglob("*.py")] if path.is_dir() else [path.with_suffix(".py")]
+
+
 def every_bad_example_meets_the_needs(page: Page) -> None:
+    if page.needs.are_events:
+        return
     assert page.needs.words(), "a rule without needs makes every file be parsed"
     for example in examples(page):
         if example.kind != "bad":
@@ -178,6 +200,7 @@ FORM = (
 OF_RULES = (
     page_has_bad_and_good_examples,
     fix_is_promised_where_one_is_shown,
+    needs_are_written_by_hand_only_where_events_do_not_tell,
     every_bad_example_meets_the_needs,
     needs_are_not_met_by_plain_python,
     check_keeps_no_state,

@@ -7,6 +7,9 @@ name, `word()` something that is called and `.word()` a method that is, or one t
 text, decorators included, holds what stands in the brackets, `subclass(...)` for a class with a base that may come from
 Lightning: not `object`, `nn.Module`, `Dataset` and other well-known ones. `/.../` is a regular expression, tried line by line; it begins with a literal character to be
 quick. Every notebook holds the word `get_ipython`. `&` binds tighter than `|`, `!` denies what follows it, and `*` needs nothing.
+
+`events` alone stands for no text: the check asks nothing but the rehearsal, and is asked wherever one of its events happens
+(`linting.asked`).
 """
 
 from __future__ import annotations
@@ -55,17 +58,22 @@ class Needs:
 
     text: str = "*"
 
+    @property
+    def are_events(self) -> bool:
+        """Whether no text tells, but what happens in a rehearsal."""
+        return self.text == "events"
+
     def met(self, text: Text) -> bool:
-        """Whether a text can hold the fault."""
-        return _expression(self.text).met(text)
+        """Whether a text can hold the fault, as far as a text tells."""
+        return not self.are_events and _expression(self.text).met(text)
 
     def one_of(self) -> frozenset[str] | None:
         """Identifiers of which every text that meets it has one; None where it asks for none in particular."""
-        return _expression(self.text).one_of()
+        return frozenset() if self.are_events else _expression(self.text).one_of()
 
     def words(self) -> frozenset[str]:
         """Every identifier the expression names, in regular expressions, too."""
-        return _expression(self.text).words()
+        return frozenset() if self.are_events else _expression(self.text).words()
 
 
 @dataclass(frozen=True, slots=True)

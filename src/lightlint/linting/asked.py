@@ -16,7 +16,9 @@ from lightlint.pages import Page
 
 _EVENTS = "lightlint.engine.events"
 _ASKING = ("lightlint.checks.", "lightlint.explore.questions.")
-_EVERYWHERE = {"Event", "Where", "Called", "CalledUnknown", "AttributeSet", "AttributeRead", "TensorMoved"}
+_NO_KINDS = {"E", "Event", "Where"}  # names of that package that are no kinds of events
+OF_ANY_PROGRAM = {"Called", "CalledUnknown", "AttributeSet", "AttributeRead", "TensorMoved"}
+"""Events that happen in any program: a check that asks for one of them is not asked wherever it happens."""
 
 
 def asking_for(kinds: Iterable[str], active: Set[str]) -> list[Page]:
@@ -38,7 +40,7 @@ def _index() -> dict[str, list[str]]:
 def _indexed() -> dict[str, list[str]]:
     index: dict[str, list[str]] = defaultdict(list)
     for page in checked_pages():
-        for kind in sorted(_events_of(page.check_module) - _EVERYWHERE):
+        for kind in sorted(events_of(page.check_module) - OF_ANY_PROGRAM):
             index[kind].append(page.name)
     return dict(index)
 
@@ -51,8 +53,8 @@ class _Module:
     imported: dict[str, tuple[str, str]]
 
 
-def _events_of(check: str) -> set[str]:
-    """The kinds of events that a check names, or that one of the questions does that it asks."""
+def events_of(check: str) -> set[str]:
+    """The kinds of events that a check, by its module, names, or that one of the questions does that it asks."""
     found: set[str] = set()
     seen: set[tuple[str, str]] = set()
     left = [(check, name) for name in _module(check).defined]
@@ -61,7 +63,7 @@ def _events_of(check: str) -> set[str]:
         if (module, name) in seen:
             continue
         seen.add((module, name))
-        if module.startswith(_EVENTS):
+        if module.startswith(_EVENTS) and name not in _NO_KINDS:
             found.add(name)
         elif module.startswith(_ASKING):
             held = _module(module)

@@ -37,12 +37,16 @@ def walk_with_others(
     Args:
         facts: those of the file.
         text: its own, as `needs` ask it.
-        pages: the rules whose `needs` it meets.
+        pages: the rules whose `needs` it meets; those whose needs are events are found here.
         active: the names of all rules that are on: others of them may concern what it does in other files.
         add, failed, clock: as `walk` takes them.
     """
-    elsewhere = walk(facts, pages, add, failed, clock)
-    for page in [*elsewhere, *_besides(facts, text, active - {page.name for page in pages})]:
+    left = active - {page.name for page in pages}
+    happening = asking_for(facts.rehearsed.kinds, left) if left else []
+    asked = [page for page in happening if page.needs.are_events]
+    elsewhere = walk(facts, [*pages, *asked], add, failed, clock)
+    others = [page for page in happening if not page.needs.are_events]
+    for page in [*elsewhere, *_besides(facts, text, others, left - {page.name for page in asked})]:
         try:
             check = check_class(page)(page, facts, add)
             _tell(check, facts, elsewhere[page] if page in elsewhere else _faults_elsewhere(check, facts))
@@ -50,15 +54,12 @@ def walk_with_others(
             failed(page, error)
 
 
-def _besides(facts: FileFacts, text: Text, left: Set[str]) -> list[Page]:
-    """The rules, of some that are left, that ask for what happens in a file, or whose `needs` it and the others in which its
-    code runs meet together."""
-    if not left:
-        return []
-    others = facts.rehearsed.others
-    found = asking_for(facts.rehearsed.kinds, left)
-    found += met_by(Together(text, map(facts.project.text, others)), left) if others else []
-    return [*filter(does_rehearse, dict.fromkeys(found))]
+def _besides(facts: FileFacts, text: Text, happening: Sequence[Page], left: Set[str]) -> list[Page]:
+    """The rules that ask for what is happening in a file, and of some that are left those whose `needs` it and the others in
+    which its code runs meet together."""
+    others = facts.rehearsed.others if left else []
+    together = met_by(Together(text, map(facts.project.text, others)), left) if others else []
+    return [*filter(does_rehearse, dict.fromkeys([*happening, *together]))]
 
 
 def _faults_elsewhere(check: Check, facts: FileFacts) -> list[Fault]:

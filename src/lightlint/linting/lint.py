@@ -120,7 +120,7 @@ def _run(
         if sketched:
             active = screened(text, pages, active, facts_of, found.append, clock)
             pages = [page for page in pages if page.name in active]
-        if not pages:
+        if not active or (not pages and text.tree is None):
             return list(dict.fromkeys(found)), []
         deep = too_deep(source.text)
         if deep is not None:
