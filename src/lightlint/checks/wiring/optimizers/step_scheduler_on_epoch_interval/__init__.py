@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 import libcst as cst
 
@@ -24,6 +24,7 @@ from lightlint.values.core import Class, Constant, Function, Unknown, is_constan
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry
     from lightlint.values.core import Site, Value
+    from lightlint.values.training import Instance, Schedule
 
 # the arguments that say how long a schedule is, with their positions behind the optimizer
 _HORIZONS = {
@@ -178,7 +179,8 @@ class StepSchedulerOnEpochInterval(Check):
                     continue
                 schedule, beside = each.schedule, each.beside
                 misplaced = beside is not None and (beside.more or "interval" in beside.items)
-                if each.interval == "epoch" and not misplaced and schedule.site and counts_batches(schedule.length):
+                in_batches = counts_batches(schedule.length) or _fills_epochs(schedule, event.trainer)
+                if each.interval == "epoch" and not misplaced and schedule.site and in_batches:
                     name, argument = schedule.name, schedule.length_name
                     message = f"`{name}` counts batches (`{argument}`), the Trainer steps it once per epoch"
                     yield Fault(schedule.site, message)
@@ -188,6 +190,18 @@ class StepSchedulerOnEpochInterval(Check):
         """Whether the module has a say in when schedules step."""
         module = event.module.cls
         return not isinstance(module, Class) or isinstance(module.find("lr_scheduler_step"), Function)
+
+
+def _fills_epochs(schedule: Schedule, trainer: Instance) -> bool:
+    """Whether a schedule has a known number of steps in each epoch, above 1, and more in all than the Trainer has epochs."""
+    steps, length, epochs = schedule.arguments.get("steps_per_epoch"), schedule.length, trainer.arguments.get("max_epochs")
+    if schedule.length_name != "steps_per_epoch" or not (_is_number(steps) and _is_number(length)):
+        return False
+    return steps.value > 1 and not (_is_number(epochs) and epochs.value >= length.value)
+
+
+def _is_number(value: Value | None) -> TypeGuard[Constant]:
+    return isinstance(value, Constant) and isinstance(value.value, (int, float))
 
 
 def _is_understood(length: Value | None) -> bool:
