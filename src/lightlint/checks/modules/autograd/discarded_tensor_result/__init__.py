@@ -209,26 +209,31 @@ class DiscardedTensorResult(Check):
     def _used_parts(self, entry: Entry) -> set[Tensor]:
         """The parts of batches that surely are tensors: a loss or a layer of torch takes them as they are, or another module
         one that is called as tensors are. Where a library makes objects that move in place, a part may be one."""
-        if _IN_PLACE.search(self.facts.source.text):
+        others = map(self.facts.project.text, self.facts.rehearsed.others)
+        if any(map(_IN_PLACE.search, (self.facts.source.text, *others))):
             return set()
         told = [each for event in entry.of(LossComputed) for each in (event.input, event.target)]
         for event in entry.of(Forward):
             layer = isinstance(event.module.cls, Library) and not event.module.opaque
             told += (each for each in event.inputs if layer or _is_tensor(each))
-        return {e for e in told if isinstance(e, Tensor) and e.role == "batch" and e.part is not None}
+        told += [each.part_of for each in told if isinstance(each, Tensor)]
+        return {e for e in told if isinstance(e, Tensor) and e.role == "batch" and (e.part is not None or _is_own(e))}
 
 
 def _is_any_used(value: Tensor, used: set[Tensor]) -> bool:
-    """Whether a tensor is any value of a dict that torch's own collation made, of which some part is used as it came."""
-    loader = value.batch_of
-    if (
-        value.part != ANY_PART
-        or not isinstance(loader, Loader)
-        or is_constant(loader.arguments.get("batch_size"), None)
-    ):
+    """Whether a tensor lies in a batch that torch's own collation made and that is used as it came: as a whole, or, where the
+    tensor is any value of it, in some part."""
+    if not _is_own(value) or value.whole is None:
         return False
-    own = isinstance(loader.cls, Library) and loader.cls.path == "torch.utils.data.DataLoader"
-    return own and _is_collated(value) and any(each.whole is value.whole for each in used)
+    return value.whole in used or (value.part == ANY_PART and any(each.whole is value.whole for each in used))
+
+
+def _is_own(value: Tensor) -> bool:
+    """Whether a batch, or a part of one, comes from torch's own loader and collation."""
+    loader = value.batch_of
+    if not isinstance(loader, Loader) or is_constant(loader.arguments.get("batch_size"), None):
+        return False
+    return isinstance(loader.cls, Library) and loader.cls.path == "torch.utils.data.DataLoader" and _is_collated(value)
 
 
 def _is_tensor(part: Tensor) -> bool:
