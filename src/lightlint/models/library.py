@@ -12,6 +12,7 @@ from lightlint.engine.containers import key_of, note_filled
 from lightlint.engine.events import (
     CopySet,
     Emptied,
+    EnvironmentSet,
     ItemSet,
     LightningAsked,
     LoadedUsed,
@@ -221,6 +222,8 @@ class LibraryModels:
                 call(machine, Bound(value, own), Arguments([index, new]), node)
             elif "#items" in value.attributes:
                 self.set_item(machine, value.attributes["#items"], index, new, node)
+        elif isinstance(value, Library) and value.path == "os.environ":
+            machine.emit(EnvironmentSet(machine.where(node), text_of(index)))
         elif isinstance(value, Unknown):
             value.traits -= LEFT_OUT
             machine.escape(new)

@@ -1,14 +1,27 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 import libcst as cst
 
-from lightlint.check import Check
-from lightlint.facts.tensors.cuda_uses import at_import, fixes_devices, is_late, module_using_cuda
+from lightlint.check import Check, Fault
+from lightlint.engine.events import Called, EnvironmentSet
+from lightlint.engine.machine import WORKER
+from lightlint.facts.tensors.cuda import ASKING, STARTING
+from lightlint.facts.tensors.cuda_uses import asks_nvml, at_import, fixes_devices, is_late, module_using_cuda
 from lightlint.facts.values.keywords import entries, keywords
+from lightlint.values.core import text_of
+from lightlint.values.training import Module
 
-_STARTING = ("subprocess.", "multiprocessing.", "torch.multiprocessing.", "os.system", "os.exec", "os.spawn")
+if TYPE_CHECKING:
+    from lightlint.engine.events import Where
+    from lightlint.explore.rehearsals import Entry
+
+_PROCESSES = ("subprocess.", "multiprocessing.", "torch.multiprocessing.", "os.system", "os.exec", "os.spawn")
 _VARIABLE = "CUDA_VISIBLE_DEVICES"
 _DEPTH = 3
+_LATE = "CUDA is in use before this line, and does not read the variable again"
 
 
 class VisibleDevicesTooLate(Check):
@@ -25,7 +38,7 @@ class VisibleDevicesTooLate(Check):
         before = self._uses() if isinstance(owner, cst.FunctionDef) else []
         before = [use for use in before if self.tree.order(use) < self.tree.order(owner)]
         if before or is_late(self.facts, node) or (not self._starts_processes() and self._is_called_late(owner)):
-            self.report(place, "CUDA is in use before this line, and does not read the variable again")
+            self.report(place, _LATE)
             return
         module = self._imported_before(node, owner)
         if module:
@@ -51,7 +64,7 @@ class VisibleDevicesTooLate(Check):
 
     def _starts_processes(self) -> bool:
         """Whether the variable may be for processes that this one starts."""
-        return any((self.names.call(each) or "").startswith(_STARTING) for each in self.tree.all(cst.Call))
+        return any((self.names.call(each) or "").startswith(_PROCESSES) for each in self.tree.all(cst.Call))
 
     def _imported_before(self, node: cst.CSTNode, owner: cst.FunctionDef | cst.Module) -> str:
         """The module of the project that started CUDA when this one was imported; empty where none is in sight."""
@@ -72,3 +85,33 @@ class VisibleDevicesTooLate(Check):
         """The calls of the module itself that surely start CUDA and run without a test."""
         found = [call for call in at_import(self.facts) if fixes_devices(self.facts, call)]
         return [call for call in found if not self.facts.conditions(call)]
+
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """The variable set by a function, of whichever file, that is called when CUDA is in use."""
+        calls = entry.calls
+        if self._starts_processes() or any(path.startswith(_PROCESSES) for path in calls):
+            return
+        for path in entry.paths:
+            told = [e for e in path.of(EnvironmentSet) if e.name == _VARIABLE and e.where.phase != WORKER]
+            uses = [each for each in path.of(Called) if self._uses_cuda(each)] if told else []
+            for event in told[:1]:  # set before CUDA is in use, it may be set to the same again
+                before = (e.where for e in uses if e.time < event.time)
+                if any(_comes_first(e, event.where) and (entry.whole or _same_call(e, event.where)) for e in before):
+                    yield Fault.of(event, _LATE)
+
+    def _uses_cuda(self, event: Called) -> bool:
+        """Whether a call surely makes CUDA's driver read which devices it may see."""
+        if isinstance(event.receiver, Module):
+            device = text_of(event.argument("device", 0)) or ""
+            return event.path == "cuda" or (event.path == "to" and device.startswith("cuda"))
+        return event.path in STARTING or (event.path in ASKING and not asks_nvml(self.facts))
+
+
+def _same_call(use: Where, later: Where) -> bool:
+    """Whether one call led to both: what nobody in sight calls is rehearsed in an order that the program may not have."""
+    return bool(use.calls) and use.calls[:1] == later.calls[:1]
+
+
+def _comes_first(use: Where, later: Where) -> bool:
+    """Whether CUDA is used whenever something comes to the later place: no test that may fail stands before the use alone."""
+    return all(each.known or each in later.conditions for each in use.conditions)

@@ -96,6 +96,13 @@ class Called(Event):
 
 
 @dataclass(eq=False)
+class EnvironmentSet(Event):
+    """An environment variable of this process was given a value; the name is None where it is out of sight."""
+
+    name: str | None
+
+
+@dataclass(eq=False)
 class AttributeRead(Event):
     """A worker read an attribute."""
 

@@ -8,7 +8,7 @@ from lightlint.facts.code.bindings import Kind
 from lightlint.facts.code.names import Names
 
 # each seen to start CUDA on a GPU; `device_count`, `empty_cache`, `manual_seed` and `Event` do not
-_STARTING = {
+STARTING = {
     f"torch.cuda.{name}"
     for name in (
         "set_device", "current_device", "get_device_name", "get_device_properties", "get_device_capability", "init",
@@ -17,7 +17,7 @@ _STARTING = {
     )
 }  # fmt: skip
 # each seen to start the driver, which reads its variables then, and not to make CUDA's context
-_ASKING = {
+ASKING = {
     "torch.cuda.is_available",
     "torch.cuda.get_arch_list",
     "torch.accelerator.is_available",
@@ -37,12 +37,12 @@ _DEPTH = 3
 
 def starts_cuda(names: Names, call: cst.Call) -> bool:
     """Whether a call surely makes its process use CUDA, if only to ask for a property of a GPU."""
-    return names.call(call) in _STARTING or puts_on_gpu(names, call)
+    return names.call(call) in STARTING or puts_on_gpu(names, call)
 
 
 def asks_driver(names: Names, call: cst.Call) -> bool:
     """Whether a call surely makes its process start CUDA's driver, only to ask: for one, whether there is a GPU."""
-    return names.call(call) in _ASKING
+    return names.call(call) in ASKING
 
 
 def puts_on_gpu(names: Names, call: cst.Call) -> bool:

@@ -31,10 +31,10 @@ def uses_cuda(facts: Linked, call: cst.Call) -> bool:
 
 def fixes_devices(facts: Linked, call: cst.Call) -> bool:
     """Whether a call surely makes CUDA's driver read which devices it may see."""
-    return starts_cuda(facts.names, call) or (asks_driver(facts.names, call) and not _asks_nvml(facts))
+    return starts_cuda(facts.names, call) or (asks_driver(facts.names, call) and not asks_nvml(facts))
 
 
-def _asks_nvml(facts: Linked) -> bool:
+def asks_nvml(facts: Linked) -> bool:
     return any(word in facts.source.text for word in _BY_NVML)
 
 
@@ -77,7 +77,7 @@ def module_using_cuda(facts: Linked, owner: cst.FunctionDef | cst.Module, before
         if other is None:
             continue
         calls = at_import(other) if "cuda" in other.source.text else []
-        uses = uses_cuda if _asks_nvml(facts) else _fixes_or_leads
+        uses = uses_cuda if asks_nvml(facts) else _fixes_or_leads
         if any(uses(other, call) and runs_always(other, call) for call in calls):
             return facts.project.module_name(path)
         pending.extend(each for _, each in _imports(other, other.tree.module) if each not in pending)

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.containers import key_of, listed, made
-from lightlint.engine.events import MadeFromCheckpoint, StateLoaded
+from lightlint.engine.events import EnvironmentSet, MadeFromCheckpoint, StateLoaded
 from lightlint.engine.execution import Raised
 from lightlint.engine.frames import Iteration
 from lightlint.engine.machine import Machine
@@ -287,9 +287,25 @@ def _whole(_: Machine, given: Arguments, __: ast.AST) -> Value:
     )
 
 
-@function("os.environ.get", "os.getenv", "os.environ.setdefault")
+@function("os.environ.get", "os.getenv")
 def _environment(machine: Machine, given: Arguments, __: ast.AST) -> Value:
     return groups.from_environment(machine, given.get(0, "key"))
+
+
+@function("os.environ.setdefault", "os.putenv")
+def _set_variable(machine: Machine, given: Arguments, node: ast.AST) -> Value:
+    name = given.get(0, "key")
+    machine.emit(EnvironmentSet(machine.where(node), text_of(name)))
+    return groups.from_environment(machine, name)
+
+
+@function("os.environ.update")
+def _set_variables(machine: Machine, given: Arguments, node: ast.AST) -> Value:
+    table = given.get(0, "other")
+    told = table.items if isinstance(table, Mapping) else ()
+    for name in (*told, *given.keywords):
+        machine.emit(EnvironmentSet(machine.where(node), name if isinstance(name, str) else None))
+    return NONE
 
 
 @function("shutil.rmtree", "sys.path.append", "sys.path.insert", "random.seed", "numpy.random.seed")
