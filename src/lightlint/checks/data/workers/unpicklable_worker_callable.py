@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -173,10 +174,13 @@ def _of_ranks(path: Path, fit: Called, trainer: Instance) -> Iterator[Fault]:
         elif held_back(event.value) is not None:
             return  # what a hook makes is made on each rank
     for (owner, _), event in last.items():
-        met = held_back(event.value) if owner in sent else None
+        met = _unpicklable(event.value) if owner in sent else None
         cls = sent[owner].cls if met else None
         if met and isinstance(cls, Class) and not any(cls.find(name) is not None for name in _OWN_PICKLING):
-            yield Fault.at(event, f"`ddp_spawn` pickles `{cls.name}`, and it holds {met.partition(' ')[2]}")
+            fault = Fault.at(event, f"`ddp_spawn` pickles `{cls.name}`, and it holds {_said(met)}", event.site)
+            here = _is_lambda(met) and met.file == event.site[0]  # a lambda is to blame where it is written
+            yield replace(fault, site=met.name_site()) if here else fault
+
 
 
 def _is(met: Obstacle) -> str:
@@ -190,13 +194,25 @@ def _start_method(entry: Entry) -> str | None:
     return "" if not said else said.pop() if len(said) == 1 else None
 
 
-def held_back(value: Value | None, depth: int = 0) -> str | None:
+def held_back(value: Value | None) -> str | None:
     """What keeps a value from being pickled, as "is a lambda" or "holds a lambda"; None where nothing in sight does."""
+    met = _unpicklable(value)
+    return f"{'is' if met is value else 'holds'} {_said(met)}" if met is not None else None
+
+
+def _said(function: Function) -> str:
+    return "a lambda" if _is_lambda(function) else f"the nested function `{function.name}`"
+
+
+def _is_lambda(function: Function) -> bool:
+    return function.name == "<lambda>"
+
+
+def _unpicklable(value: Value | None, depth: int = 0) -> Function | None:
+    """The function that keeps a value from being pickled: it, or one that it holds."""
     if isinstance(value, Function):
         nested = value.scope.function is not None and value.owner is None
-        return (
-            "is a lambda" if value.name == "<lambda>" else f"is the nested function `{value.name}`" if nested else None
-        )
+        return value if _is_lambda(value) or nested else None
     held: list[Value] = []
     if isinstance(value, Bound):
         held = [value.receiver]
@@ -207,5 +223,5 @@ def held_back(value: Value | None, depth: int = 0) -> str | None:
     elif isinstance(value, Instance) and not value.escaped:
         own = isinstance(value.cls, Class) and any(value.cls.find(name) is not None for name in _OWN_PICKLING)
         held = [] if own else [*value.attributes.values(), *value.arguments.values()]
-    found = (held_back(each, depth + 1) for each in held if depth < _DEPTH)
-    return next((f"holds {met.partition(' ')[2]}" for met in found if met is not None), None)
+    found = (_unpicklable(each, depth + 1) for each in held if depth < _DEPTH)
+    return next((met for met in found if met is not None), None)
