@@ -210,7 +210,7 @@ class LibraryModels:
                 machine.escape(new)
         elif isinstance(value, Tensor):
             value.traits |= ON_SOME if machine.split_ranks else NO_TRAITS
-            value.answer, (value.data_of or value).filled = False, True
+            value.answer, value.terms, (value.data_of or value).filled = False, None, True
             by_place = isinstance(index, Sequence) and not tensors_in(index)  # and by no test for padding
             value.traits |= LEFT_OUT if is_constant(new, -100) and by_place else NO_TRAITS
             for each in tensors_in(new):

@@ -229,7 +229,8 @@ def _in_place(machine: Machine, tensor: Tensor, name: str, given: Arguments, nod
     changed.uninitialised = tensor.answer = False
     if name in _RESHAPES:
         forms.forget(changed)
-    changed.filled |= any(not isinstance(each, Constant) for each in given.values())
+    if any(not isinstance(each, Constant) for each in given.values()):
+        changed.filled, tensor.terms = True, None  # other numbers than those it was worked out with
     if tensor.leaf and tensor.requires_grad and not tensor.parameter and machine.grad[-1] and name != "requires_grad_":
         machine.emit(LeafChanged(machine.where(node), tensor))
     if changed.parameter:

@@ -28,12 +28,11 @@ class BootstrapPastTheEnd(Check):
         for event, target, factors in bootstrapped(entry):
             answers = [each for each in factors if is_answer(each)]
             others = [each for each in factors if each not in answers]
-            masked = any(each.filled for each in (target, *answers) if isinstance(each, Tensor))
             places = {each.site for each in (target, *answers) if isinstance(each, Tensor)} | {
                 cut.site for each in answers for cut in each.cuts
             }
             asked = any(self._is_asked_for(each) for each in places if each is not None)
-            if all(map(is_number, others)) and target.site is not None and not (masked or asked):
+            if all(map(is_number, others)) and target.site is not None and not asked:
                 message = "the target goes on behind the end of an episode: the value of the next state counts after the last step, too"
                 if any(self._is_of_one(each, target.site) for each in ends):
                     yield Fault(target.site, message, None, (event.site,))
