@@ -88,6 +88,12 @@ class Rehearsed:
         )
         return sorted(Path(each) for each in files - {self._file, ""})
 
+    @cached_property
+    def imported(self) -> list[Path]:
+        """These, and those that only give names their values: tables, settings."""
+        files = {file for entry in self.entries for path in entry.paths for file in path.machine.modules}
+        return sorted({*self.others, *map(Path, files - {self._file, ""})})
+
     def leading_to(self, site: Site) -> tuple[Site, ...]:
         """The calls that led to the function in which a place of another file lies, the innermost first."""
         around = [each for each in self._entered if each[0] == site[0] and each[1] <= site[1] <= each[2]]

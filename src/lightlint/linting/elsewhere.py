@@ -56,8 +56,8 @@ def walk_with_others(
 
 def _besides(facts: FileFacts, text: Text, happening: Sequence[Page], left: Set[str]) -> list[Page]:
     """The rules that ask for what is happening in a file, and of some that are left those whose `needs` it and the others in
-    which its code runs meet together."""
-    others = facts.rehearsed.others if left else []
+    which its code, or what it asks for, lies meet together."""
+    others = facts.rehearsed.imported if left else []
     together = met_by(Together(text, map(facts.project.text, others)), left) if others else []
     return [*filter(does_rehearse, dict.fromkeys([*happening, *together]))]
 

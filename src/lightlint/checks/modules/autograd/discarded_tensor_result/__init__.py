@@ -209,7 +209,7 @@ class DiscardedTensorResult(Check):
     def _used_parts(self, entry: Entry) -> set[Tensor]:
         """The parts of batches that surely are tensors: a loss or a layer of torch takes them as they are, or another module
         one that is called as tensors are. Where a library makes objects that move in place, a part may be one."""
-        others = map(self.facts.project.text, self.facts.rehearsed.others)
+        others = map(self.facts.project.text, self.facts.rehearsed.imported)
         if any(map(_IN_PLACE.search, (self.facts.source.text, *others))):
             return set()
         told = [each for event in entry.of(LossComputed) for each in (event.input, event.target)]
