@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.events import BatchMixed
 from lightlint.engine.machine import Machine
+from lightlint.models.names.tables import BY_ROW
 from lightlint.values.core import Sequence, Value, is_constant
 from lightlint.values.training import Module, Tensor
 
@@ -15,7 +17,11 @@ _BATCH_FIRST = frozenset(
 )
 """Layers for sequences that take the batch as their second dimension unless they are told otherwise."""
 _OF_LAYERS = {"TransformerEncoder": "encoder_layer", "TransformerDecoder": "decoder_layer"}
-_BY_ELEMENT = frozenset(["Linear", "LayerNorm", "RMSNorm", *_BATCH_FIRST, *_OF_LAYERS])
+_BY_ELEMENT = BY_ROW.union(["RMSNorm", "GroupNorm", *_BATCH_FIRST, *_OF_LAYERS])
+_BY_CHANNEL = re.compile(
+    r"(?:Lazy)?(?:Conv|ConvTranspose|BatchNorm|InstanceNorm|MaxPool|AvgPool|LPPool|AdaptiveMaxPool|AdaptiveAvgPool)\dd"
+)
+"""Layers over channels: the examples stay first, the dimensions as many."""
 _REDUCING = frozenset(["mean", "sum", "amax", "max", "min", "amin", "median", "logsumexp"])
 
 
@@ -37,6 +43,18 @@ def same(made: Tensor, source: Value | None) -> None:
         made.rank = source.rank
 
 
+def reordered(made: Tensor, source: Tensor, order: list[int]) -> None:
+    """Note which dimension counts the examples once dimensions were put into another order."""
+    made.rows_first = source.rows_first and order[:1] == [0]
+    made.batch_second = source.batch_second if order[1:2] == [1] else None
+
+
+def flattened(made: Tensor, source: Tensor, start: float | None, end: float | None) -> None:
+    """Note what is left of the dimensions where those behind the first were made one."""
+    if start is not None and start > 0 and end == -1:
+        made.rows_first, made.rank = source.rows_first, int(start) + 1
+
+
 def leading(*values: Value) -> Tensor | None:
     """Of what meets in an operation by element the one of whose dimensions most is known."""
     held = [each for each in values if isinstance(each, Tensor) and not each.scalar]
@@ -50,6 +68,8 @@ def of_layer(machine: Machine, module: Module, made: Tensor, given: Value | None
         return
     if module.name in _BY_ELEMENT:
         same(made, given)
+    elif _BY_CHANNEL.fullmatch(module.name):
+        made.rows_first, made.rank = given.rows_first, given.rank
     elif module.name == "Embedding" and given.rank is not None:
         made.rows_first, made.rank = given.rows_first, given.rank + 1
     second = batch_second(module)

@@ -10,12 +10,13 @@ from lightlint.engine.events import DimensionsMixed, ViewRefused
 from lightlint.engine.language.operators import factors_of
 from lightlint.engine.machine import Machine
 from lightlint.models.tensors import axes
-from lightlint.values.core import Sequence, Value, number_of
+from lightlint.values.core import Constant, Sequence, Value, number_of
 from lightlint.values.training import Rearranged, Tensor
 
 DENSE = frozenset(["matmul", "bmm", "cat", "stack", "randn", "zeros", "ones", "rand", "contiguous"])
 """What gives tensors that lie in memory as they are indexed."""
-_SAME_RANK = frozenset(["softmax", "contiguous", "float", "half", "relu", "masked_fill", "dropout", "to"])
+_BY_ELEMENT = ("relu", "leaky_relu", "elu", "selu", "gelu", "silu", "mish", "layer_norm", "rms_norm")
+_SAME_RANK = frozenset(["softmax", "contiguous", "float", "half", "masked_fill", "dropout", "to", *_BY_ELEMENT])
 
 
 def note(machine: Machine, made: Value, name: str, given: Arguments, node: ast.AST) -> None:
@@ -40,6 +41,9 @@ def note(machine: Machine, made: Value, name: str, given: Arguments, node: ast.A
             machine.emit(DimensionsMixed(machine.where(node), source, name, made.rearranged))
     elif name in ("permute", "transpose") and plain:
         _reorder(made, source, [number_of(each) for each in sizes], name)
+    elif name == "flatten":
+        start, end = given.get(1, "start_dim") or Constant(0), given.get(2, "end_dim") or Constant(-1)
+        axes.flattened(made, source, number_of(start), number_of(end))
 
 
 def product(made: Value, *factors: Value) -> None:
@@ -96,5 +100,6 @@ def _reorder(made: Tensor, source: Tensor, places: list[float | None], name: str
     elif len(numbers) == 2:
         one, other = (each % rank for each in numbers)
         order[one], order[other] = order[other], order[one]
+    axes.reordered(made, source, order)
     if source.dense:
         made.order, made.reordered_by = tuple(order), name

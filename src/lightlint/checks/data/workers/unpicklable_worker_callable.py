@@ -182,7 +182,6 @@ def _of_ranks(path: Path, fit: Called, trainer: Instance) -> Iterator[Fault]:
             yield replace(fault, site=met.name_site()) if here else fault
 
 
-
 def _is(met: Obstacle) -> str:
     return f"{'holds' if met.held else 'is'} {met.what}"
 

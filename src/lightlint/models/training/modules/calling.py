@@ -33,6 +33,7 @@ from lightlint.values.core import (
     Unknown,
     Value,
     is_constant,
+    number_of,
     text_of,
     traits_of,
 )
@@ -147,11 +148,15 @@ def library_forward(machine: Machine, module: Module, given: Arguments, node: as
     if last in ACTIVATIONS:
         return tensors.activated(machine, last, given.get(0, "input"), node)
     if last in ("Flatten", "Unflatten", "Identity", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d"):
-        kept = tensors.derive(machine, node, given.get(0, "input"), keep=True)
+        source = given.get(0, "input")
+        kept = tensors.derive(machine, node, source, keep=True)
         if last.startswith(("Dropout", "Identity")):
-            axes.same(kept, given.get(0, "input"))
+            axes.same(kept, source)
         elif last == "Unflatten" or not is_constant(module.argument("start_dim", 0) or Constant(1), 1):
             forms.forget(kept)  # else the first dimension stays, and what lies behind it is one
+        if last == "Flatten" and isinstance(source, Tensor):
+            start, end = (module.argument(name, place) for place, name in enumerate(("start_dim", "end_dim")))
+            axes.flattened(kept, source, number_of(start or Constant(1)), number_of(end or Constant(-1)))
         return kept
     return layer(machine, module, given, node)
 
@@ -194,7 +199,7 @@ def layer(machine: Machine, module: Module, given: Arguments, node: ast.AST) -> 
         made.as_given = not is_one or not traits_of(size) >= ASSUMED  # else a file of settings may ask for more outputs
         made.form = forms.COLUMN if is_one and made.as_given else None
         made.dense = True
-    axes.of_layer(machine, module, made, given.get(0, "input"), node)
+    axes.of_layer(machine, module, made, given.get(0, "input") or given.keywords.get("query"), node)
     if module.name in ("LSTM", "GRU", "RNN", "MultiheadAttention", "LSTMCell"):
         made.packed = any(tensor.packed for tensor in inputs)
         state = tensors.derive(machine, node, made)

@@ -194,7 +194,11 @@ class StepSchedulerOnEpochInterval(Check):
 
 def _fills_epochs(schedule: Schedule, trainer: Instance) -> bool:
     """Whether a schedule has a known number of steps in each epoch, above 1, and more in all than the Trainer has epochs."""
-    steps, length, epochs = schedule.arguments.get("steps_per_epoch"), schedule.length, trainer.arguments.get("max_epochs")
+    steps, length, epochs = (
+        schedule.arguments.get("steps_per_epoch"),
+        schedule.length,
+        trainer.arguments.get("max_epochs"),
+    )
     if schedule.length_name != "steps_per_epoch" or not (_is_number(steps) and _is_number(length)):
         return False
     return steps.value > 1 and not (_is_number(epochs) and epochs.value >= length.value)
