@@ -23,6 +23,10 @@ _SHARES = re.compile(
     r"rank|world|replica|\bnodes?\b|num_shards|shard_(?:id|index)|process|distributed|dist\b", re.IGNORECASE
 )
 _DRAWS = re.compile(r"(?:numpy\.)?random\.|torch\.rand|.*shuffle")
+_REORDERS = re.compile(
+    r"(?:.*\.)?(?:shuffle|permutation|randperm|Random|default_rng|RandomState|Generator|seed|manual_seed)$"
+)
+"""Of these, what puts all there is into another order, and what that is done by."""
 
 
 def is_whole_stream(path: Path, event: LoaderMade) -> bool:
@@ -38,7 +42,8 @@ def is_whole_stream(path: Path, event: LoaderMade) -> bool:
     if not in_sight([loader, data]) or loader.open_arguments or event.where.depends_on("rank") or _shares(held):
         return False
     made = [each for sample in path.of(SampleMade) if sample.loader is loader for each in sample.events]
-    drawn = any(isinstance(each, Called) and _DRAWS.match(each.path) for each in made)
+    draws = [each.path for each in made if isinstance(each, Called) and _DRAWS.match(each.path)]
+    drawn = not (takes_shares(path, event) and all(map(_REORDERS.match, draws))) if draws else False
     return bool(made) and not drawn and not _names_ranks(data.cls) and gone_over_at(data) is not None
 
 
@@ -75,13 +80,28 @@ def gone_over_at(data: Instance) -> Site | None:
     for function in functions:
         if not isinstance(function, Function) or isinstance(function.node, ast.Lambda):
             continue
+        own = _of_self(function.node.body)
         for loop in _giving(function.node.body):
-            node = loop.iter
-            if any(
-                isinstance(each, ast.Attribute) and getattr(each.value, "id", "") == "self" for each in ast.walk(node)
-            ):
-                return site_of(function.file, node)
+            if _holds_own(loop.iter, own):
+                return site_of(function.file, loop.iter)
     return None
+
+
+def _of_self(body: list[ast.stmt]) -> set[str]:
+    """The names of a function that are bound to what is made of attributes of the object."""
+    own: set[str] = set()
+    bound = [node for part in body for node in ast.walk(part) if isinstance(node, ast.Assign)]
+    for node in sorted(bound, key=lambda each: each.lineno):
+        if _holds_own(node.value, own):
+            own |= {each.id for each in node.targets if isinstance(each, ast.Name)}
+    return own
+
+
+def _holds_own(expression: ast.expr, own: set[str]) -> bool:
+    """Whether an expression asks for an attribute of the object, or for such a name."""
+    nodes = [*ast.walk(expression)]
+    held = any(isinstance(each, ast.Attribute) and getattr(each.value, "id", "") == "self" for each in nodes)
+    return held or any(isinstance(each, ast.Name) and each.id in own for each in nodes)
 
 
 def _giving(body: list[ast.stmt]) -> Iterator[ast.For]:
