@@ -13,6 +13,7 @@ from lightlint.engine.events import (
 )
 from lightlint.engine.machine import Machine
 from lightlint.values.core import (
+    INTEGERS,
     NO_TRAITS,
     ON_SOME,
     OWN_DATA,
@@ -200,6 +201,8 @@ def number_in(machine: Machine, tensor: Tensor, how: str, node: ast.AST) -> Unkn
         traits.add("batch-mean")
     elif tensor.reduction == "sum":
         traits.add("batch-sum")
+    if how == "tolist" and tensor.dtype == "int64" and not tensor.scalar:
+        traits |= INTEGERS
     machine.emit(NumberTaken(machine.where(node), tensor))
     number = Unknown(("item", tensor.made), frozenset(traits), plain=True)
     number.named, number.terms = tensor.named, tensor.terms

@@ -23,7 +23,7 @@ class IntegerMultiHotLabels(Check):
         for event in entry.of(TrainerRan):
             model = base_of(event.model)
             problem = problem_of(model) if model is not None else None
-            if event.method != "train" or problem != "multi_label_classification" or event.row is None:
+            if model is None or event.method != "train" or problem != "multi_label_classification" or event.row is None:
                 continue
             if "compute_loss_func" in event.trainer.arguments or _has_other_collator(event.trainer):
                 continue
@@ -31,7 +31,8 @@ class IntegerMultiHotLabels(Check):
                 continue
             site = _integers(event.row)
             if site is not None:
-                yield Fault(site, "the labels are integers, and the loss of a multi-label model takes floats only")
+                told = "the labels are integers, and the loss of a multi-label model takes floats only"
+                yield Fault(site, told, also=(model.site or event.site, event.site))  # who says what it is for
 
 
 def _has_own_loss(trainer: Instance) -> bool:
