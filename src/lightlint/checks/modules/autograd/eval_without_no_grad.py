@@ -17,7 +17,7 @@ from lightlint.values.core import Class
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry, Path
-    from lightlint.values.core import Site
+    from lightlint.values.core import Cut, Site
 
 _GRADIENTS = re.compile(r"grad|backward|attack|adversar|saliency|attribut|perturb|adapt|freeze", re.IGNORECASE)
 # words of every training step, which say nothing about an evaluation beside it
@@ -49,7 +49,7 @@ class EvalWithoutNoGrad(Check):
                 idle = event.site not in useful and batches and not event.where.phase
                 called = event.module in trained or _is_called(event)
                 known = in_sight([event.module]) or (not event.module.escaped and called)
-                meant = self._wants_gradients(event) or _is_of_step(path, event)
+                meant = self._wants_gradients(event) or _is_of_step(path, event) or _goes_into_loss(path, event)
                 if recorded and idle and event.module in evaluated and known and not meant:
                     over = [turn.loop for turn in event.where.turns if turn.loop.kind == "batch"]
                     loop = over[0] if over else event.where.turns[-1].loop  # what goes on inside is the same evaluation
@@ -105,6 +105,25 @@ def _is_of_step(path: Path, event: Forward) -> bool:
     trained = any(own & frozenset(each.parameters) for each in passes)
     cuts = {cut for each in passes if each.loss is not None and each.time > event.time for cut in each.loss.cuts}
     return trained and any(cut.how == "detach" and cut.made >= event.time and cut.parameters & own for cut in cuts)
+
+
+def _goes_into_loss(path: Path, event: Forward) -> bool:
+    """Whether a pass is a part of a step that trains: a backward pass comes later in the same turn of its loop over batches,
+    or of another whose loss has what was cut from the graph of this pass in it, the target of another network.
+    """
+    turn = event.where.turns[-1] if event.where.turns else None
+    batches = turn is not None and turn.loop.kind in ("batch", "while")
+    own = frozenset(event.parameters)
+    return any(
+        turn in each.where.turns
+        and each.time > event.time
+        and (batches or any(cut.made >= event.time and cut.parameters & own for cut in _cuts(each)))
+        for each in path.of(Backward)
+    )
+
+
+def _cuts(each: Backward) -> frozenset[Cut]:
+    return each.loss.cuts if each.loss is not None else frozenset()
 
 
 def _records(path: Path, event: Forward) -> bool:
