@@ -50,6 +50,10 @@ _RECURRENT = {"RNN", "LSTM", "GRU"}
 
 
 _RESHAPES = frozenset(["squeeze_", "unsqueeze_", "transpose_", "t_", "swapaxes_", "swapdims_", "resize_", "resize_as_"])
+# what gives every element of a tensor another value, whatever it was
+_OVERWRITES = frozenset(
+    ["fill_", "zero_", "copy_", "set_", "normal_", "uniform_", "random_", "bernoulli_", "exponential_", "log_normal_"]
+)
 _SHAPING = frozenset(["unsqueeze", "squeeze", "permute", "transpose", "flatten", "reshape", "view", "contiguous"])
 
 
@@ -254,7 +258,16 @@ def _in_place(machine: Machine, tensor: Tensor, name: str, given: Arguments, nod
         mix(machine, node, name, tensor, *given.positional)
     if name in ACTIVATIONS:
         tensor.role, tensor.activation = ACTIVATIONS[name], (name, machine.site(node))
+    elif name in _OVERWRITES and tensor.activation is not None:
+        _overwrite(tensor, others)
     return tensor
+
+
+def _overwrite(tensor: Tensor, others: list[Tensor]) -> None:
+    """Every element is another now: what kind of numbers they were says nothing of what they are."""
+    copied = others[0] if others and others[0].activation is not None else None
+    tensor.role = copied.role if copied is not None else None
+    tensor.activation = copied.activation if copied is not None else None
 
 
 def _clip(machine: Machine, of: Tensor, given: Arguments, node: ast.AST) -> None:
