@@ -15,6 +15,8 @@ class DropLastInEvaluation(Check):
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Loaders of nothing but evaluation that leave the last examples out."""
         for loader, _ in evaluated_loaders(entry).values():
-            if is_constant(loader.arguments.get("drop_last"), True) and loader.site is not None:
+            size = loader.arguments.get("batch_size")
+            single = size is None or is_constant(size, 1)  # of which nothing can be left over
+            if is_constant(loader.arguments.get("drop_last"), True) and loader.site is not None and not single:
                 message = "the loader that is evaluated leaves out what is left over behind the last whole batch"
                 yield Fault(loader.site, message)
