@@ -16,7 +16,7 @@ HANGS = """
     from torch.utils.data import DataLoader, TensorDataset
 
     def main():
-        dist.init_process_group("nccl")
+        dist.init_process_group("gloo")
         model = DistributedDataParallel(torch.nn.Linear(4, 1))
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
         for number, (x, y) in enumerate(DataLoader(TensorDataset(torch.randn(64, 4), torch.randn(64, 1)), batch_size=8)):
