@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from lightlint.check import Check, Fault
 from lightlint.engine.events import AttributeSet, Backward, Event, Forward, GradientsSwitched, Halved
 from lightlint.explore.questions.groups import with_groups
+from lightlint.explore.questions.queries import holds
 from lightlint.values.core import Class, is_constant
 from lightlint.values.training import Module, Tensor
 
@@ -33,6 +34,7 @@ class _Changed:
 
     thawed: dict[Tensor, GradientsSwitched] = field(default_factory=dict)
     frozen: dict[Tensor, GradientsSwitched] = field(default_factory=dict)
+    stilled: dict[Tensor, GradientsSwitched] = field(default_factory=dict)  # by which each was frozen last
     cast: dict[Module, Halved] = field(default_factory=dict)
     added: list[AttributeSet] = field(default_factory=list)
     used: dict[Module, None] = field(default_factory=dict)  # the wrappers that ran forward
@@ -45,7 +47,7 @@ class _Changed:
                 if event.on:
                     self.thawed[each] = event
                 else:
-                    self.frozen[each] = event
+                    self.frozen[each] = self.stilled[each] = event
         elif isinstance(event, Halved):
             self.cast[event.module] = event
         elif isinstance(event, AttributeSet) and isinstance(event.value, (Module, Tensor)):
@@ -58,12 +60,12 @@ def _changes(path: Path) -> Iterator[Fault]:
     changed = _Changed()
     for event in path.events:
         if isinstance(event, Backward):
-            yield from _shown_by(event, changed)
+            yield from _shown_by(event, changed, path)
         else:
             changed.add(event)
 
 
-def _shown_by(event: Backward, changed: _Changed) -> Iterator[Fault]:
+def _shown_by(event: Backward, changed: _Changed, path: Path) -> Iterator[Fault]:
     """The changes that tell in a backward pass."""
     reached = set(event.parameters)
     for wrapper in changed.used:
@@ -73,7 +75,7 @@ def _shown_by(event: Backward, changed: _Changed) -> Iterator[Fault]:
         for each in inner.parameters():
             if each in reached and each not in wrapper.reduced:
                 switched = changed.thawed.get(each)
-                if switched is not None and switched.time > wrapper.made:
+                if switched is not None and _was_frozen(each, wrapper, switched, changed.stilled.get(each), path):
                     yield _told(switched, inner, _THAWED)
                 yield from (_told(a, inner, _NEW) for a in changed.added if a.time > wrapper.made and _holds(a, each))
         if reached.isdisjoint(inner.parameters()):
@@ -86,6 +88,23 @@ def _shown_by(event: Backward, changed: _Changed) -> Iterator[Fault]:
         finds_unused = is_constant(wrapper.arguments.get("find_unused_parameters"), True)
         if off and not finds_unused and not wrapper.open_arguments:
             yield _told(off[0], inner, _FROZEN)
+
+
+def _was_frozen(
+    parameter: Tensor, wrapper: Module, thawed: GradientsSwitched, stilled: GradientsSwitched | None, path: Path
+) -> bool:
+    """Whether a parameter surely was frozen when it was wrapped, and is thawed behind that.
+
+    One that a module out of sight showed later may have been thawed before. So may one that is told by its name, and by
+    other words there than those by which it is frozen and thawed.
+    """
+    if thawed.time < wrapper.made or parameter.made > wrapper.made:
+        return False
+    name = ("parameter name", parameter.made)
+    switches = [thawed, stilled] if stilled is not None else [thawed]
+    behind = [each.key for switch in switches for each in switch.where.conditions]
+    asked = [key for key in path.machine.answers if holds(key, name)]
+    return all(any(holds(each, key) for each in behind) for key in asked)
 
 
 def _holds(event: AttributeSet, parameter: Tensor) -> bool:
