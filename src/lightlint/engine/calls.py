@@ -21,6 +21,7 @@ from lightlint.values.core import (
     Bound,
     Class,
     Constant,
+    Device,
     Function,
     Library,
     Mapping,
@@ -246,8 +247,9 @@ def _bind(machine: Machine, function: Function, given: Arguments, scope: Scope, 
 
 def _maybe(default: Value, name: str, given: Arguments) -> Value:
     """A default, where nothing out of sight may have replaced it."""
-    if type(default) is Constant and (given.assumed or isinstance(default.value, str)):
-        default = Constant(default.value, default.traits | (ASSUMED if given.assumed else NO_TRAITS) | _DEFAULT)
+    plain = type(default) in (Constant, Device)
+    if isinstance(default, Constant) and plain and (given.assumed or isinstance(default.value, str)):
+        default = type(default)(default.value, default.traits | (ASSUMED if given.assumed else NO_TRAITS) | _DEFAULT)
     return default if given.double_star is None else Unknown(hint=name)
 
 

@@ -18,6 +18,7 @@ from lightlint.values.core import (
     TRUE,
     Bound,
     Constant,
+    Device,
     Function,
     Library,
     Mapping,
@@ -72,7 +73,7 @@ def attribute(machine: Machine, value: Value, name: str, node: ast.AST) -> Value
     if name in RANK_NAMES or name in FIRST_NAMES:
         return rank_value(machine, name)
     if name == "device":
-        return Constant("cuda")
+        return Device("cuda")
     if name in ("world_size", "num_processes"):
         return world_size()
     if name == "sync_gradients":

@@ -30,10 +30,12 @@ from lightlint.values.core import (
     SINGLE,
     TRUE,
     Constant,
+    Device,
     Function,
     Library,
     Mapping,
     Sequence,
+    SomeDevice,
     Unknown,
     Value,
     is_constant,
@@ -426,8 +428,12 @@ def _device_count(_: Machine, __: Arguments, ___: ast.AST) -> Value:
 def _device(_: Machine, given: Arguments, __: ast.AST) -> Value:
     first = given.get(0, "type") or given.get(0, "device")
     if isinstance(first, Constant):
-        return first
-    return Unknown(first.key, first.traits, hint="device", plain=True) if first is not None else Unknown(hint="device")
+        return Device(first.value, first.traits)
+    return (
+        SomeDevice(first.key, first.traits, hint="device", plain=True)
+        if first is not None
+        else SomeDevice(hint="device")
+    )
 
 
 @function("torch.set_default_device", "torch.set_default_tensor_type")

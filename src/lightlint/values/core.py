@@ -134,6 +134,14 @@ class Constant(Value):
         return f"<{self.value!r}>"
 
 
+class Device(Constant):
+    """A `torch.device` by its name, which is no text: it equals none."""
+
+
+class SomeDevice(Unknown):
+    """A `torch.device` of which only that is known."""
+
+
 class OtherRanksNone(Constant):
     """What a function of rank zero gives on the other ranks: None.
 
@@ -437,6 +445,11 @@ def number_of(value: Value | None) -> int | float | None:
 def text_of(value: Value | None) -> str | None:
     """The text a value is, None for another or an unknown one."""
     return value.value if isinstance(value, Constant) and isinstance(value.value, str) else None
+
+
+def is_device(value: Value | None) -> bool:
+    """Whether a value is surely a `torch.device`."""
+    return isinstance(value, (Device, SomeDevice))
 
 
 def names_cuda(value: Value | None) -> bool:

@@ -30,6 +30,7 @@ from lightlint.values.core import (
     Unknown,
     Value,
     is_constant,
+    is_device,
     number_of,
     text_of,
     traits_of,
@@ -244,6 +245,8 @@ def compare(machine: Machine, symbol: str, left: Value, right: Value, node: ast.
         left, right = _rank_of(machine, symbol, left, right), _rank_of(machine, symbol, right, left)
     if symbol in ("is", "is not") and isinstance(right, Constant) and right.value is None:
         return _is_none(symbol == "is", left, right, traits)
+    if symbol in ("==", "!=", "in", "not in") and _is_device_among_constants(left, right):
+        return Constant(symbol in ("!=", "not in"))
     if isinstance(left, Constant) and isinstance(right, Constant):
         found = _worked_out(symbol, left, right) if symbol not in ("is", "is not") else _same(symbol, left, right)
         if found is not None:
@@ -283,6 +286,16 @@ def compare(machine: Machine, symbol: str, left: Value, right: Value, node: ast.
         keys = (machine.text_key(left, node) if is_text else left.key, (ANY_OF, listed))
     key = (symbol, *keys) if None not in keys else None
     return Unknown(key, traits, plain=True)
+
+
+def _is_device_among_constants(left: Value, right: Value) -> bool:
+    """Whether one is a `torch.device` and the other a text, or constants of which none is a device: it equals none of these."""
+    device, other = (left, right) if is_device(left) else (right, left)
+    if not is_device(device):
+        return False
+    if isinstance(other, Sequence) and device is left and not other.more:
+        return all(isinstance(each, Constant) and not is_device(each) for each in other.items)
+    return isinstance(other, Constant) and not is_device(other)
 
 
 _HUGE = 999  # no value that is known to be good

@@ -34,6 +34,7 @@ from lightlint.values.core import (
     Unknown,
     Value,
     is_constant,
+    is_device,
     text_of,
     traits_of,
 )
@@ -301,6 +302,8 @@ def _is_instance(value: Value | None, kinds: list[Value]) -> bool | None:
         )
     if len(paths) < len(kinds):
         return None
+    if is_device(value):
+        return "torch.device" in paths
     if isinstance(value, Constant):
         types = [_python_class(path) for path in paths]
         return any(isinstance(each, type) and isinstance(value.value, each) for each in types)

@@ -17,8 +17,9 @@ from lightlint.values.core import (
     NO_TRAITS,
     ON_SOME,
     OWN_DATA,
-    Constant,
     Cut,
+    Device,
+    SomeDevice,
     Unknown,
     Value,
     number_of,
@@ -187,7 +188,7 @@ def device_of(value: Value | None) -> str | None:
 
 def device_value(device: str | None) -> Value:
     """A device as a value."""
-    return Constant(device) if device is not None else Unknown(("device",), plain=True)
+    return Device(device) if device is not None else SomeDevice(("device",), plain=True)
 
 
 def number_in(machine: Machine, tensor: Tensor, how: str, node: ast.AST) -> Unknown:

@@ -40,6 +40,10 @@ from lightlint.values.core import (
 from lightlint.values.training import Instance, Module, Tensor
 
 
+def _as_text(device: Value) -> Value:
+    return Constant(device.value) if isinstance(device, Constant) else Unknown(device.key, plain=True)
+
+
 def attribute(machine: Machine, module: Module, name: str, node: ast.AST) -> Value | None:
     """What a library's class gives a module; None for what only its methods give."""
     if name == "training":
@@ -53,7 +57,9 @@ def attribute(machine: Machine, module: Module, name: str, node: ast.AST) -> Val
     if name in module.buffers:
         return module.buffers[name]
     if name == "device":
-        return tensors.device_value(module.device)
+        known = tensors.device_value(module.device)
+        in_sight = isinstance(module.cls, Library) or module.cls.sees_all()
+        return known if in_sight else _as_text(known)  # a base out of sight may keep a text under that name
     if name == "_modules":
         held = Mapping(more=True)
         held.items = cast("dict[Hashable, Value]", module.attributes)  # what is put into it is registered
