@@ -10,10 +10,11 @@ from lightlint.engine.arguments import Arguments
 from lightlint.engine.calls import call
 from lightlint.engine.choices import one_question
 from lightlint.engine.containers import listed
-from lightlint.engine.execution import EXPRESSIONS, evaluate
+from lightlint.engine.execution import EXPRESSIONS, Raised, evaluate
 from lightlint.engine.imports import kept
 from lightlint.engine.language import operators
 from lightlint.engine.language.definitions import function_of
+from lightlint.engine.language.signatures import refuses
 from lightlint.engine.machine import Machine
 from lightlint.values.core import (
     ARRAYS,
@@ -203,7 +204,14 @@ def _call(machine: Machine, node: ast.Call, scope: Scope) -> Value:
             return Mapping({name: kept(machine, value) for name, value in scope.names.items()})
     function = evaluate(machine, node.func, scope)
     given = arguments(machine, node, scope)
+    if not _is_spread(node) and refuses(function, given):
+        raise Raised(Library("builtins.TypeError"))
     return call(machine, function, given, node, scope)
+
+
+def _is_spread(node: ast.Call) -> bool:
+    """Whether a call has `*` or `**` arguments."""
+    return any(isinstance(each, ast.Starred) for each in node.args) or any(each.arg is None for each in node.keywords)
 
 
 def _super(machine: Machine, node: ast.Call, scope: Scope) -> Value:
