@@ -318,6 +318,19 @@ class Project:
         holding = frozenset(self.mentioning(word))
         return any(not holding.isdisjoint(self._sources(name, path)) for name in self.summary(path).imported)
 
+    def imports_through(self, path: Path, package: str) -> bool:
+        """Whether a file imports a package, itself or through the project's files that it imports."""
+        seen, left = {path}, [path]
+        while left:
+            importer = left.pop()
+            names = self.summary(importer).imported
+            if any(name.partition(".")[0] == package for name in names):
+                return True
+            new = {source for name in names for source in self._sources(name, importer)} - seen
+            seen |= new
+            left += new
+        return False
+
     def _sources(self, name: str, importer: Path) -> frozenset[Path]:
         """The project's files that an imported name leads to: its module, and the one that defines it."""
         key = name, importer.parent

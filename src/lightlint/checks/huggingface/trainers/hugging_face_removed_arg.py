@@ -22,14 +22,18 @@ if TYPE_CHECKING:
 class HuggingFaceRemovedArg(Check):
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Keywords that a Trainer, its arguments or an Accelerator no longer take."""
-        patched = any(
-            each.value == "unsloth" for each in self.tree.all(cst.Name)
-        )  # hands each on to where TRL takes it
         for path, events in entry.calls.items():
-            tables = _tables(path) if not (patched and path.startswith("trl.")) else ()
+            tables = _tables(path)
             for event in events if tables else ():
                 for name in event.given.keywords:
-                    yield from self._fault(event, name, tables)
+                    for fault in self._fault(event, name, tables):
+                        if not (path.startswith("trl.") and self._is_patched()):
+                            yield fault
+
+    def _is_patched(self) -> bool:
+        """Whether the program imports Unsloth, which hands each keyword on to where TRL takes it."""
+        named = any(each.value == "unsloth" for each in self.tree.all(cst.Name))
+        return named or self.facts.project.imports_through(self.facts.path, "unsloth")
 
     def _fault(self, event: Called, name: str, tables: tuple[tuple[str, str], ...]) -> Iterator[Fault]:
         for package, cls in tables:
