@@ -50,8 +50,10 @@ def project_default(facts: Linked, expression: cst.CSTNode | None) -> object:
 
 def field_default(facts: Linked, expression: cst.CSTNode | None) -> object:
     """The constant that a class gives the attribute that an expression such as `self.config.name` reads, where `config` is a
-    parameter whose annotation names that class of the project; else `UNKNOWN`."""
+    parameter whose annotation names that class of the project, or an object of it that is made with nothing else for the
+    attribute; else `UNKNOWN`."""
     name = _promised(facts, expression.value) if isinstance(expression, cst.Attribute) else None
+    name = _made(facts, expression) if name is None and isinstance(expression, cst.Attribute) else name
     room = facts.of_class(name) if name else None
     if room is None or not isinstance(expression, cst.Attribute):
         return UNKNOWN
@@ -68,6 +70,27 @@ def _promised(facts: Linked, holder: cst.BaseExpression) -> str | None:
     found = facts.names.bindings.lookup(holder) if isinstance(holder, cst.Name) else []
     told = found[0].annotation if len(found) == 1 and found[0].kind is Kind.PARAMETER else None
     return annotated(facts.names, told, facts.tree.scope(told)) if told is not None else None
+
+
+def _made(facts: Linked, read: cst.Attribute) -> str | None:
+    """The class of the objects whose attribute is read, where nobody in the file gives the attribute anything."""
+    found, word = facts.values.origins(read.value), read.attr.value
+    calls = [each.call for each in found]
+    kept = all(
+        call is not None and not any(arg.keyword is None and arg.star != "**" for arg in call.args) for call in calls
+    )
+    if not found or not kept or len({each.name for each in found}) > 1:
+        return None
+    given = any(arg.keyword is not None and arg.keyword.value == word for arg in facts.tree.all(cst.Arg))
+    named = any(each.evaluated_value == word for each in facts.tree.all(cst.SimpleString))
+    return None if given or named or _is_set(facts.tree, word) else found[0].name
+
+
+def _is_set(tree: Tree, word: str) -> bool:
+    """Whether a statement gives an attribute of some object another value."""
+    found = (*tree.all(cst.AssignTarget), *tree.all(cst.AugAssign), *tree.all(cst.AnnAssign))
+    targets = [each.target for each in found if isinstance(each, (cst.AssignTarget, cst.AugAssign, cst.AnnAssign))]
+    return any(isinstance(each, cst.Attribute) and each.attr.value == word for each in targets)
 
 
 def _is_handed(facts: Linked, held: cst.CSTNode | None) -> bool:
