@@ -108,6 +108,6 @@ class PickedByTurn(Event):
 
 @dataclass(eq=False)
 class HandleUsed(Event):
-    """A worker read from an open file."""
+    """A worker, or the program itself, read from an open file."""
 
     handle: Instance

@@ -124,9 +124,9 @@ def _part(machine: Machine, handle: Instance, node: ast.AST) -> Instance:
 
 
 def use(machine: Machine, handle: Instance, node: ast.AST) -> None:
-    """Write down that a worker reads from an open file."""
+    """Write down that a worker or the program itself reads from an open file."""
     root: Value = handle
     while isinstance(root, Instance) and "#of" in root.attributes:
         root = root.attributes["#of"]
-    if machine.phases[-1] == WORKER and isinstance(root, Instance):
+    if isinstance(root, Instance):
         machine.emit(HandleUsed(machine.where(node), root))

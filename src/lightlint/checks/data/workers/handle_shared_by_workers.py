@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
-from lightlint.engine.events import HandleUsed, LoaderWorked
+from lightlint.engine.events import HandleUsed, LoaderMade, LoaderWorked
 from lightlint.explore.questions.certain import held_anyhow
 from lightlint.finding import Tier
 from lightlint.models.data.sources import OPENERS
-from lightlint.values.core import Library, is_constant, number_of, text_of
+from lightlint.values.core import FALSE, Library, is_constant, number_of, text_of
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry
@@ -31,6 +31,8 @@ class HandleSharedByWorkers(Check):
                 handle = used.handle if isinstance(used, HandleUsed) else None
                 if handle is None or handle.site is None or handle.made > event.time:
                     continue
+                if not pickles and _has_one_reader(entry, handle):
+                    continue
                 kept = handle.attributes.keys()
                 if "#sure" in kept and "#closed" not in kept and not handle.escaped:
                     name = handle.cls.path if isinstance(handle.cls, Library) else ""
@@ -40,6 +42,17 @@ class HandleSharedByWorkers(Check):
                     message = f"this `{OPENERS[name]}`{of} {_fate(name, pickles=pickles)}"
                     found.append((handle, Fault(at or event.site, message, _tier(name, handle, event.loader))))
         yield from (fault for _, fault in held_anyhow(found, lambda each: each[0].opened_under))
+
+
+def _has_one_reader(entry: Entry, handle: Instance) -> bool:
+    """Whether only one worker ever reads from an open file: every loader asks for one, and nobody else reads once it runs."""
+    loaders = {event.loader for event in entry.of(LoaderMade)}
+    single = all(is_constant(each.arguments.get("num_workers"), 1) and not each.assumed for each in loaders)
+    lasting = any(not is_constant(each.arguments.get("persistent_workers", FALSE), False) for each in loaders)
+    if not loaders or not single or (lasting and len(loaders) > 1):
+        return False
+    begun = [event.time for event in entry.of(LoaderWorked)]
+    return not any(used.handle is handle and used.time > min(begun) for used in entry.of(HandleUsed))
 
 
 def _tier(name: str, handle: Instance, loader: Loader) -> Tier | None:
