@@ -37,7 +37,7 @@ class MissingSetEpoch(Check):
             return
         for loader, driver in self.facts.loading.training.items():
             if driver is Driver.LOOP and self._samplers.of(loader) is call:
-                if self._samplers.is_told(call, loader):
+                if self._samplers.is_told(call, loader) or self._is_refused(loader):
                     return
                 places = (each for each in self._epochs(loader) if not self._is_seeded_anew(each[0], call))
                 place = next(places, None)
@@ -52,6 +52,11 @@ class MissingSetEpoch(Check):
             return
         if any(self._draws(stream, call) for stream in training_streams(self.facts)):
             self.report(call, "`set_epoch` is never called: every epoch draws the same order")
+
+    def _is_refused(self, loader: cst.Call) -> bool:
+        """Whether the constructor of a loader with a sampler raises: it is asked to shuffle, too."""
+        shuffle = self.names.argument(loader, "shuffle", 2)
+        return shuffle is not None and self.names.constant(shuffle.value) is True
 
     def _is_told_in_rehearsal(self, call: cst.Call) -> bool:
         """Whether some path tells the epoch to the sampler that a call makes, as a helper of another file does."""
@@ -73,6 +78,8 @@ class MissingSetEpoch(Check):
         loader = self.values.constructor(stream.drawn)
         made = loader.call if loader is not None and loader.name == LOADER else None
         if made is None or self._samplers.of(made) is not sampler or self.tree.contains(stream.loop, made):
+            return False
+        if self._is_refused(made):
             return False
         single = isinstance(stream.loop, cst.For) and self._is_single(stream.loop)
         return not single and not self._is_seeded_anew(stream.loop, sampler)
@@ -215,6 +222,8 @@ def _draws_alike(event: Looped) -> bool:
     sampler = _sampler(loader)
     if sampler is None or isinstance(sampler.cls, Class) or not turns or event.where.phase:
         return False
+    if isinstance(loader, Loader) and is_constant(loader.arguments.get("shuffle"), True):
+        return False  # its constructor raises
     shuffle = sampler.argument("shuffle", 3)
     shuffles = shuffle is None or (isinstance(shuffle, Constant) and shuffle.value is True)
     in_sight = not (sampler.escaped or sampler.open_arguments or (loader is not None and loader.escaped))
