@@ -13,6 +13,7 @@ from lightlint.facts.code.bindings import Binding, Kind
 from lightlint.facts.objects.type_tests import is_told
 from lightlint.facts.releases.failures import is_expected
 from lightlint.facts.tensors.computed import Computed
+from lightlint.facts.tensors.cuda import device_given, is_cpu
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import Draft, RawEdit, replace
 from lightlint.values.core import Library, is_constant
@@ -40,6 +41,8 @@ _IN_PLACE = re.compile(
     r"torch_geometric|torchgeo|transformers|BatchEncoding|\bdgl\b|monai|detectron2|mmcv|mmengine|kornia"
 )
 
+_OTHER_DEVICES = re.compile(r"cuda|\bmps\b|\bxla\b|\bxpu\b|\bhpu\b|\bnpu\b")
+
 
 class DiscardedTensorResult(Check):
     def visit_Expr(self, statement: cst.Expr) -> None:
@@ -53,7 +56,7 @@ class DiscardedTensorResult(Check):
             return
         if method not in _MOVING | _TENSOR_ONLY or not self._is_tensor(receiver, statement):
             return
-        if self._is_wanted(statement, call):
+        if self._is_wanted(statement, call) or self._stays(call):
             return
         text = self.code.text_of(receiver)
         lost = call is not statement.value or self._is_drawn(receiver)
@@ -147,6 +150,12 @@ class DiscardedTensorResult(Check):
         shown = marked or source.cell_at(self.facts.span(statement)[0]) is not None
         return shown or is_expected(self.facts, call)
 
+    def _stays(self, call: cst.Call) -> bool:
+        """Whether a move goes to the one device that a file names, the CPU, where everything lies: nothing is lost yet."""
+        device = device_given(self.names, call)
+        named = isinstance(device, cst.Name) and is_cpu(self.names, device)
+        return named and not _OTHER_DEVICES.search(self.facts.source.text)
+
     def _repair(self, statement: cst.Expr, name: str) -> Repair:
         start = self.facts.span(statement)[0]
         return Repair("assign the result", Draft((RawEdit(start, start, f"{name} = "),)), Applicability.UNSAFE)
@@ -185,6 +194,8 @@ class DiscardedTensorResult(Check):
             call = self.node_of(event.site)
             statement = self.tree.statement(call) if call is not None else None
             if isinstance(call, cst.Call) and isinstance(statement, cst.Expr) and self._is_wanted(statement, call):
+                continue
+            if isinstance(call, cst.Call) and self._stays(call):
                 continue
             sure = source.role == "batch" or source.origin is not None or source.graph or source.traits
             placed = shaped or source.device != "cuda"
