@@ -179,17 +179,26 @@ def step(
     scaler: Instance | None = None,
 ) -> Value:
     """An optimizer step: the closure first, where there is one."""
-    result: Value = NONE
-    if isinstance(closure, Instance) and closure.kind == "closure":
-        result = machine.models.call_object(machine, closure, Arguments(), node)
-    elif isinstance(closure, (Function, Bound, Partial)):
-        result = call(machine, closure, Arguments(), node)
+    result = _closed(machine, closure, node)
     optimizer.steps += 1
     has_closure = closure is not None and not is_constant(closure, None)
     where = machine.where(node)
     note_step(machine, optimizer)
     machine.emit(Stepped(where, optimizer, list(optimizer.parameters), via, scaler, has_closure))
     return result
+
+
+def _closed(machine: Machine, closure: Value | None, node: ast.AST) -> Value:
+    """What a closure gives: torch records gradients in it, within `no_grad` too."""
+    machine.grad.append(True)
+    try:
+        if isinstance(closure, Instance) and closure.kind == "closure":
+            return machine.models.call_object(machine, closure, Arguments(), node)
+        if isinstance(closure, (Function, Bound, Partial)):
+            return call(machine, closure, Arguments(), node)
+        return NONE
+    finally:
+        machine.grad.pop()
 
 
 def set_up_schedule(machine: Machine, schedule: Schedule, last: str, given: Arguments, node: ast.AST) -> None:
