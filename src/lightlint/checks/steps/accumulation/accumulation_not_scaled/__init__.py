@@ -15,6 +15,7 @@ from lightlint.facts.code.tree import Loop
 from lightlint.facts.project.mentions import occurs
 from lightlint.finding import Applicability, Tier
 from lightlint.fixes.edits import wrap
+from lightlint.values.canonical import LIBRARIES
 from lightlint.values.core import Constant, Library, Sequence
 from lightlint.values.training import Instance, Tensor
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry, Path
     from lightlint.values.core import Value
 
+_OF_SCALERS = frozenset(["step", "unscale_"])
 _WINDOW = re.compile(r"accum|micro", re.IGNORECASE)
 
 
@@ -75,10 +77,25 @@ class AccumulationNotScaled(Check):
         optimizers = {self.names.key(each.optimizer) for each in self.facts.updates.updates(owner)}
         if len(backwards) != 1 or len(optimizers) != 1 or not self._adds_up(backwards[0], call, loop):
             return
+        if self._is_handed_out(update.optimizer):
+            return
         loss = self._loss(backwards[0])
         if loss is None or not self.facts.criteria.is_mean(loss):
             return
         self._tell(backwards[0], loss, number, [update.optimizer])
+
+    def _is_handed_out(self, optimizer: cst.BaseExpression) -> bool:
+        """Whether a method of an object out of sight gets the optimizer, and may make it divide: `engine.attach(optimizer)`."""
+        key = self.names.key(optimizer)
+        given = [each for each in self.tree.all(cst.Call) if any(self.names.key(a.value) == key for a in each.args)]
+        return bool(key) and any(map(self._is_method_out_of_sight, given))
+
+    def _is_method_out_of_sight(self, call: cst.Call) -> bool:
+        if not isinstance(call.func, cst.Attribute) or self.names.call(call) or call.func.attr.value in _OF_SCALERS:
+            return False
+        names = [each.name for each in self.values.origins(call.func.value)]
+        known = any(each.startswith(LIBRARIES) or self.classes.local(each) is not None for each in names)
+        return bool(names) and not known
 
     def _tell(
         self,
