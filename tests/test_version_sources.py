@@ -198,6 +198,7 @@ def test_what_works_with_lightning_1_only_says_so(project, tied: str, beside: st
         ({"README.md": "# net\n![x](https://img.shields.io/badge/python-3.7-blue.svg)\n"}, "1.14"),
         ({"requirements.txt": "numpy==1.19.2\ntorch\n"}, "2.5"),
         ({"requirements.txt": "numpy==1.20.3\ntorch\n"}, "2.9"),
+        ({"requirements.txt": "pandas==0.24.2\ntorch\n"}, "1.14"),
         ({"requirements.txt": "tensorflow==1.15.0\ntorch\n"}, "1.14"),
         ({"requirements.txt": "torch\nscikit-learn==0.23.2  # of 2020\n"}, "2.5"),
         ({"requirements.txt": "transformers==4.8.1\ntorch\n"}, "2.9"),
