@@ -34,6 +34,7 @@ def told(text: str, name: str = "torch") -> Range | None:
         ("Make sure that you're using pytorch version 1.7.1 since newer ones (1.8.1) give other numbers.", "==1.7.1"),
         ("Please use PyTorch 1.7.1 because we cannot reproduce the results with pytorch 1.8.1.", ">=1.7.1,<=1.8.1"),
         ("The code was tested on PyTorch 1.4 / 1.7 and Python 3.7.", ">=1.4,<1.8"),
+        ("## Requirements\n- Pytorch with cuda (tested on 1.13)", ">=1.13,<1.14"),
         ("- [PyTorch](www.pytorch.org) (e.g. 1.10.0)", "==1.10.0"),
         ("(we use /torch 1.6.0 /torchvision 0.7.0 /timm 0.3.2 /cuda 10.1 for training and evaluation.", "==1.6.0"),
         ("Settings for the above: 8 NVIDIA V100 GPUs, CUDA 10.1/CuDNN 7.6.5, PyTorch 1.7.0.", "==1.7.0"),

@@ -18,7 +18,7 @@ _REST = r"\.(?:\d{1,2}(?:\.\d{1,2})?|x)(?!\d|\.\d|(?!rc\d)[A-Zac-z_])"
 _LATER = r"\+(?!\s*[a-z]*\d)|\s+\+(?!\s*[a-z]*\s*v?\d)|[\s(]*(?:or|and|及|或)?\s*(?:later|higher|above|newer|greater|upwards?|onwards?|up\b|以上)"
 _EARLIER = r"[\s(]*(?:or|and)\s*(?:earlier|lower|below|older)"
 _BELOW = r"(?:before|below|prior\s+to|(?:earlier|lower|less)\s+than)\b"
-_BETWEEN = r"(?:[\s:,|(=_-]|(?<![A-Za-z])(?:versions?|v\.|install(?:ed)?|tested|on|with|is|between|from|e\.g\.|i\.e\.)(?!\w)|版本|버전|\uff1a)*"
+_BETWEEN = r"(?:[\s:,|(=_-]|(?<![A-Za-z])(?:versions?|v\.|install(?:ed)?|tested|on|with\s+(?:cuda|gpu)(?=\s*\()|with|is|between|from|e\.g\.|i\.e\.)(?!\w)|版本|버전|\uff1a)*"
 
 
 def _one(majors: str) -> str:
