@@ -21,7 +21,7 @@ _MORE = re.compile(
 )
 _LESS = re.compile(r"(?:loss|error|err|perplexity|ppl|mse|rmse|mae|wer|cer|nll|fid|lpips)$")
 _TURNED = re.compile(
-    r"(?:neg|negative|minus|inv|inverse|inverted|not|one|1|reverse|complement|distance|dist|gap|diff|drop)$"
+    r"(?:neg|negative|minus|inv|inverse|inverted|not|one|1|reverse|complement|distance|dist|gap|diff|drop|free|without|reduction|improvement)$"
 )
 
 if TYPE_CHECKING:
