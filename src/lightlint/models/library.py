@@ -311,7 +311,9 @@ class LibraryModels:
 
     def call_object(self, machine: Machine, value: Value, given: Arguments, node: ast.AST) -> Value:
         if isinstance(value, Tensor):
-            return call_unknown(machine, value, given, node)
+            result = call_unknown(machine, value, given, node)
+            # what a module out of sight gave is no tensor then, but an object, and its method may hand the graph on
+            return tensors.derive(machine, node, value, *given.values()) if value.guessed else result
         return objects.call_object(machine, value, given, node)
 
     def make(self, machine: Machine, cls: Class, given: Arguments, node: ast.AST) -> Instance:
