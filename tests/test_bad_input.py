@@ -188,13 +188,21 @@ def test_refused_with_one_line(data: bytes, why: str, tmp_path: Path) -> None:
 
 
 NOTEBOOKS = {
-    "empty": (b"", "empty"),
     "no JSON": (b"{", "not JSON"),
     "binary": (b"\0\1\2", "not JSON"),
     "a list": (b"[]", "not a notebook"),
     "no cells": (b"{}", "not a notebook"),
     "deep JSON": (b"[" * 100_000, "nests too deep"),
 }
+
+
+def test_an_empty_notebook_is_skipped_with_one_line(tmp_path: Path) -> None:
+    """Jupyter opens it, as a new one."""
+    (tmp_path / "notes.ipynb").write_bytes(b"")
+    status, out, err = lightlint("--fix", "notes.ipynb", cwd=tmp_path)
+    assert (status, err) == (0, b"lightlint: notes.ipynb: skipped: the notebook is empty\n")
+    assert said(out) == []
+    assert (tmp_path / "notes.ipynb").read_bytes() == b""
 
 
 @pytest.mark.parametrize(("data", "why"), NOTEBOOKS.values(), ids=NOTEBOOKS)
