@@ -21,6 +21,7 @@ from lightlint.values.training import ANY_PART, Loader, Tensor
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry
+    from lightlint.values.core import Site
 
 _MOVING = {"to", "cuda", "cpu", "float", "half", "double", "long", "type"}
 _MOVING_WORDS = frozenset(_MOVING)
@@ -182,6 +183,7 @@ class DiscardedTensorResult(Check):
         dropped = [*entry.of(ResultDropped)]
         used = self._used_parts(entry) if dropped else set[Tensor]()
         others = {each.site for each in (*entry.of(Called), *entry.of(CalledUnknown))} if dropped else set()
+        staying = self._staying(entry)
         for event in dropped:
             source = event.moved.moved_from or event.moved.shaped_from
             shaped = event.moved.moved_from is None
@@ -195,12 +197,22 @@ class DiscardedTensorResult(Check):
             statement = self.tree.statement(call) if call is not None else None
             if isinstance(call, cst.Call) and isinstance(statement, cst.Expr) and self._is_wanted(statement, call):
                 continue
-            if isinstance(call, cst.Call) and self._stays(call):
+            if event in staying:
                 continue
             sure = source.role == "batch" or source.origin is not None or source.graph or source.traits
             placed = shaped or source.device != "cuda"
             if sure and placed and all(each.known for each in event.where.conditions):
                 yield Fault.of(event, self._told(call, "call" if shaped else "move"))
+
+    def clears(self, entry: Entry) -> Iterator[Site]:
+        """Moves to where everything lies."""
+        yield from (event.site for event in self._staying(entry))
+
+    def _staying(self, entry: Entry) -> list[ResultDropped]:
+        """The moves to the one device that a file names, the CPU: nothing is lost yet."""
+        if _OTHER_DEVICES.search(self.facts.source.text):
+            return []
+        return [each for each in entry.of(ResultDropped) if each.moved.moved_from and each.moved.device == "cpu"]
 
     def repair(self, node: cst.CSTNode, _: Fault) -> Repair | None:
         """A part of a batch is put where it came from."""
