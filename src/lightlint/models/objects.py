@@ -49,6 +49,7 @@ from lightlint.values.core import (
     is_constant,
     number_of,
     text_of,
+    unless_told,
 )
 from lightlint.values.training import Instance, Loader, Module, Optimizer, Schedule, Tensor
 
@@ -191,7 +192,7 @@ def _default(machine: Machine, cls: Class, name: str, default: ast.expr | None, 
     if written is None:
         return Unknown(("field", cls.name, name), hint=name)
     if isinstance(written, Constant) and number_of(written) is not None:
-        return Unknown(("field", cls.name, name), hint=name, plain=True, default=written)
+        return Unknown(("field", cls.name, name), unless_told(written), hint=name, plain=True, default=written)
     return written
 
 

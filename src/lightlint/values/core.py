@@ -428,6 +428,11 @@ def is_constant(value: Value | None, *wanted: object) -> bool:
     )
 
 
+def unless_told(default: Value | None) -> Traits:
+    """What is known of an option, or a field of a configuration, by the constant that it is unless a run says otherwise."""
+    return frozenset({"one"}) if is_constant(default, 1, 1.0) else NO_TRAITS
+
+
 def written(value: Value | None) -> Constant | None:
     """The constant a value is, also one that a configuration gives by default; None for another or an unknown one."""
     if isinstance(value, Unknown):

@@ -79,17 +79,3 @@ def is_gpu(names: Names, value: cst.CSTNode | None, depth: int = 0) -> bool:
             plain = len(found) == 1 and found[0].kind is Kind.ASSIGN and not found[0].path
             return plain and is_gpu(names, found[0].value, depth + 1)
     return False
-
-
-def is_cpu(names: Names, value: cst.CSTNode | None, depth: int = 0) -> bool:
-    """Whether a value surely is the CPU as a device."""
-    if names.constant(value) == "cpu":
-        return True
-    match value:
-        case cst.Call() if names.call(value) == "torch.device" and len(value.args) == 1:
-            return is_cpu(names, value.args[0].value, depth)
-        case cst.Name() if depth < _DEPTH:
-            found = names.bindings.lookup(value)
-            plain = len(found) == 1 and found[0].kind is Kind.ASSIGN and not found[0].path
-            return plain and is_cpu(names, found[0].value, depth + 1)
-    return False

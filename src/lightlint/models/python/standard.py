@@ -31,6 +31,7 @@ from lightlint.values.core import (
     Value,
     is_constant,
     text_of,
+    unless_told,
 )
 from lightlint.values.training import Instance, Iterator, Module, Tensor
 
@@ -337,9 +338,10 @@ def parser_method(machine: Machine, parser: Value, name: str, given: Arguments, 
         )
         if plain and default is not None and is_constant(default, None):
             plain = False
-        traits = frozenset({"one"} if is_constant(default, 1, 1.0) else ())
         written = default if isinstance(default, Constant) and (plain or text_of(default) is not None) else None
-        parser.attributes[key] = Unknown(("argument", key), traits, hint=key, plain=plain, default=written)
+        parser.attributes[key] = Unknown(
+            ("argument", key), unless_told(default), hint=key, plain=plain, default=written
+        )
         return NONE
     if name in ("parse_args", "parse_known_args"):
         values = {

@@ -13,7 +13,6 @@ from lightlint.facts.code.bindings import Binding, Kind
 from lightlint.facts.objects.type_tests import is_told
 from lightlint.facts.releases.failures import is_expected
 from lightlint.facts.tensors.computed import Computed
-from lightlint.facts.tensors.cuda import device_given, is_cpu
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import Draft, RawEdit, replace
 from lightlint.values.core import Library, is_constant
@@ -57,7 +56,7 @@ class DiscardedTensorResult(Check):
             return
         if method not in _MOVING | _TENSOR_ONLY or not self._is_tensor(receiver, statement):
             return
-        if self._is_wanted(statement, call) or self._stays(call):
+        if self._is_wanted(statement, call):
             return
         text = self.code.text_of(receiver)
         lost = call is not statement.value or self._is_drawn(receiver)
@@ -150,12 +149,6 @@ class DiscardedTensorResult(Check):
         marked = source.is_in_cells and self.tree.owner(statement) is self.tree.module
         shown = marked or source.cell_at(self.facts.span(statement)[0]) is not None
         return shown or is_expected(self.facts, call)
-
-    def _stays(self, call: cst.Call) -> bool:
-        """Whether a move goes to the one device that a file names, the CPU, where everything lies: nothing is lost yet."""
-        device = device_given(self.names, call)
-        named = isinstance(device, cst.Name) and is_cpu(self.names, device)
-        return named and not _OTHER_DEVICES.search(self.facts.source.text)
 
     def _repair(self, statement: cst.Expr, name: str) -> Repair:
         start = self.facts.span(statement)[0]
