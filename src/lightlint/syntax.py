@@ -26,9 +26,8 @@ def rows_of(text: str) -> list[str]:
     return text.splitlines(keepends=True) if plain else _ROW.findall(text)
 
 
-@lru_cache(
-    maxsize=64
-)  # a file's tree is asked for by its needs, its sketch, its summary, and soon by those that import it
+# a file's tree is asked for by its needs, its sketch, its summary, and soon by those that import it
+@lru_cache(maxsize=64)
 def syntax_of(text: str) -> ast.Module:
     """What `ast` makes of a text, to be read only; `ast` is imported when first asked.
 

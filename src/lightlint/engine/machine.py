@@ -183,7 +183,8 @@ class Machine:
         ] = {}  # what unknowns, by their keys, were given that ranks tell apart
         self.asked: dict[Test, bool] = {}  # tests that nothing known decides, as they came out
         self.guesses = 0  # how many tests something unknown has decided
-        self.unbound = False  # a name, or an item of a dict, was read that nothing has bound: Python raises, unless this way through the code is none
+        # a name, or an item of a dict, was read that nothing has bound: Python raises, unless this way through the code is none
+        self.unbound = False
         self.assumptions = 0  # how many tests something that nobody in sight gives has decided
         self.of_ranks: set[Test] = set()  # those of them on the rank, among other things
         self.tries: list[ast.Try] = []  # whose bodies are being run

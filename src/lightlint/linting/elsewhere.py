@@ -46,7 +46,7 @@ def walk_with_others(
     asked = [page for page in happening if page.needs.are_events]
     elsewhere = walk(facts, [*pages, *asked], add, failed, clock)
     others = [page for page in happening if not page.needs.are_events]
-    for page in [*elsewhere, *_besides(facts, text, others, left - {page.name for page in asked})]:
+    for page in [*elsewhere, *_besides(facts, text, others, left)]:
         try:
             check = check_class(page)(page, facts, add)
             _tell(check, facts, elsewhere[page] if page in elsewhere else _faults_elsewhere(check, facts))

@@ -31,10 +31,8 @@ _OF_TESTS, _TESTS = (
 )  # files and their folders
 
 
-_EVALUATES, _GOES_BACKWARD = (
-    re.compile(r"no_grad|inference_mode|\.eval\(\)"),
-    re.compile(r"backward|autograd\.grad\(|\.fit\("),
-)
+_EVALUATES = re.compile(r"no_grad|inference_mode|\.eval\(\)")
+_GOES_BACKWARD = re.compile(r"backward|autograd\.grad\(|\.fit\(")
 _MESSAGE = "anomaly detection is on for the whole run: every backward pass is checked"
 
 

@@ -27,22 +27,19 @@ _Said = Callable[[str], "Value | None"]
 class BestModelWithoutEvaluation(Check):
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """TrainingArguments that are to keep the best model, and evaluate never, or at other times than they save."""
-        tier = tier_since(self.facts, "transformers", _COMPARES)
+        apart = tier_since(self.facts, "transformers", _COMPARES)
         for event in calls_of(entry):
             if is_on(said(event, "load_best_model_at_end")):
-                never = _never_evaluated(partial(said, event), set(event.given.keywords))
-                message = never or (tier and _evaluated_apart(partial(said, event), set(event.given.keywords)))
-                if message is not None:
-                    yield Fault.of(event, message, tier=None if never else tier, argument="load_best_model_at_end")
+                for message, tier in _faults(partial(said, event), set(event.given.keywords), apart):
+                    yield Fault.of(event, message, tier=tier, argument="load_best_model_at_end")
         for parsed in entry.of(SettingsParsed):
             settings = parsed.settings
             site = _field(settings, "load_best_model_at_end")
             if site is None or settings.escaped or not is_on(settings.attributes.get("load_best_model_at_end")):
                 continue
-            message = _never_evaluated(settings.attributes.get, set(settings.attributes))
-            message = message or (tier and _evaluated_apart(settings.attributes.get, set(settings.attributes)))
-            if message is not None and not any(self._is_said_elsewhere(name) for name in (*_ANY, "save_strategy")):
-                yield Fault(site, message, Tier.WARNING, (parsed.site,))
+            for message, _ in _faults(settings.attributes.get, set(settings.attributes), apart):
+                if not any(self._is_said_elsewhere(name) for name in (*_ANY, "save_strategy")):
+                    yield Fault(site, message, Tier.WARNING, (parsed.site,))
 
     def _is_said_elsewhere(self, name: str) -> bool:
         """Whether a script or another file may hand an argument to the command line."""
@@ -59,30 +56,25 @@ def _field(settings: Instance, name: str) -> Site | None:
     return None
 
 
-def _strategies(said_of: _Said, names: set[str]) -> tuple[str, str | None, str | None]:
-    """The name that the evaluation strategy goes by, what it is, and the save strategy; None for unknown."""
+def _faults(said_of: _Said, names: set[str], apart: Tier | None) -> Iterator[tuple[str, Tier | None]]:
+    """What keeps the best model from being known, with its tier, None for the page's.
+
+    Args:
+        said_of: what an argument is given.
+        names: the arguments that are given.
+        apart: the tier of strategies that differ, None where they may.
+    """
     evaluates = next((name for name in _ANY if name in names), _ANY[0])
     evaluated = word_of(said_of(evaluates), "no")
     saved = word_of(said_of("save_strategy"), "steps")
-    if saved is None or saved == "best" or any(name in names for name in _OLD):
-        return evaluates, None, None
-    return evaluates, evaluated, saved
-
-
-def _never_evaluated(said_of: _Said, names: set[str]) -> str | None:
-    evaluates, evaluated, _ = _strategies(said_of, names)
-    if evaluated != "no":
-        return None
-    return f'nothing is evaluated, as `{evaluates}` is "no" by default: there is no best model to load'
-
-
-def _evaluated_apart(said_of: _Said, names: set[str]) -> str | None:
-    _, evaluated, saved = _strategies(said_of, names)
-    if evaluated is None or evaluated == "no":
-        return None
-    if evaluated != saved:
-        return f'the model is evaluated by "{evaluated}" and saved by "{saved}": the best one may not be saved'
-    return _by_steps(said_of) if evaluated == "steps" else None
+    if evaluated is None or saved is None or saved == "best" or any(name in names for name in _OLD):
+        return
+    if evaluated == "no":
+        yield f'nothing is evaluated, as `{evaluates}` is "no" by default: there is no best model to load', None
+    elif apart is not None and evaluated != saved:
+        yield f'the model is evaluated by "{evaluated}" and saved by "{saved}": the best one may not be saved', apart
+    elif apart is not None and evaluated == "steps" and (message := _by_steps(said_of)):
+        yield message, apart
 
 
 def _by_steps(said_of: _Said) -> str | None:

@@ -24,11 +24,10 @@ class HuggingFaceRemovedArg(Check):
         """Keywords that a Trainer, its arguments or an Accelerator no longer take."""
         for path, events in entry.calls.items():
             tables = _tables(path)
-            for event in events if tables else ():
-                for name in event.given.keywords:
-                    for fault in self._fault(event, name, tables):
-                        if not (path.startswith("trl.") and self._is_patched()):
-                            yield fault
+            given = [(event, name) for event in events for name in event.given.keywords] if tables else []
+            faults = [fault for event, name in given for fault in self._fault(event, name, tables)]
+            if faults and not (path.startswith("trl.") and self._is_patched()):
+                yield from faults
 
     def _is_patched(self) -> bool:
         """Whether the program imports Unsloth, which hands each keyword on to where TRL takes it."""

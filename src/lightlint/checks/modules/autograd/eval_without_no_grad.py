@@ -103,7 +103,7 @@ def _is_of_step(path: Path, event: Forward) -> bool:
     own = frozenset(event.parameters)
     passes = path.of(Backward)
     trained = any(own & frozenset(each.parameters) for each in passes)
-    cuts = {cut for each in passes if each.loss is not None and each.time > event.time for cut in each.loss.cuts}
+    cuts = {cut for each in passes if each.time > event.time for cut in _cuts(each)}
     return trained and any(cut.how == "detach" and cut.made >= event.time and cut.parameters & own for cut in cuts)
 
 
