@@ -81,17 +81,17 @@ def _lost(path: Path) -> Iterator[Fault]:
                     del state[each]
     for step, gradient in idle:
         cleared = gradient.cleared
-        if step.optimizer not in useful and cleared is not None and gradient.added is not None:
-            if _is_chosen(cleared, step):
-                continue
+        idle_for_good = step.optimizer not in useful and gradient.added is not None
+        if idle_for_good and cleared is not None and not _is_chosen(cleared, step):
             yield _fault(step, cleared, gradient.added, backwards)
 
 
 def _is_chosen(cleared: Cleared, step: Stepped) -> bool:
-    """Whether a test of which nothing is known, as one on a parameter's name, let the gradients be cleared, and not the step.
-    What is asked of many comes out one way for all of them here."""
-    shared = {each.site for each in step.where.conditions}
-    return any(not each.known and each.site not in shared for each in cleared.where.conditions)
+    """Whether a loop that the step is not in, as one over parameters, clears behind a test of which nothing is known, as one on
+    their names. What is asked of many comes out one way for all of them here."""
+    loops, shared = {turn.loop for turn in step.where.turns}, {each.site for each in step.where.conditions}
+    inner = any(turn.loop not in loops for turn in cleared.where.turns)
+    return inner and any(not each.known and each.site not in shared for each in cleared.where.conditions)
 
 
 def _fault(step: Stepped, cleared: Cleared, added: Backward | None, backwards: list[Backward]) -> Fault:
