@@ -140,12 +140,14 @@ class ParametersChanged(Event):
 
 @dataclass(eq=False)
 class Summed(Event):
-    """A tensor with a graph was added to the sum that it came from; `carried`: into which no term of this batch had gone yet."""
+    """A tensor with a graph was added to the sum that it came from; `carried`: into which no term of this batch had gone yet;
+    `earlier`: into which one of another batch had."""
 
     result: Tensor
     before: Tensor
     consumed_before: bool
     carried: bool
+    earlier: bool
 
 
 @dataclass(eq=False)

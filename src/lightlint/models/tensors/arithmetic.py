@@ -88,7 +88,8 @@ def note_sum(machine: Machine, made: Tensor, left: Value, right: Value, node: as
     before = next((t for t in (left, right) if isinstance(t, Tensor) and any(site == here for site, _ in t.sums)), None)
     if before is not None:
         consumed = any(graph.consumed for graph in before.graph)
-        machine.emit(Summed(machine.where(node), made, before, consumed, (here, turns) not in before.sums))
+        batches = {each for site, each in before.sums if site == here}
+        machine.emit(Summed(machine.where(node), made, before, consumed, turns not in batches, batches != {turns}))
     elif isinstance(left, Tensor) and isinstance(right, Tensor):
         _ask_for_more(machine, left, right)
     made.sums |= {(here, turns)}

@@ -185,7 +185,7 @@ class GraphKeptByAccumulation(Check):
                     continue
                 keeper = self._keeper_around(self.node_of(event.site))
                 told = keeper is not None and bool(self._averaged(keeper))  # by `_is_average`
-                of_one = keeper is not None and self._is_of_one_batch(keeper)
+                of_one = in_batch(event.where) and not event.earlier  # one that runs on is told in the next batch
                 if not (told or of_one) and not any(graph.open for graph in graphs):
                     restarted = keeper is not None and self.facts.keepers.is_restarted(keeper)
                     tier = Tier.NOTE if restarted else None
