@@ -33,9 +33,11 @@ class ImageAndMaskMovedApart(Check):
                     continue
                 masks = [each for each in moved if _is_mask(sample, each)]
                 pictures = [each for each in moved if each not in masks]
-                pairs = (
-                    [(masks[0], pictures[0], "mask")] if masks and pictures else [*_held_against(path, sample, moved)]
-                )
+                if masks and pictures:
+                    covers = _covers(path, sample, moved, masks[0], pictures[0])
+                    pairs = [] if covers else [(masks[0], pictures[0], "mask")]
+                else:
+                    pairs = [*_held_against(path, sample, moved)]
                 for mask, picture, what in pairs[:1]:
                     shared = {draw for each in moved if each is not mask for draw in _drawn_for(each)}
                     if mask.given[0] is not picture.given[0] and not _drawn_for(mask) & shared:
@@ -93,15 +95,52 @@ def _origins(value: Value, depth: int = 0) -> Iterator[Value]:
             yield from _origins(each, depth + 1)
 
 
+def _covers(path: Path, sample: SampleMade, moved: list[Transformed], mask: Transformed, picture: Transformed) -> bool:
+    """Whether a mask is no answer to its picture, but covers what a model shall fill in: it is drawn, multiplied with the picture,
+    or given to a model, or the picture is what a loss asks for."""
+    drawn, shared = ({draw for each in _origins(of.given[0]) for draw in _draws(each.key)} for of in (mask, picture))
+    if drawn - shared - _drawn_for(mask):
+        return True
+    by_part = {key: _moves_of(value, moved) for key, value in _parts(sample).items()}
+    if any(mask in moves and picture in moves for moves in by_part.values()):
+        return True
+    holding = {key for key, moves in by_part.items() if mask in moves}
+    asked = [(each.input, each.target) for each in path.of(LossComputed)]
+    given = [one for each in path.of(Forward) if not any(one.graph for one in each.inputs) for one in each.inputs]
+    factors = [side for each in (*given, *(one for pair in asked for one in pair)) for side in _factors(each)]
+    wanted = {key for _, target in asked for each in _terms(target) if (key := _part_of(sample, each)) in by_part}
+    if any(_part_of(sample, each) in holding for each in (*given, *factors)):
+        return True
+    return any(picture in by_part[key] for key in wanted) and not wanted & holding
+
+
+def _terms(value: Value | None, depth: int = 0) -> Iterator[Value]:
+    """A tensor and what it was made of by adding, taking away and multiplying."""
+    if value is not None:
+        yield value
+        for each in value.terms[1] if value.terms is not None and depth < _DEEPEST else ():
+            yield from _terms(each, depth + 1)
+
+
+def _factors(value: Value | None) -> Iterator[Value]:
+    for each in _terms(value):
+        if each.terms is not None and each.terms[0] == "*":
+            yield from (one for side in each.terms[1] for one in _terms(side))
+
+
+def _parts(sample: SampleMade) -> dict[Hashable, Value]:
+    """What a sample is made of, by place or name."""
+    made = sample.loader.attributes.get(SAMPLE)
+    if isinstance(made, Sequence):
+        return dict(enumerate(made.items))
+    return {**made.items} if isinstance(made, Mapping) else {}
+
+
 def _held_against(
     path: Path, sample: SampleMade, moved: list[Transformed]
 ) -> Iterator[tuple[Transformed, Transformed, str]]:
     """What is moved by itself and is the target of a loss, whose input a model made of another picture of the same sample."""
-    made = sample.loader.attributes.get(SAMPLE)
-    if isinstance(made, Sequence):
-        parts: dict[Hashable, Value] = dict(enumerate(made.items))
-    else:
-        parts = made.items if isinstance(made, Mapping) else {}
+    parts = _parts(sample)
     by_part = {key: each for key, value in parts.items() if (each := _last_move(value, moved)) is not None}
     for loss in path.of(LossComputed) if len(by_part) > 1 else ():
         target, given = loss.target, loss.input

@@ -112,7 +112,7 @@ class ListingsPairedUnsorted(Check):
     def _belong_together(self, pair: tuple[cst.BaseExpression, cst.BaseExpression]) -> bool:
         """Whether one file of a pair is made for the other: by a name, or since there must be as many of each."""
         keys = {self.names.key(each) for each in pair}
-        if any(_ANSWER.search(key) for key in keys):
+        if any(_ANSWER.search(key) and not self._covers(key) for key in keys):
             return True
         lengths = {f"builtins.len({key})" for key in keys}
         for comparison in self.tree.all(cst.Comparison):
@@ -125,6 +125,13 @@ class ListingsPairedUnsorted(Check):
             if lengths <= counted:
                 return True
         return False
+
+    def _covers(self, key: str) -> bool:
+        """Whether it is masks, and the file multiplies something by a mask: it covers pictures, of which it need be no map."""
+        products = (each for each in self.tree.all(cst.BinaryOperation) if isinstance(each.operator, cst.Multiply))
+        return "mask" in key.lower() and any(
+            "mask" in self.names.key(side).lower() for each in products for side in (each.left, each.right)
+        )
 
     def _spelling(self, call: cst.Call) -> list[str]:
         """The names and texts in a call, which tell whether another one lists the same."""
