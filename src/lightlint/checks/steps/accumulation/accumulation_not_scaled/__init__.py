@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from lightlint.values.core import Value
 
 _OF_SCALERS = frozenset(["step", "unscale_"])
+_PRIVATE = ("opacus", "PrivacyEngine", "make_private", "virtual_step")
+"""Words for engines whose optimizers step by a mean over the window."""
 _WINDOW = re.compile(r"accum|micro", re.IGNORECASE)
 
 
@@ -85,17 +87,25 @@ class AccumulationNotScaled(Check):
         self._tell(backwards[0], loss, number, [update.optimizer])
 
     def _is_handed_out(self, optimizer: cst.BaseExpression) -> bool:
-        """Whether a method of an object out of sight gets the optimizer, and may make it divide: `engine.attach(optimizer)`."""
+        """Whether a method of an object out of sight gets the optimizer, and may make it divide: `engine.attach(optimizer)`,
+        or the project trains with such an engine somewhere."""
+        if self._trains_privately():
+            return True
         key = self.names.key(optimizer)
         given = [each for each in self.tree.all(cst.Call) if any(self.names.key(a.value) == key for a in each.args)]
         return bool(key) and any(map(self._is_method_out_of_sight, given))
+
+    def _trains_privately(self) -> bool:
+        """Whether some code of the project uses an engine that makes optimizers step by a mean over the window."""
+        text, project = self.facts.source.text, self.facts.project
+        return any(word in text or occurs(project, word, rf"\b{word}\b") for word in _PRIVATE)
 
     def _is_method_out_of_sight(self, call: cst.Call) -> bool:
         if not isinstance(call.func, cst.Attribute) or self.names.call(call) or call.func.attr.value in _OF_SCALERS:
             return False
         names = [each.name for each in self.values.origins(call.func.value)]
         known = any(each.startswith(LIBRARIES) or self.classes.local(each) is not None for each in names)
-        return bool(names) and not known
+        return not known and self.classes.self_class(call.func.value) is None
 
     def _tell(
         self,
@@ -194,8 +204,12 @@ class AccumulationNotScaled(Check):
 
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Mean losses of several batches that add up to one step, none of them divided."""
+        steps = [event.optimizer for path in entry.paths for event in path.of(Stepped)]
+        handed_out = {each.site for each in steps if each.escaped}
         for path in entry.paths:
             for backward, optimizer in _added_up(path):
+                if optimizer.site in handed_out or self._trains_privately():
+                    continue
                 loss = backward.loss
                 if loss is None or not loss.criterion or loss.reduction != "mean" or loss.scaled or loss.escaped:
                     continue
