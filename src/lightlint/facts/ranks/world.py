@@ -75,6 +75,12 @@ def _count(value: object) -> Ranks:
     return Ranks.ONE if value is None else Ranks.MAYBE
 
 
+def _is_open(call: CallSummary) -> bool:
+    """Whether how many devices a Trainer takes is said elsewhere: in a dict, a file of settings, an option."""
+    counts = ("devices", "gpus", "num_processes", "tpu_cores", "num_nodes")
+    return call.starred or any(call.arguments.get(name) is UNKNOWN for name in counts)
+
+
 def _is_cli(summary: ModuleSummary) -> bool:
     """Whether a file starts a LightningCLI, or derives from it."""
     bases = {base for each in summary.classes.values() for base in each.bases}
@@ -108,8 +114,9 @@ class World:
 
     @property
     def is_untold(self) -> bool:
-        """Whether no setting and no Trainer in sight says how many ranks run Lightning code: no more than a note then."""
-        return self.lightning is Ranks.MAYBE and not self._visible
+        """Whether no setting and no Trainer in sight says how many ranks run Lightning code, or that all devices there are do:
+        no more than a note then."""
+        return self.lightning is Ranks.MAYBE and all(map(_is_open, self._visible))
 
     @property
     def is_copied(self) -> bool:
