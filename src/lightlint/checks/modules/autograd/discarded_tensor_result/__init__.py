@@ -203,9 +203,8 @@ class DiscardedTensorResult(Check):
 
     def _staying(self, entry: Entry) -> list[ResultDropped]:
         """The moves to the one device that a file names, the CPU: nothing is lost yet."""
-        if _OTHER_DEVICES.search(self.facts.source.text):
-            return []
-        return [each for each in entry.of(ResultDropped) if each.moved.moved_from and each.moved.device == "cpu"]
+        staying = [each for each in entry.of(ResultDropped) if each.moved.moved_from and each.moved.device == "cpu"]
+        return [] if staying and _OTHER_DEVICES.search(self.facts.source.text) else staying
 
     def repair(self, node: cst.CSTNode, _: Fault) -> Repair | None:
         """A part of a batch is put where it came from."""
