@@ -40,7 +40,8 @@ class Graph:
 class Rearranged:
     """A view with the dimensions in another order, of which its tensor and what is cut out of that know.
 
-    `shifted`: it lost its first row and was viewed again, which moves each row one place further than the one above.
+    `shifted`: it lost its first row, or got one more, and was viewed again, which moves each row one place further than the
+    one above, or back.
     """
 
     __slots__ = ("shifted",)
@@ -142,7 +143,7 @@ class Tensor(Value):
     reordered_by = ""
     rearranged: Rearranged | None = None  # the view that gave it
     packed = False  # a PackedSequence, whose `data` is a field
-    beheaded = False  # without its first row since
+    beheaded = False  # without its first row since, or with one more
     factors: list[Value] | None = None  # of a loss: with what it, and what that gives, is multiplied
     unreduced: list[str] | None = None  # of the terms of a loss: what it is reduced with later
     sizes: tuple[int, ...] = ()  # of a new tensor, where all are numbers

@@ -11,17 +11,20 @@ from lightlint.engine.language.operators import factors_of
 from lightlint.engine.machine import Machine
 from lightlint.models.tensors import axes
 from lightlint.values.core import Constant, Sequence, Value, number_of
-from lightlint.values.training import Rearranged, Tensor
+from lightlint.values.training import Rearranged, Tensor, tensors_in
 
 DENSE = frozenset(["matmul", "bmm", "cat", "stack", "randn", "zeros", "ones", "rand", "contiguous"])
 """What gives tensors that lie in memory as they are indexed."""
 _BY_ELEMENT = ("relu", "leaky_relu", "elu", "selu", "gelu", "silu", "mish", "layer_norm", "rms_norm")
+_LENGTHENING = frozenset(["cat", "concat", "concatenate", "pad"])
 _SAME_RANK = frozenset(["softmax", "contiguous", "float", "half", "masked_fill", "dropout", "to", *_BY_ELEMENT])
 
 
 def note(machine: Machine, made: Value, name: str, given: Arguments, node: ast.AST) -> None:
     """Note how what a function or method gives lies in memory, its tensor the first argument."""
     source = given.positional[0] if given.positional else None
+    if isinstance(made, Tensor) and name in _LENGTHENING:
+        _lengthen(made, source)
     if not isinstance(made, Tensor) or not isinstance(source, Tensor):
         return
     written = given.positional[1:]
@@ -44,6 +47,13 @@ def note(machine: Machine, made: Value, name: str, given: Arguments, node: ast.A
     elif name == "flatten":
         start, end = given.get(1, "start_dim") or Constant(0), given.get(2, "end_dim") or Constant(-1)
         axes.flattened(made, source, number_of(start), number_of(end))
+
+
+def _lengthen(made: Tensor, source: Value | None) -> None:
+    """Note that a view with the dimensions in another order got a row more: the gradient of a relative shift goes back so."""
+    before = next((each.rearranged for each in tensors_in(source) if each.rearranged is not None), None)
+    if before is not None:
+        made.rearranged, made.beheaded = before, True
 
 
 def product(made: Value, *factors: Value) -> None:

@@ -170,6 +170,8 @@ def call_method(machine: Machine, tensor: Value, name: str, given: Arguments, no
     if name == "full_tensor" and tensor.owner is not None and tensor.owner.sharded == "fully_shard":
         machine.emit(ShardsGathered(machine.where(node), name))
     found = computed(machine, name, given.with_first(tensor), node)
+    if name == "type" and isinstance(found, Tensor) and found is not tensor:
+        _place_by_type(found, given.get(0, "dtype"))
     if name in _SHAPING and isinstance(found, Tensor) and found is not tensor:
         found.shaped_from = tensor
     layouts.note(machine, found, name, given.with_first(tensor), node)
@@ -215,6 +217,15 @@ def _moved(machine: Machine, tensor: Tensor, name: str, given: Arguments, node: 
     if tensor.role == "batch":
         made.parts = {}
     return made
+
+
+def _place_by_type(made: Tensor, target: Value | None) -> None:
+    """A tensor type, unlike a dtype, names a device: `torch.FloatTensor` the CPU, `torch.cuda.FloatTensor` the GPU."""
+    named = target.path if isinstance(target, Library) else text_of(target) or ""
+    if named.endswith("Tensor"):
+        made.device, made.sure_device = "cuda" if named.startswith("torch.cuda.") else "cpu", True
+    elif not named:
+        made.device = None  # what the type is, the program knows
 
 
 def _as_mapping(machine: Machine, tensor: Tensor, name: str, given: Arguments, node: ast.AST) -> Value:

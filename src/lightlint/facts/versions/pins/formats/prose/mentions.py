@@ -17,6 +17,7 @@ _CUDA = r"cuda(?:[\s_-]*toolkit)?"
 _REST = r"\.(?:\d{1,2}(?:\.\d{1,2})?|x)(?!\d|\.\d|(?!rc\d)[A-Zac-z_])"
 _LATER = r"\+(?!\s*[a-z]*\d)|\s+\+(?!\s*[a-z]*\s*v?\d)|[\s(]*(?:or|and|及|或)?\s*(?:later|higher|above|newer|greater|upwards?|onwards?|up\b|以上)"
 _EARLIER = r"[\s(]*(?:or|and)\s*(?:earlier|lower|below|older)"
+_PREFERRED = r"\s*[.,;(\u2013-]*\s*(?:and\s+|we\s+|the\s+)?(?:best|recommend(?:ed)?|prefer(?:red|ably)?|ideally|tested|works?\s+best)\s*(?:version)?\s*(?:is|with|on|to\s+use|:)?\s*"
 _BELOW = r"(?:before|below|prior\s+to|(?:earlier|lower|less)\s+than)\b"
 _BETWEEN = r"(?:[\s:,|(=_-]|(?<![A-Za-z])(?:versions?|v\.|install(?:ed)?|tested|on|with\s+(?:cuda|gpu)(?=\s*\()|with|is|between|from|e\.g\.|i\.e\.)(?!\w)|版本|버전|\uff1a)*"
 
@@ -34,7 +35,7 @@ def _one(majors: str) -> str:
 def _mention(names: str, majors: str) -> re.Pattern[str]:
     """A name with one or several versions behind it or, as in "version 1.4 of PyTorch", ahead of it."""
     one = re.sub(r"\?P<\w+>", "?:", _one(majors))
-    several = rf"{one}(?:(?:\s*[,/|&~\u2013-]\s*|\s*,?\s*(?:or|and|to|through)\s+){one})*"
+    several = rf"{one}(?:(?:\s*[,/|&~\u2013-]\s*|\s*,?\s*(?:or|and|to|through)\s+|{_PREFERRED}){one})*"
     return re.compile(
         rf"(?<![\w.-])(?<!\S/)({names})(?:\.__version__)?(?![a-uw-z/]|\.\w){_BETWEEN}({several})|\bversions?\s+({several})\s+of\s+({names})\b",
         re.IGNORECASE,
@@ -204,10 +205,14 @@ def _each(name: str, versions: str, row: int, *, counts: bool) -> Iterator[Menti
 
 
 def specifiers(versions: str) -> list[str]:
-    """What a list of versions asks for: `1.4, 1.5+` is two of them, `>=1.4, <1.9` one."""
+    """What a list of versions asks for: `1.4, 1.5+` is two of them, `>=1.4, <1.9` one, `>=1.4 (tested with 1.7)` the last."""
     found: list[str] = []
+    end = 0
     for each in _EACH.finditer(versions):
         specifier = f"<{each['bound']}" if each["bound"] else _of(each)
+        between, end = versions[end : each.start()], each.end()
+        if re.search(r"[A-Za-z]{4}", between) and re.fullmatch(_PREFERRED, between, re.IGNORECASE):
+            found = []
         if found and specifier.startswith(("<", "!")) and found[-1].startswith(">"):
             found[-1] += f",{specifier}"
         else:
