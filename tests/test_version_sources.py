@@ -202,6 +202,11 @@ def test_what_works_with_lightning_1_only_says_so(project, tied: str, beside: st
         ({"requirements.txt": "tensorflow==1.15.0\ntorch\n"}, "1.14"),
         ({"requirements.txt": "torch\nscikit-learn==0.23.2  # of 2020\n"}, "2.5"),
         ({"requirements.txt": "transformers==4.8.1\ntorch\n"}, "2.9"),
+        ({"requirements.txt": "matplotlib~=3.1.0\ntorch\n"}, "2.5"),
+        ({"requirements.txt": "h5py<2.9\ntorch\n"}, "1.14"),
+        ({"requirements.txt": "colossalai==0.4.0\n"}, "2.3.1"),
+        ({"requirements.txt": "vllm==0.4.2\n"}, "2.3.1"),
+        ({"requirements.txt": "mmcv-full==1.4.0\ntorch\n"}, "2.1"),
         ({"README.md": "```\npip install scipy==1.4.1 torch\n```\n"}, "2.5"),
         (
             {
@@ -253,10 +258,13 @@ def test_an_old_python_runs_no_newer_torch(project, files: dict[str, str], below
         ({"requirements.txt": "torch==1.8.1\ntransformers>=4.8.1\n"}, "4.28"),
         ({"requirements.txt": "torch==2.0.1\ntransformers\n"}, "4.52"),
         ({"README.md": "```\npip install torch==1.13.1+cu117\npip install transformers\n```\n"}, "4.48"),
+        ({"requirements.txt": "adapters==0.1.2\ntorch\n"}, "4.37"),
+        ({"requirements.txt": "tokenizers==0.12.1\ntransformers\n"}, "4.34"),
+        ({"environment.yml": "dependencies:\n  - pip:\n    - colossalai==0.3.6\n"}, "4.36.3"),
         ({"requirements.txt": "torch<2\n"}, "4.48"),
     ],
 )
-def test_an_old_torch_goes_with_no_newer_transformers(project, files: dict[str, str], below: str):
+def test_what_is_pinned_beside_it_goes_with_no_newer_transformers(project, files: dict[str, str], below: str):
     transformers = project(files, package="transformers")
     assert not transformers.may_be_at_least(below)
     assert transformers.may_be_below(below)
@@ -360,6 +368,13 @@ def test_lists_of_wheels_name_the_torch_they_are_for(project, files: dict[str, s
 
 def test_every_package_that_is_tied_to_torch_has_its_row():
     assert set(table("releases")["before_torch"]) == set(TIED_TO_TORCH)
+
+
+@pytest.mark.parametrize("pinned", ["numpy>=1.18", "numpy<2", "vllm==0.2.0", "flair==0.9", "colossalai==0.3.5"])
+def test_a_release_without_an_end_leaves_what_is_newest(project, pinned: str):
+    files = {"requirements.txt": f"{pinned}\n"}
+    assert project(files).may_be_at_least("2.10")
+    assert project(files, package="transformers").may_be_at_least("5.0")
 
 
 @pytest.mark.parametrize("audio", ["torchaudio>=0.10,<1.0", "torchaudio<0.14", "torchaudio<=0.13.1", "torchaudio<2"])

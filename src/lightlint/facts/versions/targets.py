@@ -12,7 +12,7 @@ from pathlib import Path
 from lightlint.facts.versions.evidence import DISTRIBUTIONS, Choice, Places, places_in, settled
 from lightlint.facts.versions.installed import version_text
 from lightlint.facts.versions.pins import Kind, Pin
-from lightlint.facts.versions.pins.pin import OF_LIGHTNING_1, TIED_TO_TORCH
+from lightlint.facts.versions.pins.pin import OF_LIGHTNING_1, TIED_TO_TORCH, end_below
 from lightlint.facts.versions.tables import table
 from lightlint.facts.versions.versions import Range, Target, Version, parse_range, releases
 
@@ -67,6 +67,7 @@ def _bounding(package: str, around: Places) -> Iterator[tuple[str, Choice]]:
     """What else is pinned that no newer release of a package goes with."""
     beside = {"torch": ("lightning", *TIED_TO_TORCH), "lightning": (*OF_LIGHTNING_1, "torch")}
     beside |= dict.fromkeys(_torch_asked_by(), ("torch",))
+    beside |= {each: (*beside.get(each, ()), *rows) for each, rows in table("caps").items() if each in DISTRIBUTIONS}
     for name in ("python", *beside.get(package, ())):
         choice = settled(name, around)
         if (
@@ -99,8 +100,8 @@ def _end(package: str, name: str, versions: Range) -> Version | None:
         known = table("releases")
         asked = (known["torch_for_lightning"] if package == "lightning" else _torch_asked_by()[package]).items()
         return next((Version(since) for since, oldest in asked if upper is not None and upper <= Version(oldest)), None)
-    rows = table("releases")["before_torch"][name]
-    end = next((end for below, end in rows if not below or (upper is not None and upper <= Version(below))), "")
+    by_hand = table("releases")["before_torch"] if package == "torch" else {}
+    end = end_below(by_hand.get(name) or table("caps")[package][name], upper)
     return Version(end) if end else None
 
 

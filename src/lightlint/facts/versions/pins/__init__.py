@@ -11,7 +11,7 @@ from pathlib import Path
 
 from lightlint.facts.versions.pins.folders import Reach, entries_of, folders_for, is_project, run_folders, upper_folders
 from lightlint.facts.versions.pins.kinds import is_lock, is_of_ci, is_read_last, is_weak, reader_of
-from lightlint.facts.versions.pins.pin import Kind, Pin
+from lightlint.facts.versions.pins.pin import Kind, Pin, capping
 from lightlint.facts.versions.pins.reading import text_of, top_of
 
 __all__ = [
@@ -56,14 +56,9 @@ _NAMED = (
     "allennlp",
     "cuda",
     "fastai",
+    "mmcv",
     "timm",
     "xformers",
-    "numpy",
-    "pandas",
-    "scipy",
-    "scikit",
-    "tensorflow",
-    "tokenizers",
     "-r",
     "-c",
 )
@@ -130,7 +125,7 @@ def _read(file: Path) -> list[Pin]:
     if text is None:
         return []
     lower = text.lower()
-    names_them = any(word in lower for word in _NAMED)
+    names_them = any(word in lower for word in (*_NAMED, *capping()))
     try:
         names_them = names_them or file.name in ("setup.py", ".python-version") or ".txt" in text or "python" in lower
         pins = [pin for pin in reader(file, text) if pin.specifier] if names_them else []

@@ -3,40 +3,37 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from itertools import islice
+from functools import cache
 from pathlib import Path
 
 from lightlint.facts.versions.requirements import Requirement, normalise
-from lightlint.facts.versions.versions import Version
+from lightlint.facts.versions.tables import table
+from lightlint.facts.versions.versions import Version, parse_range
 
 # Conda's names for what PyPI calls torch.
 _CONDA = {"pytorch": "torch", "pytorch-cpu": "torch", "pytorch-gpu": "torch"}
 # Packages of Lightning 1: their last releases refuse Lightning 2, and older ones cannot be imported with it.
 OF_LIGHTNING_1 = ("lightning-bolts", "lightning-flash")
 # Packages whose old releases no newer torch goes with: `before_torch` of data/releases.toml.
-TIED_TO_TORCH = ("allennlp", "cuda", "cuda-of-wheels", "cudatoolkit", "fastai", "timm", "torchtext", "xformers")
+TIED_TO_TORCH = (
+    "allennlp",
+    "cuda",
+    "cuda-of-wheels",
+    "cudatoolkit",
+    "fastai",
+    "mmcv-full",
+    "timm",
+    "torchtext",
+    "xformers",
+)
 WHEELS_FOR_TORCH = "wheels-for-torch"  # what the address of a list of wheels says: `-f .../whl/torch-1.7.0+cu101.html`
 _ANY = ">=0"
 _WHEELS = re.compile(r"://\S*/torch-?(\d+\.\d+)(?:\.\d+)?(?:(?:\+|%2B)[^\s/]*?)?(?:/|\.html)", re.IGNORECASE)
 _INDEX = re.compile(r"://download\.pytorch\.org/whl/cu(\d{1,2})(\d)(?!\d)", re.IGNORECASE)
 _TAG = re.compile(r"\.git@v?(\d+\.\d+(?:\.\d+)?)(?=[#_-]|$)")  # a release of a repository
-# Before which Python the wheels of a release of what is pinned exactly end: `numpy==1.19.2` does not get along with 3.9. That
-# of transformers is what its tokenizers have.
-_TENSORFLOW = (("2.2", "3.8"), ("2.5", "3.9"), ("2.8", "3.10"), ("2.12", "3.11"), ("2.16", "3.12"))
-_ENDS_OF_WHEELS = {
-    "numpy": (("1.17.3", "3.8"), ("1.19.3", "3.9"), ("1.21.2", "3.10"), ("1.23.2", "3.11")),
-    "pandas": (("0.25.3", "3.8"), ("1.1.3", "3.9"), ("1.3.3", "3.10")),
-    "scipy": (("1.3.2", "3.8"), ("1.5.4", "3.9")),
-    "scikit-learn": (("0.22", "3.8"), ("0.24", "3.9")),
-    "tensorflow": _TENSORFLOW,
-    "tensorflow-gpu": _TENSORFLOW,
-    "tokenizers": (("0.9.4", "3.9"), ("0.11", "3.10")),
-    "transformers": (("4.0", "3.9"), ("4.16", "3.10")),
-}
-_EXACTLY = re.compile(r"===?(\d+(?:\.\d+)*)")
 PINNED = frozenset(
     (
         *(
@@ -101,10 +98,22 @@ def canonical(name: str) -> str:
     return _CONDA.get(name, name)
 
 
+@cache
+def capping() -> frozenset[str]:
+    """Packages whose releases end with some Python, torch or Transformers: `data/caps.toml`."""
+    return frozenset(name for package, rows in table("caps").items() if package != "schema" for name in rows)
+
+
+def is_pinned(name: str) -> bool:
+    """Whether a distribution's version matters, by its canonical name."""
+    caps = table("caps")
+    return name in PINNED or name in caps["torch"] or name in caps["transformers"]
+
+
 def pin_of(file: Path, row: int, requirement: Requirement | None, *, conditional: bool = False) -> Iterator[Pin]:
     """The pin that a requirement is; none where it names something else, or no version and that says nothing."""
     name = canonical(requirement.name) if requirement else ""
-    if requirement and name in PINNED:
+    if requirement and is_pinned(name):
         tag = _TAG.search(requirement.url)
         specifier = requirement.specifier or (f"=={tag[1]}" if tag else "")
         specifier = specifier or (_ANY if name in (*OF_LIGHTNING_1, "allennlp") else "")
@@ -115,7 +124,11 @@ def pin_of(file: Path, row: int, requirement: Requirement | None, *, conditional
 def pip_pins(file: Path, row: int, requirement: Requirement | None, *, conditional: bool = False) -> Iterator[Pin]:
     """The pins of a requirement that pip meets: it, and the Python that it has wheels for."""
     yield from pin_of(file, row, requirement, conditional=conditional)
-    if requirement and (exact := _EXACTLY.fullmatch(requirement.specifier)):
-        ends = _ENDS_OF_WHEELS.get(requirement.name, ())
-        for end in islice((end for first, end in ends if Version(exact[1]) < Version(first)), 1):
-            yield Pin("python", f"<{end}", file, row, conditional=conditional or bool(requirement.marker))
+    rows = table("caps")["python"].get(requirement.name) if requirement and requirement.specifier else None
+    if requirement and rows and (end := end_below(rows, parse_range(requirement.specifier).upper)):
+        yield Pin("python", f"<{end}", file, row, conditional=conditional or bool(requirement.marker))
+
+
+def end_below(rows: Sequence[Sequence[str]], upper: Version | None) -> str:
+    """What ends where releases end that lie below a version, by the first row that fits: empty where nothing does."""
+    return next((end for below, end in rows if not below or (upper is not None and upper <= Version(below))), "")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from lightlint.facts.versions.pins.formats.requirement_files import included
 from lightlint.facts.versions.pins.formats.variables import Variables
-from lightlint.facts.versions.pins.pin import PINNED, Kind, Pin, canonical, pin_of, pip_pins, wheels_pins
+from lightlint.facts.versions.pins.pin import Kind, Pin, canonical, is_pinned, pin_of, pip_pins, wheels_pins
 from lightlint.facts.versions.requirements import Requirement, parse_requirement
 
 _TOOL = re.compile(r"(?:.*/)?(?:pip[\d.]*|conda|mamba|micromamba|uv|poetry|pdm|pipenv|pixi|pipx)(?:\.exe)?$")
@@ -143,11 +143,11 @@ def _word_pins(
     if "$" in word or "{" in word:
         return
     if found := re.match(r"([A-Za-z][\w.-]*)@([\^~]?\d\S*)$", word):
-        if canonical(found[1]) in PINNED:
+        if is_pinned(canonical(found[1])):
             yield Pin(canonical(found[1]), found[2], file, row)
         return
     if found := re.match(r"([A-Za-z][\w.-]*)=(\d[^=\s]*)(?:=\S*)?$", word):
-        if canonical(found[1]) in PINNED:
+        if is_pinned(canonical(found[1])):
             yield Pin(canonical(found[1]), f"={found[2]}", file, row)
         return
     if ("://" in word or word.endswith(".whl")) and "torch" not in word:

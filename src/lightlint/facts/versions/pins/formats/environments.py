@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from lightlint.facts.versions.pins.pin import PINNED, Pin, canonical, pin_of, wheels_pins
+from lightlint.facts.versions.pins.pin import Pin, canonical, is_pinned, pin_of, wheels_pins
 from lightlint.facts.versions.requirements import parse_requirement
 
 _ITEM = re.compile(r"""\s*-\s*["']?(?:[\w./-]+::)?([A-Za-z][\w.-]*)\s*(\[[^\]]*\])?\s*([^"'#]*)""")
@@ -30,7 +30,7 @@ def environment_pins(file: Path, text: str) -> Iterator[Pin]:
             continue
         name = canonical(item[1])
         version = re.sub(r"^(=?[^=<>!~\s]+)[=\s]\S*$", r"\1", item[3].strip())  # without the build string
-        if name in PINNED and re.match(r"[\d<>=!~]", version):
+        if is_pinned(name) and re.match(r"[\d<>=!~]", version):
             yield Pin(name, version.split(";")[0].strip(), file, row)
         elif ".whl" in line or " @ " in line:
             yield from pin_of(file, row, parse_requirement(line.partition("-")[2].strip().strip("\"'")))

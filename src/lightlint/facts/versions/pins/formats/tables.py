@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from lightlint.facts.versions.pins.formats.requirement_files import included, package_pins
-from lightlint.facts.versions.pins.pin import PINNED, Pin, canonical, pin_of, pip_pins
+from lightlint.facts.versions.pins.pin import Pin, canonical, is_pinned, pin_of, pip_pins
 from lightlint.facts.versions.requirements import normalise, parse_requirement
 
 _REQUIRED = (  # where a project says what it cannot do without
@@ -68,7 +68,7 @@ def _walk(file: Path, text: str, value: Any, path: tuple[str, ...]) -> Iterator[
         for key, inner in value.items():
             if key in _PYTHON_KEYS and isinstance(inner, str):
                 yield Pin("python", inner, file, _row(text, key), conditional=False)
-            elif holds_versions and canonical(key) in PINNED and not _is_table_of_lists(inner):
+            elif holds_versions and is_pinned(canonical(key)) and not _is_table_of_lists(inner):
                 yield from _named(file, text, key, inner, conditional=conditional)
             else:
                 yield from _walk(file, text, inner, (*path, str(key)))
@@ -110,7 +110,7 @@ def lock_pins(file: Path, text: str) -> Iterator[Pin]:
     """uv.lock, poetry.lock, pdm.lock and pylock.toml, by their lines: they are large and written by machines."""
     for entry in _ENTRY.finditer(text):
         said = {each[1]: each for each in _SAID.finditer(text, *entry.span())}
-        if len(said) == 2 and normalise(said["name"][2]) in PINNED:
+        if len(said) == 2 and is_pinned(normalise(said["name"][2])):
             row = text.count("\n", 0, said["version"].start()) + 1
             yield Pin(normalise(said["name"][2]), f"=={said['version'][2]}", file, row, locked=True)
 
@@ -123,7 +123,7 @@ def conda_lock_pins(file: Path, text: str) -> Iterator[Pin]:
             key, value = found[1], found[2].strip("\"'")
             if key == "name":
                 name, row_of_name = canonical(value), row
-            elif key == "version" and name in PINNED and row - row_of_name < 4:
+            elif key == "version" and is_pinned(name) and row - row_of_name < 4:
                 yield Pin(name, f"=={value}", file, row, locked=True)
             elif ".whl" in line:
                 for pin in pin_of(file, row, parse_requirement(line.split()[-1].partition("#")[0])):

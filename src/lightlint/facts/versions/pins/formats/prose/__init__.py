@@ -10,7 +10,7 @@ from pathlib import Path
 from lightlint.facts.versions.pins.formats.containers import text_pins
 from lightlint.facts.versions.pins.formats.prose.mentions import Mention, mentions, plain, versions_at
 from lightlint.facts.versions.pins.formats.prose.paragraphs import Paragraph, is_aside, paragraphs
-from lightlint.facts.versions.pins.pin import PINNED, Kind, Pin, canonical
+from lightlint.facts.versions.pins.pin import Kind, Pin, canonical, is_pinned
 
 _NEEDED = re.compile(  # `- PyTorch 1.8.1`, `* [torch](https://...) >= 1.7`, `torch==1.10.2`
     r"""^\s*(?:[-*+•]|\d+[.)]|\|)?\s*[\[`*]*(?:py-?torch[\s_-]?lightning|lightning|py-?torch|torch|torchvision|transformers|trl|peft|accelerate)[\]`*]*(?:\([^)]*\))?"""
@@ -66,6 +66,6 @@ def _listed(file: Path, paragraph: Paragraph) -> list[Pin]:
 
 def _printed(file: Path, row: int, printed: re.Match[str]) -> Iterator[Pin]:
     name = canonical(printed["noted"] or printed["listed"])
-    if name in PINNED:
+    if is_pinned(name):
         version = printed["version"]
         yield Pin(name, f"=={version}" + ("" if version.count(".") > 1 else ".*"), file, row, kind=Kind.README)
