@@ -10,7 +10,7 @@ import libcst as cst
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Called, CalledUnknown, Event, Passed, Written
-from lightlint.facts.code.bindings import Kind, dotted_name
+from lightlint.facts.code.bindings import Binding, Kind, dotted_name
 from lightlint.facts.code.names import UNKNOWN
 from lightlint.facts.project.mentions import is_changed_elsewhere
 
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry, Path
 
 _BEST = re.compile(r"best|(?:^|_)(?:max|min|lowest|highest|top)(?:_|$)")
+_BOUND = re.compile(  # of what is counted: how much of it is asked for, not the best so far
+    r"(?:^|_)(?:max|min)_?(?:\w*_)?(?:epochs?|steps?|iter\w*|len\w*|sizes?|counts?|num\w*|samples?|tokens?|words?|batch\w*)$"
+)
 _INFINITE = {"math.inf", "numpy.inf", "numpy.Inf", "numpy.infty", "torch.inf"}
 _KEEPS = re.compile(r"save|checkpoint|ckpt|deepcopy|snapshot")
 _LIBRARIES = ("torch.", "lightning.", "builtins.", "abc.")
@@ -29,8 +32,10 @@ class BestValueNeverUpdated(Check):
     asks_rest = frozenset(["save", "save_checkpoint", "deepcopy"])
 
     def visit_If(self, node: cst.If) -> None:
-        for test in self._parts(node.test):
-            best, is_higher = self._compared(test)
+        parts = [(test, *self._compared(test)) for test in self._parts(node.test)]
+        if any(best is not None and self._is_set(best, node.body) for _, best, _ in parts):
+            return  # one of them is updated
+        for test, best, is_higher in parts:
             if best is None or not self._keeps(node.body) or not self._is_repeated(node, best):
                 continue
             start = self._start(best)
@@ -54,10 +59,25 @@ class BestValueNeverUpdated(Check):
         else:
             return None, False
         for best, value, is_higher in ((lower, higher, True), (higher, lower, False)):
-            named = isinstance(best, (cst.Name, cst.Attribute)) and _BEST.search(dotted_name(best).rpartition(".")[2])
-            if named and isinstance(best, (cst.Name, cst.Attribute)) and self.names.constant(value) is UNKNOWN:
+            named = isinstance(best, (cst.Name, cst.Attribute)) and _is_best(best)
+            if named and isinstance(best, (cst.Name, cst.Attribute)) and self._is_measured(value):
                 return best, is_higher
         return None, False
+
+    def _is_measured(self, value: cst.BaseExpression) -> bool:
+        """Whether a value may be a result: neither a written number nor what a loop counts."""
+        bound = self.names.bindings.lookup(value) if isinstance(value, cst.Name) else []
+        return self.names.constant(value) is UNKNOWN and not any(map(self._counts, bound))
+
+    def _counts(self, bound: Binding) -> bool:
+        """Whether a name is what a loop counts its turns with."""
+        calls = self.tree.within(bound.value, cst.Call) if bound.kind is Kind.LOOP and bound.value is not None else []
+        names = {self.names.method(each) for each in calls}
+        return bool(names & {"range", "trange"}) or ("enumerate" in names and bound.path[:1] == (0,))
+
+    def _is_set(self, best: cst.Name | cst.Attribute, body: cst.BaseSuite) -> bool:
+        targets = (each.target for each in self.tree.own(body, cst.AssignTarget, cst.AugAssign))
+        return self.code.text_of(best) in {self.code.text_of(each) for each in targets}
 
     def _keeps(self, body: cst.BaseSuite) -> bool:
         """Whether a branch saves something, and what is around it goes on."""
@@ -137,7 +157,7 @@ class BestValueNeverUpdated(Check):
         node = self.node_of(test.site)
         words = self.tree.within(node, cst.Name, cst.Attribute) if node is not None else []
         named = (each for each in words if isinstance(each, (cst.Name, cst.Attribute)))
-        return next((each for each in named if _BEST.search(dotted_name(each).rpartition(".")[2])), None)
+        return next((each for each in named if _is_best(each)), None)
 
     def _is_updated(self, best: cst.Name | cst.Attribute) -> bool:
         """Whether the loop around a test, or its function, sets the best value in a branch, which may be another than that of the test."""
@@ -145,6 +165,12 @@ class BestValueNeverUpdated(Check):
         place = loops[0].body if loops else self.tree.owner(best)
         set_here = (each.target for each in self.tree.own(place, cst.AssignTarget, cst.AugAssign))
         return self.code.text_of(best) in {self.code.text_of(each) for each in set_here}
+
+
+def _is_best(value: cst.Name | cst.Attribute) -> bool:
+    """Whether a name is that of the best so far of something."""
+    word = dotted_name(value).rpartition(".")[2]
+    return bool(_BEST.search(word)) and not _BOUND.search(word)
 
 
 def _told(name: str) -> str:
