@@ -7,7 +7,8 @@ from contextlib import suppress
 
 from lightlint.engine.execution import LeaveLoop, NextTurn, Raised, Returned, run
 from lightlint.engine.machine import Machine
-from lightlint.values.canonical import canonical
+from lightlint.engine.misuse import is_caught
+from lightlint.values.canonical import LIGHTNING, canonical
 from lightlint.values.core import MODULE_NAME, Constant, Library, Namespace, Promised, Scope, Unknown, Value
 
 _MOST_MODULES = 40
@@ -24,11 +25,11 @@ def import_module(machine: Machine, node: ast.Import, scope: Scope) -> None:
             else:
                 _bind_dotted(machine, alias.name, kept(machine, promised), scope)
         elif alias.asname:
-            scope.bind(alias.asname, Library(canonical(alias.name)))
+            scope.bind(alias.asname, _library(machine, alias.name))
         else:
             root = alias.name.partition(".")[0]
             if not isinstance(scope.names.get(root), (Namespace, Promised)):
-                scope.bind(root, Library(canonical(root)))
+                scope.bind(root, _library(machine, root))
 
 
 def _bind_dotted(machine: Machine, dotted: str, module: Value, scope: Scope) -> None:
@@ -88,7 +89,13 @@ def _member(machine: Machine, promised: Promised) -> Value:
         return module_of(machine, file, name)
     if module is not None or promised.dotted.startswith("."):
         return Unknown(("import", promised.dotted, name), hint=name)
-    return Library(canonical(f"{promised.dotted}.{name}"))
+    return _library(machine, f"{promised.dotted}.{name}")
+
+
+def _library(machine: Machine, dotted: str) -> Library:
+    package = dotted.partition(".")[0]
+    one = package in LIGHTNING and not is_caught(machine, "ImportError", "ModuleNotFoundError")
+    return Library(canonical(dotted), package if one else "")
 
 
 def _submodule(machine: Machine, promised: Promised) -> str | None:

@@ -488,4 +488,4 @@ def library_attribute(machine: Machine, library: Library, name: str) -> Value:
         return Unknown(("of", path), hint=name)
     if path in ("math.pi", "math.inf", "math.e", "numpy.inf", "numpy.pi", "math.nan", "numpy.nan"):
         return Unknown(("constant", path), plain=True)
-    return Library(path)
+    return Library(path, library.package)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-# the libraries whose names `canonical` knows
-LIBRARIES = ("torch", "lightning", "pytorch_lightning")
+LIGHTNING = ("lightning", "pytorch_lightning")  # one library under two names, which share no class
+LIBRARIES = ("torch", *LIGHTNING)  # whose names `canonical` knows
 _PREFIXES = (
     ("pytorch_lightning.", "lightning."),
     ("lightning.pytorch.", "lightning."),

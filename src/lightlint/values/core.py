@@ -307,10 +307,13 @@ class Partial(Value):
 
 
 class Library(Value):
-    """A name of a library by its canonical path, such as `torch.nn.Linear`."""
+    """A name of a library by its canonical path, such as `torch.nn.Linear`.
 
-    def __init__(self, path: str) -> None:
-        self.path = path
+    `package`: as which of its two packages Lightning was imported, where no `try` chooses between them.
+    """
+
+    def __init__(self, path: str, package: str = "") -> None:
+        self.path, self.package = path, package
         self.key = ("library", path)
 
     @property
