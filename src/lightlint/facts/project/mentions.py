@@ -53,6 +53,13 @@ def is_mentioned_elsewhere(project: Project, source: Source, name: str) -> bool:
     return occurs(project, name, rf"\b{re.escape(name)}\b", Path(source.filename).absolute())
 
 
+def has_no_step_for(project: Project, source: Source, phase: str) -> bool:
+    """Whether a project has a training step, and none for a phase in which Lightning evaluates: it leaves that out then."""
+    step = {"val": "validation_step", "test": "test_step"}.get(phase)
+    trains = _occurs(project, source, "training_step", r"\bdef training_step\b")
+    return step is not None and trains and not _occurs(project, source, step, rf"\b{step}\b")
+
+
 def is_set(project: Project, source: Source, name: str) -> bool:
     """Whether some code assigns to an attribute of this name, or has the name in quotes, but as the last argument: that
     reads it, as in `getattr(x, "name")`."""

@@ -91,6 +91,9 @@ def _starts(summary: ModuleSummary) -> bool:
     return _is_cli(summary) or not summary.called.isdisjoint(_INSTANTIATE)
 
 
+_MOST_FILES = 12  # to be read for what may not concern the file at hand
+
+
 class World:
     """How many ranks run the code of one file."""
 
@@ -103,14 +106,25 @@ class World:
 
     @cached_property
     def lightning(self) -> Ranks:
-        """For Lightning code: from the Trainers of this file, else of the files that import it, else possibly several."""
+        """For Lightning code: from the Trainers of this file, else of the files that import it, else one where all of the
+        project have one device, else possibly several."""
         if isinstance(self._setting, bool):
             return Ranks.MANY if self._setting else Ranks.ONE
         calls = self.trainers
         if not calls:
-            return Ranks.MAYBE
+            return Ranks.ONE if self._has_single_trainers else Ranks.MAYBE
         ranks = max(trainer_ranks(call.arguments, call.starred, default_all=self._default_all) for call in calls)
         return max(ranks, Ranks.MAYBE) if self._runs_cli else ranks
+
+    @cached_property
+    def _has_single_trainers(self) -> bool:
+        """Whether the project has Trainers, not seen to run this file, and each of them runs one rank."""
+        paths = self._project.mentioning("Trainer", "Fabric")
+        if len(paths) > _MOST_FILES or self._project.mentioning("LightningCLI", "instantiate"):
+            return False
+        calls = [call for path in paths for call in self._trainers(self._summary(path).calls)]
+        ranks = [trainer_ranks(call.arguments, call.starred, default_all=self._default_all) for call in calls]
+        return bool(ranks) and all(each is Ranks.ONE for each in ranks)
 
     @property
     def is_untold(self) -> bool:

@@ -19,6 +19,7 @@ from lightlint.engine.misuse import ask
 from lightlint.models import tensors
 from lightlint.models.data import iterables, loaders, sources
 from lightlint.models.names.tables import DEVICES
+from lightlint.models.registry import is_lightning
 from lightlint.values.core import (
     ARRAYS,
     NONE,
@@ -341,11 +342,19 @@ def _getattr(machine: Machine, given: Arguments, node: ast.AST) -> Value:
 def _has(value: Instance, name: str) -> bool | None:
     if name in value.attributes or (isinstance(value.cls, Class) and value.cls.find(name) is not None):
         return True
+    if name in _OF_LIGHTNING and isinstance(value, Module) and is_lightning(value):
+        return True
     if isinstance(value, Module) and name == "module" and not value.opaque:
         return value.wraps is not None
     if value.kind == "object" and isinstance(value.cls, Class) and value.cls.sees_all() and not value.escaped:
         return False
     return None
+
+
+_OF_LIGHTNING = frozenset(
+    ["device", "dtype", "hparams", "current_epoch", "global_step", "automatic_optimization", "log", "log_dict"]
+)
+"""What each LightningModule has, without a Trainer, too."""
 
 
 _OF_TORCH_2 = frozenset(

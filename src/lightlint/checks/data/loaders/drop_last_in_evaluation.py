@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
 from lightlint.explore.questions.evaluation import evaluated_loaders
+from lightlint.facts.project.mentions import has_no_step_for
 from lightlint.values.core import is_constant
 
 if TYPE_CHECKING:
@@ -14,7 +15,9 @@ if TYPE_CHECKING:
 class DropLastInEvaluation(Check):
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Loaders of nothing but evaluation that leave the last examples out."""
-        for loader, _ in evaluated_loaders(entry).values():
+        for loader, event in evaluated_loaders(entry).values():
+            if has_no_step_for(self.facts.project, self.facts.source, event.where.phase):
+                continue
             size = loader.arguments.get("batch_size")
             single = size is None or is_constant(size, 1)  # of which nothing can be left over
             if is_constant(loader.arguments.get("drop_last"), True) and loader.site is not None and not single:

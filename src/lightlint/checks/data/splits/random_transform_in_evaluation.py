@@ -9,6 +9,7 @@ from lightlint.check import Check, Fault
 from lightlint.engine.events import SampleMade, Transformed
 from lightlint.explore.questions.evaluation import evaluated_loaders
 from lightlint.facts.objects.classes import DATA_MODULE
+from lightlint.facts.project.mentions import has_no_step_for
 from lightlint.models.data.fixed_transforms import pictures_of
 from lightlint.models.data.transforms import drawing
 from lightlint.values.core import Library
@@ -30,9 +31,14 @@ class RandomTransformInEvaluation(Check):
 
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Data sets of nothing but evaluation whose pictures a random transform changes."""
-        for loader, _ in evaluated_loaders(entry).values():
+        for loader, event in evaluated_loaders(entry).values():
             data = _whole(loader.data)
-            if data is None or data.site is None or data.escaped:
+            if (
+                data is None
+                or data.site is None
+                or data.escaped
+                or has_no_step_for(self.facts.project, self.facts.source, event.where.phase)
+            ):
                 continue
             found = next(_of_library(data) if isinstance(data.cls, Library) else _of_program(entry, loader), None)
             if found is not None:

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import AttributeSet, Collective, Event, Left, Looped
-from lightlint.explore.questions.queries import exchanging, loops_together, on_some_ranks
+from lightlint.explore.questions.queries import exchanging, loops_together, on_some_ranks, speaks_of
 from lightlint.facts.ranks.world import Ranks
 from lightlint.finding import Tier
 from lightlint.values.core import Site, is_constant
@@ -57,7 +58,7 @@ class RankDependentLoopExit(Check):
         for path in entry.paths:
             for event in path.of(AttributeSet):
                 own = event.where.depends_on_unknown("own data") and event.where.phase == "train"
-                if _stops(event) and (event in alone or own) and not _is_agreed(path, event):
+                if _stops(event) and (event in alone or own) and not _is_agreed(path, event) and not _is_over(event):
                     tier = {True: Tier.WARNING, False: Tier.NOTE}[event in alone] if world is Ranks.MAYBE else None
                     yield Fault.at(event, _STOPPED if event in alone else _STOPPED_BY_OWN, tier=tier)
 
@@ -66,6 +67,14 @@ def _stops(event: AttributeSet) -> bool:
     """Whether a Trainer is told to stop after the batch."""
     trainer = isinstance(event.object, Instance) and event.object.kind == "trainer"
     return trainer and event.name == "should_stop" and not is_constant(event.value, False)
+
+
+def _is_over(event: AttributeSet) -> bool:
+    """Whether a test asks for the length of the run, with which it ends on all ranks."""
+    return any(each.key is not None and speaks_of(each.key, _LENGTH) for each in event.where.conditions)
+
+
+_LENGTH = re.compile("max_(?:epochs|steps)")
 
 
 def _is_agreed(path: Path, event: AttributeSet) -> bool:

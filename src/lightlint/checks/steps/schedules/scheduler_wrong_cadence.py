@@ -28,8 +28,10 @@ class SchedulerWrongCadence(Check):
             factors = (factors_of(event.schedule.length) if event.schedule.length is not None else None) or ()
             return any(key in lengths and power > 0 for key, power in factors)
 
+        in_batches = {each.schedule.site for each in entry.of(ScheduleStepped) if in_batch(each.where)}
+
         def is_rare(event: ScheduleStepped) -> bool:
-            often = in_batch(event.where) or _once_for_each_batch(event)
+            often = event.schedule.site in in_batches or _once_for_each_batch(event)
             return _is_known(event) and counts_batches(event) and not often and bool(event.where.turns)
 
         ends = [each.key for event in entry.of(Left) if event.leaves_loop for each in event.where.conditions]

@@ -113,14 +113,12 @@ class SubsetsShareTransform(Check):
         return any(self.names.key(each.target) in keys for each in self.tree.within(room, cst.AssignTarget))
 
     def _is_for_all(self, node: cst.AssignTarget, part: str, others: list[str]) -> bool:
-        """Whether the other parts are given the same name's value at the same place."""
+        """Whether the other parts are given the same at the same place, said of each of them with its own name."""
         assign, place = self.tree.parent(node), self.names.key(node.target).removeprefix(part)
-        wanted = self.names.key(assign.value) if isinstance(assign, cst.Assign) else ""
+        if not isinstance(assign, cst.Assign) or not place:
+            return False
+        text = self.code.text_of
         assigns = self.tree.within(self.tree.owner(node), cst.Assign)
-        given = {
-            self.names.key(target.target)
-            for each in assigns
-            for target in each.targets
-            if self.names.key(each.value) == wanted
-        }
-        return bool(wanted and place) and all(f"{each}{place}" in given for each in others)
+        given = {(self.names.key(target.target), text(each.value)) for each in assigns for target in each.targets}
+        own = text(assign.value).split(f"{part}.dataset")
+        return all((f"{each}{place}", f"{each}.dataset".join(own)) in given for each in others)
