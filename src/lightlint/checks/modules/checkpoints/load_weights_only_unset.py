@@ -12,6 +12,7 @@ from lightlint.engine.events import Called, LoadedUsed
 from lightlint.explore.questions.certain import anyhow
 from lightlint.facts.code.unknown import UNKNOWN
 from lightlint.facts.objects.checkpoints import LOAD
+from lightlint.facts.project.mentions import is_mentioned
 from lightlint.facts.releases.compat import is_versioned
 from lightlint.facts.versions.versions import Version
 from lightlint.finding import Applicability, Tier
@@ -44,7 +45,7 @@ class LoadWeightsOnlyUnset(Check):
             self.report(
                 call,
                 f"`torch.load` of torch 2.6 and newer refuses {use}",
-                tier=None if target.surely_at_least(_CHANGED) else Tier.WARNING,
+                tier=self._tier(call),
                 repair=self._repair(call, "False"),
             )
         elif target.may_be_below(_CHANGED) and not self._is_in_memory(call) and self._can_be_told(call):
@@ -54,6 +55,18 @@ class LoadWeightsOnlyUnset(Check):
                 tier=Tier.NOTE,
                 repair=None if use else self._repair(call, "True"),
             )
+
+    def _tier(self, load: cst.CSTNode | None) -> Tier | None:
+        if load is not None and self._is_left_over(load):
+            return Tier.NOTE
+        return None if self.facts.torch.surely_at_least(_CHANGED) else Tier.WARNING
+
+    def _is_left_over(self, load: cst.CSTNode) -> bool:
+        """Whether a script has the load in a function that no code of the project names."""
+        function = self.tree.function(load)
+        if function is None or function.name.value.startswith("__") or "__main__" not in self.facts.source.text:
+            return False
+        return not is_mentioned(self.facts.project, self.facts.source, function.name.value)
 
     def _can_be_told(self, call: cst.Call) -> bool:
         """Whether the loading of a file from elsewhere surely needs `weights_only`, and torch may know it."""
@@ -117,9 +130,8 @@ class LoadWeightsOnlyUnset(Check):
             given, what = event.load.given, _asked(event)
             decided = given.get(-1, "weights_only") or given.get(2, "pickle_module") or not given.exact
             if what and not decided and not self._is_ready(event):
-                tier = None if target.surely_at_least(_CHANGED) else Tier.WARNING
                 message = f"`torch.load` of torch 2.6 and newer refuses {what}"
-                yield Fault.at(event.load, message, tier=tier)
+                yield Fault.at(event.load, message, tier=self._tier(self.node_of(event.load.site)))
 
     def _is_ready(self, event: LoadedUsed) -> bool:
         """Whether the file says what may be loaded, or is ready for a refusal; of another file, whether it may."""
