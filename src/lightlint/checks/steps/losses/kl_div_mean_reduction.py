@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
@@ -19,13 +20,23 @@ class KlDivMeanReduction(Check):
         """Divergences that are divided by the number of all elements."""
         for event in entry.of(LossComputed):
             named = event.function in ("kl_div", "KLDivLoss") and event.reduction == "mean"
-            if not named or any(map(_counts_classes, event.factors)):
+            if not named or any(map(_counts_classes, event.factors)) or self._is_multiplied(event):
                 continue
             if isinstance(event.input, Tensor) and event.input.role == "log-probabilities":
                 message = 'reduction "mean" divides the divergence by the number of classes, too'
                 yield Fault(event.made or event.site, message, None, (event.site,))
 
+    def _is_multiplied(self, event: LossComputed) -> bool:
+        """Whether the loss is multiplied where it is computed with what is called a number of classes, whatever that is set to."""
+        file, row, column, last_row, end = event.site
+        lines = self.facts.project.text(Path(file)).encode().splitlines()
+        before = lines[row - 1][:column].decode()
+        behind = b"\n".join([lines[last_row - 1][end:], *lines[last_row : last_row + 2]]).decode()
+        return bool(_FACTOR_BEFORE.search(before) or _FACTOR_BEHIND.match(behind))
 
+
+_FACTOR_BEFORE = re.compile(r"(?i)(?:class|vocab)\w*\s*\*\s*$")
+_FACTOR_BEHIND = re.compile(r"(?i)(?:\s*\*[\s\\]*[\w.]+)*?\s*\*[\s\\]*[\w.]*(?:class|vocab)")
 _CLASSES = re.compile(r"(?i)class|vocab")
 
 
