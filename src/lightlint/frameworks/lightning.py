@@ -26,6 +26,7 @@ from lightlint.values.core import (
     Unknown,
     Value,
     is_constant,
+    written,
 )
 from lightlint.values.training import Instance, Loader, Module, Optimizer, tensors_in
 
@@ -208,11 +209,19 @@ def _save_hyperparameters(machine: Machine, module: Module, given: Arguments, no
             if found is not None:
                 values[each.arg] = found
                 promised.add(each.arg)
-    keys: dict[str, Value] = {name: Unknown(("hyperparameter", module.number, name), hint=name) for name in values}
+    keys: dict[str, Value] = {
+        name: Unknown(("hyperparameter", module.number, name), hint=name, default=_usual(each))
+        for name, each in values.items()
+    }
     saved = objects.namespace(machine, node, keys)
     module.attributes["hparams"] = saved
     machine.emit(HyperparametersSaved(machine.where(node), module, values, frozenset(promised), given, saved))
     return NONE
+
+
+def _usual(value: Value) -> Constant | None:
+    """What an argument is unless a run says otherwise, where somebody in sight leaves it so."""
+    return written(value) if "assumed" not in value.traits else None
 
 
 def _promise(machine: Machine, value: Value, parameter: ast.arg, function: Function) -> Value | None:

@@ -164,6 +164,8 @@ class LibraryModels:
                 return Unknown()
         if isinstance(value, Class):
             return value  # Generic[T]
+        if value.encoding is not None and _is_whole(index):
+            return value
         part = transforms.cropped(machine, value, index, node) if isinstance(value, Unknown) else None
         if part is not None:
             return part
@@ -440,6 +442,13 @@ def _of_sequence(value: Sequence, index: Value) -> Value:
     return value.items[0] if value.items else Unknown()
 
 
+def _is_whole(index: Value) -> bool:
+    """Whether an index is `:`."""
+    return (
+        isinstance(index, Sequence) and index.kind == "slice" and all(is_constant(each, None) for each in index.items)
+    )
+
+
 _ANY = ("?", "any")
 
 
@@ -460,9 +469,7 @@ def _of_mapping(machine: Machine, value: Mapping, index: Value, node: ast.AST) -
     if value.batch_of is not None and isinstance(key, str):
         machine.emit(ColumnAsked(machine.where(node), value.batch_of, key))
     if value.items and not isinstance(index, Constant):
-        keys = {("constant", type(each).__name__, each): each for each in value.items}
-        chosen = machine.choose(index.key, keys) if index.key is not None else next(iter(keys))
-        return value.items[keys[chosen]] if chosen in keys else Unknown()
+        return containers.chosen(machine, value, index) or Unknown()
     entry = Unknown(("entry", key) if isinstance(key, str) else None, hint=key if isinstance(key, str) else "")
     if value.loaded is not None:
         machine.emit(StateRead(machine.where(node), value.loaded, value, index))

@@ -27,6 +27,7 @@ from lightlint.values.core import (
     is_constant,
     number_of,
     traits_of,
+    written,
 )
 from lightlint.values.training import Tensor, tensors_in
 
@@ -105,7 +106,7 @@ def mapping_method(machine: Machine, value: Mapping, name: str, given: Arguments
         if isinstance(column, str) and column not in value.items:
             machine.emit(ColumnAsked(machine.where(node), value.batch_of, column))
     if name in ("get", "pop", "setdefault"):
-        return _entry(value, name, given)
+        return _entry(machine, value, name, given)
     if name == "update":
         change = given.get(0, "")
         if value.copied is not None:
@@ -164,10 +165,22 @@ def _view(value: Mapping, name: str) -> Sequence:
     return shown
 
 
-def _entry(value: Mapping, name: str, given: Arguments) -> Value:
+def chosen(machine: Machine, value: Mapping, index: Value) -> Value | None:
+    """What of a dict something unknown chooses: as tests have found it, else by what an option defaults to, else the first."""
+    keys: dict[Hashable, Hashable] = {("constant", type(each).__name__, each): each for each in value.items}
+    usual = written(index)
+    if index.key is None:
+        key: Hashable = next(iter(keys))
+    else:
+        key = machine.choose(index.key, [*([usual.key] if usual is not None and usual.key in keys else []), *keys])
+    return value.items[keys[key]] if key in keys else None
+
+
+def _entry(machine: Machine, value: Mapping, name: str, given: Arguments) -> Value:
     key, default = given.get(0, "key"), given.get(1, "default") or NONE
     if not isinstance(key, Constant):
-        return Unknown()
+        usual = written(key) if name == "get" and key is not None else None
+        return (chosen(machine, value, key) if key and usual and usual.value in value.items else None) or Unknown()
     try:
         found = value.items.get(key.value)
     except TypeError:
