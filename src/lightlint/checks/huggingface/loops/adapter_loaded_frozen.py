@@ -55,4 +55,5 @@ def _is_all_left_out(path: Path, event: AdapterAdded) -> bool:
     empty = any(
         isinstance(each.argument("params", 0), Sequence) and not (each.parameters or each.told) for each in made
     )
-    return empty and any(each.module is event.model for each in path.of(Forward)) and bool(path.of(Backward))
+    runs = any(event.model in each.module.modules() for each in path.of(Forward))
+    return empty and runs and bool(path.of(Backward))
