@@ -207,15 +207,17 @@ class AccumulationNotScaled(Check):
         steps = [event.optimizer for path in entry.paths for event in path.of(Stepped)]
         handed_out = {each.site for each in steps if each.escaped}
         for path in entry.paths:
-            for backward, optimizer in _added_up(path):
-                if optimizer.site in handed_out or self._trains_privately():
+            for backward, step in _added_up(path):
+                if step.optimizer.site in handed_out or self._trains_privately():
                     continue
                 loss = backward.loss
-                if loss is None or not loss.criterion or loss.reduction != "mean" or loss.scaled or loss.escaped:
+                if loss is None or loss.reduction != "mean" or loss.scaled or loss.escaped:
+                    continue
+                if not (loss.criterion or (_is_worked_out(loss) and not step.where.depends_on("periodic"))):
                     continue
                 if backward.via in ("backward", "manual_backward"):
                     message = "adds up the gradients of several mean losses without dividing them, which makes the gradient as much larger"
-                    tier = Tier.NOTE if self._is_even(optimizer) else None
+                    tier = Tier.NOTE if self._is_even(step.optimizer) else None
                     yield Fault.at(backward, message, tier=tier)
 
     def _is_even(self, optimizer: Instance) -> bool:
@@ -239,14 +241,19 @@ def _evens(name: str, decays: bool) -> bool:
     return found is not None and (found["name"] == "AdamW" or not decays)
 
 
+def _is_worked_out(value: Tensor) -> bool:
+    """Whether the program worked a loss out of a network's answers."""
+    return value.role == "loss" and value.scalar and "predicted" in value.traits
+
+
 def _rate_is_plain(optimizer: Instance) -> bool:
     """Whether an optimizer is in sight, and its learning rate not worked out, perhaps to make up for the sum."""
     rate = optimizer.argument("lr", 1)
     return in_sight([optimizer]) and (rate is None or (isinstance(rate, Constant) and "scaled" not in rate.traits))
 
 
-def _added_up(path: Path) -> Iterator[tuple[Backward, Instance]]:
-    """The last of several backward passes at one place that a step, taken every so many batches, sums up, with its optimizer."""
+def _added_up(path: Path) -> Iterator[tuple[Backward, Stepped]]:
+    """The last of several backward passes at one place that a step, taken every so many batches, sums up, with that step."""
     by_hand = {each for event in path.of(Stepped) for each in event.parameters if each.gradient_touched or each.escaped}
     added: dict[Tensor, list[Backward]] = {}
     for event in path.events:
@@ -262,14 +269,14 @@ def _added_up(path: Path) -> Iterator[tuple[Backward, Instance]]:
                 passes = added.get(each, [])
                 if not waits:
                     if len(passes) > 1 and each not in by_hand and all(_is_of_group(one, event) for one in passes):
-                        yield passes[-1], event.optimizer
+                        yield passes[-1], event
                         break
                     continue
                 one_place = len({every.site for every in passes}) == 1 and each not in by_hand
                 if len(passes) < 2 or not one_place or not in_batch(passes[0].where):
                     continue
                 if len(passes[0].where.turns) == len(event.where.turns):
-                    yield passes[-1], event.optimizer
+                    yield passes[-1], event
                     break
 
 
