@@ -9,7 +9,7 @@ from lightlint.engine.arguments import Arguments
 from lightlint.engine.events import BatchMixed
 from lightlint.engine.machine import Machine
 from lightlint.models.names.tables import BY_ROW
-from lightlint.values.core import Sequence, Value, is_constant
+from lightlint.values.core import Sequence, Value, is_constant, number_of
 from lightlint.values.training import Module, Tensor
 
 _BATCH_FIRST = frozenset(
@@ -53,6 +53,18 @@ def flattened(made: Tensor, source: Tensor, start: float | None, end: float | No
     """Note what is left of the dimensions where those behind the first were made one."""
     if start is not None and start > 0 and end == -1:
         made.rows_first, made.rank = source.rows_first, int(start) + 1
+
+
+def joined(made: Tensor, parts: Sequence, along: Value) -> None:
+    """Note what the dimensions of tensors mean that were put one behind the other in one that is not the batch's."""
+    source = leading(*parts.items)
+    place = number_of(along)
+    if source is None or source.rank is None or place is None or not -source.rank <= place < source.rank:
+        return
+    place = int(place) % source.rank
+    made.rank = source.rank
+    made.rows_first = source.rows_first and place != 0
+    made.batch_second = source.batch_second if place != 1 else None
 
 
 def leading(*values: Value) -> Tensor | None:

@@ -15,8 +15,12 @@ from lightlint.values.training import Rearranged, Tensor, tensors_in
 
 DENSE = frozenset(["matmul", "bmm", "cat", "stack", "randn", "zeros", "ones", "rand", "contiguous"])
 """What gives tensors that lie in memory as they are indexed."""
-_BY_ELEMENT = ("relu", "leaky_relu", "elu", "selu", "gelu", "silu", "mish", "layer_norm", "rms_norm")
-_LENGTHENING = frozenset(["cat", "concat", "concatenate", "pad"])
+_JOINING = frozenset(["cat", "concat", "concatenate"])
+_LENGTHENING = _JOINING | {"pad"}
+_BY_ELEMENT = (
+    *("relu", "relu_", "leaky_relu", "elu", "selu", "celu", "gelu", "silu", "mish", "softplus", "tanh"),
+    *("layer_norm", "rms_norm", "normalize", "clamp", "exp", "log", "abs"),
+)
 _SAME_RANK = frozenset(["softmax", "contiguous", "float", "half", "masked_fill", "dropout", "to", *_BY_ELEMENT])
 
 
@@ -25,6 +29,8 @@ def note(machine: Machine, made: Value, name: str, given: Arguments, node: ast.A
     source = given.positional[0] if given.positional else None
     if isinstance(made, Tensor) and name in _LENGTHENING:
         _lengthen(made, source)
+    if name in _JOINING and isinstance(made, Tensor) and isinstance(source, Sequence):
+        axes.joined(made, source, given.get(1, "dim") or Constant(0))
     if not isinstance(made, Tensor) or not isinstance(source, Tensor):
         return
     written = given.positional[1:]
