@@ -121,8 +121,8 @@ def binary(machine: Machine, symbol: str, left: Value, right: Value, node: ast.A
     """An arithmetic operator."""
     if symbol in ("%", "//", "-") and "rank of all" in left.traits and isinstance(left, Constant):
         left = Constant(left.value, left.traits - {"rank of all"})  # the place on a node, or the node's
-    if symbol == "/" and left.traits & SUMMED and isinstance(right.key, tuple) and right.key[:1] == ("length",):
-        machine.emit(Averaged(machine.where(node), left, right))
+    if symbol == "/" and left.traits & SUMMED and (length := _length_in(right)) is not None:
+        machine.emit(Averaged(machine.where(node), left, Unknown(length)))
     found = machine.models.binary(machine, symbol, left, right, node)
     if found is not None:
         return found
@@ -221,6 +221,13 @@ def factors_of(value: Value) -> tuple[tuple[Hashable, int], ...] | None:
     if isinstance(value, Unknown):
         return value.factors if value.factors is not None else (((value.key, 1),) if value.key is not None else None)
     return None
+
+
+def _length_in(value: Value) -> Hashable:
+    """The key of the length of something that a number is, or a written multiple of; None for another number."""
+    found = [key for key, power in factors_of(value) or () if not (isinstance(key, tuple) and key[:1] == ("number",))]
+    is_length = len(found) == 1 and isinstance(found[0], tuple) and found[0][:1] == ("length",)
+    return found[0] if is_length and (found[0], 1) in (factors_of(value) or ()) else None
 
 
 def _product(symbol: str, left: Value, right: Value) -> tuple[tuple[Hashable, int], ...] | None:
