@@ -109,8 +109,8 @@ def _takes_labels(trainer: Instance) -> bool:
 
 def _is_padded(value: Value | None, depth: int = 0) -> bool:
     """Whether ids are those of several padded texts, none of which was looked at."""
-    if isinstance(value, Sequence) and len(value.items) == 1 and depth < 3:
-        return _is_padded(value.items[0], depth + 1)
+    if isinstance(value, Sequence) and depth < 3:
+        return bool(value.items) and all(_is_padded(each, depth + 1) for each in value.items)
     if isinstance(value, Tensor):
         encoding = value.encoding if value.role == TOKENS and not value.filled else None
     else:
