@@ -285,13 +285,27 @@ _EVENTS = (
 )
 
 
+def _told(trainer: Instance) -> dict[str, Value]:
+    """What a Trainer tells its callbacks by name, as far as it is in sight."""
+    given = {name: trainer.arguments.get(name) for name in ("processing_class", "tokenizer")}
+    found = {"model": model_of(trainer), **given}
+    return {name: each for name, each in found.items() if isinstance(each, Instance)}
+
+
+def _takes(function: Function, name: str) -> bool:
+    parameters = function.node.args
+    named = (*parameters.args, *parameters.kwonlyargs)
+    return parameters.kwarg is not None or any(each.arg == name for each in named)
+
+
 def _tell(machine: Machine, callback: Value, trainer: Instance, node: ast.AST) -> None:
     for name in _EVENTS:
         own = _own(callback, name)
         if own is not None:
             settings = settings_of(trainer) or Unknown(hint="args")
             state, control = Unknown(("state", trainer.key), hint="state"), Unknown(hint="control")
-            given = Arguments([settings, state, control], double_star=Unknown(), assumed=True)
+            named = {key: each for key, each in _told(trainer).items() if _takes(own, key)}
+            given = Arguments([settings, state, control], named, double_star=Unknown(), assumed=True)
             try:
                 call(machine, Bound(callback, own), given, node)
             except (Raised, LeaveLoop, NextTurn):
