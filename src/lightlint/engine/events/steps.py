@@ -168,10 +168,15 @@ class ClosureDone(Event):
 
 @dataclass(eq=False)
 class Halved(Event):
-    """A module's parameters were made 16-bit."""
+    """A module's parameters were made 16-bit; `asked_at`: where a call was told so that loads them, under a keyword."""
 
     module: Module
     parameters: list[Tensor]
+    asked_at: tuple[str, Site] | None = None
+
+    def said_at(self, _keyword: str) -> Site:
+        """Where the dtype is written."""
+        return self.asked_at[1] if self.asked_at is not None else self.site
 
 
 @dataclass(eq=False)

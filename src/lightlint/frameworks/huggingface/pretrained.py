@@ -54,7 +54,11 @@ def model(machine: Machine, path: str, how: str, given: Arguments, node: ast.AST
     if "device_map" in given.keywords or not given.exact:
         modules.move(made, None)
     if dtype_of(made) == "float16" and not is_quantized(made):
-        machine.emit(Halved(machine.where(node), made, made.parameters()))
+        where = machine.where(node)
+        keyword = "dtype" if "dtype" in given.keywords else "torch_dtype"
+        site = given.said.get(keyword, where.site)
+        asked_at = (keyword, site if site[0] == where.site[0] else where.site)
+        machine.emit(Halved(where, made, made.parameters(), asked_at))
     return made
 
 

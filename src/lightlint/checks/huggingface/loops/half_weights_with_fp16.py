@@ -24,7 +24,9 @@ class HalfWeightsWithFp16(Check):
             message = (
                 "the weights are loaded in float16 and trained with fp16, whose gradient scaler refuses their gradients"
             )
-            yield from (Fault.at(event, message) for event in found[0])
+            for event in found[0]:
+                keyword = event.asked_at[0] if event.asked_at is not None else ""
+                yield Fault.of(event, message, argument=keyword) if keyword else Fault.at(event, message)
 
 
 def _half(path: Path) -> Iterator[Halved]:
