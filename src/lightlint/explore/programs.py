@@ -135,7 +135,7 @@ def supplying(file: str, name: str) -> Start:
         assert isinstance(module, Module)
         for entry, phase in (("fit", "train"), ("fit", "val"), ("test", "test")):
             if phase != "val":
-                set_up_data(machine, Supply(entry, data=data), cls.node)
+                set_up_data(machine, None, Supply(entry, data=data), cls.node)
             found = hook(machine, data, f"{phase}_dataloader", [], cls.node)
             set_mode(machine, module, phase == "train", cls.node)
             machine.phases.append(phase)

@@ -18,7 +18,7 @@ _STAGES = {"validate": "validation", "test": "test", "predict": "predict"}
 
 def accompany(machine: Machine, trainer: Instance, module: Value, supply: Supply, node: ast.AST) -> None:
     """A run of a module out of sight: what it does with its data, and with the callbacks of the program."""
-    set_up_data(machine, supply, node)
+    set_up_data(machine, trainer, supply, node)
     if supply.entry == "fit" and supply.data is not None:
         hook(machine, supply.data, "train_dataloader", [], node)
     give_loaders(machine, trainer, module, supply, node)

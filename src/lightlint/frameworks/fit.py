@@ -125,7 +125,7 @@ def fit(machine: Machine, module: Module, trainer: Instance, supply: Supply, nod
 
 def _prepare(run: Fit, supply: Supply) -> list[Value]:
     sources, data = supply.sources, supply.data
-    set_up_data(run.machine, supply, run.node)
+    set_up_data(run.machine, run.trainer, supply, run.node)
     if data is not None:
         drawn = hook(run.machine, data, "train_dataloader", [], run.node)
         sources = [drawn] if drawn is not None else []
@@ -203,7 +203,7 @@ def _train(
         for epoch.turn in (1, 2):
             run.all("on_train_epoch_start")
             with run.loop("batch", batches) as inner:
-                inner.over = sources[0] if len(sources) == 1 and isinstance(sources[0], Loader) else None
+                inner.over = _loader_in(sources)
                 for inner.turn in (1, 2):
                     _step(run, sources, optimizers, schedules, automatic)
             _validate(run)
@@ -337,6 +337,7 @@ def _evaluate(run: Fit, stage: str, phase: str) -> None:
         run.all(f"on_{stage}_start")
         run.all(f"on_{stage}_epoch_start")
         with run.loop("batch", Unknown(("trainer", stage, "batches"), frozenset({"batches"}), plain=True)) as loop:
+            loop.over = _loader_in(run.held_out)
             for loop.turn in (1, 2):
                 batch, index = batch_of(machine, run.held_out, run.device, run.node), batch_index(machine)
                 run.all(f"on_{stage}_batch_start", batch, index)
@@ -358,7 +359,7 @@ def evaluate(machine: Machine, module: Module, trainer: Instance, supply: Supply
         return
     run = Fit(machine, module, trainer, node)
     module.trainer = trainer
-    set_up_data(machine, supply, node)
+    set_up_data(machine, trainer, supply, node)
     run.own("setup", Constant(supply.entry))
     modules.move(module, run.device)
     stage = _STAGES[supply.entry]
@@ -387,6 +388,11 @@ def test(machine: Machine, module: Module, trainer: Instance, node: ast.AST) -> 
         _supply(run, Supply("predict", assumed=True))
         _evaluate(run, "predict", "predict")
         modules.move(module, "cpu")
+
+
+def _loader_in(values: list[Value]) -> Loader | None:
+    """The loader that some values are, if they are one."""
+    return values[0] if len(values) == 1 and isinstance(values[0], Loader) else None
 
 
 def _items(value: Value | None) -> list[Value]:

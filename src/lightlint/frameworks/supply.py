@@ -46,6 +46,9 @@ def supplied(entry: str, given: Arguments) -> Supply:
     evaluated = given.get(position, name)
     if evaluated is data:
         evaluated = None
+    drawn = given.get(1, "train_dataloaders") or given.keywords.get("train_dataloader")
+    if entry == "fit" and isinstance(drawn, Loader):
+        sources = [drawn]
     unknown = data is None and "datamodule" in given.keywords
     return Supply(entry, sources, evaluated, data, open=not given.exact or unknown)
 
@@ -74,9 +77,11 @@ def _of_rank(value: Value, name: str) -> Value:
     return Unknown(("parameter", name), hint=name) if unknown else value
 
 
-def set_up_data(machine: Machine, supply: Supply, node: ast.AST) -> None:
-    """Prepare a data module for a run."""
+def set_up_data(machine: Machine, trainer: Instance | None, supply: Supply, node: ast.AST) -> None:
+    """Prepare a data module for a run, of a Trainer if that is in sight."""
     if supply.data is not None:
+        if trainer is not None:
+            trainer.attributes["datamodule"] = supply.data
         hook(machine, supply.data, "prepare_data", [], node)
         hook(machine, supply.data, "setup", [Constant(supply.entry)], node)
 

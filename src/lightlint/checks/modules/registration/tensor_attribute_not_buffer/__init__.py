@@ -9,7 +9,7 @@ from lightlint.check import Check, Fault, Repair
 from lightlint.checks.modules.registration.tensor_attribute_not_buffer.tensor_uses import TensorUses
 from lightlint.engine.events import AttributeSet, DevicesMixed
 from lightlint.facts.code.bindings import dotted_name
-from lightlint.facts.objects.classes import NN_MODULE
+from lightlint.facts.objects.classes import MODULE, NN_MODULE
 from lightlint.facts.project.mentions import (
     is_called_elsewhere,
     is_changed_elsewhere,
@@ -167,7 +167,8 @@ class TensorAttributeNotBuffer(Check):
             plain = not (tensor.parameter or tensor.buffer or tensor.escaped or tensor.role == "batch")
             if not plain or not tensor.sure_device or tensor.stored_at is None or tensor.stored_at in moved:
                 continue
-            if self._is_made_once(tensor) and not self._is_replaced(entry, tensor):
+            made = self._is_made_once(tensor) or self._is_of_setup(entry, tensor)
+            if made and not self._is_replaced(entry, tensor):
                 name = next((each.name for each in entry.of(AttributeSet) if each.site == tensor.stored_at), "")
                 message = f"`self.{name}` stays on the CPU when the module is moved: register it as a buffer"
                 yield Fault(tensor.stored_at, message)
@@ -182,6 +183,13 @@ class TensorAttributeNotBuffer(Check):
         callers = [self.tree.function(each) for each in calls]
         made = bool(callers) and all(each is not None and each.name.value == "__init__" for each in callers)
         return made and not is_called_elsewhere(self.facts.project, self.facts.source, function.name.value)
+
+    def _is_of_setup(self, entry: Entry, tensor: Tensor) -> bool:
+        """Whether a tensor is stored by a hook that a Trainer calls before it moves the module, and by nothing else."""
+        sets = [event for event in entry.of(AttributeSet) if event.site == tensor.stored_at]
+        holders = [event.object for event in sets]
+        lightning = all(isinstance(each, Instance) and MODULE in each.libraries() for each in holders)
+        return bool(sets) and lightning and all(event.where.hook == "setup" for event in sets)
 
     def _is_replaced(self, entry: Entry, tensor: Tensor) -> bool:
         """Whether the attribute that holds a tensor is given another one elsewhere, as by a pass that finds it on the wrong device."""
