@@ -148,6 +148,7 @@ class Tensor(Value):
     unreduced: list[str] | None = None  # of the terms of a loss: what it is reduced with later
     sizes: tuple[int, ...] = ()  # of a new tensor, where all are numbers
     batch_of: Loader | None = None  # whose batch it is, or a part of
+    stacked: tuple[Value, ...] = ()  # what was put one beside the other
     rows_first = False  # its first dimension counts the examples of a batch that a loader gave
     batch_second: Module | None = None  # the layer that has the second one count them
     rows_of: Loader | None = None  # the loader whose batch has as many rows, in a table of rows and columns

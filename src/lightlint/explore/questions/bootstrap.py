@@ -21,11 +21,16 @@ def bootstrapped(entry: Entry) -> Iterator[tuple[LossComputed | DifferenceSquare
     """Losses whose target is something that no network had a part in, plus a product with a network's answer: its factors."""
     events: list[LossComputed | DifferenceSquared] = [*entry.of(LossComputed), *entry.of(DifferenceSquared)]
     for event in events:
-        for given, target in _sides(event):
+        for given, target in ((given, part) for given, whole in _sides(event) for part in _parts(whole)):
             factors = _bootstrap(given, target)
             if factors is not None and isinstance(target, Tensor):
                 yield event, target, factors
                 break
+
+
+def _parts(target: Value | None) -> tuple[Value | None, ...]:
+    """A target, and what it is put together of: the returns of the steps of a rollout."""
+    return (target, *target.stacked) if isinstance(target, Tensor) else (target,)
 
 
 def _sides(event: LossComputed | DifferenceSquared) -> list[tuple[Value | None, Value | None]]:

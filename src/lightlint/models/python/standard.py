@@ -370,7 +370,10 @@ def distribution_method(machine: Machine, value: Value, name: str, given: Argume
     """A method of `torch.distributions.Distribution`: `sample` carries no gradient, `rsample` does."""
     assert isinstance(value, Instance)
     held = list(value.arguments.values())
-    return tensors.derive(machine, node, *held, *given.values(), graph=name != "sample")
+    made = tensors.derive(machine, node, *held, *given.values(), graph=name != "sample")
+    if name == "sample":  # what was drawn is no network's number
+        made.traits -= tensors.PREDICTED
+    return made
 
 
 @methods("iterator")
