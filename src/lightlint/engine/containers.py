@@ -8,7 +8,7 @@ from copy import copy
 from itertools import takewhile
 from typing import Any
 
-from lightlint.engine.events import ItemSet, Looped, PickedByTurn, Stepped
+from lightlint.engine.events import Called, EntryKept, ItemSet, Looped, PickedByTurn, Stepped
 from lightlint.engine.execution import EXPRESSIONS, evaluate
 from lightlint.engine.frames import Iteration, Loop, Reset
 from lightlint.engine.machine import Machine
@@ -58,6 +58,8 @@ def assign_target(machine: Machine, target: ast.expr, value: Value, scope: Scope
         value.traits |= ON_SOME
     if isinstance(value, (Unknown, Tensor)) and not value.named:
         value.named = _name_of(target)
+    if isinstance(target, (ast.Name, ast.Attribute)):
+        note_entry(machine, value, target)
     if isinstance(target, ast.Name):
         if isinstance(value, Instance) and value.kind == "load result":
             before = scope.find(target.id)
@@ -76,6 +78,12 @@ def assign_target(machine: Machine, target: ast.expr, value: Value, scope: Scope
         _unpack(machine, target, value, scope)
     elif isinstance(target, ast.Starred):
         assign_target(machine, target.value, value, scope)
+
+
+def note_entry(machine: Machine, value: Value, node: ast.AST, *, back: bool = False) -> None:
+    """Write down that an entry of a checkpoint is kept under a name or an attribute, or is read `back` from there."""
+    if type(value) is Unknown and isinstance(value.loaded, tuple) and isinstance(value.loaded[0], Called):
+        machine.emit(EntryKept(machine.where(node), value.loaded[0], value.loaded[1], value, back))
 
 
 def _note_reset(machine: Machine, names: dict[str, Value], name: str, value: Value) -> None:

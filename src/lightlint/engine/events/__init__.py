@@ -31,6 +31,7 @@ from lightlint.engine.events.lightning import (
 from lightlint.engine.events.modules import (
     AttributeSet,
     CopySet,
+    EntryKept,
     Forward,
     ItemSet,
     LoadedUsed,
@@ -137,6 +138,7 @@ __all__ = [
     "DirectoryMade",
     "E",
     "Emptied",
+    "EntryKept",
     "EnvironmentSet",
     "EpochSet",
     "EvaluationGiven",

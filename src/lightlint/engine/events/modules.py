@@ -149,6 +149,16 @@ class StateRead(Event):
 
 
 @dataclass(eq=False)
+class EntryKept(Event):
+    """What `torch.load` gave under a key went to a name or an attribute, as it is; `back`: it was read from there."""
+
+    load: Called
+    key: Hashable
+    value: Value
+    back: bool = False
+
+
+@dataclass(eq=False)
 class LoadResultUsed(Event):
     """What `load_state_dict` returned was used as if it was the model."""
 

@@ -9,7 +9,7 @@ from functools import lru_cache
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.calls import call
 from lightlint.engine.choices import one_question
-from lightlint.engine.containers import listed
+from lightlint.engine.containers import listed, note_entry
 from lightlint.engine.execution import EXPRESSIONS, Raised, evaluate
 from lightlint.engine.imports import kept
 from lightlint.engine.language import operators
@@ -45,7 +45,11 @@ def _name(machine: Machine, node: ast.Name, scope: Scope) -> Value:
     if value is not None:
         if type(value) is Promised:
             return kept(machine, value)
-        return value.told or value if type(value) is Unknown else value
+        if type(value) is Unknown:
+            if value.loaded is not None:
+                note_entry(machine, value, node, back=True)
+            return value.told or value
+        return value
     if machine.models.names_builtin(node.id):
         return Library("builtins." + node.id)
     function = scope.function.node if scope.function is not None else None
@@ -62,6 +66,7 @@ def _bound_in(function: ast.AST) -> frozenset[str]:
 
 def _attribute(machine: Machine, node: ast.Attribute, scope: Scope) -> Value:
     value = machine.models.attribute(machine, evaluate(machine, node.value, scope), node.attr, node)
+    note_entry(machine, value, node, back=True)
     return value.told or value if type(value) is Unknown else value
 
 

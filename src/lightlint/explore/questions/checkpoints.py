@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 from typing import TYPE_CHECKING
 
-from lightlint.engine.events import Event, RangeBegun, StateRead, Written
+from lightlint.engine.events import EntryKept, Event, RangeBegun, StateRead, Written
 from lightlint.explore.questions.queries import identity_of
 from lightlint.values.core import Constant, Mapping
 from lightlint.values.training import Optimizer
@@ -29,6 +29,26 @@ def read_keys(paths: list[Path]) -> dict[Site, set[Hashable] | None]:
     return found
 
 
+def idle_keys(paths: list[Path]) -> dict[Site, set[Hashable]]:
+    """What is read of the checkpoints that each `torch.load` gives and only put under names that nobody reads."""
+    asked: dict[tuple[Site, Hashable], int] = {}
+    kept: dict[tuple[Site, Hashable], set[Value]] = {}
+    used: set[tuple[Site, Hashable]] = set()
+    for path in paths:
+        for read in path.of(StateRead):
+            key = read.key.value if isinstance(read.key, Constant) else None
+            asked[read.load.site, key] = asked.get((read.load.site, key), 0) + 1
+        for event in path.of(EntryKept):
+            entry = (event.load.site, event.key)
+            kept.setdefault(entry, set()).add(event.value)
+            used |= {entry} if event.back or not path.finished else set()
+    found: dict[Site, set[Hashable]] = {}
+    for entry, values in kept.items():
+        if entry not in used and asked.get(entry) == len(values):
+            found.setdefault(entry[0], set()).add(entry[1])
+    return found
+
+
 def saves_of(paths: list[Path], optimizer: Optimizer) -> Iterator[Written]:
     """Where checkpoints with the state of an optimizer are written whose content is all in sight."""
     for path in paths:
@@ -40,11 +60,11 @@ def saves_of(paths: list[Path], optimizer: Optimizer) -> Iterator[Written]:
                     yield event
 
 
-def unread(save: Written, keys: set[Hashable]) -> Iterator[tuple[Hashable, Value]]:
-    """What a checkpoint holds beside what is read of it, if it holds all of that."""
+def unread(save: Written, keys: set[Hashable], idle: set[Hashable]) -> Iterator[tuple[Hashable, Value]]:
+    """What a checkpoint holds beside what is read of it, and used, if it holds all that is read."""
     items = save.value.items if isinstance(save.value, Mapping) else {}
     if keys <= items.keys():
-        yield from ((key, value) for key, value in items.items() if key not in keys)
+        yield from ((key, value) for key, value in items.items() if key not in keys or key in idle)
 
 
 def counted_behind(path: Path, event: Event, value: Value) -> Iterator[RangeBegun]:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.calls import call
-from lightlint.engine.containers import key_of, listed, made, note_twins
+from lightlint.engine.containers import key_of, listed, made, note_entry, note_twins
 from lightlint.engine.events import NumberTaken, Written
 from lightlint.engine.execution import Raised
 from lightlint.engine.language import operators
@@ -336,7 +336,9 @@ def _getattr(machine: Machine, given: Arguments, node: ast.AST) -> Value:
         present = _has(value, name)
         if present is False:
             return default
-    return machine.models.attribute(machine, value, name, node)
+    found = machine.models.attribute(machine, value, name, node)
+    note_entry(machine, found, node, back=True)
+    return found
 
 
 def _has(value: Instance, name: str) -> bool | None:
