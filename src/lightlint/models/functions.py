@@ -16,7 +16,7 @@ from lightlint.models.names.kinds import kind_of
 from lightlint.models.names.tables import ACTIVATIONS, DEVICES, DTYPES, FACTORIES, HARMLESS, LOSSES
 from lightlint.models.ranks.groups import rank_value
 from lightlint.models.registry import FUNCTIONS, PACKAGES, function
-from lightlint.models.tensors import forms, layouts, precision
+from lightlint.models.tensors import draws, forms, layouts, precision
 from lightlint.models.tensors.arithmetic import note_sum
 from lightlint.models.training import modules
 from lightlint.values.canonical import canonical
@@ -103,6 +103,8 @@ def call_library(machine: Machine, library: Library, given: Arguments, node: ast
     if _DRAWS.fullmatch(path) is not None:
         machine.clock += 1
         found.key = ("drawn", machine.clock)
+    if root == "numpy":
+        draws.note_moved(machine, found, last, given, node)
     return found
 
 
@@ -172,6 +174,7 @@ def _torch(machine: Machine, path: str, last: str, given: Arguments, node: ast.A
         if last in ("cat", "concat", "stack", "vstack", "hstack") and given.positional:
             found.filled_by = given.positional[0].filled_by
         layouts.note(machine, found, last, given, node)
+        draws.note_moved(machine, found, last, given, node)
         if last == "lerp" and isinstance(found, Tensor):
             note_sum(machine, found, given.get(0, "input") or NONE, given.get(1, "end") or NONE, node)
         if last in precision.NAMES:
@@ -244,6 +247,7 @@ def _factory(machine: Machine, last: str, given: Arguments, node: ast.AST) -> Te
     if last in ("zeros", "ones", "rand", "randn", "empty", "randint"):
         sizes = given if last != "randint" else given.behind(1 if len(given.positional) < _MOST_OF_RANDINT else 2)
         made.sizes, made.rank = _sizes(sizes) if last != "randint" else (), _rank(sizes)
+        draws.note_drawn(made, last, _all_sizes(sizes))
     if last in _ROWS:
         made.rank = 1
     return made
@@ -273,6 +277,13 @@ def _rank(given: Arguments) -> int | None:
         for each in given.positional
     )
     return len(given.positional) if plain and given.positional and first is given.positional[0] else None
+
+
+def _all_sizes(given: Arguments) -> list[Value] | None:
+    first = given.get(0, "size")
+    if isinstance(first, Sequence):
+        return None if first.more else first.items
+    return given.positional if given.exact else None
 
 
 def _sizes(given: Arguments) -> tuple[int, ...]:

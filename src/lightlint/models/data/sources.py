@@ -12,6 +12,18 @@ from lightlint.values.core import NONE, TRUE, Constant, Library, Sequence, Unkno
 from lightlint.values.training import Instance
 
 _GENERATORS = ("numpy.random.default_rng", "numpy.random.RandomState", "random.Random", "torch.Generator")
+_NUMBERS = (
+    "random",
+    "uniform",
+    "integers",
+    "randint",
+    "randrange",
+    "choice",
+    "normal",
+    "standard_normal",
+    "rand",
+    "randn",
+)
 _SEEDS = ("seed", "manual_seed", "set_state", "setstate")
 OPENERS = {
     "open": "open", "gzip.open": "gzip.open", "h5py.File": "h5py.File", "lmdb.open": "lmdb.open",
@@ -44,7 +56,8 @@ def generator_method(machine: Machine, generator: Value, name: str, _: Arguments
             generator.attributes["#seeded"] = TRUE
         return generator
     draw(machine, generator, node)
-    return Unknown()
+    machine.clock += 1
+    return Unknown(("drawn", machine.clock) if name in _NUMBERS else None)
 
 
 def draw(machine: Machine, generator: Value | None, node: ast.AST) -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Hashable, Iterator
+from collections.abc import Iterator
 
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.events import Transformed
 from lightlint.engine.machine import Machine
 from lightlint.models.data.fixed_transforms import Size, is_fixed, size_after, takes_whole
 from lightlint.models.registry import FunctionModel, function
+from lightlint.models.tensors.draws import MOVING, holds_draw
 from lightlint.values.core import LASTING, Library, Mapping, Sequence, Unknown, Value, traits_of
 from lightlint.values.training import Instance, Module
 
@@ -35,6 +36,7 @@ FUNCTIONS = (
     "vertical_flip",
     "elastic",
 )
+AS_TOLD = (*FUNCTIONS, *MOVING)
 """What moves things in a picture as it is told, at random where that was drawn."""
 _CONTENT = re.compile(
     r"ColorJitter|Random(?:Grayscale|Erasing|Invert|Posterize|Solarize|AdjustSharpness|Autocontrast|Equalize|PhotometricDistort)"
@@ -90,11 +92,6 @@ def cropped(machine: Machine, value: Value, index: Value, node: ast.AST) -> Valu
     found = transformed(machine, transform, Arguments([value]), node)
     found.traits |= value.traits
     return found
-
-
-def holds_draw(key: Hashable) -> bool:
-    """Whether a number comes of one that was drawn at random."""
-    return isinstance(key, tuple) and (key[:1] == ("drawn",) or any(map(holds_draw, key)))
 
 
 def _parameters(machine: Machine, _: Arguments, __: ast.AST) -> Value:

@@ -10,7 +10,7 @@ from lightlint.engine.events import (
     Summed,
 )
 from lightlint.engine.machine import Machine
-from lightlint.models.tensors import axes, forms, layouts, precision
+from lightlint.models.tensors import axes, draws, forms, layouts, precision
 from lightlint.models.tensors.derivation import derive, mix, without_given_gradients
 from lightlint.values.core import (
     Sequence,
@@ -28,7 +28,9 @@ def binary(machine: Machine, symbol: str, left: Value, right: Value, node: ast.A
         return None
     if symbol in ("==", "!=", "<", "<=", ">", ">=", "in", "not in", "is", "is not"):
         meet(machine, symbol, left, right, node)
-        return derive(machine, node, left, right, graph=False, how="comparison")
+        made = derive(machine, node, left, right, graph=False, how="comparison")
+        draws.compared(made, symbol, left, right)
+        return made
     mix(machine, node, symbol, left, right)
     made = derive(machine, node, left, right, saves=symbol not in ("+", "-", "%"))
     _weigh(symbol, made, left, right)

@@ -81,6 +81,8 @@ def computed(machine: Machine, name: str, given: Arguments, node: ast.AST) -> Va
     made = derive(machine, node, *values, saves=name not in SAVES_NOTHING)
     made.answer = name in _CHOOSING and isinstance(source, Tensor) and source.answer
     forms.note(made, name, given)
+    if name in ("stack", "cat", "concat", "vstack", "hstack") and isinstance(source, Sequence):
+        made.stacked = tuple(source.items)
     if name in ("clamp", "clip") and isinstance(source, Tensor):
         made.clipped = source.gradient_of
     if name == "log" and isinstance(source, Tensor) and source.role in ("probabilities", "sigmoid"):

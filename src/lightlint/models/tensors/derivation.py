@@ -12,6 +12,7 @@ from lightlint.engine.events import (
     ReadEarly,
 )
 from lightlint.engine.machine import Machine
+from lightlint.models.tensors.draws import holds_draw
 from lightlint.values.core import (
     INTEGERS,
     NO_TRAITS,
@@ -97,7 +98,7 @@ def derive(
         )
         made.metric, made.unscaled_loss, made.criterion = first.metric, first.unscaled_loss, first.criterion
         made.scaler, made.batch_of = first.scaler, first.batch_of
-        made.terms, made.answer = first.terms, first.answer
+        made.terms, made.answer, made.stacked = first.terms, first.answer, first.stacked
         made.form, made.dtype, made.layer, made.packed = first.form, first.dtype, first.layer, first.packed
         made.as_given, made.cut_from = first.as_given, first.cut_from
         made.encoding, made.unreduced = first.encoding, first.unreduced
@@ -205,7 +206,8 @@ def number_in(machine: Machine, tensor: Tensor, how: str, node: ast.AST) -> Unkn
     if how == "tolist" and tensor.dtype == "int64" and not tensor.scalar:
         traits |= INTEGERS
     machine.emit(NumberTaken(machine.where(node), tensor))
-    number = Unknown(("item", tensor.made), frozenset(traits), plain=True)
+    key = tensor.key if holds_draw(tensor.key) else ("item", tensor.made)
+    number = Unknown(key, frozenset(traits), plain=True)
     number.named, number.terms = tensor.named, tensor.terms
     _note_cuts(machine, number, [tensor], how, node)
     return number

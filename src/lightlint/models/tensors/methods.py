@@ -23,7 +23,7 @@ from lightlint.models.names.tables import (
     NUMBERS,
     OUTPUTS,
 )
-from lightlint.models.tensors import axes, forms, layouts, precision
+from lightlint.models.tensors import axes, draws, forms, layouts, precision
 from lightlint.models.tensors.arithmetic import note_sum, turns_to_batch
 from lightlint.models.tensors.computed import activated, computed, note_single, plain
 from lightlint.models.tensors.derivation import PREDICTED, derive, detached, device_of, device_value, mix, number_in
@@ -175,6 +175,7 @@ def call_method(machine: Machine, tensor: Value, name: str, given: Arguments, no
     if name in _SHAPING and isinstance(found, Tensor) and found is not tensor:
         found.shaped_from = tensor
     layouts.note(machine, found, name, given.with_first(tensor), node)
+    draws.note_moved(machine, found, name, given.with_first(tensor), node)
     if name in precision.NAMES:
         precision.note(machine, found, name, given.with_first(tensor), node, sure=not tensor.mixed)
     return found

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Called, CalledUnknown, Forward, LossComputed, SampleMade, Transformed
 from lightlint.explore.questions.queries import beside
-from lightlint.models.data.transforms import FUNCTIONS, drawing
+from lightlint.models.data.transforms import AS_TOLD, drawing
 from lightlint.models.data.workers import SAMPLE
 from lightlint.values.core import Library, Mapping, Sequence, Unknown, is_constant
 from lightlint.values.training import Tensor
@@ -55,7 +55,7 @@ def _moves(event: Transformed) -> bool:
 
 def _drawn_for(event: Transformed) -> set[Hashable]:
     """The draws that decide whether, or how far, a function moves a picture, or whether a transform surely does."""
-    if event.transform.name not in FUNCTIONS:
+    if event.transform.name not in AS_TOLD:
         told = [each for found in drawing(event.transform, moving=True) for each in found.arguments.values()]
         return {draw for each in told for draw in _draws(each.key)}
     keys = [each.key for each in event.where.conditions if not each.known]
@@ -161,8 +161,9 @@ def _last_move(value: Value, moved: list[Transformed]) -> Transformed | None:
 
 def _moves_of(value: Value, moved: list[Transformed]) -> list[Transformed]:
     """The moves that a value went through, and what it is made of; the last one first."""
-    origins = [*_origins(value)]
-    return [each for each in reversed(moved) if any(_gave(each, one) for one in origins)]
+    found = [each for each in reversed(moved) if any(_gave(each, one) for one in _origins(value))]
+    before = [one for each in found if isinstance(each.result, Tensor) for one in _moves_of(each.given[0], moved)]
+    return [each for each in reversed(moved) if each in found or each in before]
 
 
 def _gave(event: Transformed, value: Value) -> bool:
