@@ -230,6 +230,8 @@ def _factory(machine: Machine, last: str, given: Arguments, node: ast.AST) -> Te
         made.scalar = plain and last != "Tensor"
         if written is None and not plain and not isinstance(first, Sequence):
             made.device = first.device if isinstance(first, Tensor) else None
+    if isinstance(first, Sequence) and last in _OF_DATA:
+        made.stacked = tuple(first.items)
     if first is not None and last in _OF_DATA:
         made.traits = made.traits | (first.traits & SINGLE)
     tensors.note_cuts(machine, made, first, last, node)

@@ -185,6 +185,7 @@ class Sequence(Value):
         self.gone_over = False
         self.emptied_at: Site | None = None  # of a generator: who went over it
         self.rows_of: Mapping | None = None  # the dict whose `items()` it shows
+        self.sorted = False
 
     def __repr__(self) -> str:
         return f"<{self.kind} {self.items}{'...' if self.more else ''}>"
@@ -204,7 +205,7 @@ class Mapping(Value):
         self.copied: Value | None = None  # the optimizer whose group it is a copy of
         self.loaded: Any = None  # the call of `torch.load` that gave it
         self.batch_of: Value | None = None  # the Trainer that gives a batch to the program
-        self.made_over: Value | None = None  # what a comprehension that made it went over
+        self.made_over: Value | None = None  # what a comprehension, or `fromkeys`, that made it went over
         self.unsure: set[Hashable] = set()  # keys that what is out of sight may have given other values
 
     def places(self) -> dict[Hashable, Site]:

@@ -147,6 +147,13 @@ def _reordered(machine: Machine, given: Arguments, node: ast.AST) -> Value:
     return made(machine, Sequence(items, "list", more=not known), node)
 
 
+def _sorted(machine: Machine, given: Arguments, node: ast.AST) -> Value:
+    found = _reordered(machine, given, node)
+    if isinstance(found, Sequence):
+        found.sorted = True
+    return found
+
+
 def _dict(machine: Machine, given: Arguments, node: ast.AST) -> Value:
     found = Mapping(dict(given.keywords.items()), more=given.double_star is not None)
     value = given.get(0, "")
@@ -488,7 +495,7 @@ _BUILTINS: dict[str, Builtin] = {
     "tuple": _container("tuple"),
     "set": _container("set"),
     "frozenset": _container("set"),
-    "sorted": _reordered,
+    "sorted": _sorted,
     "reversed": _reordered,
     "dict": _dict,
     "int": _number("int"),

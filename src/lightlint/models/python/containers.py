@@ -77,6 +77,7 @@ def sequence_method(machine: Machine, value: Sequence, name: str, given: Argumen
         value.more = True
         return NONE
     if name in ("sort", "reverse"):
+        value.sorted = name == "sort"
         return NONE
     if name in ("index", "count"):
         return Unknown(plain=True)

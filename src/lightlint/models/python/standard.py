@@ -58,7 +58,9 @@ def _from_keys(machine: Machine, given: Arguments, node: ast.AST) -> Value:
     given_keys = given.get(0, "iterable")
     keys, known = listed(machine, given_keys, node) if given_keys is not None else ([], False)
     value = given.get(1, "value") or NONE
-    return Mapping({key_of(each, ("?", number)): value for number, each in enumerate(keys)}, more=not known)
+    found = Mapping({key_of(each, ("?", number)): value for number, each in enumerate(keys)}, more=not known)
+    found.made_over = given_keys
+    return found
 
 
 @function("copy.deepcopy", "copy.copy")

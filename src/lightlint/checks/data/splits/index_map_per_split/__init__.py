@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
 from lightlint.checks.data.splits.index_map_per_split.origins import call_at, given_apart, hangs_on
+from lightlint.checks.data.splits.index_map_per_split.targets import numbers_targets
 from lightlint.engine.events import AttributeSet, Backward, BatchDrawn
-from lightlint.values.core import Class, Function, Mapping, Unknown, number_of
+from lightlint.finding import Tier
+from lightlint.values.core import Class, Function, Mapping, Sequence, Unknown, number_of
 from lightlint.values.training import Instance, Loader
 
 if TYPE_CHECKING:
@@ -80,13 +82,23 @@ def _numbered_apart(path: Path, data: Instance, other: Instance) -> Iterator[tup
     for name, value in data.attributes.items():
         theirs = other.attributes.get(name)
         first, second = _map_in(name, value, data), _map_in(name, theirs, data)
+        what = "words"
+        if first is None and second is None and isinstance(value, Mapping) and isinstance(theirs, Mapping):
+            classes = _numbers_as_they_come(value) and value is not theirs and numbers_targets(path, data, value)
+            first, second, what = (value, theirs, "classes") if classes else (None, None, "")
         if first is None or second is None or _is_of_the_same(first, second):
             continue
         set_at = [each.site for each in path.of(AttributeSet) if each.object is other and each.name == name]
         if set_at:
             also = () if other.site is None else (other.site,)
-            message = f"each data set numbers its own words in `{name}`: the model is evaluated with other numbers than it was trained with"
-            yield name, set_at[-1], Fault(set_at[-1], message, None, also) if first is not second else None
+            message = f"each data set numbers its own {what} in `{name}`: the model is evaluated with other numbers than it was trained with"
+            yield (
+                name,
+                set_at[-1],
+                Fault(set_at[-1], message, None if what == "words" else Tier.WARNING, also)
+                if first is not second
+                else None,
+            )
 
 
 def _map_in(name: str, value: Value | None, data: Instance, depth: int = 0) -> Value | None:
@@ -97,6 +109,13 @@ def _map_in(name: str, value: Value | None, data: Instance, depth: int = 0) -> V
         held = (_map_in(f"{name}_{key}", each, data, depth + 1) for key, each in value.attributes.items())
         return next((each for each in held if each is not None), None)
     return None
+
+
+def _numbers_as_they_come(value: Mapping) -> bool:
+    """Whether a dict of running numbers gives them to the different ones of a list in the order in which these come."""
+    over = value.made_over
+    rows = over.made_over if isinstance(over, Mapping) else None
+    return value.more and _counts(value) and isinstance(rows, Sequence) and rows.more and not rows.sorted
 
 
 def _is_of_the_same(first: Value, second: Value) -> bool:
