@@ -74,7 +74,8 @@ def events_of(check: str) -> set[str]:
 @cache
 def _module(name: str) -> _Module:
     path = Path(lightlint.__file__).parent.joinpath(*name.split(".")[1:])
-    tree = ast.parse((path / "__init__.py" if path.is_dir() else path.with_suffix(".py")).read_bytes())
+    package = path / "__init__.py"  # a folder without it may be what a former one has left
+    tree = ast.parse((package if package.exists() else path.with_suffix(".py")).read_bytes())
     defined: dict[str, set[str]] = {}
     for node in tree.body:
         names = {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}

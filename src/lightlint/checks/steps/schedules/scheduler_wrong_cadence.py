@@ -14,7 +14,7 @@ from lightlint.values.training import Instance
 if TYPE_CHECKING:
     from collections.abc import Hashable, Set
 
-    from lightlint.engine.frames import Condition
+    from lightlint.engine.frames import Condition, Turn
     from lightlint.explore.rehearsals import Entry, Path
     from lightlint.values.core import Value
 
@@ -32,7 +32,7 @@ class SchedulerWrongCadence(Check):
 
         def is_rare(event: ScheduleStepped) -> bool:
             often = event.schedule.site in in_batches or _once_for_each_batch(event)
-            return _is_known(event) and counts_batches(event) and not often and bool(event.where.turns)
+            return _is_known(event) and counts_batches(event) and not often and bool(_turns(event))
 
         ends = [each.key for event in entry.of(Left) if event.leaves_loop for each in event.where.conditions]
 
@@ -105,12 +105,17 @@ def _plain(key: Hashable) -> Hashable:
     return key if number is None else Constant(number).key
 
 
+def _turns(event: ScheduleStepped) -> list[Turn]:
+    """The loops around a step that go through one schedule; what is around those makes each its own, as for each fold."""
+    return [turn for turn in event.where.turns if not 0 < turn.loop.made < event.schedule.made]
+
+
 def _too_few_epochs(event: ScheduleStepped) -> tuple[int, int] | None:
     """For how many epochs a OneCycleLR is made, and through how many more it is stepped; None where it is not."""
     length = event.schedule.length
     factors = dict((factors_of(length) if length is not None else None) or ())
     number = next((key[1] for key in factors if isinstance(key, tuple) and key[:1] == ("number",)), None)
-    loops = [turn.loop for turn in event.where.turns]
+    loops = [turn.loop for turn in _turns(event)]
     if event.schedule.name != "OneCycleLR" or len(loops) != 2 or event.where.conditions or number is None:
         return None
     epochs, batches = (factors_of(loop.bound) if loop.bound is not None else None for loop in loops)
@@ -121,12 +126,13 @@ def _too_few_epochs(event: ScheduleStepped) -> tuple[int, int] | None:
 
 def _is_through(event: ScheduleStepped) -> bool:
     """Whether steps with each batch pass milestones that all lie within as many steps as there are epochs."""
-    given, kinds = event.schedule, [turn.loop.kind for turn in event.where.turns]
+    given, turns = event.schedule, _turns(event)
+    kinds = [turn.loop.kind for turn in turns]
     if given.name != "MultiStepLR" or not _is_known(event) or kinds[-2:] != ["count", "batch"]:
         return False
     held = given.argument("milestones", 1)
     milestones = held.items if isinstance(held, Sequence) and not held.more else []
-    bound = event.where.turns[-2].loop.bound
+    bound = turns[-2].loop.bound
     shares = [_share(each, bound) for each in milestones]
     within = bool(shares) and None not in shares and 1 / 4 < max(each or 0 for each in shares) <= 1
     return within and not event.where.depends_on("index") and not once_in_several(event.where)
@@ -165,10 +171,11 @@ def _dies_out(event: ScheduleStepped) -> bool:
     steps = number_of(written(given.argument("step_size", 1))) if given.name == "StepLR" else 1
     rate = number_of(written(given.argument("gamma", 2 if given.name == "StepLR" else 1)))
     rate = 0.1 if rate is None and given.name == "StepLR" and given.argument("gamma", 2) is None else rate
-    kinds = [turn.loop.kind for turn in event.where.turns]
+    turns = _turns(event)
+    kinds = [turn.loop.kind for turn in turns]
     if given.name not in ("StepLR", "ExponentialLR") or not _is_known(event) or kinds[-2:] != ["count", "batch"]:
         return False
-    epochs = number_of(written(event.where.turns[-2].loop.bound))
+    epochs = number_of(written(turns[-2].loop.bound))
     if not steps or not rate or not 0 < rate < 1 or not epochs or event.where.depends_on("index"):
         return False
     return not once_in_several(event.where) and rate ** (epochs * _FEW_BATCHES // steps) < _NEXT_TO_NOTHING
@@ -190,10 +197,11 @@ def _is_known(event: ScheduleStepped) -> bool:
 def _counts_epochs(event: ScheduleStepped) -> bool:
     """Whether a step in a loop over batches is one of a schedule as long as a loop around it takes turns, or a part of that."""
     length = event.schedule.length
-    kinds = [turn.loop.kind for turn in event.where.turns]
+    turns = _turns(event)
+    kinds = [turn.loop.kind for turn in turns]
     if length is None or length.key is None or "batch" not in kinds:
         return False
-    around = event.where.turns[: kinds.index("batch")]
+    around = turns[: kinds.index("batch")]
     if event.where.conditions and event.where.depends_on("index"):
         return False
     bounds = [turn.loop.bound for turn in around if turn.loop.bound is not None]
