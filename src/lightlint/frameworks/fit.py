@@ -207,6 +207,7 @@ def _train(
                 for inner.turn in (1, 2):
                     _step(run, sources, optimizers, schedules, automatic)
             _validate(run)
+            run.own("training_epoch_end", Unknown(hint="outputs"))  # before Lightning 2.0
             run.all("on_train_epoch_end")
             _step_schedules(run, schedules, "epoch", automatic)
     run.all("on_train_end")
@@ -343,6 +344,8 @@ def _evaluate(run: Fit, stage: str, phase: str) -> None:
                 run.all(f"on_{stage}_batch_start", batch, index)
                 result = run.own(f"{stage}_step", batch, index, Constant(0)) or NONE
                 run.all(f"on_{stage}_batch_end", result, batch, index)
+        if stage != "predict":
+            run.own(f"{stage}_epoch_end", Unknown(hint="outputs"))  # before Lightning 2.0
         run.all(f"on_{stage}_epoch_end")
         run.all(f"on_{stage}_end")
     finally:

@@ -1,25 +1,22 @@
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from lightlint.check import Check, Fault, Repair
 from lightlint.engine.events import Appended, Called, Emptied, Event, Looped
 from lightlint.explore.questions.certain import anyhow
-from lightlint.facts.lightning.hooks import EPOCH_ENDS
 from lightlint.facts.project.mentions import is_changed_outside
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import Draft, insert_after
-from lightlint.values.core import Class, Function, Mapping, Sequence, Value
+from lightlint.values.core import Class, Mapping, Sequence, Value
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry, Path
 
-N = TypeVar("N", bound=ast.AST)
 _MESSAGE = "this list grows from epoch to epoch: nothing empties it, and the end of each epoch reads all of it"
 
 
@@ -50,8 +47,6 @@ class StepOutputsNeverCleared(Check):
 
     def _is_changed(self, held: tuple[str, Class]) -> bool:
         name, cls = held
-        if any(_empties(each, name) for each in _old_ends(cls)):
-            return True
         return is_changed_outside(self.facts.project, name, cls.name, cls.file)
 
     def repair(self, node: cst.CSTNode, fault: Fault) -> Repair | None:
@@ -83,36 +78,6 @@ class StepOutputsNeverCleared(Check):
         inner = last.body[-1] if isinstance(last, cst.SimpleStatementLine) else last
         ok = isinstance(inner, (cst.BaseSmallStatement, cst.BaseCompoundStatement))
         return insert_after(self.code, inner, f"self.{name}.clear()") if ok else None
-
-
-def _old_ends(cls: Class) -> list[Function]:
-    """What ends an epoch before Lightning 2.0 only, which no rehearsal runs, with the methods that it calls."""
-    found: dict[int, Function] = {}
-    names = [*EPOCH_ENDS]
-    while names:
-        method = cls.find(names.pop())
-        if isinstance(method, Function) and id(method) not in found:
-            found[id(method)] = method
-            names += (each.func.attr for each in _within(method, ast.Call) if isinstance(each.func, ast.Attribute))
-    return [*found.values()]
-
-
-def _empties(function: Function, name: str) -> bool:
-    """Whether a function sets an attribute anew, or speaks of it and empties what may be that, or a part of it."""
-    uses = [each for each in _within(function, ast.Attribute) if each.attr == name]
-    called = {each.func.attr for each in _within(function, ast.Call) if isinstance(each.func, ast.Attribute)}
-    deleted = any(True for _ in _within(function, ast.Delete))
-    anew = any(isinstance(each.ctx, (ast.Store, ast.Del)) for each in uses)
-    return anew or (bool(uses) and (deleted or bool(called & {"clear", "pop", "popitem"}) or _sets_item(function)))
-
-
-def _sets_item(function: Function) -> bool:
-    """Whether a function gives a container a part anew: `self.parts["x"] = []`."""
-    return any(isinstance(each.ctx, ast.Store) for each in _within(function, ast.Subscript))
-
-
-def _within(function: Function, kind: type[N]) -> Iterator[N]:
-    return (each for each in ast.walk(function.node) if isinstance(each, kind))
 
 
 def _read_whole(path: Path) -> Iterator[tuple[Event, Value]]:
