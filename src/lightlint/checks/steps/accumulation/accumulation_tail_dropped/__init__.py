@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from lightlint.check import Check, Fault
-from lightlint.checks.steps.accumulation.accumulation_tail_dropped.tails import is_filled, is_rest_asked
+from lightlint.checks.steps.accumulation.accumulation_tail_dropped.filled import is_filled, rows
+from lightlint.checks.steps.accumulation.accumulation_tail_dropped.tails import is_rest_asked
 from lightlint.engine.events import Backward, Cleared, Stepped
 from lightlint.explore.questions.queries import in_batch
 from lightlint.facts.code.bindings import Kind
@@ -15,13 +16,13 @@ from lightlint.facts.objects.classes import MODULE
 from lightlint.facts.project.options import project_default
 from lightlint.facts.steps.accumulation import Window
 from lightlint.facts.values.sources import sources
-from lightlint.values.core import Constant, Sequence, number_of
+from lightlint.values.core import Constant, number_of
 from lightlint.values.training import Instance, Loader, Tensor
 
 if TYPE_CHECKING:
     from lightlint.engine.frames import Loop, Turn
     from lightlint.explore.rehearsals import Entry, Path
-    from lightlint.values.core import Site, Value
+    from lightlint.values.core import Site
 
 
 class AccumulationTailDropped(Check):
@@ -36,10 +37,9 @@ class AccumulationTailDropped(Check):
         else:
             manual = loop is None and function is not None and self._is_manual_step(function, window)
             dropped = manual and function is not None and self._accumulates(function.body)
-        filled = isinstance(loop, cst.For) and dropped and is_filled(self.facts, loop, window)
         if isinstance(loop, cst.For) and dropped and not self._comes_round(call, loop):
             return
-        if dropped and not filled and not is_rest_asked(self.facts, call, window):
+        if dropped and not is_rest_asked(self.facts, call, window):
             size = self.tree.module.code_for_node(window.size)
             self.report(
                 call, f"no step follows the last batches of an epoch where they do not fill a window of `{size}`"
@@ -162,7 +162,9 @@ class AccumulationTailDropped(Check):
         counted = any(map(_counts_rest, entry.paths))
         for steps in _by_optimizer(entry):
             others = not all(event.where.conditions and in_batch(event.where) for event in steps)
-            right = [e for e in steps if others or counted or _traits(e) & _WITHOUT_REST or _may_be_filled(e)]
+            right = [
+                e for e in steps if others or counted or _traits(e) & _WITHOUT_REST or _may_be_filled(e) or is_filled(e)
+            ]
             yield from (site for event in right for site in event.where.places)
 
 
@@ -237,21 +239,14 @@ def _may_be_filled(event: Stepped) -> bool:
     but for the number of ranks."""
     loop = next((turn.loop for turn in reversed(event.where.turns) if turn.loop.kind == "batch"), None)
     loader = loop.over if loop is not None else None
-    rows = _rows(loader.data) if isinstance(loader, Loader) else None
+    count = rows(loader.data) if isinstance(loader, Loader) else None
     windows = [window for each in event.where.conditions for window in _windows(each.key)]
-    if rows is None or not isinstance(loader, Loader) or len(windows) != 1:
+    if count is None or not isinstance(loader, Loader) or len(windows) != 1:
         return False
     if not isinstance(windows[0], int):
         return True
     size = number_of(loader.arguments.get("batch_size"))
-    return loader.sampler is not None and bool(size) and rows % (int(size or 1) * windows[0]) == 0
-
-
-def _rows(data: Value | None) -> int | None:
-    """How many rows the program makes a TensorDataset with."""
-    tensors = data.arguments.get("tensors") if isinstance(data, Instance) else None
-    held = tensors.items if isinstance(tensors, Sequence) and "indices" not in getattr(data, "arguments", {}) else []
-    return next((each.sizes[0] for each in held if isinstance(each, Tensor) and each.sizes), None)
+    return loader.sampler is not None and bool(size) and count % (int(size or 1) * windows[0]) == 0
 
 
 def _windows(key: object) -> Iterator[object]:
