@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 
-from lightlint.values.core import Site, Value
+from lightlint.values.core import Partial, Site, Value
 
 
 @dataclass(slots=True)
@@ -61,3 +61,11 @@ class Arguments:
 
     def _with(self, positional: list[Value]) -> Arguments:
         return Arguments(positional, dict(self.keywords), self.star, self.double_star, self.assumed, self.said)
+
+
+def of_partial(function: Partial, given: Arguments) -> Arguments:
+    """What a function is called with that some arguments were given before."""
+    full = given.with_first(*function.args)
+    full.said = {name: site for name, site in function.said.items() if name not in full.keywords} | full.said
+    full.keywords = {**function.keywords, **full.keywords}
+    return full

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from lightlint.engine.arguments import Arguments
+from lightlint.engine.arguments import Arguments, of_partial
 from lightlint.engine.events import Backward, Called, CalledUnknown, CudaUsed, LoadedUsed, StateLoaded
 from lightlint.engine.execution import Returned, annotation_of, evaluate, run
 from lightlint.engine.frames import Call, Condition
@@ -53,10 +53,7 @@ def call(machine: Machine, function: Value, given: Arguments, node: ast.AST, sco
     if isinstance(function, Bound):
         return call_function(machine, function.function, given.with_first(function.receiver), node)
     if isinstance(function, Partial):
-        full = given.with_first(*function.args)
-        full.said = {name: site for name, site in function.said.items() if name not in full.keywords} | full.said
-        full.keywords = {**function.keywords, **full.keywords}
-        return call(machine, function.function, full, node, scope)
+        return call(machine, function.function, of_partial(function, given), node, scope)
     if isinstance(function, Library):
         if machine.reads_settings and not function.path.startswith("builtins."):
             given = _as_set(given)

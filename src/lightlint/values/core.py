@@ -305,6 +305,7 @@ class Partial(Value):
         self, function: Value, args: list[Value], keywords: dict[str, Value], said: dict[Hashable, Site]
     ) -> None:
         self.function, self.args, self.keywords, self.said = function, args, keywords, said
+        self.open = False  # it holds others, out of sight
 
 
 class Library(Value):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from lightlint.engine.arguments import Arguments
-from lightlint.values.core import Bound, Class, Function, Library, Value
+from lightlint.engine.arguments import Arguments, of_partial
+from lightlint.values.core import Bound, Class, Function, Library, Partial, Value
 from lightlint.values.training import Instance
 
 _SILENT = frozenset(["builtins.object", "torch.nn.Module", "torch.utils.data.Dataset"])
@@ -12,6 +12,8 @@ _SILENT = frozenset(["builtins.object", "torch.nn.Module", "torch.utils.data.Dat
 
 def refuses(function: Value, given: Arguments) -> bool:
     """Whether a call that the program writes surely raises TypeError, for its arguments do not fit what is called."""
+    if isinstance(function, Partial):
+        return not function.open and refuses(function.function, of_partial(function, given))
     if isinstance(function, Bound):
         receiver = function.receiver
         of_one_line = isinstance(receiver, Instance) and isinstance(receiver.cls, Class) and _is_one_line(receiver.cls)

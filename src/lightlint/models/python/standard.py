@@ -41,7 +41,9 @@ def _partial(machine: Machine, given: Arguments, node: ast.AST) -> Value:
     if not given.positional:
         return Unknown()
     said: dict[Hashable, Site] = dict.fromkeys(given.keywords, machine.site(node)) | given.said
-    return Partial(given.positional[0], given.positional[1:], dict(given.keywords), said)
+    found = Partial(given.positional[0], given.positional[1:], dict(given.keywords), said)
+    found.open = not given.exact
+    return found
 
 
 @function("functools.wraps", "functools.lru_cache", "functools.cache")
