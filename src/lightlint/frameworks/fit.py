@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from contextlib import AbstractContextManager
+from functools import cached_property
 
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.calls import call
@@ -65,9 +66,17 @@ class Fit:
         flag = self.machine.models.attribute(self.machine, self.module, "automatic_optimization", self.node)
         said = "automatic_optimization" in self.module.attributes
         of_trainer = self.trainer.arguments.get("automatic_optimization")  # where Lightning took it before 1.3
-        if not said and is_constant(of_trainer, False):
+        if not said and (self.sets_mode or is_constant(of_trainer, False)):
             return None
         return self.machine.truth(flag) if said else self.machine.truth(flag) is not False
+
+    @cached_property
+    def sets_mode(self) -> bool:
+        """Whether a method of the module says who optimizes, which the program may call where it is out of sight."""
+        lineage = self.module.cls.lineage() if isinstance(self.module.cls, Class) else []
+        nodes = (node for each in lineage if isinstance(each, Class) for node in ast.walk(each.node))
+        targets = (target for node in nodes if isinstance(node, ast.Assign) for target in node.targets)
+        return any(isinstance(each, ast.Attribute) and each.attr == "automatic_optimization" for each in targets)
 
     def own(self, name: str, *args: Value) -> Value | None:
         """A hook of the module."""
@@ -117,7 +126,8 @@ def fit(machine: Machine, module: Module, trainer: Instance, supply: Supply, nod
         if run.has("validation_step"):
             _supply(run, supply)
         machine.phases[-1] = "train"
-        _train(run, sources, optimizers, schedules, automatic is not False)
+        by_lightning = not run.sets_mode if automatic is None else automatic
+        _train(run, sources, optimizers, schedules, by_lightning)
     finally:
         machine.phases.pop()
     modules.move(module, "cpu")  # where `fit` leaves it (Strategy.teardown)
