@@ -433,7 +433,6 @@ def test_the_nearest_and_most_exact_holds(project, files: dict[str, str], at: st
 @pytest.mark.parametrize(
     "files",
     [
-        {"other/requirements.txt": "torch==1.8", "other/train.py": ""},
         {"docs/requirements.txt": "torch==1.8"},
         {"README.md": "Works like torch==1.8 did. pip install torch\n![PyTorch](https://x/badge/PyTorch-1.8.svg)\n"},
         {"Dockerfile": "# FROM pytorch/pytorch:1.8\nFROM ${BASE}\nRUN pip install torch==${TORCH}\n"},
@@ -777,3 +776,67 @@ def test_code_of_python_2_bounds_torch_for_what_stands_beside_it(project) -> Non
     assert project({"bench.py": old, "pkg/new.py": "import torch\n"}, at="pkg/new.py").source.startswith("pin")
     fresh = "text = '''\nprint this\n'''\nprint(text)\n"
     assert project({"bench.py": fresh, "requirements.txt": "numpy\n"}).source in ("newest", "installed")
+
+
+@pytest.mark.parametrize(
+    ("files", "end"),
+    [
+        pytest.param({"suite/run.py": "", "suite/requirements.txt": "torch==1.8.1\n"}, "1.9", id="a neighbour"),
+        pytest.param({"a/b/net.py": "", "a/b/requirements.txt": "torch~=1.8.0\n"}, "1.9", id="deep"),
+        pytest.param(
+            {"a/x.py": "", "a/reqs.txt": "torch==1.8.1", "b/x.py": "", "b/reqs.txt": "torch==2.1.0"},
+            "1.9",
+            id="the older",
+        ),
+        pytest.param(
+            {
+                "README.md": "## Setup\n\nFollow the instructions of [Net](https://github.com/a/net) to set up PyTorch.\n"
+            },
+            "1.1",
+            id="elsewhere",
+        ),
+        pytest.param(
+            {
+                "README.md": "PyTorch. We build on [Net](https://github.com/a/net). Please refer to its repo for installation."
+            },
+            "1.1",
+            id="elsewhere in the next sentence",
+        ),
+        pytest.param({"run.sh": "singularity exec /x/pytorch1.4.0-py3.simg python train.py\n"}, "1.5", id="image"),
+        pytest.param({"old.py": "y = x.cuda(async=True)\n"}, "1.11", id="async"),
+    ],
+)
+def test_what_speaks_of_an_older_version_anywhere_leaves_nothing_certain(project, files: dict[str, str], end: str):
+    torch = project(files)
+    assert not torch.may_be_at_least(end)
+    assert torch.may_be_below(end)
+    assert not torch.surely_below(end) or "run.sh" in files
+
+
+@pytest.mark.parametrize(
+    ("files", "at"),
+    [
+        pytest.param(
+            {"a/reqs.txt": "torch==2.1.0\n", "b/x.py": "", "b/reqs.txt": "torch==1.8\n"}, "a/x.py", id="its own"
+        ),
+        pytest.param({"a/reqs.txt": "torch==2.1.0\n", "README.md": "PyTorch 1.8 is needed."}, "a/x.py", id="nearer"),
+        pytest.param(
+            {"uv.lock": '[[package]]\nname = "torch"\nversion = "2.1.0"\n', "README.md": "- PyTorch 1.8\n"},
+            "x.py",
+            id="lock",
+        ),
+        pytest.param(
+            {"README.md": "PyTorch. See [Net](https://github.com/a/net) for more on the environment."}, "x.py", id="see"
+        ),
+        pytest.param(
+            {"README.md": "PyTorch. Install apex according to [its repo](https://github.com/a/b#installation-guide)."},
+            "x.py",
+            id="a package",
+        ),
+        pytest.param(
+            {"README.md": "PyTorch >= 1.8", "b/reqs.txt": "torch>=1.4\n", "b/x.py": ""}, "x.py", id="bounds from below"
+        ),
+    ],
+)
+def test_what_is_said_of_others_leaves_the_version_of_a_file(project, files: dict[str, str], at: str):
+    assert project(files, at).may_be_at_least("2.1")

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from lightlint.facts.project.roots import nearest_with, root_of
 from lightlint.facts.versions.evidence import places_in
-from lightlint.facts.versions.pins import entries_of, pins_in, pins_of_runs, pins_of_settings
+from lightlint.facts.versions.pins import declared_within, entries_of, pins_in, pins_of_runs, pins_of_settings
 from lightlint.facts.versions.pins.notebooks import pins_of_notebooks
 from lightlint.facts.versions.pins.old_code import pins_of_old_code
 from lightlint.facts.versions.targets import installed, target_in
 
 _READ_ONCE = (
     pins_in,
+    declared_within,
     pins_of_runs,
     pins_of_settings,
     pins_of_notebooks,

@@ -144,7 +144,7 @@ def _unread(source: Source, error: UnparsableError) -> Finding:
     from lightlint.linting.old_python import is_of_old_python
 
     found = _own(SYNTAX, source, error.offset, error.offset, error.message)
-    if not is_of_old_python(source.text, error.offset, Path(source.filename)):
+    if not is_of_old_python(source.text, error.offset, error.message, Path(source.filename)):
         return found
     return replace(found, tier=Tier.NOTE, message=f"not looked at, written for an older Python: {error.message}")
 

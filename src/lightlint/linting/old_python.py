@@ -17,15 +17,17 @@ _OLD = {
     ),
     Version("3.7"): re.compile(r"\basync\s*(?:=(?!=)|[,)])|\.async\b"),
 }
+_MIXES_TABS = Version("3.0")  # until then a tab went on to the next eighth column
 _STATEMENT = re.compile(r"\bprint\s+[^\s=(]|\bprint\s*>>|\bexcept\b[^:()]+,\s*\w+\s*:|\braise\s+\w+\s*,")
 _TORCH_FOR_NEWER = "1.0"  # whose releases were the first for Python 3.7; older torch ran on Python 2.7 as well
 
 
-def is_of_old_python(text: str, offset: int, path: Path) -> bool:
+def is_of_old_python(text: str, offset: int, message: str, path: Path) -> bool:
     """Whether what stops today's Python at a place is read by the Python that the file's project is for."""
     start, end = text.rfind("\n", 0, offset) + 1, text.find("\n", offset)
     line = text[start : end if end >= 0 else len(text)]
     ends = [version for version, pattern in _OLD.items() if pattern.search(line)]
+    ends += [_MIXES_TABS] if "use of tabs and spaces" in message else []
     return bool(ends) and _is_below(max(ends), path.absolute(), is_statement=bool(_STATEMENT.search(line)))
 
 

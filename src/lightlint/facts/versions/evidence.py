@@ -168,7 +168,7 @@ def settled(package: str, around: Iterable[Place]) -> Choice | None:
     """What places come to: the first that says something, or a more exact one further on that lies in it."""
     found: Choice | None = None
     for place in around:
-        choice = _choice(package, place)
+        choice = choice_in(package, place)
         if choice and (found is None or _refines(choice, found)):
             found = Choice(choice.range, choice.pin, found.allowed if found else choice.range)
         if found and (found.pin.locked or _is_exact(found.range)):
@@ -191,7 +191,8 @@ def _is_exact(found: Range) -> bool:
     return found.lower is not None and found.upper == found.lower.just_above()
 
 
-def _choice(package: str, place: Place) -> Choice | None:
+def choice_in(package: str, place: Place) -> Choice | None:
+    """What a place says of a package, by itself or by what comes with it."""
     found = next(filter(None, (_of(name, place) for name in DISTRIBUTIONS.get(package, (package,)))), None)
     if package == "torch":
         return _narrowed(found, place) if found else _beside(place)

@@ -9,6 +9,7 @@ from functools import cache
 from operator import itemgetter
 from pathlib import Path
 
+from lightlint.facts.versions.doubts import older_than
 from lightlint.facts.versions.evidence import DISTRIBUTIONS, Choice, Places, places_in, settled
 from lightlint.facts.versions.installed import version_text
 from lightlint.facts.versions.pins import Kind, Pin
@@ -41,7 +42,7 @@ def target_of(
         return Target(package, asked.lower, asked.upper, "setting")
     if not pip_lines:
         return target_in(package, path.absolute().parent, root)
-    return _read(package, Places(path, root, pip_lines), root)
+    return _read(package, Places(path, root, pip_lines), path.absolute().parent, root)
 
 
 @cache
@@ -50,16 +51,18 @@ def target_in(package: str, directory: Path, root: Path) -> Target:
 
     Cached; `target_in.cache_clear()` forgets it.
     """
-    return _read(package, places_in(directory, root), root)
+    return _read(package, places_in(directory, root), directory, root)
 
 
-def _read(package: str, around: Places, root: Path) -> Target:
-    found = _pinned(package, around, root) or _unpinned(package, around, root)
+def _read(package: str, around: Places, directory: Path, root: Path) -> Target:
+    choice = settled(package, around)
+    found = _target(package, choice, root) if choice else _unpinned(package, around, root)
     if found.upper is not None and found.source != "installed":
         return found
     ends = [
         (end, choice.pin) for name, choice in _bounding(package, around) if (end := _end(package, name, choice.range))
     ]
+    ends += filter(None, [older_than(package, choice is not None, around, directory)])
     return _within(found, *min(ends, key=itemgetter(0)), root) if ends else found
 
 

@@ -9,7 +9,15 @@ from enum import Enum
 from functools import cache
 from pathlib import Path
 
-from lightlint.facts.versions.pins.folders import Reach, entries_of, folders_for, is_project, run_folders, upper_folders
+from lightlint.facts.versions.pins.folders import (
+    Reach,
+    entries_of,
+    folders_for,
+    inner_folders,
+    is_project,
+    run_folders,
+    upper_folders,
+)
 from lightlint.facts.versions.pins.kinds import is_lock, is_of_ci, is_read_last, is_weak, reader_of
 from lightlint.facts.versions.pins.pin import Kind, Pin, capping
 from lightlint.facts.versions.pins.reading import text_of, top_of
@@ -19,6 +27,7 @@ __all__ = [
     "Pin",
     "Reach",
     "Weight",
+    "declared_within",
     "entries_of",
     "is_project",
     "pins_in",
@@ -85,6 +94,14 @@ def pins_in(directory: Path, reach: Reach = Reach.OWN, weight: Weight = Weight.S
         for file in sorted(files, key=is_read_last)[:_MOST_FILES]:
             pins += _read(file)
     return tuple(dict.fromkeys(pins))
+
+
+@cache
+def declared_within(top: Path) -> tuple[tuple[Pin, ...], ...]:
+    """What each folder of a project declares, wherever it lies: a neighbour's requirements are not a file's own, and tell of
+    the same days."""
+    found = (pins_in(folder) for folder in inner_folders(top))
+    return tuple(pins for pins in found if pins)
 
 
 @cache

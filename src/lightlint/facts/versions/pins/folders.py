@@ -44,7 +44,7 @@ _AT_THE_TOP = (
     "uv.lock",
     "poetry.lock",
 )
-_MOST_FOLDERS, _MOST_ENTRIES = 30, 4000
+_MOST_FOLDERS, _MOST_ENTRIES, _MOST_INNER = 30, 4000, 120
 
 
 class Reach(Enum):
@@ -81,6 +81,20 @@ def folders_for(directory: Path, reach: Reach) -> Iterator[Path]:
 def upper_folders(top: Path) -> tuple[Path, ...]:
     """The folder in which a project starts, and those in it."""
     return (top, *entries_of(top)[1][:_MOST_FOLDERS])
+
+
+def inner_folders(top: Path) -> Iterator[Path]:
+    """The folders of a project, those near its top first; what is hidden or holds data is left out."""
+    level = [top]
+    left = _MOST_INNER
+    while level and left > 0:
+        yield from level[:left]
+        left -= len(level)
+        level = [each for folder in level for each in entries_of(folder)[1][:_MOST_FOLDERS] if _may_hold_code(each)]
+
+
+def _may_hold_code(folder: Path) -> bool:
+    return not folder.name.startswith(".") and folder.name.lower() not in _LEFT_OUT
 
 
 def run_folders(top: Path) -> Iterator[Path]:

@@ -1,5 +1,5 @@
-"""What code that only old releases heed says of versions: a project with `print x` runs on Python 2, one that asks for
-`volatile` inputs with a torch before 0.4."""
+"""What code that only old releases heed says of versions: a project with `print x` runs on Python 2, one with
+`x.cuda(async=True)` on one before 3.7, one that asks for `volatile` inputs with a torch before 0.4."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ from lightlint.facts.versions.pins.reading import text_of
 _MOST_FILES = 30
 _PRINTS = re.compile(r"^[ \t]*print[ \t]+[\w\"'%]", re.MULTILINE)
 _REFUSED = "Missing parentheses in call to 'print'"
+_ASYNC = re.compile(r"[(,]\s*async\s*=(?!=)")
 _VOLATILE = re.compile(r"\bvolatile[ \t]*=[ \t]*True\b")
 _NEWER = re.compile(r"\bno_grad\b|\bset_grad_enabled\b|\binference_mode\b|\btorch\.device\(|\.requires_grad_\(")
 
 
 @cache
 def pins_of_old_code(directory: Path) -> tuple[Pin, ...]:
-    """The Python and the torch that the files of a directory are written for, where one of them is no Python 3, or no
+    """The Python and the torch that the files of a directory are written for, where one of them is no Python of today, or no
     torch from 0.4 on heeds what it asks for, and none knows what came with that.
 
     Cached; `pins_of_old_code.cache_clear()` forgets it.
@@ -29,9 +30,10 @@ def pins_of_old_code(directory: Path) -> tuple[Pin, ...]:
     pins: dict[str, Pin] = {}
     texts = [(each, text_of(each) or "") for each in _code_in(directory)]
     for file, text in texts:
-        row = _row_of_print(text) if "python" not in pins and _PRINTS.search(text) else None
-        if row is not None:
-            pins["python"] = Pin("python", "<2.8", file, row, kind=Kind.PROSE)
+        is_old = _PRINTS.search(text) or _ASYNC.search(text)
+        refused = _refused(text) if "python" not in pins and is_old else None
+        if refused is not None:
+            pins["python"] = Pin("python", refused[1], file, refused[0], kind=Kind.PROSE)
         asked = _VOLATILE.search(text) if "torch" not in pins else None
         if asked is not None and not any(_NEWER.search(each) for _, each in texts):
             row = text.count("\n", 0, asked.start()) + 1
@@ -43,13 +45,17 @@ def _code_in(directory: Path) -> list[Path]:
     return [each for each in entries_of(directory)[0] if each.suffix == ".py"][:_MOST_FILES]
 
 
-def _row_of_print(text: str) -> int | None:
-    """The row of the first `print` statement that Python 3 refuses, None where it reads the text or fails elsewhere first."""
+def _refused(text: str) -> tuple[int, str] | None:
+    """The row that is the first that today's Python refuses, and the Pythons that read it: a `print` statement, an argument
+    `async`. None where it reads the text or fails elsewhere first."""
     try:
         with warnings.catch_warnings(action="ignore"):
             compile(text, "old", "exec", dont_inherit=True)
     except SyntaxError as error:
-        return error.lineno if str(error.msg).startswith(_REFUSED) else None
+        row = error.lineno or 1
+        if str(error.msg).startswith(_REFUSED):
+            return row, "<2.8"
+        return (row, "<3.7") if _ASYNC.search("\n".join(text.splitlines()[row - 1 : row])) else None
     except (ValueError, RecursionError, MemoryError):
         return None
     return None

@@ -30,6 +30,7 @@ TIED_TO_TORCH = (
     "xformers",
 )
 WHEELS_FOR_TORCH = "wheels-for-torch"  # what the address of a list of wheels says: `-f .../whl/torch-1.7.0+cu101.html`
+ELSEWHERE = "elsewhere"  # what a project says nothing of but to look in another repository
 _ANY = ">=0"
 _WHEELS = re.compile(r"://\S*/torch-?(\d+\.\d+)(?:\.\d+)?(?:(?:\+|%2B)[^\s/]*?)?(?:/|\.html)", re.IGNORECASE)
 _INDEX = re.compile(r"://download\.pytorch\.org/whl/cu(\d{1,2})(\d)(?!\d)", re.IGNORECASE)

@@ -8,9 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from lightlint.facts.versions.pins.formats.containers import text_pins
+from lightlint.facts.versions.pins.formats.prose.elsewhere import sends_elsewhere
 from lightlint.facts.versions.pins.formats.prose.mentions import Mention, mentions, plain, versions_at
 from lightlint.facts.versions.pins.formats.prose.paragraphs import Paragraph, is_aside, paragraphs
-from lightlint.facts.versions.pins.pin import Kind, Pin, canonical, is_pinned
+from lightlint.facts.versions.pins.pin import ELSEWHERE, Kind, Pin, canonical, is_pinned
 
 _NEEDED = re.compile(  # `- PyTorch 1.8.1`, `* [torch](https://...) >= 1.7`, `torch==1.10.2`
     r"""^\s*(?:[-*+•]|\d+[.)]|\|)?\s*[\[`*]*(?:py-?torch[\s_-]?lightning|lightning|py-?torch|torch|torchvision|transformers|trl|peft|accelerate)[\]`*]*(?:\([^)]*\))?"""
@@ -30,6 +31,8 @@ def readme_pins(file: Path, text: str) -> Iterator[Pin]:
     yield from text_pins(file, text, Kind.README)
     said: list[Mention] = []
     for paragraph in paragraphs(text):
+        if sends_elsewhere(paragraph, file.parent.name):
+            yield Pin(ELSEWHERE, ">=0", file, paragraph.row, kind=Kind.PROSE)
         listed = _listed(file, paragraph)
         yield from listed
         names = {pin.name for pin in listed}
