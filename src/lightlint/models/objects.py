@@ -349,6 +349,8 @@ def set_attribute(machine: Machine, value: Instance, name: str, new: Value, node
         if isinstance(found, Function) and "property" in found.flags:
             return
     if isinstance(value, Module):
+        if name == "training":
+            value.training = not is_constant(new, False)  # a mode that was kept is that of before: training, as a rule
         if isinstance(before, Module) and isinstance(new, Module):
             machine.emit(PartReplaced(machine.where(node), value, before, new))
         if name == "weight" and isinstance(new, Tensor) and new.parameter and value.own:

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 _ENDS = re.compile(r"dones?\b|done_|terminat|terminals?\b|\bis_(?:end|last|final)|\bover\b|finish")
 """Names of ends behind which nothing comes: one that was cut short (`truncated`) goes on."""
+_TASK = re.compile(r"""['"](?:\w+/)?([A-Za-z]\w*)-v\d+['"]""")
+_ENDLESS = re.compile("Pendulum|HalfCheetah|Swimmer|Reacher|Pusher|Fetch|Hand|Adroit")
+"""Tasks of Gymnasium, MuJoCo's and the robots' among them, whose episodes are cut short and never end by themselves."""
 _LONGEST = 20  # of a name or a key; a longer text is no key
 
 
@@ -23,7 +26,7 @@ class BootstrapPastTheEnd(Check):
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Targets that go on with the value of a next state that an episode may not have, in a program that knows of ends."""
         ends = [each for each in self.tree.all(cst.Name, cst.SimpleString) if _is_end(each.value)]
-        if not ends:
+        if not ends or self._is_endless():
             return
         for event, target, factors in bootstrapped(entry):
             answers = [each for each in factors if is_answer(each)]
@@ -52,6 +55,12 @@ class BootstrapPastTheEnd(Check):
             ):
                 return True
         return False
+
+    def _is_endless(self) -> bool:
+        """Whether all tasks that the program names are without an end."""
+        texts = (self.facts.source.text, *map(self.facts.project.text, self.facts.rehearsed.imported))
+        named = [name for text in texts for name in _TASK.findall(text)]
+        return bool(named) and all(map(_ENDLESS.match, named))
 
     def _is_of_one(self, word: cst.CSTNode, site: Site) -> bool:
         """Whether a word may be of the program that a place is of: not in another class, where neither names the other's class."""

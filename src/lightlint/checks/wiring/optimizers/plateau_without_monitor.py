@@ -13,6 +13,7 @@ from lightlint.values.core import is_constant
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry
+    from lightlint.values.core import Site
 
 
 _ASKED_SINCE = "0.10"  # before, it followed `val_loss`
@@ -39,7 +40,9 @@ class PlateauWithoutMonitor(Check):
                 message = f"`ReduceLROnPlateau` has no metric to follow: {reason}, Lightning raises"
                 key = "scheduler" if each.config is not None else "lr_scheduler"
                 made = holder.places().get(key) if holder is not None else None
-                yield Fault(made or each.schedule.site, message, also=(each.schedule.site,), argument=key)
+                yield Fault(
+                    made or _place(event, each.schedule.site), message, also=(each.schedule.site,), argument=key
+                )
 
     def repair(self, node: cst.CSTNode, fault: Fault) -> Repair | None:
         """Move the `monitor` beside the optimizer into the dict of the scheduler, where both are written in one place."""
@@ -53,3 +56,9 @@ class PlateauWithoutMonitor(Check):
         text = f"{self.code.text_of(monitor.key)}: {self.code.text_of(monitor.value)}"
         draft = join(insert_entry(self.code, node, text), remove_entry(self.code, beside, monitor.key))
         return Repair("move `monitor` into the dict of the scheduler", draft)
+
+
+def _place(event: Configured, made: Site) -> Site:
+    """Where a schedule lacks what belongs to it: where it is made, unless another file makes it for whoever asks."""
+    returned = event.returned_at
+    return returned if returned is not None and returned[0] != made[0] else made
