@@ -68,7 +68,10 @@ class ResumeStateIncomplete(Check):
                 for each in _counting(paths) if resumed else ():
                     mine = not isinstance(each, Schedule) or identity_of(each.optimizer) in resumed
                     if mine and _is_of(path, each) and identity_of(each) not in loaded and not self._skips_ahead():
-                        fault = _fault(save, each, is_saved=identity_of(each) in saved)
+                        several = any(
+                            isinstance(one, Schedule) and identity_of(one) != identity_of(each) for one in sources
+                        )
+                        fault = _fault(save, each, is_saved=identity_of(each) in saved, several=several)
                         here = self.facts.rehearsed.nearest(save.where)  # the file may keep another's checkpoints
                         if here == save.site and content.site is not None and not _is_inside(content.site, here):
                             here = content.site
@@ -167,8 +170,9 @@ def _is_kept_by(text: str) -> bool:
     return "load_state_dict" in text and "torch.save" in text and "backward" not in text
 
 
-def _fault(save: Called, each: Instance, *, is_saved: bool) -> Fault:
-    of = "its scheduler" if isinstance(each, Schedule) else "the scaler"
+def _fault(save: Called, each: Instance, *, is_saved: bool, several: bool) -> Fault:
+    scheduler = "one of its schedulers" if several else "its scheduler"
+    of = scheduler if isinstance(each, Schedule) else "the scaler"
     what = "is saved and never loaded back" if is_saved else "is not in the checkpoint"
     message = f"the optimizer is saved and loaded back, the state of {of} {what}"
     return Fault.at(save, message, tier=None if isinstance(each, Schedule) else Tier.NOTE)
