@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.calls import call
@@ -14,6 +15,11 @@ from lightlint.models.annotations import by_name, of_library
 from lightlint.values.core import Bound, Class, Function, Unknown, Value
 from lightlint.values.training import Instance, Module, Optimizer, Tensor
 from lightlint.values.training import Iterator as Generated
+
+_NUMBER = re.compile(
+    r"(?i)(?:\w*_)?(?:sizes?|nums?|n_\w+|num_\w+|dims?|heights?|widths?|scales?|strides?|ratios?|counts?)"
+)
+"""What a pass may be given as a number as well as a tensor."""
 
 
 def make_with_assumed(machine: Machine, cls: Class) -> Instance:
@@ -67,7 +73,7 @@ def assumed_arguments(
         if isinstance(value, Unknown) and not value.plain:
             value = by_name(machine, each.arg, each)
         if isinstance(value, Unknown) and not value.plain and function.name == "forward":
-            value = of_batch(machine, each)
+            value = value if _NUMBER.fullmatch(each.arg) else of_batch(machine, each)
         values[each.arg] = value
     left = [each for each in (*required, *keyword) if type(values[each.arg]) is Unknown]
     roles = roles_in(node) if left else {}
