@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,7 @@ from lightlint.check import Check, Fault, Repair
 from lightlint.engine.events import Forward, ModeSet, Stepped
 from lightlint.engine.frames import Condition, Loop
 from lightlint.explore.questions.queries import acts_by_mode
+from lightlint.facts.project.mentions import occurs
 from lightlint.finding import Applicability, Tier
 from lightlint.fixes.edits import insert_before
 from lightlint.values.core import Site
@@ -18,6 +20,9 @@ if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry
 
 _DEPTH = 3
+_OTHERS = r"\n[ \t]*(?:from|import)[ \t]+(?!(?:torch|numpy|math|typing|collections|functools|copy|os|sys|__future__)\b)"
+_ACTS = rf"(?:(?i:drop|norm|resnet|torchvision|hub\b)|{_OTHERS})"
+"""What a file says that has layers which act by the mode, or may have them from elsewhere."""
 
 
 class TrainModeNotRestored(Check):
@@ -38,12 +43,26 @@ class TrainModeNotRestored(Check):
                             left[module] = event
                 elif isinstance(event, Forward) and event.grad and event.by_mode and not event.where.phase:
                     used = any(graph.consumed for graph in event.graph) and stepped & set(event.parameters)
-                    if not used or event.module.escaped:
+                    if not used or event.module.escaped or self._is_plain(event.module):
                         continue
                     if event.training:
                         trained.add((event.module, event.site))
                     elif (event.module, event.site) in trained and event.module in left:
                         yield from _fault(left[event.module], event)
+
+    def _is_plain(self, module: Module) -> bool:
+        """Whether the class of a net that no import leads to stands in the project all the same, and has no layer that acts by
+        the mode."""
+        net = module.unwrapped()
+        made = self.node_of(net.site) if net.opaque and net.site is not None else None
+        if isinstance(made, cst.Call) and isinstance(made.func, cst.Attribute) and not made.args:
+            made = made.func.value  # what it is was told by a method, as `parameters`
+        origins = self.values.origins(made)
+        name = origins[0].name.rpartition(".")[2] if len(origins) == 1 else ""
+        project, word = self.facts.project, re.escape(name)
+        if not name or not occurs(project, name, rf"(?m)^class {word}\b"):
+            return False
+        return not occurs(project, name, rf"(?s)\nclass {word}\b.*{_ACTS}|{_ACTS}.*\nclass {word}\b")
 
     def repair(self, node: cst.CSTNode, fault: Fault) -> Repair | None:
         key = self._left_in_eval(node, _DEPTH) if isinstance(node, cst.Call) else ""
