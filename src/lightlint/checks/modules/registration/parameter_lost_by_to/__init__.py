@@ -10,7 +10,7 @@ from lightlint.checks.modules.registration.parameter_lost_by_to.moved_parameters
 from lightlint.engine.events import AttributeSet, OptimizerMade, TensorMoved
 from lightlint.facts.objects.classes import NN_MODULE, OPTIMIZER
 from lightlint.facts.tensors.tensor_types import changes_nothing
-from lightlint.finding import Applicability
+from lightlint.finding import Applicability, Tier
 from lightlint.fixes.edits import replace
 from lightlint.values.training import Module, Tensor
 
@@ -33,6 +33,7 @@ class ParameterLostByTo(Check):
             if self._is_of_module(target):
                 self.report(changed, self._message(target, method))
                 return
+        fixed = False
         match assign.value:
             case cst.Call(func=cst.Attribute(value=cst.Call() as made, attr=cst.Name(value=method))) as call:
                 if (
@@ -43,7 +44,7 @@ class ParameterLostByTo(Check):
                     return
                 if changes_nothing(self.facts, call) or (method in MOVING and self._may_have_moved(target, made)):
                     return
-                how = method
+                how, fixed = method, self._is_fixed(made)
                 repair = self._repair(call, made)
             case cst.BinaryOperation() as operation if any(
                 self._parameters.is_made(side) for side in (operation.left, operation.right)
@@ -56,7 +57,14 @@ class ParameterLostByTo(Check):
                 return
             case _:
                 return
-        self.report(assign.value, self._message(target, how), repair=repair)
+        message = self._message(target, how)
+        tier = Tier.NOTE if fixed and "TypeError" not in message else None
+        self.report(assign.value, message, repair=repair, tier=tier)
+
+    def _is_fixed(self, made: cst.Call) -> bool:
+        """Whether a parameter is made that is not to learn: a kernel that is written down, and needs no checkpoint."""
+        flag = self.names.argument(made, "requires_grad", 1)
+        return flag is not None and self.names.constant(flag.value) is False
 
     def _message(self, target: cst.Attribute, method: str) -> str:
         how = f"`.{method}()` returns another tensor" if method else "the result of the arithmetic is another tensor"
@@ -150,7 +158,9 @@ class ParameterLostByTo(Check):
                 if lost and not value.escaped and not event.where.module and not _may_lie_there(value, path):
                     moved = value.moved_from is not None and value.moved_from.parameter
                     how = "moving it gives another tensor" if moved else "what was computed of it is another tensor"
-                    yield Fault.at(event, _told(event.name, how, [event.before]))
+                    message = _told(event.name, how, [event.before])
+                    fixed = not any(each.requires_grad for each in lost) and "TypeError" not in message
+                    yield Fault.at(event, message, tier=Tier.NOTE if fixed else None)
 
 
 def _told(name: str, how: str, before: list[Value | None]) -> str:
