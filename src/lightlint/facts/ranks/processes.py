@@ -23,6 +23,8 @@ FULLY_SHARDED = {
     "torch.distributed.fsdp.fully_shard",
     "torch.distributed._composable.fsdp.fully_shard",
 }
+# what makes a rank of the place of a host among the hosts: each has one process and disks of its own, as on SageMaker
+HOST_RANK = re.compile(r"\bhosts\.index\(")
 # spelling that may mean a share of the ranks' work, or one process: enough to stay silent on, never enough to report
 _SHARE = re.compile(r"rank|world|shard|replica|split_by|num_proc|process_(?:id|index|count)|is_(?:main|master)", re.I)
 _OUTPUT = re.compile(

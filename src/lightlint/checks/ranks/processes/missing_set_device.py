@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Called, GroupStarted
 from lightlint.facts.project.mentions import occurs
+from lightlint.facts.ranks.processes import HOST_RANK
 from lightlint.values.core import is_constant, text_of
 from lightlint.values.training import Module
 
@@ -30,7 +31,8 @@ _HIDDEN = r"environ[^\n]*VISIBLE_DEVICES[^\n]*="
 class MissingSetDevice(Check):
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Process groups of nccl whose ranks all wrap a model on the device that CUDA takes first."""
-        if _CHOSEN.search(self.facts.source.text) or self._is_chosen_elsewhere():
+        text = self.facts.source.text
+        if _CHOSEN.search(text) or HOST_RANK.search(text) or self._is_chosen_elsewhere():
             return
         for path in entry.paths:
             started = [event for event in path.of(GroupStarted) if event.given is not None and _is_nccl(event)]

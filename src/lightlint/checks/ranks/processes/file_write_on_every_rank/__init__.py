@@ -20,7 +20,7 @@ from lightlint.checks.ranks.processes.file_write_on_every_rank.shared import (
 )
 from lightlint.engine.events import Called, DirectoryMade, Event, GroupStarted, Written
 from lightlint.facts.ranks.guards import MAYBE_RANK
-from lightlint.facts.ranks.processes import FULLY_SHARDED
+from lightlint.facts.ranks.processes import FULLY_SHARDED, HOST_RANK
 from lightlint.facts.ranks.trainers import lightning_ranks, made_here
 from lightlint.facts.ranks.world import Ranks
 from lightlint.facts.ranks.writes import What
@@ -120,7 +120,8 @@ class FileWriteOnEveryRank(Check):
         if hook_of(event.where) or is_launched(path, event):
             return lightning_ranks(self.facts) is not Ranks.ONE
         saves = isinstance(event, Written) and event.name == "torch.save"
-        return saves and self.facts.world.raw is Ranks.MANY and not self._shards and is_by_hand(path, event)
+        several = self.facts.world.raw is Ranks.MANY and not HOST_RANK.search(self.facts.source.text)
+        return saves and several and not self._shards and is_by_hand(path, event)
 
     def _speaks_of_ranks(self, event: Event) -> bool:
         """Whether names in a call, or in a test before it of which nothing is known, may mean a rank: all that tells of what
