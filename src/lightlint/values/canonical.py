@@ -51,8 +51,12 @@ _TORCH = (
 )  # fmt: skip
 
 
-_HUGGING_FACE = re.compile(r"(transformers|trl|peft|accelerate|datasets|diffusers)\.(?:[a-z_]\w*\.)+(?=[A-Z]\w*[a-z])")
-"""The room of a class that the package offers at its top, too."""
+_HUGGING_FACE = re.compile(
+    r"(?:(transformers|trl|peft|accelerate|diffusers)\.(?:[a-z_]\w*\.)+"
+    r"|(datasets)\.(?:arrow_dataset|dataset_dict|iterable_dataset|builder|info|splits|features\.[a-z]\w*|features)\.)"
+    r"(?=[A-Z]\w*[a-z])"
+)
+"""The room of a class that the package offers at its top, too; any other below `datasets` may be a folder of the program."""
 _HUGGING_FACE_ROOTS = ("transformers.", "trl.", "peft.", "accelerate.", "datasets.", "diffusers.")
 
 
@@ -68,7 +72,7 @@ def canonical(name: str) -> str:
                 return pattern.sub(replacement, name)
         return name
     if name.startswith(_HUGGING_FACE_ROOTS):
-        return _HUGGING_FACE.sub(r"\1.", name, count=1)
+        return _HUGGING_FACE.sub(r"\1\2.", name, count=1)
     if name in _ROOTS:
         return _ROOTS[name]
     for prefix, replacement in _PREFIXES:

@@ -124,7 +124,8 @@ class _Reader:
                 origin = self._origin(node)
                 for alias in node.names:
                     if alias.name != "*":
-                        yield alias.asname or alias.name, canonical(f"{origin}.{alias.name}")
+                        full = f"{origin}.{alias.name}"
+                        yield alias.asname or alias.name, full if node.level else canonical(full)
                     elif origin not in self._stars:
                         self._stars.append(origin)
 

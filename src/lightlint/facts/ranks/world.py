@@ -226,7 +226,8 @@ class World:
     @cached_property
     def called_by_users(self) -> frozenset[str]:
         """Names of everything that the files which import this one and set up ranks call."""
-        return frozenset[str]().union(*(summary.called for summary in self._entries))
+        starters = (self._project.summary(path) for path in self._starters if path != self._path)
+        return frozenset[str]().union(*(summary.called for summary in (*self._entries, *starters)))
 
     @cached_property
     def _entries(self) -> tuple[ModuleSummary, ...]:

@@ -4,11 +4,13 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+import libcst as cst
+
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Backward, Stepped
 from lightlint.explore.questions.accelerators import accumulates, code_of, manager_of, scales
 from lightlint.values.core import Unknown
-from lightlint.values.training import Instance, Loader, Module, Optimizer
+from lightlint.values.training import Instance, Loader, Module, Optimizer, Tensor
 
 if TYPE_CHECKING:
     from lightlint.engine.events import Called
@@ -30,16 +32,31 @@ class LeftUnprepared(Check):
         given = [value for each in calls for value in each.given.values()]
         if not calls or not all(each.given.exact for each in calls) or any(isinstance(each, Unknown) for each in given):
             return
+        if not entry.turned and self._prepares_elsewhere(calls):
+            return
         trains_one = any(isinstance(each, Module) for each in given)
+        handed = any(each.receiver is not None and each.receiver.open_arguments for each in calls)
         given_at = {each.site for each in given if isinstance(each, Loader | Optimizer)}
         told: set[str] = set()
         for path in entry.paths:
             for event in path.of(Backward):
                 message = _fault(path, event, given_at) if event.via == "accelerator" else None
-                if message is not None and message not in told and not (message == _NO_MODEL and trains_one):
+                apart = trains_one or (handed and any(_is_handed(each) for each in event.parameters))
+                if message is not None and message not in told and not (message == _NO_MODEL and apart):
                     told.add(message)
                     first = _nearest(calls, event)
                     yield Fault(first.site, message, None, (event.site,), first.where.places[1:])
+
+    def _prepares_elsewhere(self, calls: list[Called]) -> bool:
+        """Whether the file prepares something where no path has come: a test led past it."""
+        seen = {self.facts.rehearsed.span(each.site) for each in calls}
+        nodes = (each for each in self.tree.all(cst.Call) if f".{self.names.method(each)}" in _PREPARES)
+        return any(self.facts.positions.span(each) not in seen for each in nodes)
+
+
+def _is_handed(parameter: Tensor) -> bool:
+    """Whether a parameter is one of a model that a function is given, which its callers may have prepared."""
+    return parameter.owner is None or parameter.owner.assumed
 
 
 def _is_accelerator(value: Instance | None) -> bool:
