@@ -106,7 +106,15 @@ class TensorUses:
         names = self._tree.within(value, cst.Name)
         sources = [value, *(each.value for name in names for each in self._names.bindings.lookup(name))]
         calls = (call for each in sources if each is not None for call in self._tree.within(each, cst.Call))
-        return any(self._names.method(each) in ("cpu", "numpy", "from_numpy") for each in calls)
+        return any(
+            self._names.method(each) in ("cpu", "numpy", "from_numpy") or self._is_fetched(each) for each in calls
+        )
+
+    def _is_fetched(self, call: cst.Call) -> bool:
+        """Whether a call casts to a tensor type of the CPU, as `type(torch.FloatTensor)` does."""
+        given = call.args[0].value if self._names.method(call) == "type" and call.args else None
+        named = (self._names.of(given) or self._names.constant(given)) if given is not None else None
+        return isinstance(named, str) and named.endswith("Tensor") and not named.startswith("torch.cuda.")
 
     def _is_sliced(self, part: cst.Subscript) -> bool:
         """Whether a subscript only takes slices, so that every dimension stays."""
