@@ -370,7 +370,15 @@ def test_every_package_that_is_tied_to_torch_has_its_row():
     assert set(table("releases")["before_torch"]) == set(TIED_TO_TORCH)
 
 
-@pytest.mark.parametrize("pinned", ["numpy>=1.18", "numpy<2", "vllm==0.2.0", "flair==0.9", "colossalai==0.3.5"])
+def test_a_python_that_is_named_counts_beside_what_wheels_leave(project):
+    files = {
+        "requirements.txt": "matplotlib==3.5.1\ntorch\n",
+        "README.md": "# Net\n\n## Requirements\n\n- Python 3.7\n",
+    }
+    assert not project(files).may_be_at_least("1.14")
+
+
+@pytest.mark.parametrize("pinned", ["numpy>=1.18", "numpy<2", "vllm==0.2.0", "flair==0.9", "scikit-learn==0.4.0"])
 def test_a_release_without_an_end_leaves_what_is_newest(project, pinned: str):
     files = {"requirements.txt": f"{pinned}\n"}
     assert project(files).may_be_at_least("2.10")

@@ -42,7 +42,7 @@ def ends_of_wheels(log: str) -> Rows:
     for _, version, pythons, abi in _WHEEL.findall(log):
         found = max((_after(each, abi) for each in pythons.split(".")), default=(0, 0))
         ends[Version(version)] = max(ends.get(Version(version), (0, 0)), found)
-    rows: Rows = []
+    rows: Rows = [(str(min(ends, default="")), "")]  # older ones have none: they are built on any Python
     furthest = (0, 0)
     for version in sorted(ends):
         if furthest > (0, 0) and ends[version] > furthest:
@@ -50,7 +50,7 @@ def ends_of_wheels(log: str) -> Rows:
         furthest = max(furthest, ends[version])
     if furthest < _ANY_PYTHON:
         rows.append(("", "{}.{}".format(*furthest)))
-    return [row for row in rows if Version(row[1]) <= _last_bound()]
+    return [row for row in rows if not row[1] or Version(row[1]) <= _last_bound()]
 
 
 def _after(tag: str, abi: str) -> tuple[int, int]:

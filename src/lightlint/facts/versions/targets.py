@@ -13,7 +13,7 @@ from lightlint.facts.versions.doubts import older_than
 from lightlint.facts.versions.evidence import DISTRIBUTIONS, Choice, Places, places_in, settled
 from lightlint.facts.versions.installed import version_text
 from lightlint.facts.versions.pins import Kind, Pin
-from lightlint.facts.versions.pins.pin import OF_LIGHTNING_1, TIED_TO_TORCH, end_below
+from lightlint.facts.versions.pins.pin import OF_LIGHTNING_1, PYTHON_OF_WHEELS, TIED_TO_TORCH, end_below
 from lightlint.facts.versions.tables import table
 from lightlint.facts.versions.versions import Range, Target, Version, parse_range, releases
 
@@ -71,7 +71,7 @@ def _bounding(package: str, around: Places) -> Iterator[tuple[str, Choice]]:
     beside = {"torch": ("lightning", *TIED_TO_TORCH), "lightning": (*OF_LIGHTNING_1, "torch")}
     beside |= dict.fromkeys(_torch_asked_by(), ("torch",))
     beside |= {each: (*beside.get(each, ()), *rows) for each, rows in table("caps").items() if each in DISTRIBUTIONS}
-    for name in ("python", *beside.get(package, ())):
+    for name in ("python", PYTHON_OF_WHEELS, *beside.get(package, ())):
         choice = settled(name, around)
         if (
             choice
@@ -91,7 +91,7 @@ def _is_stale(name: str, choice: Choice, around: Places) -> bool:
 
 def _end(package: str, name: str, versions: Range) -> Version | None:
     """Before which version of a package its releases end that go with what is pinned; None where they go on."""
-    if name == "python":
+    if name in ("python", PYTHON_OF_WHEELS):
         return _end_for(package, versions)
     if name in OF_LIGHTNING_1:
         return _LAST_OF_OLD

@@ -30,6 +30,7 @@ TIED_TO_TORCH = (
     "xformers",
 )
 WHEELS_FOR_TORCH = "wheels-for-torch"  # what the address of a list of wheels says: `-f .../whl/torch-1.7.0+cu101.html`
+PYTHON_OF_WHEELS = "python-of-wheels"  # what those have that are pinned: weaker than a Python that is named
 ELSEWHERE = "elsewhere"  # what a project says nothing of but to look in another repository
 _ANY = ">=0"
 _WHEELS = re.compile(r"://\S*/torch-?(\d+\.\d+)(?:\.\d+)?(?:(?:\+|%2B)[^\s/]*?)?(?:/|\.html)", re.IGNORECASE)
@@ -127,7 +128,7 @@ def pip_pins(file: Path, row: int, requirement: Requirement | None, *, condition
     yield from pin_of(file, row, requirement, conditional=conditional)
     rows = table("caps")["python"].get(requirement.name) if requirement and requirement.specifier else None
     if requirement and rows and (end := end_below(rows, parse_range(requirement.specifier).upper)):
-        yield Pin("python", f"<{end}", file, row, conditional=conditional or bool(requirement.marker))
+        yield Pin(PYTHON_OF_WHEELS, f"<{end}", file, row, conditional=conditional or bool(requirement.marker))
 
 
 def end_below(rows: Sequence[Sequence[str]], upper: Version | None) -> str:

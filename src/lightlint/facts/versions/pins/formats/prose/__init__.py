@@ -46,7 +46,8 @@ def readme_pins(file: Path, text: str) -> Iterator[Pin]:
 def page_pins(file: Path, text: str) -> Iterator[Pin]:
     """The pins of another page of a project, as on how to train: what it says is taken for prose."""
     for pin in readme_pins(file, text):
-        yield replace(pin, kind=Kind.PROSE)
+        if pin.name != ELSEWHERE:
+            yield replace(pin, kind=Kind.PROSE)
 
 
 def _listed(file: Path, paragraph: Paragraph) -> list[Pin]:
