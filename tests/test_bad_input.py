@@ -113,6 +113,7 @@ OLD = {  # what the project says of versions, a line that only an older Python r
     "async for Python 3.6": ("## Requirements\n\n* Python 3.6", "loss.cuda(async=True)\n", True),
     "async for Python 3.6 or later": ("* Python 3.6+", "loss.cuda(async=True)\n", False),
     "async for an old torch": ("pip install torch==0.4.1", "loss.cuda(async=True)\n", True),
+    "async for Python 2 and 3": ("Runs with PyTorch >=0.4 on python 2,3.", "loss.cuda(async=True)\n", True),
     "async for any Python": ("A network.", "loss.cuda(async=True)\n", True),
     "mixed tabs for Python 2": ("Python 2.7", "if x:\n        y = 1\n\tz = 2\n", True),
     "mixed tabs for any Python": ("A network.", "if x:\n        y = 1\n\tz = 2\n", False),

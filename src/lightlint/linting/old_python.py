@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from lightlint.facts.project.glimpse import bytes_at
 from lightlint.facts.project.roots import root_of
 from lightlint.facts.versions.evidence import places_in, settled
 from lightlint.facts.versions.targets import target_of
@@ -19,6 +20,9 @@ _OLD = {
 }
 _MIXES_TABS = Version("3.0")  # until then a tab went on to the next eighth column
 _STATEMENT = re.compile(r"\bprint\s+[^\s=(]|\bprint\s*>>|\bexcept\b[^:()]+,\s*\w+\s*:|\braise\s+\w+\s*,")
+_TWO = re.compile(
+    r"(?i)\bpython\W{0,3}(?:versions?\W{1,2})?2(?:\.[\dx])?(?:\s*(?:,|/|and|or|\+|&)\s*(?:python\s*)?3|\.[67])"
+)
 _TORCH_FOR_NEWER = "1.0"  # whose releases were the first for Python 3.7; older torch ran on Python 2.7 as well
 
 
@@ -38,5 +42,13 @@ def _is_below(end: Version, path: Path, *, is_statement: bool) -> bool:
         return python.range.upper is not None and python.range.upper <= end
     if is_statement:  # all of the file is Python 2, and nothing says that it is to run on 3
         return True
+    if _is_for_two(root):
+        return True
     torch = target_of("torch", path, root)
     return torch.source.startswith("pin") and not torch.may_be_at_least(_TORCH_FOR_NEWER)
+
+
+def _is_for_two(root: Path) -> bool:
+    """Whether the README of a project names Python 2 among what it runs on: a Python before 3.7 may be the other."""
+    texts = [bytes_at(each) for each in sorted(root.glob("README*")) if each.is_file()]
+    return any(_TWO.search(each.decode(errors="replace")) for each in texts)
