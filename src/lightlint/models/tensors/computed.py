@@ -77,7 +77,7 @@ def computed(machine: Machine, name: str, given: Arguments, node: ast.AST) -> Va
             return Sequence([made, other], "tuple", more=True)
         return made
     if name not in ("where", "index_put_", "gather"):
-        mix(machine, node, name, *given.positional)
+        mix(machine, node, name, *given.values())
     made = derive(machine, node, *values, saves=name not in SAVES_NOTHING)
     made.answer = name in _CHOOSING and isinstance(source, Tensor) and source.answer
     forms.note(made, name, given)
