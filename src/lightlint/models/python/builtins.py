@@ -6,7 +6,8 @@ import ast
 import builtins
 import numbers
 from collections import abc
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
+from typing import cast
 
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.calls import call
@@ -442,8 +443,18 @@ def _vars(machine: Machine, given: Arguments, node: ast.AST) -> Value:
         names = machine.instance(Library("builtins.dict"), "namespace", node)
         names.attributes, names.key = value.attributes, value.key  # what changes one changes the other
         return names
+    if isinstance(value, Instance) and value.kind == "object" and not value.escaped and _is_plain(value):
+        held = Mapping()
+        held.items = cast("dict[Hashable, Value]", value.attributes)  # what is put into it is set
+        return held
     machine.escape(value)
     return Mapping(more=True)
+
+
+def _is_plain(value: Instance) -> bool:
+    """Whether all that an object holds is in sight, and nothing but that."""
+    names_all = isinstance(value.cls, Class) and value.cls.sees_all()
+    return names_all and not any(name.startswith("#") for name in value.attributes)
 
 
 def _exit(machine: Machine, _: Arguments, __: ast.AST) -> Value:
