@@ -1,16 +1,46 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 import libcst as cst
 
-from lightlint.check import Check
+from lightlint.check import Check, Fault
 from lightlint.checks.data.splits.subsets_share_transform.splits import SPLIT, Splits
+from lightlint.engine.events import AttributeSet, BatchDrawn, CalledUnknown, FitStarted, SplitDrawn
 from lightlint.facts.code.bindings import Kind
+from lightlint.values.core import Constant, Unknown, Value
+from lightlint.values.training import Instance
 
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry
+
+_REPLACED = (
+    "both parts of the split have this one data set: what is set on it here for one replaces what was set for the other"
+)
 Given = tuple[cst.BaseExpression, cst.BaseExpression | None, cst.CSTNode]
 """A part, what is set on its data set, and a node of the place where that is said."""
 
 
 class SubsetsShareTransform(Check):
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """One data set behind two parts that is given one thing for the first, and another for the second before either is
+        drawn from."""
+        for path in entry.paths:
+            splits = [event for event in path.of(SplitDrawn) if event.name == "random_split"]
+            held = {data: event.time for event in splits for data in event.data if not data.escaped}
+            between = (*path.of(BatchDrawn), *path.of(FitStarted), *path.of(CalledUnknown)) if held else ()
+            drawn = [event.time for event in between]  # or perhaps, by code out of sight
+            last: dict[tuple[Value, str], AttributeSet] = {}
+            for event in path.of(AttributeSet) if held else ():
+                if held.get(event.object, event.time) >= event.time or _is_of_itself(event):
+                    continue
+                before = last.get((event.object, event.name))
+                last[event.object, event.name] = event
+                kept = before is not None and any(before.time < each < event.time for each in drawn)
+                if before is not None and not kept and not _are_one(before.value, event.value):
+                    yield Fault.at(event, _REPLACED)
+
     def visit_AssignTarget(self, node: cst.AssignTarget) -> None:
         target = node.target
         subset, assign = self._subset(target), self.tree.parent(node)
@@ -122,3 +152,17 @@ class SubsetsShareTransform(Check):
         given = {(self.names.key(target.target), text(each.value)) for each in assigns for target in each.targets}
         own = text(assign.value).split(f"{part}.dataset")
         return all((f"{each}{place}", f"{each}.dataset".join(own)) in given for each in others)
+
+
+def _is_of_itself(event: AttributeSet) -> bool:
+    """Whether a method of the data set sets it, as one that switches between the parts does."""
+    function = event.where.calls[-1].function if event.where.calls else None
+    return function is not None and isinstance(event.object, Instance) and function.owner is event.object.cls
+
+
+def _are_one(one: Value, other: Value) -> bool:
+    """Whether two values may be the same."""
+    if isinstance(one, Constant) and isinstance(other, Constant):
+        return bool(one.value == other.value)
+    unknown = isinstance(one, Unknown) or isinstance(other, Unknown)
+    return one is other or (unknown and (one.key is None or other.key is None or one.key == other.key))
