@@ -41,7 +41,8 @@ class PaddingInLoss(Check):
                     )
             for given in path.of(Labelled):
                 labels = given.given.keywords.get("labels")
-                if _is_padded(labels) and given.where.grad and given.where.phase != "val":
+                padded = _is_padded(labels) or (_are_ids(labels) and _pads(path, given))
+                if padded and given.where.grad and given.where.phase != "val":
                     yield _at_targets(
                         given,
                         labels,
@@ -79,7 +80,12 @@ def _is_over_ids(event: LossComputed) -> bool:
     return isinstance(target, Tensor) and target.role == TOKENS
 
 
-def _pads(path: Path, event: LossComputed) -> bool:
+def _are_ids(value: Value | None) -> bool:
+    return isinstance(value, Tensor) and value.role == TOKENS and not value.filled
+
+
+def _pads(path: Path, event: LossComputed | Labelled) -> bool:
+    """Whether the Trainer that runs then has a collator that pads its batches."""
     before = [each for each in path.of(TrainerRan) if each.time < event.time]
     collator = before[-1].trainer.argument("data_collator", 2) if before else None
     return isinstance(collator, Instance) and collator.name in _PADDING and not collator.open_arguments
