@@ -172,9 +172,11 @@ class LibraryModels:
         traits = traits_of(value) | traits_of(index) - IDS - GATHERED  # what ids choose are words, unless from ids
         if not isinstance(index, (Constant, Sequence)):
             traits -= LEFT_OUT  # a test may choose the rest
-        if value.key is not None and index.key is not None:
-            return Unknown(("item", value.key, index.key), traits, hint=text_of(index) or "")
-        return Unknown(None, traits, hint=text_of(index) or "")
+        keys = (value.key, index.key)
+        found = Unknown(("item", *keys) if None not in keys else None, traits, hint=text_of(index) or "")
+        if isinstance(value, Unknown) and isinstance(index, Sequence):
+            found.lent = value.lent  # a view of an array comes from the call that gave it
+        return found
 
     def set_item(self, machine: Machine, value: Value, index: Value, new: Value, node: ast.AST) -> None:
         if _is_gathered(index) and _is_gathered(new):  # what comes again goes where it is already
