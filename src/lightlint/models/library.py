@@ -22,6 +22,7 @@ from lightlint.engine.events import (
     StateRead,
 )
 from lightlint.engine.events.huggingface import ColumnAsked, Trimmed
+from lightlint.engine.execution import Raised
 from lightlint.engine.frames import Iteration
 from lightlint.engine.imports import kept
 from lightlint.engine.machine import WORKER, Machine
@@ -227,6 +228,8 @@ class LibraryModels:
             elif "#items" in value.attributes:
                 self.set_item(machine, value.attributes["#items"], index, new, node)
         elif isinstance(value, Library) and value.path == "os.environ":
+            if isinstance(new, Constant) and not isinstance(new.value, str):
+                raise Raised(Library("builtins.TypeError"))
             machine.emit(EnvironmentSet(machine.where(node), text_of(index)))
         elif isinstance(value, Unknown):
             value.traits -= LEFT_OUT

@@ -26,7 +26,8 @@ _LATE = "CUDA is in use before this line, and does not read the variable again"
 
 class VisibleDevicesTooLate(Check):
     def visit_Assign(self, assign: cst.Assign) -> None:
-        if len(assign.targets) == 1 and self._is_variable(assign.targets[0].target):
+        number = isinstance(self.names.constant(assign.value), int)  # which raises TypeError: nothing comes behind it
+        if not number and len(assign.targets) == 1 and self._is_variable(assign.targets[0].target):
             self._judge(assign, assign.targets[0].target)
 
     def visit_Call(self, call: cst.Call) -> None:
