@@ -454,6 +454,16 @@ def test_what_pins_nothing(project, tmp_path: Path, files: dict[str, str]):
     assert project(files).source in {"installed", "newest"}
 
 
+@pytest.mark.parametrize(("name", "source"), [("notes.md", "newest"), ("README.md", "README.md")])
+def test_above_a_project_without_git_a_readme_alone_is_read(tmp_path: Path, name: str, source: str):
+    (tmp_path / name).write_text("# Setup\n\nInstall with torch==1.4\n")
+    (tmp_path / "net").mkdir()
+    (tmp_path / "net" / "pyproject.toml").write_text('[project]\nname = "net"\n')
+    forget_versions()
+    target = target_of("torch", tmp_path / "net" / "train.py", tmp_path / "net")
+    assert source in target.source
+
+
 def test_links_out_of_the_project_and_what_cannot_be_read_are_left_alone(project, tmp_path: Path):
     outside = tmp_path.parent / f"{tmp_path.name}-outside"
     outside.mkdir()

@@ -23,6 +23,7 @@ from lightlint.facts.versions.pins import (
     pins_of_settings,
     top_of,
 )
+from lightlint.facts.versions.pins.kinds import is_page
 from lightlint.facts.versions.pins.notebooks import pins_of_notebooks
 from lightlint.facts.versions.pins.old_code import pins_of_old_code
 from lightlint.facts.versions.pins.pin import OF_LIGHTNING_1, WHEELS_FOR_TORCH, wheels_pins
@@ -114,7 +115,8 @@ def _places(path: Path, root: Path, pip_lines: Sequence[str]) -> Iterator[Place]
     yield from (_of_kind(kind, directory, Reach.WIDE) for directory in tops for kind in _STRONG)
     for kind in (Kind.SCRIPT, Kind.CI, Kind.README, Kind.PROSE):
         for directory in directories:
-            yield from (_of_kind(kind, directory, reach) for reach in _near(directory, root))
+            near = (_of_kind(kind, directory, reach) for reach in _near(directory, root))
+            yield from map(_without_pages, near) if _is_above(directory, root) else near
         yield from (_of_kind(kind, directory, Reach.WIDE) for directory in tops)
     for told in (pins_of_runs, pins_of_settings):
         yield from (Place(Kind.PROSE, told(directory)) for directory in tops)
@@ -133,6 +135,11 @@ def _of_kind(kind: Kind, directory: Path, reach: Reach) -> Place:
     weights = (Weight.STRONG,) if kind in _STRONG else (Weight.STRONG, Weight.WEAK)  # a YAML file may be of any kind
     pins = (pin for weight in weights for pin in pins_in(directory, reach, weight))
     return Place(kind, tuple(pin for pin in pins if pin.kind is kind))
+
+
+def _without_pages(place: Place) -> Place:
+    """Without what lies about above a project: of the texts there, a README alone speaks of what is below."""
+    return Place(place.kind, tuple(pin for pin in place.pins if not is_page(pin.file)))
 
 
 def _exact(place: Place) -> Place:

@@ -100,6 +100,12 @@ def is_weak(file: Path) -> bool:
     return is_prose or name in _WEAK or suffix in _SCRIPTS or suffix in _PROSE - _LISTS or is_of_ci(file)
 
 
+def is_page(file: Path) -> bool:
+    """Whether a file is a text that is no README."""
+    name = file.name.lower()
+    return not _IS_README.match(name) and not name.startswith("readme") and _IS_PAGE.match(name) is not None
+
+
 def is_read_last(file: Path) -> bool:
     """Whether a file is one of perhaps many that only run something: it must not crowd out what says what is installed."""
     if file.suffix in {".ipynb", ".py"}:
