@@ -43,7 +43,14 @@ from lightlint.models.data import (
 )
 from lightlint.models.names.parameters import parameters_of
 from lightlint.models.names.tables import BUILTINS, MOVES
-from lightlint.models.python import containers, contexts, files, records, standard
+from lightlint.models.python import (
+    containers,
+    contexts,
+    files,
+    options,  # noqa: F401 - its functions register themselves
+    records,
+    standard,
+)
 from lightlint.models.ranks import (
     groups,
     seeds,  # noqa: F401 - its functions register themselves

@@ -139,6 +139,7 @@ def make(machine: Machine, cls: Class, given: Arguments, node: ast.AST) -> Insta
 
 _DICTS = {"builtins.dict", "collections.OrderedDict", "collections.UserDict"}
 OF_ROWS = frozenset(["_asdict", "_replace"])  # methods of named tuples
+_LIKE_DICTS = ("dict", "EasyDict", "Dict", "Munch")  # namespaces that have a dict's methods
 _OF_DICTS = {"get", "items", "keys", "values", "update", "setdefault", "pop", "clear"}
 
 
@@ -219,6 +220,10 @@ def attribute(machine: Machine, value: Instance, name: str, node: ast.AST) -> Va
     if specific is not None:
         return specific
     if value.kind == "namespace":
+        if name == "__dict__":
+            return names_of(machine, value, node)
+        if name in ("get", "update") and value.name in _LIKE_DICTS:
+            return Method(value, name)
         found = Unknown(("of", value.key, name), hint=name, plain=False)
         value.attributes[name] = found
         return found
@@ -483,3 +488,10 @@ def namespace(machine: Machine, node: ast.AST, values: dict[str, Value]) -> Inst
     made = machine.instance(Library("types.SimpleNamespace"), "namespace", node)
     made.attributes.update(values)
     return made
+
+
+def names_of(machine: Machine, value: Instance, node: ast.AST) -> Instance:
+    """The dict in which a namespace holds its names: what changes one changes the other."""
+    names = machine.instance(Library("builtins.dict"), "namespace", node)
+    names.attributes, names.key = value.attributes, value.key
+    return names

@@ -17,7 +17,7 @@ from lightlint.engine.execution import Raised
 from lightlint.engine.language import operators
 from lightlint.engine.machine import Machine
 from lightlint.engine.misuse import ask
-from lightlint.models import tensors
+from lightlint.models import objects, tensors
 from lightlint.models.data import iterables, loaders, sources
 from lightlint.models.names.tables import DEVICES
 from lightlint.models.registry import is_lightning
@@ -440,9 +440,7 @@ def _type(_: Machine, given: Arguments, __: ast.AST) -> Value:
 def _vars(machine: Machine, given: Arguments, node: ast.AST) -> Value:
     value = given.get(0, "")
     if isinstance(value, Instance) and value.kind == "namespace":
-        names = machine.instance(Library("builtins.dict"), "namespace", node)
-        names.attributes, names.key = value.attributes, value.key  # what changes one changes the other
-        return names
+        return objects.names_of(machine, value, node)
     if isinstance(value, Instance) and value.kind == "object" and not value.escaped and _is_plain(value):
         held = Mapping()
         held.items = cast("dict[Hashable, Value]", value.attributes)  # what is put into it is set

@@ -16,7 +16,7 @@ from lightlint.models import objects, tensors
 from lightlint.models.data import iterables
 from lightlint.models.python.containers import mapping_method
 from lightlint.models.ranks import groups
-from lightlint.models.registry import FunctionModel, function, methods
+from lightlint.models.registry import function, methods
 from lightlint.values.core import (
     NONE,
     Class,
@@ -31,7 +31,6 @@ from lightlint.values.core import (
     Value,
     is_constant,
     text_of,
-    unless_told,
 )
 from lightlint.values.training import Instance, Iterator, Module, Tensor
 
@@ -225,22 +224,6 @@ def _context(machine: Machine, given: Arguments, node: ast.AST) -> Value:
     return context
 
 
-def _namespace(path: str) -> FunctionModel:
-    def namespace(machine: Machine, given: Arguments, node: ast.AST) -> Value:
-        made_object = objects.namespace(machine, node, given.keywords)
-        made_object.cls = Library(path)
-        first = given.get(0, "")
-        if isinstance(first, Mapping):
-            made_object.attributes.update({key: value for key, value in first.items.items() if isinstance(key, str)})
-        return made_object
-
-    return namespace
-
-
-for _path in ("types.SimpleNamespace", "argparse.Namespace", "easydict.EasyDict", "addict.Dict", "munch.Munch"):
-    function(_path)(_namespace(_path))
-
-
 @function(
     "omegaconf.OmegaConf.create",
     "omegaconf.OmegaConf.load",
@@ -321,52 +304,6 @@ def _nothing(_: Machine, __: Arguments, ___: ast.AST) -> Value:
 @function("sys.exit", "os._exit")
 def _exit(_: Machine, __: Arguments, ___: ast.AST) -> Value:
     raise Raised(Library("builtins.SystemExit"))
-
-
-@function("argparse.ArgumentParser", "simple_parsing.ArgumentParser", "jsonargparse.ArgumentParser")
-def _parser(machine: Machine, _: Arguments, node: ast.AST) -> Value:
-    return machine.instance(Library("argparse.ArgumentParser"), "parser", node)
-
-
-@methods("parser")
-def parser_method(machine: Machine, parser: Value, name: str, given: Arguments, node: ast.AST) -> Value:
-    """A method of `argparse.ArgumentParser`: what an option defaults to stays a name, for a run may be given another."""
-    assert isinstance(parser, Instance)
-    if name == "add_argument":
-        option = text_of(next((each for each in reversed(given.positional)), None)) or ""
-        key = (text_of(given.keywords.get("dest")) or option.lstrip("-")).replace("-", "_")
-        kind = given.keywords.get("type")
-        default = given.keywords.get("default")
-        plain = (isinstance(kind, Library) and kind.last in ("int", "float")) or (
-            isinstance(default, Constant) and isinstance(default.value, (int, float))
-        )
-        if plain and default is not None and is_constant(default, None):
-            plain = False
-        written = default if isinstance(default, Constant) and (plain or text_of(default) is not None) else None
-        parser.attributes[key] = Unknown(
-            ("argument", key), unless_told(default), hint=key, plain=plain, default=written
-        )
-        return NONE
-    if name in ("parse_args", "parse_known_args"):
-        values = {
-            key: groups.rank_value(machine, key) if key in groups.RANK_NAMES else value
-            for key, value in parser.attributes.items()
-        }
-        found = objects.namespace(machine, node, values)
-        found.key = ("arguments",)
-        return found if name == "parse_args" else Sequence([found, Sequence([], more=True)], "tuple")
-    if name in ("add_argument_group", "add_mutually_exclusive_group", "add_subparsers", "add_parser"):
-        return parser
-    return Unknown()
-
-
-@methods("namespace")
-def namespace_method(machine: Machine, value: Value, name: str, given: Arguments, node: ast.AST) -> Value:
-    """`get` of a namespace that is read like a dict."""
-    key = text_of(given.get(0, "key"))
-    if name == "get" and key is not None and isinstance(value, Instance):
-        return objects.attribute(machine, value, key, node)
-    return Unknown()
 
 
 @methods("distribution")
