@@ -90,6 +90,8 @@ def item(machine: Machine, tensor: Tensor, index: Value, node: ast.AST) -> Value
     made.part_of = None if indices else tensor
     if (start := _cut(index)) is not None:
         made.cut_from = (tensor.cut_from[0] if tensor.cut_from is not None else tensor, start)
+    if tensor.encoding is not None and _is_cut_to_length(index):
+        made.filled = True  # the padding may be gone
     made.unreduced = None if indices else made.unreduced
     made.rearranged, made.beheaded = tensor.rearranged, tensor.beheaded or _drops_first(index)
     anything = tensor.guessed or tensor.role == "batch"
@@ -104,6 +106,13 @@ def _cut(index: Value) -> Value | None:
     slices = [each.items for each in places if isinstance(each, Sequence) and each.kind == "slice" and each.items]
     whole = all(is_constant(part, None) for each in slices[:-1] for part in each)
     return slices[-1][0] if slices and len(slices) == len(places) and whole else None
+
+
+def _is_cut_to_length(index: Value) -> bool:
+    """Whether an index ends where something says that is worked out: how long a text is, perhaps."""
+    places = index.items if isinstance(index, Sequence) and index.kind == "tuple" else [index]
+    slices = (each.items for each in places if isinstance(each, Sequence) and each.kind == "slice")
+    return any(not isinstance(end, Constant) for each in slices for end in each[1:2])
 
 
 def _drops_first(index: Value) -> bool:
