@@ -26,6 +26,9 @@ _HOOKS = {
 _ALL = {name for names in _HOOKS.values() for name in names}
 _STAGES = {"fit": "validation", "validate": "validation", "test": "test", "predict": "predict"}
 _INDEX = "dataloader_idx"
+_HOOKS_ALONE_SINCE = (
+    "2.0"  # before, hooks were given the index of one loader, too, as steps were not (wheels of 1.5 to 1.9)
+)
 
 
 class DataloaderIdxMismatch(Check):
@@ -66,7 +69,8 @@ class DataloaderIdxMismatch(Check):
         free = index is None and given.vararg is None and given.kwarg is None and len(required) <= 2
         if is_called_with_arguments(self.facts.project, self.facts.source, name):
             return
-        if index is not None and _INDEX in demanded and count == 1:
+        alone = name.endswith("_step") or self.facts.lightning.surely_at_least(_HOOKS_ALONE_SINCE)
+        if index is not None and _INDEX in demanded and count == 1 and alone:
             message = f"`{name}` requires `{_INDEX}`, but there is one {stage} loader"
             yield Fault(_place(hook, index), message)
         elif free and count > 1 and self.facts.lightning.surely_at_least(Version("2.0")):

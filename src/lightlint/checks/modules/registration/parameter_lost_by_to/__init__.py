@@ -8,6 +8,7 @@ import libcst as cst
 from lightlint.check import Check, Fault, Repair
 from lightlint.checks.modules.registration.parameter_lost_by_to.moved_parameters import MOVING, VIEWING, MovedParameters
 from lightlint.engine.events import AttributeSet, OptimizerMade, TensorMoved
+from lightlint.facts.code.bindings import Kind
 from lightlint.facts.objects.classes import NN_MODULE, OPTIMIZER
 from lightlint.facts.tensors.tensor_types import changes_nothing
 from lightlint.finding import Applicability, Tier
@@ -16,7 +17,7 @@ from lightlint.values.training import Module, Tensor
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry, Path
-    from lightlint.values.core import Value
+    from lightlint.values.core import Site, Value
 
 
 _OF_OTHERS = {"torch.tensor", "torch.as_tensor", "torch.nn.Parameter"}  # they leave what they are given where it lies
@@ -79,7 +80,7 @@ class ParameterLostByTo(Check):
         node = self.classes.self_class(target.value)
         if node is None or not self.classes.is_a(node, NN_MODULE):
             return False
-        return not self._lies_there(target)
+        return not self._lies_there(target) and not self._lies_there_for_users(target, node.name.value)
 
     def _lies_there(self, target: cst.Attribute) -> bool:
         """Whether the rehearsals came here with a parameter each time, which lay, or may have lain, where it was moved to."""
@@ -87,6 +88,27 @@ class ParameterLostByTo(Check):
         return bool(found) and all(
             isinstance(each.value, Tensor) and _may_lie_there(each.value, p) for _, p, each in found
         )
+
+    def _lies_there_for_users(self, target: cst.Attribute, name: str) -> bool:
+        """Whether every file that makes objects of the class names the place where the parameter lies anyhow: the CPU."""
+        assign = self.tree.statement(target)
+        names = self.tree.within(assign, cst.Name) if assign is not None else ()
+        bound = [each for name in names for each in self.names.bindings.lookup(name)]
+        if not any(each.kind is Kind.PARAMETER and each.name != "self" for each in bound):
+            return False
+        place = self.facts.positions.span(target)
+        found = [
+            _may_lie_there(event.value, path)
+            for entry in self.facts.rehearsed.of_users((name,))
+            for path in entry.paths
+            for event in path.of(AttributeSet)
+            if isinstance(event.value, Tensor) and self._is_at(event.site, place)
+        ]
+        return bool(found) and all(found)
+
+    def _is_at(self, site: Site, place: tuple[int, int]) -> bool:
+        span = self.facts.rehearsed.span(site)
+        return span is not None and place[0] <= span[0] and span[1] <= place[1]
 
     def _may_have_moved(self, target: cst.Attribute, made: cst.Call) -> bool:
         """Whether no rehearsal tells where a parameter lies, which is made of what others computed."""
