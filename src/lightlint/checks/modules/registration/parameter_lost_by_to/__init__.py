@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from lightlint.values.core import Site, Value
 
 
+_TRAINING = ("DataLoader", "Trainer")  # words of files that make modules
 _OF_OTHERS = {"torch.tensor", "torch.as_tensor", "torch.nn.Parameter"}  # they leave what they are given where it lies
 
 
@@ -80,7 +81,7 @@ class ParameterLostByTo(Check):
         node = self.classes.self_class(target.value)
         if node is None or not self.classes.is_a(node, NN_MODULE):
             return False
-        return not self._lies_there(target) and not self._lies_there_for_users(target, node.name.value)
+        return not self._lies_there(target) and not self._lies_there_for_users(target)
 
     def _lies_there(self, target: cst.Attribute) -> bool:
         """Whether the rehearsals came here with a parameter each time, which lay, or may have lain, where it was moved to."""
@@ -89,7 +90,7 @@ class ParameterLostByTo(Check):
             isinstance(each.value, Tensor) and _may_lie_there(each.value, p) for _, p, each in found
         )
 
-    def _lies_there_for_users(self, target: cst.Attribute, name: str) -> bool:
+    def _lies_there_for_users(self, target: cst.Attribute) -> bool:
         """Whether every file that makes objects of the class names the place where the parameter lies anyhow: the CPU."""
         assign = self.tree.statement(target)
         names = self.tree.within(assign, cst.Name) if assign is not None else ()
@@ -99,7 +100,7 @@ class ParameterLostByTo(Check):
         place = self.facts.positions.span(target)
         found = [
             _may_lie_there(event.value, path)
-            for entry in self.facts.rehearsed.of_users((name,))
+            for entry in self.facts.rehearsed.of_users(_TRAINING)
             for path in entry.paths
             for event in path.of(AttributeSet)
             if isinstance(event.value, Tensor) and self._is_at(event.site, place)
@@ -178,6 +179,9 @@ class ParameterLostByTo(Check):
                     continue
                 lost = [each for each in value.parameters if each.parameter and each not in known and not each.escaped]
                 if lost and not value.escaped and not event.where.module and not _may_lie_there(value, path):
+                    target = self.node_of(event.site)
+                    if isinstance(target, cst.Attribute) and self._lies_there_for_users(target):
+                        continue
                     moved = value.moved_from is not None and value.moved_from.parameter
                     how = "moving it gives another tensor" if moved else "what was computed of it is another tensor"
                     message = _told(event.name, how, [event.before])
