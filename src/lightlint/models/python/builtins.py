@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import numbers
+import re
 from collections import abc
 from collections.abc import Callable, Hashable
 from typing import cast
@@ -272,6 +273,14 @@ def _isinstance(machine: Machine, given: Arguments, _: ast.AST) -> Value:
 _CONTAINERS = {f"builtins.{each}" for each in ("list", "tuple", "dict", "set", "str", "int", "float")}
 
 
+_SCHEDULE = re.compile(r"torch\.optim\.lr_scheduler\.(?!_?LRScheduler$)\w+")
+
+
+def _are_other_schedules(cls: Library, paths: list[str]) -> bool:
+    """Whether a class is a schedule of torch, and others are others: but for the base of all, none derives from another."""
+    return all(_SCHEDULE.fullmatch(each) for each in (cls.path, *paths))
+
+
 def _is_instance(value: Value | None, kinds: list[Value]) -> bool | None:
     paths = [each.path for each in kinds if isinstance(each, Library)]
     if isinstance(value, Instance):
@@ -285,6 +294,8 @@ def _is_instance(value: Value | None, kinds: list[Value]) -> bool | None:
             return True
         if isinstance(value, Optimizer) and any(path.endswith("Optimizer") for path in paths):
             return True
+        if isinstance(value.cls, Library) and len(paths) == len(kinds) and _are_other_schedules(value.cls, paths):
+            return False
         plain = paths and len(paths) == len(kinds) and set(paths) <= _CONTAINERS
         if plain and isinstance(value, (Optimizer, Schedule, Loader)) and not value.assumed:
             return False
