@@ -820,6 +820,11 @@ def test_code_of_python_2_bounds_torch_for_what_stands_beside_it(project) -> Non
             "1.1",
             id="elsewhere in the next sentence",
         ),
+        pytest.param(
+            {"README.md": "## Environment\n\n```\ndocker pull somebody/pytorch:latest\n```\n"},
+            "1.1",
+            id="image of somebody",
+        ),
         pytest.param({"run.sh": "singularity exec /x/pytorch1.4.0-py3.simg python train.py\n"}, "1.5", id="image"),
         pytest.param({"old.py": "y = x.cuda(async=True)\n"}, "1.11", id="async"),
     ],

@@ -1,4 +1,4 @@
-"""Whether a README sends to another repository for what is to be installed: "refer to the T-Few repo for setup"."""
+"""Whether a README sends elsewhere for what is to be installed: "refer to the T-Few repo for setup", an image of one's own."""
 
 from __future__ import annotations
 
@@ -23,17 +23,25 @@ _OF_ONE_PACKAGE = re.compile(
 _ASIDE = re.compile(
     r"\b(?:if|optional\w*|alternatively|more\s+(?:details?|info\w*)|trouble\w*|data\s?sets?)\b", re.IGNORECASE
 )
+_PULLED = re.compile(
+    r"\bdocker\s+(?:image\s+)?pull\s+(?!pytorch/pytorch\b)[\w./-]*(?:torch|lightning)[a-z_/-]*(?::latest)?[ \t]*$",
+    re.MULTILINE,
+)
+"""An image that somebody made, whose name says which library is in it and not which release."""
 _SENTENCE_END = re.compile(r"(?<=[.!?;])\s+|\n\s*\n")
 
 
 def sends_elsewhere(paragraph: Paragraph, project: str) -> bool:
-    """Whether a paragraph says that the set-up is another repository's: neighbouring sentences name it and turn to it.
+    """Whether a paragraph says that the set-up is another repository's, or an image of somebody: neighbouring sentences name
+    the one and turn to it, a command pulls the other.
 
     Args:
         paragraph: what is read.
         project: the name of the project's folder, to which a link leads nowhere else.
     """
     text = paragraph.text
+    if _PULLED.search(text):
+        return True
     named = [each.removesuffix(".git").lower() for each in _OTHER.findall(text)]
     if paragraph.is_code or not any(each != project.lower() for each in named):
         return False
