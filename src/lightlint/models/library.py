@@ -225,6 +225,8 @@ class LibraryModels:
             value.answer, value.terms, (value.data_of or value).filled = False, None, True
             by_place = isinstance(index, Sequence) and not tensors_in(index)  # and by no test for padding
             value.traits |= LEFT_OUT if is_constant(new, -100) and by_place else NO_TRAITS
+            if value.role == "batch" and (name := text_of(index)) is not None:
+                tensors.put_part(value, name, new)
             for each in tensors_in(new):
                 value.graph |= each.graph
                 value.parameters |= each.parameters

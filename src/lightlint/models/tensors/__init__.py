@@ -17,7 +17,7 @@ from lightlint.models.tensors.derivation import (
 )
 from lightlint.models.tensors.losses import backward, keeps_graph, loss, reduce
 from lightlint.models.tensors.methods import attribute, call_method, set_attribute, shape_of, size
-from lightlint.models.tensors.parts import item, part
+from lightlint.models.tensors.parts import item, part, put_part
 
 __all__ = [
     "PREDICTED",
@@ -42,6 +42,7 @@ __all__ = [
     "of_unknown",
     "on_gpu",
     "part",
+    "put_part",
     "reduce",
     "set_attribute",
     "shape_of",

@@ -51,6 +51,17 @@ def part(machine: Machine, tensor: Tensor, index: object, node: ast.AST) -> Tens
     return found
 
 
+def put_part(batch: Tensor, name: str, new: Value) -> None:
+    """`batch[name] = new`: a batch with names is a dict, so what was there is gone, and with it what it was computed from."""
+    before = batch.parts.pop(name, None)
+    if isinstance(new, Tensor):
+        batch.parts[name] = new
+    if before is not None:
+        left = batch.parts.values()
+        batch.graph -= before.graph.difference(*(each.graph for each in left))
+        batch.parameters -= before.parameters.difference(*(each.parameters for each in left))
+
+
 def part_of_guess(machine: Machine, whole: Tensor, made: Tensor, node: ast.AST) -> Tensor:
     """A part of what a module out of sight gave: a number for the log, perhaps, unless something goes backward through it."""
     made.guessed = whole.guessed
