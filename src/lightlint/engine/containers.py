@@ -13,6 +13,7 @@ from lightlint.engine.execution import EXPRESSIONS, evaluate
 from lightlint.engine.frames import Iteration, Loop, Reset
 from lightlint.engine.machine import Machine
 from lightlint.engine.misuse import ask
+from lightlint.engine.training_loops import is_of_turn
 from lightlint.values.core import ON_SOME, Constant, Mapping, Promised, Scope, Sequence, Unknown, Value
 from lightlint.values.training import Instance, Module, Tensor, tensors_in
 
@@ -195,6 +196,12 @@ def note_filled(machine: Machine, container: Value, value: Value) -> None:
     loop = machine.loops[-1] if machine.loops else None
     if loop is not None and loop.kind == "batch" and any(not each.scalar for each in tensors_in(value)):
         container.filled_by = loop
+
+
+def note_part(machine: Machine, index: Value, part: Value) -> None:
+    """Let a loop know what is taken out of a container in it by the number or element of a turn."""
+    if machine.loops and isinstance(part, (Instance, Mapping, Sequence)) and is_of_turn(index.key):
+        machine.loops[-1].taken.append((index.key, part))
 
 
 def note_next(machine: Machine, value: Value, node: ast.AST) -> None:

@@ -44,6 +44,7 @@ class Loop:
     under: int = 0  # how many tests stood open where it was entered
     reset: list[Reset] = field(default_factory=list)  # what a test for one in several turns set
     rest: bool = False  # its third turn begins a window that nothing fills
+    taken: list[tuple[Hashable, Value]] = field(default_factory=list)  # out of containers by a turn's number or element
     again: bool = False  # a third turn is to show whether what the second made of the first goes on to grow
 
     @property

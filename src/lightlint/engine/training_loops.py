@@ -29,7 +29,7 @@ def note_step(machine: Machine, optimizer: Value | None) -> None:
     if loop is None or loop.kind != "elements" or not loop.graded or not _holds_samples(loop.over):
         return
     own = isinstance(optimizer, Instance) and optimizer.made > loop.made
-    if not own and not _is_of_turn(getattr(optimizer, "key", None)) and _takes_samples(loop.node):
+    if not own and not is_of_turn(getattr(optimizer, "key", None)) and _takes_samples(loop.node):
         loop.kind = "batch"
 
 
@@ -38,9 +38,9 @@ def _holds_samples(over: Value | None) -> bool:
     return sampled or (isinstance(over, Unknown) and _NO_BATCH.search(over.hint) is None)
 
 
-def _is_of_turn(key: object) -> bool:
+def is_of_turn(key: object) -> bool:
     """Whether something is an element that a loop goes over, or is looked up by its number."""
-    return isinstance(key, tuple) and (key[:1] in (("element",), ("index",)) or any(map(_is_of_turn, key)))
+    return isinstance(key, tuple) and (key[:1] in (("element",), ("index",)) or any(map(is_of_turn, key)))
 
 
 def _takes_samples(node: ast.AST | None) -> bool:

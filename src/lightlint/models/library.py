@@ -8,7 +8,7 @@ from typing import cast
 
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.calls import call, call_unknown
-from lightlint.engine.containers import key_of, note_filled
+from lightlint.engine.containers import key_of, note_filled, note_part
 from lightlint.engine.events import (
     CopySet,
     Emptied,
@@ -151,14 +151,20 @@ class LibraryModels:
         if isinstance(index, Sequence) and index.kind == "slice" and _is_gathered(value):
             machine.emit(Trimmed(machine.where(node), value))
         if isinstance(value, Sequence):
-            return _of_sequence(value, index)
+            part = _of_sequence(value, index)
+            note_part(machine, index, part)
+            return part
         if isinstance(value, Mapping):
-            return _of_mapping(machine, value, index, node)
+            part = _of_mapping(machine, value, index, node)
+            note_part(machine, index, part)
+            return part
         if isinstance(value, Tensor):
             return tensors.item(machine, value, index, node)
         if isinstance(value, Instance):
             ask(machine, value, "[]", node)
-            return _of_instance(machine, value, index, node)
+            part = _of_instance(machine, value, index, node)
+            note_part(machine, index, part)
+            return part
         if isinstance(value, Library):
             return groups.from_environment(machine, index) if value.path == "os.environ" else value
         if isinstance(value, OtherRanksNone):
@@ -174,9 +180,9 @@ class LibraryModels:
             return value  # Generic[T]
         if value.encoding is not None and _is_whole(index):
             return value
-        part = transforms.cropped(machine, value, index, node) if isinstance(value, Unknown) else None
-        if part is not None:
-            return part
+        crop = transforms.cropped(machine, value, index, node) if isinstance(value, Unknown) else None
+        if crop is not None:
+            return crop
         traits = traits_of(value) | traits_of(index) - IDS - GATHERED  # what ids choose are words, unless from ids
         if not isinstance(index, (Constant, Sequence)):
             traits -= LEFT_OUT  # a test may choose the rest

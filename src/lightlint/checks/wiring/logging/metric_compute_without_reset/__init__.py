@@ -12,6 +12,7 @@ from lightlint.checks.wiring.logging.metric_compute_without_reset.running_metric
     own_counts_one_epoch,
 )
 from lightlint.engine.events import MetricUsed
+from lightlint.explore.questions.queries import is_held
 from lightlint.facts.code.names import UNKNOWN
 from lightlint.facts.objects.classes import MODULE
 from lightlint.facts.project.mentions import is_changed_elsewhere
@@ -21,6 +22,7 @@ from lightlint.fixes.edits import insert_after
 from lightlint.values.core import Library
 
 if TYPE_CHECKING:
+    from lightlint.engine.frames import Loop, Turn
     from lightlint.explore.rehearsals import Entry, Path
     from lightlint.values.core import Value
 
@@ -162,15 +164,16 @@ class MetricComputeWithoutReset(Check):
         cared_for = {event.metric.site for event in entry.of(MetricUsed) if event.operation in ("reset", "log")}
         for path in entry.paths:
             computed: dict[object, MetricUsed] = {}
-            filled: set[object] = set()
+            filled: dict[object, int] = {}
             for event in path.of(MetricUsed):
-                if event.metric.site in cared_for or event.metric.escaped or not _averages(event):
+                epochs = _epochs(event)
+                if event.metric.site in cared_for or event.metric.escaped or epochs is None:
                     continue
                 if event.operation in ("update", "forward"):
-                    filled.add(event.metric)
+                    filled[event.metric] = event.time
                 elif event.operation == "compute" and event.metric in filled and not event.where.within("batch"):
-                    before = computed.setdefault(event.metric, event)
-                    again = before is not event and before.site == event.site
+                    before = computed.setdefault((event.metric, epochs.loop, event.site), event)
+                    again = _epochs(before) != epochs and filled[event.metric] > before.time
                     if again and not any(map(self._is_changed_elsewhere, _names(path, event.metric))):
                         yield Fault.at(
                             event,
@@ -183,13 +186,18 @@ def _names(path: Path, metric: Value) -> set[str]:
     return {name for each in path.machine.objects for name, value in each.attributes.items() if value is metric}
 
 
-def _averages(event: MetricUsed) -> bool:
-    """Whether a metric is one of a single epoch, and its loop is one of epochs: no best value, no total, no list of models."""
-    loops = [turn.loop for turn in event.where.turns if turn.loop.kind != "known"]  # over the parts of a collection
+def _epochs(event: MetricUsed) -> Turn | None:
+    """The epoch in which a metric is used that is one of a single epoch: no best value, no total, none of a list of models.
+
+    A loop over the parts of a collection, or one that takes another metric in each turn, has none.
+    """
     kept = event.metric.name in ("MaxMetric", "MinMetric", "SumMetric", "CatMetric", "RunningMean", "RunningSum")
-    return (
-        not kept
-        and isinstance(event.metric.cls, Library)
-        and bool(loops)
-        and loops[-1].kind in ("count", "epoch", "batch")
-    )
+    if kept or not isinstance(event.metric.cls, Library):
+        return None
+    turns = [turn for turn in event.where.turns if turn.loop.kind != "known" and not _takes(turn.loop, event.metric)]
+    return turns[-1] if turns and turns[-1].loop.kind in ("count", "epoch", "batch") else None
+
+
+def _takes(loop: Loop, metric: Value) -> bool:
+    """Whether a loop takes a metric, or the container it is in, by the number of its turn: another turn takes another."""
+    return len({index for index, each in loop.taken if is_held(each, metric)}) > 1
