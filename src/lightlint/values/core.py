@@ -21,9 +21,10 @@ END: Traits = frozenset({"end token"})  # the end token of a tokenizer, or a tex
 TEMPLATED: Traits = frozenset({"chat template"})  # a text of a chat template, which has the special tokens in it
 ARRAYS: Traits = IDS | GATHERED | INTEGERS | LEFT_OUT
 """The traits that arrays keep whatever numpy does to them."""
-LASTING: Traits = frozenset({"rank", "version", "fitted"})
+LASTING: Traits = frozenset({"rank", "version", "fitted", "unbound"})
 """The traits that stay with whatever code out of sight makes of a value."""
 ASSUMED: Traits = frozenset({"assumed"})  # the default of what nobody in sight gives
+UNBOUND: Traits = frozenset({"unbound"})  # a name that its file binds nowhere, so whoever reads it raises
 SINGLE: Traits = frozenset({"single"})  # one number, in whatever shape
 Site = tuple[str, int, int, int, int]
 """A place in the program: file, row from 1, column from 0 (in UTF-8 bytes, as `ast` counts), end row, end column."""

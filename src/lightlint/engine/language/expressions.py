@@ -13,6 +13,7 @@ from lightlint.engine.containers import listed, note_entry
 from lightlint.engine.execution import EXPRESSIONS, Raised, evaluate
 from lightlint.engine.imports import kept
 from lightlint.engine.language import operators
+from lightlint.engine.language.bound import may_bind
 from lightlint.engine.language.definitions import function_of
 from lightlint.engine.language.signatures import refuses
 from lightlint.engine.machine import Machine
@@ -20,6 +21,7 @@ from lightlint.values.core import (
     ARRAYS,
     NO_TRAITS,
     NONE,
+    UNBOUND,
     Class,
     Constant,
     Library,
@@ -54,7 +56,9 @@ def _name(machine: Machine, node: ast.Name, scope: Scope) -> Value:
         return Library("builtins." + node.id)
     function = scope.function.node if scope.function is not None else None
     machine.unbound |= function is not None and node.id in _bound_in(function)
-    return Unknown(("name", node.id), hint=node.id)
+    tree = machine.sources.tree(scope.file)
+    bound = tree is None or may_bind(tree, node.id)
+    return Unknown(("name", node.id), NO_TRAITS if bound else UNBOUND, hint=node.id)
 
 
 @lru_cache(maxsize=256)

@@ -237,7 +237,14 @@ def _is_kept_apart(where: Where) -> bool:
     """
     if where.depends_on("rank that starts others"):
         return False
+    if is_cut_off(where):
+        return False
     return where.depends_on("rank") or any("rank_zero_only" in call.function.flags for call in where.calls)
+
+
+def is_cut_off(where: Where) -> bool:
+    """Whether a test asks for a name that nothing binds: Python raises there, and nothing behind it happens on any rank."""
+    return where.depends_on("unbound")
 
 
 def _calls_apart(path: Path) -> set[Site]:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Collective, Event, GroupStarted, ParametersChanged, StateLoaded, Stepped
+from lightlint.explore.questions.queries import is_cut_off
 from lightlint.values.training import Module, Tensor
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ class ParametersChangedOnOneRank(Check):
                 there = {event.site for event, _ in _changes(other)}
                 for event, parameters in _changes(path):
                     apart = event.site not in there and event.where.depends_on("rank")
+                    apart = apart and not is_cut_off(event.where)
                     if apart and _trains(path, event, parameters) and not _brings_together(path, event):
                         what = event.name if isinstance(event, ParametersChanged) else "load_state_dict"
                         message = f"`{what}` changes a DDP model on some ranks only: the copies stay different"

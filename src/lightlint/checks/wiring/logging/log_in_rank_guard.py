@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Logged
-from lightlint.explore.questions.queries import watched_keys
+from lightlint.explore.questions.queries import is_cut_off, watched_keys
 from lightlint.facts.ranks.trainers import lightning_ranks
 from lightlint.facts.ranks.world import Ranks
 from lightlint.finding import Tier
@@ -24,7 +24,8 @@ class LogInRankGuard(Check):
         for first, second in entry.pairs():
             there = {_joined(event) for event in second.of(Logged)}
             for event in first.of(Logged):
-                if _joined(event) in there or event.keywords.get("rank_zero_only") is not None:
+                told = event.keywords.get("rank_zero_only") is not None
+                if _joined(event) in there or told or is_cut_off(event.where):
                     continue
                 key, value = text_of(event.name), event.value
                 if is_constant(event.keywords.get("sync_dist"), True):

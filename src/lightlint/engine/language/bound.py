@@ -1,0 +1,34 @@
+"""Which names a file binds anywhere in it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from functools import lru_cache
+
+
+def may_bind(tree: ast.Module, name: str) -> bool:
+    """Whether something in a file may bind a name: an assignment, parameter, import, `global`, or `from a import *`."""
+    bound = _bound_in(tree)
+    return name in bound or "*" in bound or (name.startswith("__") and name.endswith("__"))
+
+
+@lru_cache(maxsize=64)
+def _bound_in(tree: ast.Module) -> frozenset[str]:
+    return frozenset(name for node in ast.walk(tree) for name in _bound_by(node))
+
+
+def _bound_by(node: ast.AST) -> Iterator[str]:
+    match node:
+        case ast.Name(id=name, ctx=ast.Store() | ast.Del()) | ast.arg(arg=name):
+            yield name
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            yield name
+        case ast.alias(name=name, asname=alias):
+            yield alias or name.partition(".")[0]
+        case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
+            yield name
+        case ast.MatchMapping(rest=str(name)):
+            yield name
+        case ast.Global(names=names) | ast.Nonlocal(names=names):
+            yield from names
