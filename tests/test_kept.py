@@ -48,7 +48,7 @@ def test_code_is_kept_and_a_damaged_file_is_as_none(tmp_path: Path) -> None:
     first = lightlint(tmp_path)
     assert (first[0], first[2]) == (1, "")
     kept = tables(tmp_path)
-    assert kept.keys() == {".command", ".lint", ".needs", ".gate", ".pages", ".asked", ".releases"}
+    assert kept.keys() == {".command", ".lint", ".needs", ".gate", ".pages", ".asked", ".releases", ".caps"}
     written = {name: path.read_bytes() for name, path in kept.items()}
     assert lightlint(tmp_path) == first
     assert {name: path.read_bytes() for name, path in kept.items()} == written
