@@ -10,6 +10,7 @@ from pathlib import Path
 from lightlint.facts.code.names import UNKNOWN
 from lightlint.facts.project.project import Project
 from lightlint.facts.project.summary import CallSummary, ModuleSummary
+from lightlint.values.canonical import canonical
 
 
 class Ranks(IntEnum):
@@ -118,7 +119,9 @@ class World:
 
     @cached_property
     def _has_single_trainers(self) -> bool:
-        """Whether the project has Trainers, not seen to run this file, and each of them runs one rank."""
+        """Whether the project has Trainers, not seen to run this file of Lightning code, and each of them runs one rank."""
+        if not any(name.startswith("lightning") for name in map(canonical, self._own.imported)):
+            return False
         paths = self._project.mentioning("Trainer", "Fabric")
         if len(paths) > _MOST_FILES or self._project.mentioning("LightningCLI", "instantiate"):
             return False

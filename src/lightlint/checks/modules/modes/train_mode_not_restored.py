@@ -43,11 +43,15 @@ class TrainModeNotRestored(Check):
                             left[module] = event
                 elif isinstance(event, Forward) and event.grad and event.by_mode and not event.where.phase:
                     used = any(graph.consumed for graph in event.graph) and stepped & set(event.parameters)
-                    if not used or event.module.escaped or self._is_plain(event.module):
+                    if not used or event.module.escaped:
                         continue
                     if event.training:
                         trained.add((event.module, event.site))
-                    elif (event.module, event.site) in trained and event.module in left:
+                    elif (
+                        (event.module, event.site) in trained
+                        and event.module in left
+                        and not self._is_plain(event.module)
+                    ):
                         yield from _fault(left[event.module], event)
 
     def _is_plain(self, module: Module) -> bool:
