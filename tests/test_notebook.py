@@ -8,7 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
 from lightlint.cli.main import run_command
@@ -85,6 +85,7 @@ def test_an_unchanged_notebook_is_written_back_byte_for_byte(made: tuple[bytes, 
 
 @often_refused
 @given(notebooks())
+@example((notebook("\u2028A=000"), ["\u2028A=000"]))
 def test_what_is_not_masked_is_the_cells_text_and_what_remains_parses(made: tuple[bytes, list[str]]) -> None:
     data, code = made
     source = read_notebook("a.ipynb", data)

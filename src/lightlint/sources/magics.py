@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from lightlint.sources.lexical import logical_line
+from lightlint.syntax import rows_of
 
 # Cell magics that run their body as Python in the notebook's own namespace.
 _PYTHON_BODIED = {"capture", "debug", "ipytest", "memit", "prun", "time", "timeit", "wandb"}
@@ -71,7 +72,7 @@ def mask_broken(text: str) -> Masked:
     """Blank a cell that does not parse, but let the names that it binds hold something unknown from there on."""
     rows: list[str] = []
     inside: int | None = None  # the indent of a function or class whose names are its own
-    for row in text.splitlines(keepends=True):
+    for row in rows_of(text):  # a separator of Unicode ends none of Python's rows
         indent = len(row) - len(row.lstrip())
         if row.strip() and inside is not None and indent <= inside:
             inside = None
