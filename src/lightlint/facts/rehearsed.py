@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -193,10 +193,13 @@ class Rehearsed:
         places = (where.site, *(call.site for call in reversed(where.calls)))
         return next((each for each in places if self.span(each) is not None), None)
 
-    def at(self, start: int, end: int, kind: type[E], *, passes: bool = False) -> list[tuple[Entry, Rehearsal, E]]:
-        """The events of a kind at characters `start` to `end`, each with the entry and the path on which it happened."""
+    def at(
+        self, start: int, end: int, kind: type[E], *, passes: bool = False, entries: Iterable[Entry] | None = None
+    ) -> list[tuple[Entry, Rehearsal, E]]:
+        """The events of a kind at characters `start` to `end`, each with the entry and the path on which it happened: of this
+        file, with its `passes`, or of some `entries`."""
         found: list[tuple[Entry, Rehearsal, E]] = []
-        for entry in [*self.entries, *(self.passes if passes else [])]:
+        for entry in [*self.entries, *(self.passes if passes else [])] if entries is None else entries:
             for path in entry.paths:
                 for event in path.of(kind):
                     span = self.span(event.site)

@@ -45,13 +45,7 @@ def _constant(_: Machine, node: ast.Constant, __: Scope) -> Value:
 def _name(machine: Machine, node: ast.Name, scope: Scope) -> Value:
     value = scope.find(node.id)
     if value is not None:
-        if type(value) is Promised:
-            return kept(machine, value)
-        if type(value) is Unknown:
-            if value.loaded is not None:
-                note_entry(machine, value, node, back=True)
-            return value.told or value
-        return value
+        return kept(machine, value) if type(value) is Promised else _read(machine, value, node)
     if machine.models.names_builtin(node.id):
         return Library("builtins." + node.id)
     function = scope.function.node if scope.function is not None else None
@@ -69,9 +63,18 @@ def _bound_in(function: ast.AST) -> frozenset[str]:
 
 
 def _attribute(machine: Machine, node: ast.Attribute, scope: Scope) -> Value:
-    value = machine.models.attribute(machine, evaluate(machine, node.value, scope), node.attr, node)
-    note_entry(machine, value, node, back=True)
-    return value.told or value if type(value) is Unknown else value
+    return _read(
+        machine, machine.models.attribute(machine, evaluate(machine, node.value, scope), node.attr, node), node
+    )
+
+
+def _read(machine: Machine, value: Value, node: ast.AST) -> Value:
+    """What a name or an attribute holds is, as far as it has turned out since."""
+    if type(value) is not Unknown:
+        return value
+    if value.loaded is not None:
+        note_entry(machine, value, node, back=True)
+    return value.told or value
 
 
 def _subscript(machine: Machine, node: ast.Subscript, scope: Scope) -> Value:

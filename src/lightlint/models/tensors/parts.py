@@ -111,26 +111,27 @@ def item(machine: Machine, tensor: Tensor, index: Value, node: ast.AST) -> Value
     return part_of_guess(machine, tensor, made, node)
 
 
+def _slices(index: Value) -> tuple[list[list[Value]], int]:
+    """The bounds of the slices in an index, and how many dimensions it speaks of."""
+    places = index.items if isinstance(index, Sequence) and index.kind == "tuple" else [index]
+    return [each.items for each in places if isinstance(each, Sequence) and each.kind == "slice"], len(places)
+
+
 def _cut(index: Value) -> Value | None:
     """Where an index begins in the last dimension, if it takes a slice of that and all of the others."""
-    places = index.items if isinstance(index, Sequence) and index.kind == "tuple" else [index]
-    slices = [each.items for each in places if isinstance(each, Sequence) and each.kind == "slice" and each.items]
+    slices, places = _slices(index)
     whole = all(is_constant(part, None) for each in slices[:-1] for part in each)
-    return slices[-1][0] if slices and len(slices) == len(places) and whole else None
+    return slices[-1][0] if slices and len(slices) == places and whole else None
 
 
 def _is_cut_to_length(index: Value) -> bool:
     """Whether an index ends where something says that is worked out: how long a text is, perhaps."""
-    places = index.items if isinstance(index, Sequence) and index.kind == "tuple" else [index]
-    slices = (each.items for each in places if isinstance(each, Sequence) and each.kind == "slice")
-    return any(not isinstance(end, Constant) for each in slices for end in each[1:2])
+    return any(not isinstance(end, Constant) for _, end, *_ in _slices(index)[0])
 
 
 def _drops_first(index: Value) -> bool:
     """Whether an index is `1:` in one dimension."""
-    places = index.items if isinstance(index, Sequence) and index.kind == "tuple" else [index]
-    slices = (each.items for each in places if isinstance(each, Sequence) and each.kind == "slice")
-    return any(is_constant(first, 1) and is_constant(last, None) for first, last, *_ in slices)
+    return any(is_constant(first, 1) and is_constant(last, None) for first, last, *_ in _slices(index)[0])
 
 
 def _is_last_step(dimension: int, index: Value) -> bool:

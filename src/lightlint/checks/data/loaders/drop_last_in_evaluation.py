@@ -16,10 +16,11 @@ class DropLastInEvaluation(Check):
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Loaders of nothing but evaluation that leave the last examples out."""
         for loader, event in evaluated_loaders(entry).values():
-            if has_no_step_for(self.facts.project, self.facts.source, event.where.phase):
-                continue
             size = loader.arguments.get("batch_size")
             single = size is None or is_constant(size, 1)  # of which nothing can be left over
-            if is_constant(loader.arguments.get("drop_last"), True) and loader.site is not None and not single:
+            dropped = is_constant(loader.arguments.get("drop_last"), True) and not single
+            if not dropped or has_no_step_for(self.facts.project, self.facts.source, event.where.phase):
+                continue
+            if loader.site is not None:
                 message = "the loader that is evaluated leaves out what is left over behind the last whole batch"
                 yield Fault(loader.site, message)

@@ -33,15 +33,10 @@ class RandomTransformInEvaluation(Check):
         """Data sets of nothing but evaluation whose pictures a random transform changes."""
         for loader, event in evaluated_loaders(entry).values():
             data = _whole(loader.data)
-            if (
-                data is None
-                or data.site is None
-                or data.escaped
-                or has_no_step_for(self.facts.project, self.facts.source, event.where.phase)
-            ):
+            if data is None or data.site is None or data.escaped:
                 continue
             found = next(_of_library(data) if isinstance(data.cls, Library) else _of_program(entry, loader), None)
-            if found is not None:
+            if found is not None and not has_no_step_for(self.facts.project, self.facts.source, event.where.phase):
                 message = f"the data that is evaluated goes through `{found.name}`: each evaluation sees other pictures"
                 yield Fault(data.site, message)
 

@@ -31,7 +31,7 @@ class MixedLightningImports(Check):
             for part in _parts(trainer) if package else ():
                 told, site = _told(part, package), part.site
                 if told and site is not None:
-                    works = part.kind == "callback" and not _name(part).endswith("ModelCheckpoint")
+                    works = part.kind == "callback" and not part.name.endswith("ModelCheckpoint")
                     yield Fault(site, told, Tier.NOTE if works else None)
 
 
@@ -47,11 +47,7 @@ def _told(value: Value, package: str) -> str:
     own = _package(value) if isinstance(value, Instance) else ""
     if not isinstance(value, Instance) or own in ("", package):
         return ""
-    return f"`{_name(value)}` comes from `{own}`, the Trainer from `{package}`"
-
-
-def _name(value: Instance) -> str:
-    return value.cls.name if isinstance(value.cls, Class) else value.cls.last
+    return f"`{value.name}` comes from `{own}`, the Trainer from `{package}`"
 
 
 def _package(value: Instance) -> str:

@@ -102,8 +102,7 @@ def is_weak(file: Path) -> bool:
 
 def is_page(file: Path) -> bool:
     """Whether a file is a text that is no README."""
-    name = file.name.lower()
-    return not _IS_README.match(name) and not name.startswith("readme") and _IS_PAGE.match(name) is not None
+    return reader_of(file) is _load("prose:page_pins")
 
 
 def is_read_last(file: Path) -> bool:

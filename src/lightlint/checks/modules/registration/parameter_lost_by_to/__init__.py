@@ -17,7 +17,7 @@ from lightlint.values.training import Module, Tensor
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry, Path
-    from lightlint.values.core import Site, Value
+    from lightlint.values.core import Value
 
 
 _TRAINING = ("DataLoader", "Trainer")  # words of files that make modules
@@ -97,19 +97,10 @@ class ParameterLostByTo(Check):
         bound = [each for name in names for each in self.names.bindings.lookup(name)]
         if not any(each.kind is Kind.PARAMETER and each.name != "self" for each in bound):
             return False
-        place = self.facts.positions.span(target)
-        found = [
-            _may_lie_there(event.value, path)
-            for entry in self.facts.rehearsed.of_users(_TRAINING)
-            for path in entry.paths
-            for event in path.of(AttributeSet)
-            if isinstance(event.value, Tensor) and self._is_at(event.site, place)
-        ]
-        return bool(found) and all(found)
-
-    def _is_at(self, site: Site, place: tuple[int, int]) -> bool:
-        span = self.facts.rehearsed.span(site)
-        return span is not None and place[0] <= span[0] and span[1] <= place[1]
+        rehearsed, span = self.facts.rehearsed, self.facts.positions.span(target)
+        found = rehearsed.at(*span, AttributeSet, entries=rehearsed.of_users(_TRAINING))
+        values = [(event.value, path) for _, path, event in found if isinstance(event.value, Tensor)]
+        return bool(values) and all(_may_lie_there(value, path) for value, path in values)
 
     def _may_have_moved(self, target: cst.Attribute, made: cst.Call) -> bool:
         """Whether no rehearsal tells where a parameter lies, which is made of what others computed."""

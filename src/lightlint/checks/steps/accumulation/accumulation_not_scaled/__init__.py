@@ -30,6 +30,11 @@ _WINDOW = re.compile(r"accum|micro", re.IGNORECASE)
 
 
 class AccumulationNotScaled(Check):
+    def stands(self) -> bool:
+        """No code of the project uses an engine that makes optimizers step by a mean over the window."""
+        text, project = self.facts.source.text, self.facts.project
+        return not any(word in text or occurs(project, word, rf"\b{word}\b") for word in _PRIVATE)
+
     def visit_For(self, loop: cst.For) -> None:
         """The batches of a window in a loop of their own: `for micro in range(n): ...; loss.backward()`."""
         counted = loop.iter.args[0].value if self._counts(loop) and isinstance(loop.iter, cst.Call) else None
@@ -87,18 +92,10 @@ class AccumulationNotScaled(Check):
         self._tell(backwards[0], loss, number, [update.optimizer])
 
     def _is_handed_out(self, optimizer: cst.BaseExpression) -> bool:
-        """Whether a method of an object out of sight gets the optimizer, and may make it divide: `engine.attach(optimizer)`,
-        or the project trains with such an engine somewhere."""
-        if self._trains_privately():
-            return True
+        """Whether a method of an object out of sight gets the optimizer, and may make it divide: `engine.attach(optimizer)`."""
         key = self.names.key(optimizer)
         given = [each for each in self.tree.all(cst.Call) if any(self.names.key(a.value) == key for a in each.args)]
         return bool(key) and any(map(self._is_method_out_of_sight, given))
-
-    def _trains_privately(self) -> bool:
-        """Whether some code of the project uses an engine that makes optimizers step by a mean over the window."""
-        text, project = self.facts.source.text, self.facts.project
-        return any(word in text or occurs(project, word, rf"\b{word}\b") for word in _PRIVATE)
 
     def _is_method_out_of_sight(self, call: cst.Call) -> bool:
         if not isinstance(call.func, cst.Attribute) or self.names.call(call) or call.func.attr.value in _OF_SCALERS:
@@ -208,7 +205,7 @@ class AccumulationNotScaled(Check):
         handed_out = {each.site for each in steps if each.escaped}
         for path in entry.paths:
             for backward, step in _added_up(path):
-                if step.optimizer.site in handed_out or self._trains_privately():
+                if step.optimizer.site in handed_out:
                     continue
                 loss = backward.loss
                 if loss is None or loss.reduction != "mean" or loss.scaled or loss.escaped:
