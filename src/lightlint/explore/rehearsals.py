@@ -43,6 +43,7 @@ class Path:
     machine: Machine
     finished: bool
     raised: bool = False  # the program ended by an exception that it does not catch
+    fails: bool = False  # this exception was no `SystemExit`
 
     def of(self, kind: type[E]) -> list[E]:
         """The events of a kind, in order."""
@@ -287,13 +288,14 @@ class Rehearsals:
     def _path(self, start: Start, flips: Mapping[Test, bool], rank: int, *, whole: bool) -> Path:
         """One path; `whole` runs the file itself anew, else what it defines is at hand. Its imports are run once for all."""
         machine = self._machine(flips, rank, whole=whole)
-        finished, raised = True, False
+        finished, raised, fails = True, False, False
         try:
             start(machine)
         except (BudgetSpentError, RecursionError):
             finished = False
-        except Raised:
+        except Raised as left:
             raised = True
+            fails = getattr(left.value, "path", "") != "builtins.SystemExit"
         except (Returned, LeaveLoop, NextTurn):
             pass
         except Exception as error:  # a hole in the models must not cost the other rules their findings
@@ -309,7 +311,7 @@ class Rehearsals:
             for e in machine.events
             if isinstance(e, FitStarted) and isinstance(e.module.cls, Class)
         }
-        return Path(machine.events, flips, rank, machine, finished, raised)
+        return Path(machine.events, flips, rank, machine, finished, raised, fails)
 
     def _rehearse_class(self, node: ast.ClassDef) -> None:
         """A LightningModule that nothing fits is fitted by a Trainer of its own; hooks of a callback, and a metric, are called."""

@@ -1,4 +1,4 @@
-"""Which names a file binds anywhere in it."""
+"""Which names a file or a function binds anywhere in it."""
 
 from __future__ import annotations
 
@@ -6,11 +6,30 @@ import ast
 from collections.abc import Iterator
 from functools import lru_cache
 
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda, *_COMPREHENSIONS)
+
 
 def may_bind(tree: ast.Module, name: str) -> bool:
     """Whether something in a file may bind a name: an assignment, parameter, import, `global`, or `from a import *`."""
     bound = _bound_in(tree)
     return name in bound or "*" in bound or (name.startswith("__") and name.endswith("__"))
+
+
+@lru_cache(maxsize=256)
+def locals_of(function: ast.AST) -> frozenset[str]:
+    """The names that are a function's own as statements of it give them values: unbound until one has run."""
+    own, elsewhere = set(), set()
+    left = [*getattr(function, "body", ())] if not isinstance(function, ast.Lambda) else []
+    while left:
+        node = left.pop()
+        if isinstance(node, (ast.Global, ast.Nonlocal)):
+            elsewhere |= {*node.names}
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            own.add(node.id)
+        if not isinstance(node, _SCOPES):
+            left += ast.iter_child_nodes(node)
+    return frozenset(own - elsewhere)
 
 
 @lru_cache(maxsize=64)

@@ -13,7 +13,7 @@ from lightlint.engine.containers import listed, note_entry
 from lightlint.engine.execution import EXPRESSIONS, Raised, evaluate
 from lightlint.engine.imports import kept
 from lightlint.engine.language import operators
-from lightlint.engine.language.bound import may_bind
+from lightlint.engine.language.bound import locals_of, may_bind
 from lightlint.engine.language.definitions import function_of
 from lightlint.engine.language.signatures import refuses
 from lightlint.engine.machine import Machine
@@ -49,7 +49,10 @@ def _name(machine: Machine, node: ast.Name, scope: Scope) -> Value:
     if machine.models.names_builtin(node.id):
         return Library("builtins." + node.id)
     function = scope.function.node if scope.function is not None else None
-    machine.unbound |= function is not None and node.id in _bound_in(function)
+    if function is not None and node.id in _bound_in(function):
+        if isinstance(node.ctx, ast.Load) and node.id in locals_of(function):
+            raise Raised(Library("builtins.UnboundLocalError"))
+        machine.unbound = True
     tree = machine.sources.tree(scope.file)
     bound = tree is None or may_bind(tree, node.id)
     return Unknown(("name", node.id), NO_TRAITS if bound else UNBOUND, hint=node.id)

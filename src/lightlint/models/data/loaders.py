@@ -7,6 +7,7 @@ import ast
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.calls import call
 from lightlint.engine.events import BatchDrawn, Collective, EpochSet, LoaderMade, MetricUsed, SplitDrawn, WorkerAsked
+from lightlint.engine.execution import Raised
 from lightlint.engine.machine import WORKER, Machine
 from lightlint.models import tensors
 from lightlint.models.data import workers
@@ -30,6 +31,19 @@ from lightlint.values.training import Instance, Loader, Tensor
 
 OF_ONE_PROCESS = "of one process"
 """The trait of the number of batches that each process of several goes through."""
+_OF_LOADERS = {
+    "batch_sampler",
+    "batch_size",
+    "check_worker_number_rationality",
+    "collate_fn",
+    "dataset",
+    "drop_last",
+    "generator",
+    "multiprocessing_context",
+    "sampler",
+    "worker_init_fn",
+}
+"""What a `DataLoader` has that may be called, or have methods."""
 _OWN_SYNC = {"sync_on_compute", "process_group", "compute_with_cache", "distributed_available_fn"}
 
 
@@ -176,7 +190,15 @@ def data_method(machine: Machine, value: Value, name: str, given: Arguments, nod
         return machine.models.call_library(machine, Library("builtins.iter"), Arguments([value]), node)
     if name == "__getitem__":
         return sample(machine, value, node)
+    if isinstance(value, Loader) and _lacks(value, name):
+        raise Raised(Library("builtins.AttributeError"))
     return NONE if value.kind == "data module" else Unknown()
+
+
+def _lacks(loader: Loader, name: str) -> bool:
+    """Whether a loader of torch's own class, made in sight and had by nobody else, is called by a name that it has not."""
+    own = isinstance(loader.cls, Library) and loader.cls.path == "torch.utils.data.DataLoader"
+    return own and not (loader.assumed or loader.escaped or name.startswith("_") or name in _OF_LOADERS)
 
 
 def sample(machine: Machine, data: Instance, node: ast.AST) -> Value:

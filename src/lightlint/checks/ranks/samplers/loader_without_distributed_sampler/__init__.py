@@ -121,6 +121,8 @@ class LoaderWithoutDistributedSampler(Check):
         shared = {event.site for event in entry.of(LoaderMade) if not _is_whole(event)}
         yield from _of_streams(entry)
         for path in entry.paths:
+            if path.fails:  # so nobody trains this way
+                continue
             plain = [event for event in path.of(LoaderMade) if event.site not in shared]
             feeding = _feeding(path) if plain else set()
             alone = {turn.loop.over for event in _left_alone(path) for turn in event.where.turns} if plain else set()
