@@ -49,7 +49,7 @@ def binary(machine: Machine, symbol: str, left: Value, right: Value, node: ast.A
     if isinstance(node, (ast.BinOp, ast.AugAssign)):
         meet(machine, symbol, left, right, node)
     if symbol in ("+", "-"):
-        note_sum(machine, made, left, right, node)
+        note_sum(machine, made, left, right, node, taken=symbol == "-")
     if isinstance(left, Tensor) and isinstance(right, Tensor):
         _combine(symbol, made, left, right)
     else:
@@ -83,11 +83,13 @@ def _weigh(symbol: str, made: Tensor, left: Value, right: Value) -> None:
     made.form = known.pop() if len(known) == 1 else forms.ROW if known == {forms.ROW, None} else None
 
 
-def note_sum(machine: Machine, made: Tensor, left: Value, right: Value, node: ast.AST) -> None:
+def note_sum(machine: Machine, made: Tensor, left: Value, right: Value, node: ast.AST, *, taken: bool = False) -> None:
+    """Write down a sum, or a difference where the right side is `taken` away: how far something is from a sum is no sum."""
     if not made.requires_grad:
         return
     here, turns = machine.site(node), turns_to_batch(machine)
-    before = next((t for t in (left, right) if isinstance(t, Tensor) and any(site == here for site, _ in t.sums)), None)
+    sums = (left,) if taken else (left, right)
+    before = next((t for t in sums if isinstance(t, Tensor) and any(site == here for site, _ in t.sums)), None)
     if before is not None:
         consumed = any(graph.consumed for graph in before.graph)
         batches = {each for site, each in before.sums if site == here}

@@ -177,7 +177,10 @@ class GraphKeptByAccumulation(Check):
         }
         needed = {site for path in entry.paths for site in _needed(path)}
         for path in entry.paths:
+            sums = {event.site for event in path.of(Summed)}
             for event in path.of(Summed):
+                if any(_is_around(each, event.site) for each in sums):  # its terms are told with it
+                    continue
                 graphs = event.before.graph
                 kept = event.carried and in_batch(event.where) and goes_nowhere(event.result.graph)
                 open_ended = event.consumed_before or kept
@@ -201,6 +204,12 @@ class GraphKeptByAccumulation(Check):
         around = (node, *self.tree.ancestors(node)) if node is not None else ()
         statement = next((each for each in around if isinstance(each, (cst.AugAssign, cst.Assign))), None)
         return self.facts.keepers.of(statement) if statement is not None else None
+
+
+def _is_around(outer: Site, inner: Site) -> bool:
+    """Whether an expression or statement is another's part."""
+    begins, ends = outer[1:3] <= inner[1:3], inner[3:] <= outer[3:]
+    return outer != inner and outer[0] == inner[0] and begins and ends
 
 
 def _holds_few(over: cst.CSTNode) -> bool:
