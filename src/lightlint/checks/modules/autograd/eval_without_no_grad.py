@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 _GRADIENTS = re.compile(r"grad|backward|attack|adversar|saliency|attribut|perturb|adapt|freeze", re.IGNORECASE)
 # words of every training step, which say nothing about an evaluation beside it
 _ORDINARY = re.compile(r"backward|zero_grad|optimizer_zero_grad|clip_grad_\w+|[Gg]rad_?[Ss]caler|set_to_none")
-
+# what a potential out of sight gives beside the energy whose gradients they are
+_FORCES = re.compile(r"\w*_?(?:forces?|stress(?:es)?)", re.IGNORECASE)
 
 _MESSAGE = "this module is evaluated with gradients recorded: `eval()` does not turn them off"
 
@@ -76,7 +77,8 @@ class EvalWithoutNoGrad(Check):
 
     def _wants_gradients(self, event: Forward) -> bool:
         """Whether the code around a pass speaks of gradients otherwise than to train, or that of its modules asks for them."""
-        if event.module.opaque and occurs(self.facts.project, "autograd", r"autograd\.grad\("):
+        hidden = not event.module.sees_all()
+        if hidden and occurs(self.facts.project, "autograd", r"autograd\.grad\("):
             return True
         classes = (each.cls for each in event.module.modules())
         files = {each.file for each in classes if isinstance(each, Class)}
@@ -88,7 +90,8 @@ class EvalWithoutNoGrad(Check):
             for line in self.facts.source.text.splitlines()[first - 1 : last]
             for word in re.findall(r"\w+", line.partition("#")[0])
         }
-        return any(_is_unusual(word) and word != "no_grad" for word in words)
+        forces = hidden and any(map(_FORCES.fullmatch, words))
+        return forces or any(_is_unusual(word) and word != "no_grad" for word in words)
 
 
 def _is_gone_through(path: Path, event: Forward) -> bool:

@@ -69,7 +69,8 @@ class LoadWithoutMapLocation(Check):
                 continue
             if event.site in ranks:
                 apart = _OWN_DEVICE.search(self.facts.source.text)  # else all ranks share one as it is
-                yield Fault.at(call, _ONTO_ONE, tier=None if apart and self._saves() else Tier.NOTE)
+                sure = apart and self._saves() and not _may_be_of_one(entry)
+                yield Fault.at(call, _ONTO_ONE, tier=None if sure else Tier.NOTE)
             elif self._runs_without_cuda():
                 yield Fault.at(call, _NOWHERE, tier=Tier.NOTE)
 
@@ -84,6 +85,12 @@ class LoadWithoutMapLocation(Check):
             return None
         draft = insert_argument(self.code, node, 'map_location="cpu"')
         return Repair("load onto the CPU", draft, Applicability.UNSAFE)
+
+
+def _may_be_of_one(entry: Entry) -> bool:
+    """Whether an entry is a method that nothing in its file calls, of an object which is told whether there are several ranks."""
+    told = (any(not each.known for each in event.where.conditions) for event in entry.of(GroupStarted))
+    return "." in entry.name and all(told)
 
 
 def _may_hold_tensors(value: Value) -> bool:
