@@ -10,6 +10,7 @@ import pytest
 
 from lightlint.facts.file import FileFacts
 from lightlint.facts.project.project import Projects
+from lightlint.facts.project.roots import nearest_with
 from lightlint.facts.ranks.world import Ranks
 from lightlint.sources.load import load
 from lightlint.trees.parsing import parse
@@ -94,6 +95,17 @@ def test_setting_outweighs_what_the_text_says(tmp_path: Path, setting: bool, wan
     world = facts_of(tmp_path, "model", distributed=setting, model=MODEL + "L.Trainer(devices=3)\n").world
     assert (world.lightning, world.raw) == (wanted, wanted)
     assert not world.is_untold
+
+
+def test_trainers_of_a_folder_s_module_may_lie_in_the_rest_of_the_repository(tmp_path: Path) -> None:
+    inner = tmp_path / "network"
+    inner.mkdir()
+    assert not facts_of(inner, "model", model=MODEL).world.may_be_run_elsewhere
+    (tmp_path / ".git").mkdir()
+    nearest_with.cache_clear()
+    assert facts_of(inner, "model", model=MODEL).world.may_be_run_elsewhere
+    assert not facts_of(inner, "model", model=MODEL + "L.Trainer(devices=3)\n").world.may_be_run_elsewhere
+    assert not facts_of(tmp_path, "whole", whole=MODEL).world.may_be_run_elsewhere
 
 
 def test_process_group_of_an_importer_makes_plain_code_distributed(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from lightlint.facts.code.names import UNKNOWN
 from lightlint.facts.project.project import Project
+from lightlint.facts.project.roots import nearest_with
 from lightlint.facts.project.summary import CallSummary, ModuleSummary
 from lightlint.values.canonical import canonical
 
@@ -134,6 +135,12 @@ class World:
         """Whether no setting and no Trainer in sight says how many ranks run Lightning code, or that all devices there are do:
         no more than a note then."""
         return self.lightning is Ranks.MAYBE and all(map(_is_open, self._visible))
+
+    @property
+    def may_be_run_elsewhere(self) -> bool:
+        """Whether no Trainer is in sight and the project is a folder of a repository, whose other folders may have some."""
+        root = self._project.root
+        return self.is_untold and not self.trainers and nearest_with((".git",), root) not in (None, root)
 
     @property
     def is_copied(self) -> bool:

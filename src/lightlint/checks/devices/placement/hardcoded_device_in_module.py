@@ -34,7 +34,8 @@ class HardcodedDeviceInModule(Check):
             driven = any(turn.loop.driven and turn.loop.kind == "batch" for turn in where.turns)
             if text and _NUMBERED.match(text) and driven and not any(map(_asks_devices, where.conditions)):
                 message = f"`{text}` is one device for all processes, whichever device the Trainer gave this one"
-                tier = Tier.NOTE if self.facts.world.lightning is Ranks.ONE else None
+                world = self.facts.world
+                tier = Tier.NOTE if world.lightning is Ranks.ONE or world.may_be_run_elsewhere else None
                 yield Fault.of(event, message, tier=tier)
 
     def repair(self, node: cst.CSTNode, _fault: Fault) -> Repair | None:
