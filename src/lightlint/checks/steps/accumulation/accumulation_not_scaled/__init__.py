@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from lightlint.values.core import Value
 
 _OF_SCALERS = frozenset(["step", "unscale_"])
+_HARMLESS = re.compile(r"sched|warm|anneal|cosine|cyclic|lr|rate|save|load|checkpoint|print|log|prepare", re.IGNORECASE)
 _PRIVATE = ("opacus", "PrivacyEngine", "make_private", "virtual_step")
 """Words for engines whose optimizers step by a mean over the window."""
 _WINDOW = re.compile(r"accum|micro", re.IGNORECASE)
@@ -92,10 +93,18 @@ class AccumulationNotScaled(Check):
         self._tell(backwards[0], loss, number, [update.optimizer])
 
     def _is_handed_out(self, optimizer: cst.BaseExpression) -> bool:
-        """Whether a method of an object out of sight gets the optimizer, and may make it divide: `engine.attach(optimizer)`."""
+        """Whether something out of sight gets the optimizer, and may make it divide, or clear its gradients: a method of some
+        object (`engine.attach(optimizer)`), or a function."""
         key = self.names.key(optimizer)
         given = [each for each in self.tree.all(cst.Call) if any(self.names.key(a.value) == key for a in each.args)]
-        return bool(key) and any(map(self._is_method_out_of_sight, given))
+        return bool(key) and any(self._is_method_out_of_sight(each) or self._is_out_of_sight(each) for each in given)
+
+    def _is_out_of_sight(self, call: cst.Call) -> bool:
+        """Whether a function is imported from where nobody looks, and its name does not say that it is about learning rates or files."""
+        name = self.names.call(call)
+        if name is None or "." not in name or name.startswith((*LIBRARIES, "builtins.")) or _HARMLESS.search(name):
+            return False
+        return self.facts.project.find_function(name, self.facts.path.parent) is None
 
     def _is_method_out_of_sight(self, call: cst.Call) -> bool:
         if not isinstance(call.func, cst.Attribute) or self.names.call(call) or call.func.attr.value in _OF_SCALERS:
