@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.events.base import Event
-from lightlint.values.core import Class, Mapping, Sequence, Site, Value
+from lightlint.values.core import Class, Mapping, Sequence, Site, Value, is_constant
 from lightlint.values.training import Instance, Module, Optimizer, Schedule
 
 
@@ -87,6 +87,19 @@ class Scheduled:
     interval: str | None
     config: Mapping | None
     beside: Mapping | None
+
+    @property
+    def holder(self) -> Mapping | None:
+        """The dict that says how it is stepped."""
+        return self.config if self.config is not None else self.beside
+
+    @property
+    def follows_nothing(self) -> bool:
+        """Whether it waits for a metric to get no better, and none is named: Lightning 0.10 and later raises."""
+        holder = self.holder
+        lacks = holder is None or not (holder.more or "monitor" in holder.items or "reduce_on_plateau" in holder.items)
+        lacks |= holder is not None and is_constant(holder.items.get("monitor"), None)
+        return self.schedule.name == "ReduceLROnPlateau" and lacks
 
 
 @dataclass(eq=False)

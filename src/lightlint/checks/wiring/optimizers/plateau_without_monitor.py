@@ -9,7 +9,6 @@ from lightlint.check import Check, Fault, Repair
 from lightlint.engine.events import Configured
 from lightlint.fixes.draft import join
 from lightlint.fixes.drafts.entries import insert_entry, remove_entry
-from lightlint.values.core import is_constant
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry
@@ -26,12 +25,8 @@ class PlateauWithoutMonitor(Check):
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         for event in entry.of(Configured):
             for each in event.schedules if event.automatic else ():
-                holder = each.config if each.config is not None else each.beside
-                lacks = holder is None or not (
-                    holder.more or "monitor" in holder.items or "reduce_on_plateau" in holder.items
-                )
-                lacks |= holder is not None and is_constant(holder.items.get("monitor"), None)
-                if each.schedule.name != "ReduceLROnPlateau" or each.schedule.site is None or not lacks:
+                holder = each.holder
+                if each.schedule.site is None or not each.follows_nothing:
                     continue
                 misplaced = each.config is not None and each.beside is not None and "monitor" in each.beside.items
                 reason = (

@@ -19,12 +19,14 @@ _TOO = "the Trainer steps this scheduler too"
 
 class SchedulerSteppedTwice(Check):
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        raises = self.facts.lightning.may_be_at_least("0.10")
         for path in entry.paths:
             handed = {
                 each.schedule: each.interval
                 for event in path.of(Configured)
                 if event.automatic and not _has(event.module, "lr_scheduler_step")
                 for each in event.schedules
+                if not (raises and each.follows_nothing)  # which is told as LL624
             }
             for event in path.of(ScheduleStepped):
                 by_hand = not event.implicit and event.where.phase == "train" and event.where.hook
