@@ -14,6 +14,7 @@ from lightlint.engine.misuse import is_caught
 from lightlint.models import objects, tensors
 from lightlint.models.names.kinds import kind_of
 from lightlint.models.names.tables import ACTIVATIONS, DEVICES, DTYPES, FACTORIES, HARMLESS, LOSSES
+from lightlint.models.python.classes import name_of
 from lightlint.models.ranks.groups import rank_value
 from lightlint.models.registry import FUNCTIONS, PACKAGES, function
 from lightlint.models.tensors import draws, forms, layouts, precision
@@ -47,7 +48,7 @@ from lightlint.values.core import (
 from lightlint.values.training import Module, Tensor, tensors_in
 
 _PRETRAINED = re.compile(
-    r"^(torchvision\.models\.|timm\.create_model|torch\.hub\.load$|segmentation_models_pytorch\.|monai\.networks\.)"
+    r"^(torchvision\.models\.(?!\w*Weights\b|(?:get|list)_\w+$(?<!get_model)|feature_extraction\.)|timm\.create_model|torch\.hub\.load$|segmentation_models_pytorch\.|monai\.networks\.)"
 )
 _TRANSFORMER = re.compile(r"Model|Bert|GPT|ViT|T5|Llama|Whisper|Wav2Vec|CLIP|Swin|DistilBert|Roberta")
 _BESIDE_MODELS = re.compile(r"Tokenizer|Processor|FeatureExtractor|Config\b")  # what stands beside a model and is none
@@ -449,6 +450,21 @@ def _device(_: Machine, given: Arguments, __: ast.AST) -> Value:
     )
 
 
+@function(
+    "torchvision.models.feature_extraction.create_feature_extractor",
+    "torchvision.models._utils.IntermediateLayerGetter",
+)
+def _extractor(machine: Machine, given: Arguments, node: ast.AST) -> Value:
+    """Another module of the same layers."""
+    net = given.get(0, "model")
+    if not isinstance(net, Module):
+        return Unknown()
+    made = modules.opaque(machine, node, "torchvision.models.feature_extraction")
+    made.own, made.attributes["model"] = [], net
+    made.training, made.device = net.training, net.device
+    return made
+
+
 @function("torch.set_default_device", "torch.set_default_tensor_type")
 def _default_device(machine: Machine, given: Arguments, node: ast.AST) -> Value:
     machine.default_device = tensors.device_of(given.get(0, "device"))
@@ -495,6 +511,8 @@ def library_attribute(machine: Machine, library: Library, name: str) -> Value:
     path = canonical(f"{library.path}.{name}")
     if DTYPES.match(path):
         return Constant(path)
+    if name in ("__name__", "__qualname__") and (called := name_of(library)) is not None:
+        return Constant(called)
     if name == "__version__":
         return Unknown(("of", path), frozenset({"version"}), hint=name, plain=True)
     if path in ("sys.argv", "sys.platform", "sys.version_info", "os.name"):

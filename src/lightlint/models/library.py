@@ -393,7 +393,7 @@ def _of_class(cls: Class, name: str) -> Value:
         return Bound(cls, found) if "classmethod" in found.flags else found
     if found is not None:
         return found
-    if name == "__name__":
+    if name in ("__name__", "__qualname__"):
         return Constant(cls.name)
     if name in ("load_from_checkpoint", "from_pretrained"):
         return Method(cls, name)
@@ -431,7 +431,7 @@ def _of_unknown(machine: Machine, value: Unknown, name: str, node: ast.AST) -> V
 
 def _of_function(value: Function | Bound, name: str) -> Value:
     function = value.function if isinstance(value, Bound) else value
-    if name == "__name__":
+    if name == "__name__" or (name == "__qualname__" and function is value):
         return Constant(function.name)
     if name == "__self__" and isinstance(value, Bound):
         return value.receiver

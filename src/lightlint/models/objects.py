@@ -27,6 +27,7 @@ from lightlint.models.data import iterables, loaders, transforms
 from lightlint.models.names.kinds import kind_of, kind_of_class
 from lightlint.models.names.parameters import parameters_of
 from lightlint.models.names.tables import MODULE_METHODS, WRAPPER_ATTRIBUTES
+from lightlint.models.python.classes import class_of
 from lightlint.models.ranks.groups import FIRST_NAMES, RANK_NAMES, rank_value
 from lightlint.models.registry import ATTRIBUTES, CALLS, LIGHTNING, MAKERS, METHODS, is_lightning
 from lightlint.models.training import modules, optim
@@ -210,6 +211,8 @@ def attribute(machine: Machine, value: Instance, name: str, node: ast.AST) -> Va
             return _from_class(machine, value, found, node)
         if name == "__class__":
             return value.cls
+    elif name == "__class__" and (cls := class_of(value)) is not None:
+        return cls
     if name in _OF_DICTS and "#items" in value.attributes:
         return Method(value.attributes["#items"], name)
     if name in OF_ROWS and value.row() is not None:

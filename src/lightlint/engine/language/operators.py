@@ -265,7 +265,11 @@ def compare(machine: Machine, symbol: str, left: Value, right: Value, node: ast.
             return Constant((left.key == right.key) == (symbol == "is"), traits)
         if not isinstance(left, Unknown) and not isinstance(right, Unknown):
             return Constant((left is right) == (symbol == "is"), traits)
+    if symbol in ("==", "!=") and _is_code(left) and _is_code(right):
+        return Constant(_is_same_code(left, right) == (symbol == "=="), traits)
     if symbol in ("in", "not in"):
+        if _is_code(left) and isinstance(right, Sequence) and not right.more and all(map(_is_code, right.items)):
+            return Constant(any(_is_same_code(left, each) for each in right.items) == (symbol == "in"), traits)
         found_in = _contains(left, right) if isinstance(left, Constant) else _holds_found(machine, left, right)
         if found_in is not None:
             return Constant(found_in == (symbol == "in"), traits)
@@ -352,6 +356,17 @@ def _is_first(value: Value) -> bool:
 def _are_told_apart(symbol: str, left: Instance, right: Instance) -> bool:
     by_value = left.kind in _BY_VALUE or right.kind in _BY_VALUE
     return symbol in ("is", "is not") or (symbol in ("==", "!=") and (left is right or not by_value))
+
+
+def _is_code(value: Value) -> bool:
+    """Whether it is a function or a class, of the program or of what is known well enough to tell it from others."""
+    return isinstance(value, (Function, Class)) or (
+        isinstance(value, Library) and value.path.partition(".")[0] in ("builtins", "torch", "types")
+    )
+
+
+def _is_same_code(left: Value, right: Value) -> bool:
+    return left is right or (isinstance(left, Library) and isinstance(right, Library) and left.path == right.path)
 
 
 def _is_none(positive: bool, left: Value, right: Value, traits: Traits) -> Value:

@@ -218,6 +218,8 @@ SAVES_NOTHING = (
         "concat",
         "concatenate",
     }
+    | {"interpolate", "upsample", "upsample_nearest", "upsample_bilinear"}
+    | {"pixel_shuffle", "pixel_unshuffle", "channel_shuffle", "fold"}
 ) - {"index_select", "gather", "clamp_", "nan_to_num"}
 """Functions that autograd keeps no tensor of, or need not, so that a second pass through them raises nothing."""
 

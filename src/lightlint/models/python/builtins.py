@@ -21,6 +21,7 @@ from lightlint.engine.misuse import ask
 from lightlint.models import objects, tensors
 from lightlint.models.data import iterables, loaders, sources
 from lightlint.models.names.tables import DEVICES
+from lightlint.models.python.classes import class_of, is_none_of
 from lightlint.models.registry import is_lightning
 from lightlint.values.core import (
     ARRAYS,
@@ -264,6 +265,8 @@ def _isinstance(machine: Machine, given: Arguments, _: ast.AST) -> Value:
     value, wanted = given.get(0, ""), given.get(1, "")
     kinds = wanted.items if isinstance(wanted, Sequence) else [wanted] if wanted is not None else []
     found = _is_instance(value, kinds)
+    if found is None and kinds and is_none_of(value, kinds):
+        found = False
     if found is not None:
         return Constant(found)
     key = None if value is None or value.key is None else ("is instance", value.key, tuple(each.key for each in kinds))
@@ -445,7 +448,7 @@ def writes(mode: Value | None) -> bool:
 
 def _type(_: Machine, given: Arguments, __: ast.AST) -> Value:
     value = given.get(0, "")
-    return value.cls if isinstance(value, Instance) else Unknown()
+    return value.cls if isinstance(value, Instance) else class_of(value) or Unknown()
 
 
 def _vars(machine: Machine, given: Arguments, node: ast.AST) -> Value:

@@ -61,6 +61,13 @@ def _of_program(entry: Entry, loader: Loader) -> Iterator[Instance]:
     """The random transforms that a worker surely applies to each sample of a data set of the program."""
     for work in entry.of(SampleMade):
         if work.loader.site == loader.site and work.loader.serial == loader.serial:
-            for event in work.events:
-                if isinstance(event, Transformed) and all(each.known for each in event.where.conditions):
+            moves = [each for each in work.events if isinstance(each, Transformed) and any(drawing(each.transform))]
+            for event in [] if _are_views(moves) else moves:
+                if all(each.known for each in event.where.conditions):
                     yield from drawing(event.transform)
+
+
+def _are_views(moves: list[Transformed]) -> bool:
+    """Whether one picture goes through random transforms more than once, each time anew: what compares views needs them."""
+    given = [each.given[0] for each in moves if each.given]
+    return len(set(map(id, given))) < len(given)

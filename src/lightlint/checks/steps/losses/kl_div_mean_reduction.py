@@ -22,7 +22,11 @@ class KlDivMeanReduction(Check):
             named = event.function in ("kl_div", "KLDivLoss") and event.reduction == "mean"
             if not named or any(map(_counts_classes, event.factors)) or self._is_multiplied(event):
                 continue
-            if isinstance(event.input, Tensor) and event.input.role == "log-probabilities":
+            if (
+                isinstance(event.input, Tensor)
+                and event.input.role == "log-probabilities"
+                and _are_of_classes(event.input)
+            ):
                 message = 'reduction "mean" divides the divergence by the number of classes, too'
                 yield Fault(event.made or event.site, message, None, (event.site,))
 
@@ -33,6 +37,11 @@ class KlDivMeanReduction(Check):
         before = lines[row - 1][:column].decode()
         behind = b"\n".join([lines[last_row - 1][end:], *lines[last_row : last_row + 2]]).decode()
         return bool(_FACTOR_BEFORE.search(before) or _FACTOR_BEHIND.match(behind))
+
+
+def _are_of_classes(given: Tensor) -> bool:
+    """Whether probabilities are of classes beside each other; each that a sigmoid gave stands for itself."""
+    return given.activation is None or "sigmoid" not in given.activation[0].lower()
 
 
 _FACTOR_BEFORE = re.compile(r"(?i)(?:class|vocab)\w*\s*\*\s*$")

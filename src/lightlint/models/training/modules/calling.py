@@ -149,7 +149,7 @@ def library_forward(machine: Machine, module: Module, given: Arguments, node: as
         return tensors.activated(machine, last, given.get(0, "input"), node)
     if last in ("Flatten", "Unflatten", "Identity", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d"):
         source = given.get(0, "input")
-        kept = tensors.derive(machine, node, source, keep=True)
+        kept = tensors.derive(machine, node, source, keep=True, saves=last.startswith("Dropout"))
         if last.startswith(("Dropout", "Identity")):
             axes.same(kept, source)
         elif last == "Unflatten" or not is_constant(module.argument("start_dim", 0) or Constant(1), 1):
@@ -173,6 +173,10 @@ def _moved(machine: Machine, given: Arguments, node: ast.AST) -> Arguments:
     return Arguments([moved(each) for each in given.positional], keywords, given.star, given.double_star)
 
 
+_SAVE_NOTHING = re.compile(r"Upsample|Upsampling\w+|Pixel(?:Uns|S)huffle|ChannelShuffle|Fold|Unfold|\w+Pad[123]d")
+"""Layers that autograd keeps no tensor of."""
+
+
 def layer(machine: Machine, module: Module, given: Arguments, node: ast.AST) -> Value:
     """A call of a layer of a library, or of a module out of sight."""
     own = module.parameters() if module.opaque else module.own
@@ -180,7 +184,7 @@ def layer(machine: Machine, module: Module, given: Arguments, node: ast.AST) -> 
     inputs = [tensor for value in values for tensor in tensors_in(value)]
     if own:
         tensors.mix(machine, node, module.name, *inputs, *own[:1])
-    made = tensors.derive(machine, node, *values, *own)
+    made = tensors.derive(machine, node, *values, *own, saves=bool(own) or not _SAVE_NOTHING.fullmatch(module.name))
     if machine.grad[-1] and any(each.requires_grad for each in own):
         around = next((m for m in machine.forwards if isinstance(m, Module) and m.within_ddp is not None), None)
         if around is not None and not machine.inside_ddp:

@@ -20,6 +20,7 @@ from lightlint.engine.events import (
 )
 from lightlint.engine.machine import Machine
 from lightlint.models import tensors
+from lightlint.models.python.classes import class_of
 from lightlint.models.ranks import sharding
 from lightlint.models.registry import OF_PRETRAINED, methods
 from lightlint.models.training.modules.calling import call_module, layer
@@ -111,6 +112,8 @@ def call_method(machine: Machine, module: Value, name: str, given: Arguments, no
         return _dict_method(module, name, given)
     if name in ("double", "float", "bfloat16", "share_memory", "compile", "type", "to_empty", "xpu", "ipu"):
         return module
+    if name == "_get_name" and class_of(module) is not None:
+        return Constant(module.name)
     if name == "size":  # what its name alone says is a model is a tensor then
         return Unknown((name, module.key, number_of(given.get(0, "dim"))), plain=True)
     if module.opaque and not name.startswith(

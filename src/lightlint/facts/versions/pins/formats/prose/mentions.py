@@ -83,6 +83,9 @@ _CLAUSE_END = re.compile(
 _LIST = re.compile(r"[A-Za-z][\w -]*[<>=~]{1,2} ?[\w.]+(?:, ?[A-Za-z][\w -]*[<>=~]{1,2} ?[\w.]+)+")
 _PYTHON_ONLY = _MENTIONS[2]
 _BEGINS = re.compile(r"\s*(?:[-*+•|]|\d+[.)])?\s*")
+_PACKAGES = re.compile(  # what is left of `- pytorch 0.3.*, numpy, argparse`
+    r"\s*(?:[-*+•|]|\d+[.)])?\s*(?:(?:[A-Za-z][\w.-]*|\.[xX]?)?\s*,\s*)*(?:and\s+)?(?:[A-Za-z][\w-]*|\.[xX]?)?\s*[.;]?\s*"
+)
 _ALL_BUT_LETTERS = re.compile(r"[\W\d_]+")
 _MOST_BESIDE = 8  # letters besides what is named with its version: another package, Ubuntu
 _MOST_BEHIND = 40  # characters behind a version on a line that is an entry
@@ -137,7 +140,7 @@ def _is_entry(text: str, found: re.Match[str]) -> bool:
     if is_aside(line):
         return False
     rest = reduce(lambda left, each: left.replace(each.group(), "", 1), _all(line), line)
-    if len(_ALL_BUT_LETTERS.sub("", rest)) <= _MOST_BESIDE:
+    if len(_ALL_BUT_LETTERS.sub("", rest)) <= _MOST_BESIDE or _PACKAGES.fullmatch(rest):
         return True
     is_alone = _BEGINS.fullmatch(text[start : found.start()]) and len(line) - (found.end() - start) <= _MOST_BEHIND
     return bool(is_alone and _is_below(found))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
-_HEADING = re.compile(r"\s{0,3}(#{1,6})\s+(.*)|\s*<h([1-6])\b[^>]*>(.*)", re.IGNORECASE)
+_HEADING = re.compile(r"\s{0,3}(#{1,6})(?:\s+|(?=[^\W\d_]))(.*)|\s*<h([1-6])\b[^>]*>(.*)", re.IGNORECASE)
 _UNDERLINE = re.compile(r"([=\-~^\"'])\1{2,}\s*$")
 _STARTS = re.compile(r"\s*(?:[-*+•]\s|\d+[.)]\s|\||>|<(?:li|tr|td|p|br)\b)", re.IGNORECASE)
 _FENCE = re.compile(r"\s*(?:```[^`]*|~~~.*)$")

@@ -1,0 +1,64 @@
+"""Of which class a value is, where that is known, and what a test for a class answers by it."""
+
+from __future__ import annotations
+
+import re
+
+from lightlint.values.core import Bound, Class, Function, Library, Value
+from lightlint.values.training import Instance, Module
+
+FUNCTION = "types.FunctionType"
+_OF_TORCH = re.compile(r"torch\.nn\.(?!Module$)[A-Z]\w+")
+_A_FUNCTION = re.compile(r"torch\.(?:nn\.functional\.)?[a-z]\w+")
+_DERIVE = {  # public classes of `torch.nn` that others of these derive from
+    "Hardtanh": r"ReLU6",
+    "NLLLoss": r"NLLLoss2d",
+    "RNNBase": r"RNN|LSTM|GRU",
+    "RNNCellBase": r"(?:RNN|LSTM|GRU)Cell",
+    "Upsample": r"Upsampling\w+",
+    "Container": r"\w+",
+}
+
+
+def class_of(value: Value | None) -> Class | Library | None:
+    """The class that an object was made of, no other; None where one that derives from it may be meant."""
+    if is_function(value):
+        return Library(FUNCTION)
+    if not isinstance(value, Instance) or getattr(value, "assumed", False):
+        return None
+    if isinstance(value, Module) and (value.opaque or value.wrapper):
+        return None
+    if isinstance(value.cls, Class):
+        return value.cls if value.cls.sees_all() and value.kind != "unknown" else None
+    return value.cls if isinstance(value, Module) and _OF_TORCH.fullmatch(value.cls.path) else None
+
+
+def is_function(value: Value | None) -> bool:
+    """Whether it is a function, of the program or of torch."""
+    return isinstance(value, Function) or (isinstance(value, Library) and bool(_A_FUNCTION.fullmatch(value.path)))
+
+
+def is_none_of(value: Value | None, kinds: list[Value]) -> bool:
+    """Whether an object is surely of none of some classes."""
+    cls = class_of(value) if not isinstance(value, Bound) else Library(FUNCTION)
+    return isinstance(cls, Library) and all(_is_apart(cls.path, each) for each in kinds)
+
+
+def _is_apart(path: str, kind: Value) -> bool:
+    """Whether a class of torch, or that of functions, derives from another neither by itself nor by what that says of others."""
+    if isinstance(kind, Class):
+        return kind.sees_all() and not any(each.startswith(("abc.", "typing.")) for each in kind.libraries())
+    if not isinstance(kind, Library) or not _OF_TORCH.fullmatch(kind.path):
+        return path == FUNCTION and isinstance(kind, Library) and kind.path in ("torch.nn.Module", "torch.Tensor")
+    if kind.path == path:
+        return False
+    own = path.rpartition(".")[2]
+    derived = _DERIVE.get(kind.last)
+    return not (own == f"Lazy{kind.last}" or (derived and re.fullmatch(derived, own)))
+
+
+def name_of(library: Library) -> str | None:
+    """What a class or function of a library is called by itself; None of what may be a module."""
+    if library.path == FUNCTION:
+        return "function"
+    return library.last if library.last[:1].isupper() or _A_FUNCTION.fullmatch(library.path) else None
