@@ -12,9 +12,9 @@ from lightlint.engine.language import operators
 from lightlint.engine.machine import WORKER, Machine
 from lightlint.engine.misuse import is_caught
 from lightlint.models import objects, tensors
+from lightlint.models.names.classes import name_of
 from lightlint.models.names.kinds import kind_of
 from lightlint.models.names.tables import ACTIVATIONS, DEVICES, DTYPES, FACTORIES, HARMLESS, LOSSES
-from lightlint.models.python.classes import name_of
 from lightlint.models.ranks.groups import rank_value
 from lightlint.models.registry import FUNCTIONS, PACKAGES, function
 from lightlint.models.tensors import draws, forms, layouts, precision

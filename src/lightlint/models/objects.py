@@ -24,10 +24,10 @@ from lightlint.engine.machine import WORKER, Machine
 from lightlint.engine.misuse import is_caught
 from lightlint.models import tensors
 from lightlint.models.data import iterables, loaders, transforms
+from lightlint.models.names.classes import class_of
 from lightlint.models.names.kinds import kind_of, kind_of_class
 from lightlint.models.names.parameters import parameters_of
 from lightlint.models.names.tables import MODULE_METHODS, WRAPPER_ATTRIBUTES
-from lightlint.models.python.classes import class_of
 from lightlint.models.ranks.groups import FIRST_NAMES, RANK_NAMES, rank_value
 from lightlint.models.registry import ATTRIBUTES, CALLS, LIGHTNING, MAKERS, METHODS, is_lightning
 from lightlint.models.training import modules, optim

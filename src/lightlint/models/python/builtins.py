@@ -20,8 +20,8 @@ from lightlint.engine.machine import Machine
 from lightlint.engine.misuse import ask
 from lightlint.models import objects, tensors
 from lightlint.models.data import iterables, loaders, sources
+from lightlint.models.names.classes import class_of, is_none_of
 from lightlint.models.names.tables import DEVICES
-from lightlint.models.python.classes import class_of, is_none_of
 from lightlint.models.registry import is_lightning
 from lightlint.values.core import (
     ARRAYS,

@@ -180,6 +180,8 @@ class ParameterReboundInLoop(Check):
                     continue
                 assign = self._assign(node)
                 name = assign.targets[0].target if assign is not None and len(assign.targets) == 1 else None
+                if assign is not None and isinstance(assign.value, cst.Attribute) and event.after.parameter:
+                    continue  # the parameter of the next module is looked at: none is meant to be written
                 if isinstance(name, cst.Name) and not self._is_read(name, self.names.bindings.lookup(name)):
                     yield Fault.at(event, _message(name.value))
 

@@ -20,7 +20,7 @@ from lightlint.engine.events import (
 )
 from lightlint.engine.machine import Machine
 from lightlint.models import tensors
-from lightlint.models.python.classes import class_of
+from lightlint.models.names.classes import class_of
 from lightlint.models.ranks import sharding
 from lightlint.models.registry import OF_PRETRAINED, methods
 from lightlint.models.training.modules.calling import call_module, layer
