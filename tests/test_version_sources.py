@@ -284,6 +284,23 @@ def test_a_patch_of_torchvision_may_be_made_for_the_next_torch(project, torchvis
     assert project({"requirements.txt": f"torchvision=={torchvision}\n"}).version.minor == torch
 
 
+@pytest.mark.parametrize(
+    ("pins", "oldest", "newest"),
+    [
+        ("torch==1.4.0\ntorchvision==0.10.0", "1.4", "1.9"),
+        ("torch==1.9.0\ntorchvision==0.5.0", "1.4", "1.9"),
+        ("torch==1.9.0\ntorchvision==0.2.2", "1.9", "1.9"),  # asks for no release of torch
+        ("torch==1.9.0\ntorchvision==0.5.0\ntorchaudio==0.9.0", "1.9", "1.9"),  # two that go together
+        ("torch==1.9.0\ntorchvision==0.10.0\ntorchaudio==0.4.0", "1.9", "1.9"),
+        ("torch>=1.4\ntorchvision==0.10.0", "1.9", "1.9"),
+    ],
+)
+def test_pins_that_exclude_each_other_leave_all_between(project, pins: str, oldest: str, newest: str):
+    found = project({"requirements.txt": pins + "\n"})
+    assert found.surely_at_least(oldest) and not found.surely_at_least(f"1.{int(oldest[2:]) + 1}")
+    assert found.may_be_at_least(newest) and not found.may_be_at_least(f"1.{int(newest[2:]) + 1}")
+
+
 @pytest.mark.parametrize(("torchtext", "torch"), [("0.8.0", "1.7"), ("0.7.0", "1.6"), ("0.6.0", None)])
 def test_torchtext_with_compiled_code_goes_with_no_newer_torch(project, torchtext: str, torch: str | None):
     """Releases before have none: people put 0.6 beside any later torch."""

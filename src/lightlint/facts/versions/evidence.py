@@ -216,20 +216,41 @@ def _first_lightning(found: Choice | None, place: Place) -> Choice | None:
 
 
 def _narrowed(found: Choice, place: Place) -> Choice:
-    """Torch as the release of torchvision or another companion beside it leaves it: `torch>=1.7`, `torchvision==0.11.3`."""
-    beside = _beside(place)
-    left = Choice(beside.range & found.range, beside.pin, found.range) if beside else None
-    return found if left is None or left.range.empty or not _refines(left, found) else left
+    """Torch as the release of torchvision or another companion beside it leaves it: `torch>=1.7`, `torchvision==0.11.3`.
+
+    Where no companion goes with it, nothing installs the two, and one of them is not what runs: anything between may be.
+    """
+    companions = [*_companions(place)]
+    agreeing = [each for each in companions if not (each.range & found.range).empty]
+    if agreeing:
+        left = Choice(agreeing[0].range & found.range, agreeing[0].pin, found.range)
+        return left if _refines(left, found) else found
+    tied = [each for each in companions if _binds(each.pin)]
+    whole = reduce(or_, (each.range for each in tied), found.range)
+    return Choice(whole, found.pin, whole) if tied else found
+
+
+def _binds(pin: Pin) -> bool:
+    """Whether a companion's release asks for one release of torch: older ones take any newer one."""
+    lower = parse_range(pin.specifier).lower
+    return pin.name in _BINDS_SINCE and lower is not None and lower >= Version(_BINDS_SINCE[pin.name])
+
+
+_BINDS_SINCE = {"torchvision": "0.4", "torchaudio": "0.4", "torchtext": "0.8"}
 
 
 def _beside(place: Place) -> Choice | None:
     """The torch that the companions pinned in a place were made for."""
+    return next(_companions(place), None)
+
+
+def _companions(place: Place) -> Iterator[Choice]:
+    """The torch that each companion pinned in a place was made for."""
     for name in COMPANIONS:
         found = _of(name, place)
         made_for = found and _torch_for(name, found.range)
         if found and made_for and made_for != Range() and not made_for.empty:
-            return Choice(made_for, found.pin, made_for)
-    return None
+            yield Choice(made_for, found.pin, made_for)
 
 
 def _exact_within(chosen: list[tuple[Pin, Range]]) -> list[tuple[Pin, Range]]:
