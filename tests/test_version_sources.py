@@ -297,8 +297,21 @@ def test_a_patch_of_torchvision_may_be_made_for_the_next_torch(project, torchvis
 )
 def test_pins_that_exclude_each_other_leave_all_between(project, pins: str, oldest: str, newest: str):
     found = project({"requirements.txt": pins + "\n"})
-    assert found.surely_at_least(oldest) and not found.surely_at_least(f"1.{int(oldest[2:]) + 1}")
-    assert found.may_be_at_least(newest) and not found.may_be_at_least(f"1.{int(newest[2:]) + 1}")
+    assert found.surely_at_least(oldest)
+    assert not found.surely_at_least(f"1.{int(oldest[2:]) + 1}")
+    assert found.may_be_at_least(newest)
+    assert not found.may_be_at_least(f"1.{int(newest[2:]) + 1}")
+
+
+def test_a_module_that_is_commented_out_is_not_loaded(project):
+    """Where none is, it tells what was once new enough."""
+    loaded = project({"job.sh": "# module load pytorch/1.4.0\nmodule load pytorch/1.9.0\npython train.py\n"})
+    assert loaded.version.minor == "1.9"
+    assert loaded.surely_at_least("1.9")
+    left = project({"job.sh": "module load cuda\n  #module load pytorch/1.4.0\npython train.py\n"})
+    assert left.surely_at_least("1.4")
+    assert not left.surely_at_least("1.5")
+    assert left.may_be_at_least("2.4")
 
 
 @pytest.mark.parametrize(("torchtext", "torch"), [("0.8.0", "1.7"), ("0.7.0", "1.6"), ("0.6.0", None)])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from lightlint.facts.versions.pins.formats.commands import Line
@@ -35,8 +35,6 @@ def job_pins(file: Path, line: Line, kind: Kind) -> Iterator[Pin]:
     if not _TELLS.search(line.text):
         return
     row = line.row_of("torch")
-    for version in _modules(line.text):
-        yield Pin("torch", f"=={version}.*", file, row, kind=kind)
     for found in (*_UNTAGGED.finditer(line.text), *_FAMILY.finditer(line.text)):
         yield Pin("torch", f"=={found[1]}.{found[2]}.*", file, row, kind=kind)
     if asked := _OF_SAGEMAKER.match(line.text):
@@ -50,11 +48,24 @@ def job_pins(file: Path, line: Line, kind: Kind) -> Iterator[Pin]:
         yield Pin("torch", f"=={found[1]}.*", file, row, kind=Kind.PROSE)
 
 
+def module_pins(file: Path, lines: Iterable[Line], kind: Kind) -> Iterator[Pin]:
+    """The torch of the modules that a job loads; of a line that is commented out, where no other loads one, what was once new
+    enough: what is loaded now may be newer."""
+    loading = [(line, version) for line in lines if _TELLS.search(line.text) for version in _modules(line.text)]
+    loaded = [(line, version) for line, version in loading if not line.text.lstrip().startswith("#")]
+    for line, version in loaded:
+        yield Pin("torch", f"=={version}.*", file, line.row_of("torch"), kind=kind)
+    for line, version in loading if not loaded else ():
+        yield Pin("torch", f">={version}", file, line.row_of("torch"), kind=kind)
+
+
 def python_pins(file: Path, text: str) -> Iterator[Pin]:
     """The Python of the modules that a job loads, unless it turns to an environment of conda's, which has its own."""
     if _CONDA_ENVIRONMENT.search(text):
         return
     for loaded in _MODULES.finditer(text):
+        if text[text.rfind("\n", 0, loaded.start()) + 1 :].lstrip().startswith("#"):  # commented out
+            continue
         row = text.count("\n", 0, loaded.start()) + 1
         yield from (Pin("python", each, file, row, kind=Kind.PROSE) for each in _PYTHON_MODULE.findall(loaded[1]))
 
