@@ -206,6 +206,7 @@ class LibraryModels:
             if isinstance(new, Module):
                 machine.emit(ItemSet(machine.where(node), value, key, new))
             value.more |= not isinstance(index, Constant)
+            value.rewritten |= not isinstance(index, Constant)
             if "count" in index.traits:
                 note_filled(machine, value, new)
         elif isinstance(value, Sequence):

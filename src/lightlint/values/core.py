@@ -208,6 +208,7 @@ class Mapping(Value):
         self.batch_of: Value | None = None  # the Trainer that gives a batch to the program
         self.made_over: Value | None = None  # what a comprehension, or `fromkeys`, that made it went over
         self.unsure: set[Hashable] = set()  # keys that what is out of sight may have given other values
+        self.rewritten = False  # who knows which of its entries have another value than the source has
 
     def places(self) -> dict[Hashable, Site]:
         """Where its keys are said, as far as that is known."""

@@ -172,7 +172,11 @@ def _dict(machine: Machine, given: Arguments, node: ast.AST) -> Value:
             else:
                 found.more = True
     if isinstance(value, Mapping) and value.source is not None:
-        found.made, found.depth = value.made, value.depth  # a state's tensors are those of its module still
+        found.made, found.depth, found.rewritten = (
+            value.made,
+            value.depth,
+            value.rewritten,
+        )  # a state's tensors are those of its module still
         return found
     machine.clock += 1
     found.made, found.depth = machine.clock, len(machine.loops)

@@ -110,6 +110,7 @@ def mapping_method(machine: Machine, value: Mapping, name: str, given: Arguments
         return _entry(machine, value, name, given)
     if name == "update":
         change = given.get(0, "")
+        value.rewritten |= change is not None
         if value.copied is not None:
             machine.emit(CopySet(machine.where(node), value.copied, value))
         if isinstance(change, Mapping):
@@ -125,7 +126,7 @@ def mapping_method(machine: Machine, value: Mapping, name: str, given: Arguments
     if name == "copy":
         copied = Mapping(value.items, more=value.more, source=value.source)
         copied.made, copied.depth, copied.said = value.made, value.depth, value.places()
-        copied.encoding = value.encoding
+        copied.encoding, copied.rewritten = value.encoding, value.rewritten
         return copied
     if name == "clear":
         value.items.clear()

@@ -60,7 +60,7 @@ class BestStateAliased(Check):
             self.facts, assign, key
         ):
             return
-        if self._is_fresh(live) or self._holds_place(assign, key):
+        if self._is_fresh(live) or self._holds_place(assign, key) or self._is_rewritten(assign, key):
             return
         self.report(
             source,
@@ -109,6 +109,20 @@ class BestStateAliased(Check):
         targets = [target.target for each in later for target in each.targets]
         return any(
             self.names.key(name) == key for each in targets for name in (each, *self.tree.within(each, cst.Name))
+        )
+
+    def _is_rewritten(self, assign: cst.Assign, key: str) -> bool:
+        """Whether the entries of a state are given other tensors: `state[name] = tensor.clone()`, `state.update(...)`."""
+        owner = self.tree.owner(assign)
+        stores = (target.target for each in self.tree.own(owner, cst.Assign) for target in each.targets)
+        stored = (each for each in stores if isinstance(each, cst.Subscript) and self.names.key(each.value) == key)
+        if any(not _has_fixed_key(each) for each in stored):
+            return True
+        return any(
+            self.names.method(call) == "update"
+            and isinstance(call.func, cst.Attribute)
+            and self.names.key(call.func.value) == key
+            for call in self.tree.own(owner, cst.Call)
         )
 
     def _is_used_late(self, assign: cst.Assign, key: str, live: cst.Call) -> bool:
@@ -208,12 +222,18 @@ class BestStateAliased(Check):
         )
 
 
+def _has_fixed_key(stored: cst.Subscript) -> bool:
+    index = stored.slice[0].slice if len(stored.slice) == 1 else None
+    return isinstance(index, cst.Index) and isinstance(index.value, cst.SimpleString)
+
+
 def _loads(path: Path, taken: StateTaken) -> Iterator[StateLoaded]:
     """Where a state, or a shallow copy of it, is loaded back into its module."""
     for event in path.of(StateLoaded):
         state = event.state
         same = isinstance(state, Mapping) and state.source is event.object is taken.object
-        if same and isinstance(state, Mapping) and state.made == taken.time and not state.escaped:
+        kept = isinstance(state, Mapping) and state.made == taken.time and not (state.escaped or state.rewritten)
+        if same and kept:
             yield event
 
 
