@@ -217,14 +217,26 @@ class Rehearsed:
 
     def around(self, row: int) -> tuple[int, int]:
         """The rows of the outermost function, or else the statement of the module, that a row stands in."""
-        for node in self._tree.body:
-            first = min([node.lineno, *(each.lineno for each in getattr(node, "decorator_list", []))])
-            if first <= row <= (node.end_lineno or node.lineno):
-                for inner in node.body if isinstance(node, ast.ClassDef) else []:
-                    if inner.lineno <= row <= (inner.end_lineno or inner.lineno):
-                        return inner.lineno, inner.end_lineno or inner.lineno
-                return first, node.end_lineno or node.lineno
-        return row, row
+        return _rows_around(self._tree, row)
+
+    def lines_around(self, site: Site) -> list[str]:
+        """The text of these rows, for a place in any file."""
+        here = site[0] == self._file
+        text = self._source.text if here else self.project.text(Path(site[0]))
+        tree = self._tree if here else tree_of(text)
+        first, last = _rows_around(tree, site[1]) if tree is not None else (1, 0)
+        return text.splitlines()[first - 1 : last]
+
+
+def _rows_around(tree: ast.Module, row: int) -> tuple[int, int]:
+    for node in tree.body:
+        first = min([node.lineno, *(each.lineno for each in getattr(node, "decorator_list", []))])
+        if first <= row <= (node.end_lineno or node.lineno):
+            for inner in node.body if isinstance(node, ast.ClassDef) else []:
+                if inner.lineno <= row <= (inner.end_lineno or inner.lineno):
+                    return inner.lineno, inner.end_lineno or inner.lineno
+            return first, node.end_lineno or node.lineno
+    return row, row
 
 
 def _rehearsals(

@@ -85,7 +85,9 @@ def _are_ids(value: Value | None) -> bool:
 
 
 def _pads(path: Path, event: LossComputed | Labelled) -> bool:
-    """Whether the Trainer that runs then has a collator that pads its batches."""
+    """Whether a step of a Trainer asks, whose collator pads its batches."""
+    if event.where.phase not in ("train", "val"):  # the program itself, beside a Trainer's run
+        return False
     before = [each for each in path.of(TrainerRan) if each.time < event.time]
     collator = before[-1].trainer.argument("data_collator", 2) if before else None
     return isinstance(collator, Instance) and collator.name in _PADDING and not collator.open_arguments

@@ -50,11 +50,12 @@ class EvalWithoutNoGrad(Check):
                 idle = event.site not in useful and batches and not event.where.phase
                 called = event.module in trained or _is_called(event)
                 known = in_sight([event.module]) or (not event.module.escaped and called)
-                meant = self._wants_gradients(event) or _is_of_step(path, event) or _goes_into_loss(path, event)
-                if recorded and idle and event.module in evaluated and known and not meant:
+                if recorded and idle and event.module in evaluated and known:
                     over = [turn.loop for turn in event.where.turns if turn.loop.kind == "batch"]
                     loop = over[0] if over else event.where.turns[-1].loop  # what goes on inside is the same evaluation
                     site = event.where.in_loop(loop.kind)
+                    if self._wants_gradients(event, site) or _is_of_step(path, event) or _goes_into_loss(path, event):
+                        continue
                     if told.setdefault(loop.site, site) == site:
                         faults.append(Fault(site, _MESSAGE, also=event.where.places))
         told_at = {each.site for each in faults}
@@ -75,8 +76,9 @@ class EvalWithoutNoGrad(Check):
         told = (each.keyword is not None and each.keyword.value == "volatile" for each in self.tree.all(cst.Arg))
         return not self.facts.torch.always_has("0.4") and any(told)
 
-    def _wants_gradients(self, event: Forward) -> bool:
-        """Whether the code around a pass speaks of gradients otherwise than to train, or that of its modules asks for them."""
+    def _wants_gradients(self, event: Forward, asked: Site) -> bool:
+        """Whether the code around a pass, or around the place in the loop that leads to it, speaks of gradients otherwise than to
+        train, or that of its modules asks for them."""
         hidden = not event.module.sees_all()
         if hidden and occurs(self.facts.project, "autograd", r"autograd\.grad\("):
             return True
@@ -84,10 +86,10 @@ class EvalWithoutNoGrad(Check):
         files = {each.file for each in classes if isinstance(each, Class)}
         if any("autograd.grad(" in self.facts.project.text(pathlib.Path(each)) for each in files):
             return True
-        first, last = self.facts.rehearsed.around(event.site[1])
         words = {
             word
-            for line in self.facts.source.text.splitlines()[first - 1 : last]
+            for site in {event.site, asked}
+            for line in self.facts.rehearsed.lines_around(site)
             for word in re.findall(r"\w+", line.partition("#")[0])
         }
         forces = hidden and any(map(_FORCES.fullmatch, words))

@@ -41,6 +41,4 @@ class TrainModeInEvalHook(Check):
 
     def _is_meant(self, event: ModeSet) -> bool:
         """Whether the hook speaks of what a module in training mode is wanted for."""
-        first, last = self.facts.rehearsed.around(event.site[1])
-        lines = self.facts.source.text.splitlines()[first - 1 : last]
-        return any(map(_MEANT.search, lines))
+        return any(map(_MEANT.search, self.facts.rehearsed.lines_around(event.site)))
