@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -16,7 +17,7 @@ from lightlint.facts.objects.kept import sides
 from lightlint.facts.project.mentions import is_mentioned_elsewhere, occurs
 from lightlint.finding import Tier
 from lightlint.text import words_of
-from lightlint.values.core import Class, Library, Value, is_constant
+from lightlint.values.core import Class, Library, Unknown, Value, is_constant
 from lightlint.values.training import Module, Tensor
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ class LayerNeverUsed(Check):
                 if lost == _IDLE and node is not None and self._drops_otherwise(node):
                     continue
                 if node is not None and not _MEANT.search(event.name) and not self._is_used(node, event.name):
-                    idle = lost == _UNTRAINED and not self._waits()
+                    idle = not self._waits() if lost == _UNTRAINED else _is_off_by_default(event)
                     tier = Tier.NOTE if idle or self._is_commented_out(event.name) else None
                     yield Fault.at(event, f"nothing uses `self.{event.name}`: {lost}", tier=tier)
 
@@ -216,6 +217,19 @@ def _lost(value: Value) -> str:
     parts = value.modules() if value.cls.path in _HOLDERS else [value]
     holds = any(isinstance(each.cls, Library) and _LAYERS.fullmatch(each.cls.path) for each in parts)
     return _UNTRAINED if holds else ""
+
+
+def _is_off_by_default(event: AttributeSet) -> bool:
+    """Whether a dropout gets its rate from a parameter that is 0 unless a caller out of sight says otherwise."""
+    rate = event.value.argument("p", 0) if isinstance(event.value, Module) else None
+    if not isinstance(rate, Unknown):
+        return False
+    args = event.where.calls[-1].function.node.args
+    behind = [*args.posonlyargs, *args.args][-len(args.defaults) :] if args.defaults else []
+    given = {each.arg: default for each, default in zip(behind, args.defaults, strict=True)}
+    given |= {each.arg: default for each, default in zip(args.kwonlyargs, args.kw_defaults, strict=True) if default}
+    default = given.get(rate.hint or "")
+    return isinstance(default, ast.Constant) and not isinstance(default.value, bool) and default.value == 0
 
 
 def _is_shared(event: AttributeSet) -> bool:
