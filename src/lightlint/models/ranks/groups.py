@@ -284,11 +284,11 @@ def _process(machine: Machine, given: Arguments, node: ast.AST) -> Value:
 @contextmanager
 def _other_processes(machine: Machine) -> Iterator[None]:
     """What a process starts others for: all of these come there, whichever rank the one has that starts them."""
-    before = machine.conditions
+    before, ended = machine.conditions, machine.group_ended
     machine.conditions = [
         each._replace(traits=each.traits - RANK | _STARTED) if "rank" in each.traits else each for each in before
     ]
     try:
         yield
     finally:
-        machine.conditions = before
+        machine.conditions, machine.group_ended = before, ended

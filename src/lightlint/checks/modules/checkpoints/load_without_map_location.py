@@ -8,6 +8,7 @@ import libcst as cst
 
 from lightlint.check import Check, Fault, Repair
 from lightlint.engine.events import Called, GroupStarted, StateLoaded
+from lightlint.explore.questions.groups import in_same_process
 from lightlint.facts.objects.checkpoints import LOAD, SAVE
 from lightlint.finding import Applicability, Tier
 from lightlint.fixes.edits import insert_argument
@@ -15,7 +16,7 @@ from lightlint.values.core import Mapping, Site, Unknown, Value
 from lightlint.values.training import Module, Optimizer
 
 if TYPE_CHECKING:
-    from lightlint.explore.rehearsals import Entry
+    from lightlint.explore.rehearsals import Entry, Path
 
 
 _ONTO_ONE = "every rank loads onto the GPU that the file was saved from: all onto one"
@@ -77,7 +78,9 @@ class LoadWithoutMapLocation(Check):
     def _on_ranks(self, entry: Entry) -> set[Site]:
         """Where each rank loads."""
         pairs = [(first, second) for first, second in entry.pairs() if first.of(GroupStarted)]
-        loads = [[{event.site for event in path.of(StateLoaded)} for path in pair] for pair in pairs]
+        loads = [
+            [{load.site for load in path.of(StateLoaded) if _is_of_rank(path, load)} for path in pair] for pair in pairs
+        ]
         return set().union(*(mine & theirs for mine, theirs in loads))
 
     def repair(self, node: cst.CSTNode, _fault: Fault) -> Repair | None:
@@ -91,6 +94,13 @@ def _may_be_of_one(entry: Entry) -> bool:
     """Whether an entry is a method that nothing in its file calls, of an object which is told whether there are several ranks."""
     told = (any(not each.known for each in event.where.conditions) for event in entry.of(GroupStarted))
     return "." in entry.name and all(told)
+
+
+def _is_of_rank(path: Path, load: StateLoaded) -> bool:
+    """Whether a process loads that is one of several, and not the one that has started them."""
+    inside = (each.site in load.where.places for each in path.of(GroupStarted) if each.by == "spawn")
+    joined = (in_same_process(path, each, load) for each in path.of(GroupStarted) if each.by != "spawn")
+    return any(inside) or any(joined)
 
 
 def _may_hold_tensors(value: Value) -> bool:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import libcst as cst
 
 from lightlint.check import Check
@@ -8,10 +10,22 @@ from lightlint.facts.code.tree import Loop
 from lightlint.facts.data.loading import LOADER
 from lightlint.facts.project.mentions import occurs
 
+if TYPE_CHECKING:
+    from lightlint.facts.project.project import Project
+
 _DEPTH = 4
-_OF_ONE = r"DataLoader\((?:[^()]|\([^()]*\))*?batch_size\s*=\s*1\b"  # somewhere in the project: it may be this one
+_OF_ONE = (  # a loader somewhere in the project: it may be the one that the function is given
+    r"(?i)loaders?\((?:[^()]|\([^()]*\))*?(?:batch_?size\s*=|,)\s*1\s*[,)]"
+    r"|batch[_-]?size['\"]?\s*[=:]\s*1\s*(?:[,)}#]|$)"
+    r"|batch[_-]?size['\"](?:[^()]|\([^()]*\))*?default\s*=\s*1\b"
+)
 _NUMBERS = {"item", "detach", "cpu", "numpy", "tolist", "float", "clone"}
 _SUMS = {"builtins.sum", "numpy.sum", "math.fsum"}
+
+
+def _is_of_one(project: Project) -> bool:
+    """Whether some loader of the project gives one example at a time."""
+    return any(occurs(project, word, _OF_ONE) for word in ("oader(", "atch_size", "atch-size", "atchsize"))
 
 
 class LossAverageDenominator(Check):
@@ -144,7 +158,7 @@ class LossAverageDenominator(Check):
     def _counts_examples(self, number: cst.BaseExpression, loop: Loop | None) -> bool:
         """`len(loader.dataset)`, or that of the data set which the loop's loader was made of; or a sum of batch sizes."""
         made = self._loader(loop)
-        ones = occurs(self.facts.project, "batch_size", _OF_ONE) if made is None else not self._has_batches(made)
+        ones = _is_of_one(self.facts.project) if made is None else not self._has_batches(made)
         if ones:
             return False
         if isinstance(number, cst.Name):

@@ -8,6 +8,7 @@ from collections.abc import Hashable
 from typing import TYPE_CHECKING
 
 from lightlint.engine.events import Called, CalledUnknown, Collective, DirectoryMade, GroupStarted, Where, Written
+from lightlint.explore.questions.groups import in_same_process
 from lightlint.explore.questions.queries import holds, may_be_alone, speaks_of
 from lightlint.facts.lightning.hooks import ONCE_PER_NODE, Owner, is_hook
 from lightlint.facts.ranks.guards import MAYBE_RANK
@@ -55,13 +56,15 @@ def _owner(cls: Class) -> Owner | None:
 
 
 def is_by_hand(path: Path, event: Event) -> bool:
-    """Whether a process group has been joined before."""
-    return any(each.by in _JOINING and each.time < event.time for each in path.of(GroupStarted))
+    """Whether a process group has been joined before, by the process itself."""
+    before = [each for each in path.of(GroupStarted) if each.by in _JOINING and each.time < event.time]
+    return any(in_same_process(path, each, event) for each in before)
 
 
 def is_set_up_elsewhere(path: Path, event: Event) -> bool:
     """Whether a group is in use that nothing has joined on this path: what did so, in code out of sight, set up the ranks."""
-    before = {each.by for each in path.of(GroupStarted) if each.time < event.time}
+    started = [each for each in path.of(GroupStarted) if each.time < event.time]
+    before = {each.by for each in started if in_same_process(path, each, event)}
     return "DistributedDataParallel" in before and "init_process_group" not in before
 
 
