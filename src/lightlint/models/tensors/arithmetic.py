@@ -91,12 +91,19 @@ def note_sum(machine: Machine, made: Tensor, left: Value, right: Value, node: as
     sums = (left,) if taken else (left, right)
     before = next((t for t in sums if isinstance(t, Tensor) and any(site == here for site, _ in t.sums)), None)
     if before is not None:
-        consumed = any(graph.consumed for graph in before.graph)
+        consumed = _is_over(before)
         batches = {each for site, each in before.sums if site == here}
         machine.emit(Summed(machine.where(node), made, before, consumed, turns not in batches, batches != {turns}))
     elif isinstance(left, Tensor) and isinstance(right, Tensor):
         _ask_for_more(machine, left, right)
     made.sums |= {(here, turns)}
+
+
+def _is_over(total: Tensor) -> bool:
+    """Whether backward passes have gone over all that a sum holds; where one has gone over a part that terms share, as a tensor
+    that an earlier update used as well, the sum may yet have its own."""
+    waiting = any(graph.saves and not graph.consumed for graph in total.graph)
+    return not waiting and any(graph.consumed for graph in total.graph)
 
 
 def _ask_for_more(machine: Machine, left: Tensor, right: Tensor) -> None:

@@ -11,7 +11,8 @@ from lightlint.engine.events import Called
 from lightlint.explore.questions.queries import holds, in_each_mode
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import insert_argument
-from lightlint.values.core import is_constant
+from lightlint.values.core import Value, is_constant
+from lightlint.values.training import Tensor
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry
@@ -48,6 +49,15 @@ class FunctionalDropoutAlwaysOn(Check):
         return Repair(f"follow `{first}.training`", draft, Applicability.UNSAFE)
 
 
+def _is_asked_for(rate: Value, call: Called) -> bool:
+    """Whether a rate is what a pass is given: callers out of sight may give zero where they evaluate."""
+    asked = (call.function.node.args for call in call.where.calls if call.function.name != "__init__")
+    names = {each.arg for args in asked for each in (*args.posonlyargs, *args.args, *args.kwonlyargs)}
+    return isinstance(rate, Tensor) or rate.key in {
+        ("parameter", name) for name in names
+    }  # a tensor stands for any argument
+
+
 def _drops(call: Called) -> bool | None:
     where, rate = call.where, call.argument("p", 1)
     if where.module is None:
@@ -60,6 +70,8 @@ def _drops(call: Called) -> bool | None:
     if any(_MEANT.search(each) for each in names) or "training" in where.module.attributes:
         return False
     own = rate is not None and any(each is rate for each in where.module.attributes.values())  # no caller gives another
+    if rate is not None and not own and _is_asked_for(rate, call):
+        return False
     tested = rate is not None and any(holds(e.key, rate.key) and not (e.known and own) for e in where.conditions)
     known = rate is None or rate.key is not None
     return None if tested or not known or not in_each_mode(where) else True

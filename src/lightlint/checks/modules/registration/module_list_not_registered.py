@@ -161,7 +161,8 @@ class ModuleListNotRegistered(Check):
 
     def _is_registered(self, node: cst.ClassDef, name: str, value: cst.BaseExpression) -> bool:
         """Whether the class may take care of the modules in its own way, or replaces the container by a registered one."""
-        if any(self.names.method(call) in _REGISTERING for call in self.tree.within(node, cst.Call)):
+        calls = self.tree.within(node, cst.Call)
+        if any(self.names.method(call) in _REGISTERING or self._registers(call) for call in calls):
             return True
         if any(self.names.key(each.target) == f"self.{name}" for each in self.tree.within(node, cst.Del)):
             return True  # its weights were taken out of it
@@ -176,6 +177,13 @@ class ModuleListNotRegistered(Check):
             if self.names.key(handed) == f"self.{name}" and any(map(self._takes_modules, self._given_to(arg))):
                 return True
         return False
+
+    def _registers(self, call: cst.Call) -> bool:
+        """Whether a call registers a parameter that was made before, as one of a module in the container may be."""
+        given = self.names.argument(call, "param", 1) if self.names.method(call) == "register_parameter" else None
+        return (
+            given is not None and not isinstance(given.value, cst.Call) and self.names.constant(given.value) is not None
+        )
 
     def _given_to(self, arg: cst.Arg) -> Iterator[cst.CSTNode | None]:
         """The calls that an argument stands in, and those that are given the name which what these make of it gets."""
@@ -280,7 +288,7 @@ class ModuleListNotRegistered(Check):
         for path in entry.paths:
             trained, given = _trained(path) | _used(path), _given(path)
             for event in path.of(AttributeSet):
-                hidden = _weights_of(_modules_in(event.value))
+                hidden = _weights_of(_modules_in(event.value)) - _registered(event.object)
                 told = _hides(event) and not event.object.escaped and trained & hidden and not given & hidden
                 if (
                     told
@@ -304,6 +312,11 @@ def _weights_of(held: list[Module]) -> set[Tensor]:
     for a loss has none, nor what lies on `meta`, a form that is given its weights with each call."""
     trained = (p for each in held for p in each.parameters() if p.requires_grad and p.device != "meta")
     return {p for p in trained if p.owner is None or not p.owner.assumed}
+
+
+def _registered(holder: Value) -> set[Tensor]:
+    """The parameters that a module has, under whatever name."""
+    return set(holder.parameters()) if isinstance(holder, Module) else set()
 
 
 def _seen_by_others(path: Path, held: list[Module]) -> set[Tensor]:
