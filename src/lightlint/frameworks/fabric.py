@@ -112,6 +112,8 @@ def call_method(machine: Machine, value: Value, name: str, given: Arguments, nod
         first = given.positional[0] if given.positional else NONE
         if name == "gather":
             return _gathered(machine, first, node)
+        if name == "get_state_dict":
+            return Mapping(more=True)
         return tensors.derive(machine, node, first) if isinstance(first, Tensor) else first
     if name in ("clip_grad_norm_", "clip_grad_value_", "clip_gradients"):
         clipped = given.positional[0] if given.positional else None

@@ -57,6 +57,7 @@ _DRAWS = re.compile(
 )
 _ROWS = frozenset(["arange", "linspace", "logspace", "randperm", "hann_window", "hamming_window"])  # of one dimension
 _MOST_OF_RANDINT = 3  # low, high, size
+_BUILDERS = ("hydra.utils.instantiate", "hydra.utils.call", "hydra.utils.get_")  # they call whatever settings name
 _GRAD_MODES = frozenset(["no_grad", "inference_mode", "enable_grad", "set_grad_enabled"])
 
 
@@ -90,7 +91,7 @@ def call_library(machine: Machine, library: Library, given: Arguments, node: ast
         return _pretrained(machine, path, last, given, node)
     if root in ("sklearn", "imblearn") and last[:1].isupper():
         return machine.instance(library, "estimator", node)
-    if root not in HARMLESS:
+    if root not in HARMLESS or path.startswith(_BUILDERS):
         return call_unknown(machine, library, given, node)
     kept = traits_of(*given.values())
     if "dtype" in given.keywords:

@@ -39,7 +39,7 @@ class TeacherInTrainingMode(Check):
         loaded |= {event.module for event in entry.of(Forward) if _came_trained(event.module)}
         fixed = {each for each in loaded if isinstance(each, Module) and not changed & set(each.parameters())}
         steps = [event.optimizer for event in entry.of(Stepped)]
-        trains = any(True for _ in entry.of(Backward)) and not any(_may_hold_more(each) for each in steps)
+        trains = any(True for _ in entry.of(Backward)) and steps and not any(_may_hold_more(each) for each in steps)
 
         def is_fault(event: Forward) -> bool:
             mine = [*event.module.modules(), *event.module.parameters()] if event.module in fixed else []
