@@ -23,10 +23,12 @@ _NUMBER = re.compile(
 
 
 def make_with_assumed(machine: Machine, cls: Class) -> Instance:
-    """An instance of a class of the program, with assumed arguments."""
+    """An instance of a class of the program, with assumed arguments; a library's constructor may be given any."""
     init = cls.find("__init__")
     given = assumed_arguments(machine, init, skip=1) if isinstance(init, Function) else Arguments()
-    return machine.models.make(machine, cls, given, cls.node)
+    made = machine.models.make(machine, cls, given, cls.node)
+    made.open_arguments |= not isinstance(init, Function)
+    return made
 
 
 def call_with_assumed(machine: Machine, function: Function, receiver: Instance | None) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from itertools import zip_longest
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from lightlint.engine.arguments import Arguments
@@ -15,6 +16,7 @@ from lightlint.values.core import Class, Constant, Library, Mapping, Sequence, U
 from lightlint.values.training import Instance
 
 _NO_FIELD = re.compile(r"(?:typing\.)?ClassVar\b|(?:dataclasses\.)?InitVar\b")  # what is annotated and no field
+_DEEPEST = 8  # how far data classes may hold each other
 _DEFINITIONS: WeakKeyDictionary[ast.AST, ast.ClassDef] = WeakKeyDictionary()
 
 
@@ -100,12 +102,37 @@ def _field(machine: Machine, given: Arguments, node: ast.AST) -> Value:
 def _fields(machine: Machine, given: Arguments, _: ast.AST) -> Value:
     """The attributes of an object as a dict."""
     value = given.get(0, "obj")
-    if not isinstance(value, Instance) or value.kind != "object" or value.escaped:
+    return _as_dict(machine, value, 0) if isinstance(value, Instance) and value.kind == "object" else Unknown()
+
+
+def _as_dict(machine: Machine, value: Value, depth: int) -> Value:
+    """What `asdict` makes of a value: of data classes dicts, those in lists and dicts as well."""
+    if depth > _DEEPEST:
         return Unknown()
+    if isinstance(value, Instance) and value.kind == "object" and (not depth or _is_data(value)):
+        return Unknown() if value.escaped else _mapping(machine, value.attributes, depth)
+    if isinstance(value, Sequence) and value.kind in ("list", "tuple"):
+        items = [_as_dict(machine, each, depth + 1) for each in value.items]
+        if items != value.items:
+            machine.clock += 1
+            return Sequence(items, value.kind, more=value.more, made=machine.clock)
+    if isinstance(value, Mapping) and any(isinstance(each, (Instance, Sequence)) for each in value.items.values()):
+        return _mapping(machine, value.items, depth, more=value.more)
+    return value
+
+
+def _mapping(machine: Machine, items: dict[Any, Value], depth: int, *, more: bool = False) -> Mapping:
     machine.clock += 1
-    found = Mapping(dict(value.attributes.items()))
-    found.made = machine.clock
+    made_at = machine.clock
+    found = Mapping({name: _as_dict(machine, each, depth + 1) for name, each in items.items()}, more=more)
+    found.made = made_at
     return found
+
+
+def _is_data(value: Instance) -> bool:
+    lineage = value.cls.lineage() if isinstance(value.cls, Class) else []
+    decorators = [each for cls in lineage if isinstance(cls, Class) for each in cls.decorators]
+    return any(isinstance(each, Library) and each.path == "dataclasses.dataclass" for each in decorators)
 
 
 @function("dataclasses.fields", "attrs.fields")

@@ -133,8 +133,11 @@ class GraphKeptByAccumulation(Check):
         )
 
     def _is_kept_for_nothing(self, keeper: Keeper, *, leaves: bool) -> bool:
-        """Whether no backward pass outside of sight can be what the graphs are kept for: this one trains or evaluates."""
-        if keeper.loop is None:
+        """Whether no backward pass outside of sight can be what the graphs are kept for: this one trains or evaluates.
+
+        What a step begins anew goes with its batch.
+        """
+        if keeper.loop is None or ("." not in keeper.key and self._is_in_step(keeper)):
             return False
         if self.facts.steps.runs(keeper.loop.body, self.loops.is_backward) or not leaves:
             return True
@@ -143,9 +146,8 @@ class GraphKeptByAccumulation(Check):
 
     def _tier(self, keeper: Keeper, *, freed: bool) -> Tier:
         function = self.tree.function(keeper.node)
-        hook = self.hooks.of(function) if function is not None else None
         if freed:
-            in_step = hook is not None and hook.name == TRAINING_STEP
+            in_step = self._is_in_step(keeper)
             short = "." not in keeper.key or self.facts.keepers.is_emptied(
                 keeper
             )  # a local name, or emptied each epoch
@@ -155,6 +157,11 @@ class GraphKeptByAccumulation(Check):
             return Tier.WARNING
         uncalled = function is not None and not self.facts.steps.calls_of.get(function)
         return Tier.NOTE if uncalled else Tier.ERROR  # others may call it under `no_grad()`
+
+    def _is_in_step(self, keeper: Keeper) -> bool:
+        function = self.tree.function(keeper.node)
+        hook = self.hooks.of(function) if function is not None else None
+        return hook is not None and hook.name == TRAINING_STEP
 
     def _is_one_update(self, keeper: Keeper) -> bool:
         """Whether the loop only adds up the gradients of one update: the optimizer of its function steps behind it."""

@@ -40,7 +40,14 @@ class RetainGraphForNothing(Check):
 def _is_kept(event: Backward) -> bool:
     graphs = not any(graph.escaped for graph in event.graph)
     known = event.loss is not None and not event.loss.mixed and bool(event.graph)
-    return event.kept and known and graphs and in_batch(event.where)
+    return event.kept and known and graphs and in_batch(event.where) and not _is_among_several(event)
+
+
+def _is_among_several(event: Backward) -> bool:
+    """Whether a loop within that over batches has a pass for each of several things: what came before it may be out of sight,
+    and all of these go over that.
+    """
+    return not event.where.turns[-1].loop.known and event.where.turns[-1].loop.kind != "batch"
 
 
 def _is_all_seen(event: Backward) -> bool:
