@@ -10,7 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lightlint.facts.code.unknown import UNKNOWN
-from lightlint.facts.data.files import is_launched_on_nodes, is_launched_with_engine, settings_in
+from lightlint.facts.data.files import (
+    documents_one_process,
+    is_launched_on_nodes,
+    is_launched_with_engine,
+    settings_in,
+)
 
 _VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -74,3 +79,20 @@ def test_an_engine_is_what_all_files_of_accelerate_start(tmp_path: Path, kinds: 
 def test_scripts_say_on_how_many_nodes_a_program_runs(tmp_path: Path, line: str, several: bool | None) -> None:
     (tmp_path / "run.sh").write_text(f"#!/bin/bash\n{line}\n")
     assert is_launched_on_nodes(tmp_path) is several
+
+
+@pytest.mark.parametrize(
+    ("pages", "alone"),
+    [
+        ({"README.md": "# Net\n```\npython train.py --lr 0.1\n```\n"}, True),
+        ({"README.md": "# Net\n", "scripts/run.sh": "CUDA_VISIBLE_DEVICES=0 python -u train.py\n"}, True),
+        ({"README.md": "# Net\nIt learns.\n"}, False),
+        ({"README.md": "`python train.py`, or on several GPUs with `torchrun train.py`\n"}, False),
+        ({"README.md": "`python train.py`\n", "a/b/big.sh": "python -m torch.distributed.launch train.py\n"}, False),
+    ],
+)
+def test_what_is_documented_may_be_one_process(tmp_path: Path, pages: dict[str, str], *, alone: bool) -> None:
+    for name, text in pages.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    assert documents_one_process(tmp_path) is alone

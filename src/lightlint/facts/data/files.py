@@ -23,6 +23,13 @@ _SEVERAL_NODES = re.compile(
 _LAUNCHES = re.compile(
     r"\btorchrun\b|\btorch\.distributed\.(?:launch|run)\b|^#SBATCH\s+(?:--nodes=|-N\s*)1\b", re.MULTILINE
 )
+_STARTS = re.compile(r"(?:^|[\s`$>])python[\d.]*\s+(?:-\w+\s+)*[\w./-]+\.py\b")
+_SEVERAL_PROCESSES = re.compile(
+    r"torchrun|distributed|\bddp\b|fsdp|accelerate|deepspeed|horovod|mpirun|mpiexec|\bsrun\b|nproc|spawn|local[_-]?rank|world[_-]?size"
+    r"|(?:multi|multiple|several|two|four|eight|many|all|\d)[ -]?gpus?\b|\bgpus\b|parallel",
+    re.IGNORECASE,
+)
+_MOST_PAGES = 80
 _ENGINES = {"DEEPSPEED", "FSDP", "MEGATRON_LM"}
 
 
@@ -77,6 +84,23 @@ def is_launched_on_nodes(folder: Path) -> bool | None:
     if any(_SEVERAL_NODES.search(text) is not None for text in texts):
         return True
     return False if any(_LAUNCHES.search(text) is not None for text in texts) else None
+
+
+def documents_one_process(root: Path) -> bool:
+    """Whether the scripts and pages of a project start its programs, and none speaks of several processes or devices."""
+    suffixes = (".sh", ".slurm", ".sbatch", ".md", ".rst", ".txt", ".bat")
+    folders = [root, *_inner(root)]
+    folders += [inner for each in folders[1:] for inner in _inner(each)]
+    texts = [text for each in folders[:_MOST_PAGES] for text in _texts(each, suffixes)]
+    return any(map(_STARTS.search, texts)) and not any(map(_SEVERAL_PROCESSES.search, texts))
+
+
+def _inner(folder: Path) -> list[Path]:
+    looked(folder)
+    try:
+        return sorted(each for each in folder.iterdir() if each.is_dir() and not each.name.startswith("."))
+    except OSError:
+        return []
 
 
 def _texts(folder: Path, suffixes: tuple[str, ...]) -> list[str]:

@@ -7,7 +7,12 @@ from collections.abc import Iterable, Iterator, Sequence, Set
 from functools import cached_property
 from pathlib import Path
 
-from lightlint.facts.data.files import is_launched_on_nodes, is_launched_with_engine, settings_in
+from lightlint.facts.data.files import (
+    documents_one_process,
+    is_launched_on_nodes,
+    is_launched_with_engine,
+    settings_in,
+)
 from lightlint.facts.project.configs import Configs
 from lightlint.facts.project.glimpse import INDEXED, bytes_at, glimpse, import_words, indexed
 from lightlint.facts.project.roots import root_of
@@ -238,6 +243,15 @@ class Project:
         """Whether what stands in a folder is launched on several nodes; None where nothing says it."""
         self.asked.add(("nodes", str(folder)))
         return is_launched_on_nodes(folder)
+
+    def is_run_alone(self) -> bool:
+        """Whether scripts and pages start the programs of the project, and none speaks of several processes."""
+        self.asked.add(("alone",))
+        return self._is_run_alone
+
+    @cached_property
+    def _is_run_alone(self) -> bool:
+        return documents_one_process(self.root)
 
     @property
     def configs(self) -> Configs:

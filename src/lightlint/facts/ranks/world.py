@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 
 from lightlint.facts.code.names import UNKNOWN
+from lightlint.facts.project.mentions import occurs
 from lightlint.facts.project.project import Project
 from lightlint.facts.project.roots import nearest_with
 from lightlint.facts.project.summary import CallSummary, ModuleSummary
@@ -135,6 +136,13 @@ class World:
         """Whether no setting and no Trainer in sight says how many ranks run Lightning code, or that all devices there are do:
         no more than a note then."""
         return self.lightning is Ranks.MAYBE and all(map(_is_open, self._visible))
+
+    @property
+    def is_run_alone(self) -> bool:
+        """Whether all that the project says of its programs is how to start one process, which starts no others: what goes
+        wrong on several ranks costs nobody who runs it so."""
+        told = isinstance(self._setting, bool)
+        return not told and self._project.is_run_alone() and not occurs(self._project, "spawn", r"\.spawn\(")
 
     @property
     def may_be_run_elsewhere(self) -> bool:

@@ -10,6 +10,7 @@ from lightlint.engine.events import Backward, Collective
 from lightlint.engine.events.huggingface import Trimmed
 from lightlint.explore.questions.accelerators import code_of
 from lightlint.explore.questions.queries import in_batch
+from lightlint.finding import Tier
 from lightlint.values.training import Loader, Tensor, tensors_in
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ class GatheredSamplesRepeated(Check):
                     message = (
                         "this gathers the samples, too, that fill the last batch of each process: they count twice"
                     )
-                    yield Fault.at(event, message)
+                    yield Fault.at(event, message, tier=Tier.NOTE if self.facts.world.is_run_alone else None)
 
 
 def _given(event: Collective) -> list[Tensor]:

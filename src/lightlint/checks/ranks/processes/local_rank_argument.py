@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Called, GroupStarted
+from lightlint.finding import Tier
 from lightlint.values.core import text_of
 
 if TYPE_CHECKING:
@@ -32,8 +33,9 @@ class LocalRankArgument(Check):
         if any(_flags(event) & _GLOBAL for event in entry.of(Called) if event.path == "add_argument"):
             return  # who starts the processes gives each its ranks
         if asked and _SETS.search(self.facts.source.text) is None and self._chooses_device() and self._is_read():
+            tier = Tier.NOTE if self.facts.world.is_run_alone else None
             for event in asked:
-                yield Fault.at(event, _message(_flags(event)))
+                yield Fault.at(event, _message(_flags(event)), tier=tier)
 
     def _chooses_device(self) -> bool:
         """Whether the file starts a process group, and chooses a device by a rank."""
