@@ -16,16 +16,17 @@ if TYPE_CHECKING:
 _DEPTH = 4
 _OF_ONE = (  # a loader somewhere in the project: it may be the one that the function is given
     r"(?i)loaders?\((?:[^()]|\([^()]*\))*?(?:batch_?size\s*=|,)\s*1\s*[,)]"
-    r"|batch[_-]?size['\"]?\s*[=:]\s*1\s*(?:[,)}#]|$)"
+    r"|batch[_-]?size['\"]?\s*[=:]\s*1(?![\w.])"
     r"|batch[_-]?size['\"](?:[^()]|\([^()]*\))*?default\s*=\s*1\b"
 )
+_WORDS = ("oader(", "atch_size", "atch-size", "atchsize", "ATCH_SIZE", "ATCHSIZE")
 _NUMBERS = {"item", "detach", "cpu", "numpy", "tolist", "float", "clone"}
 _SUMS = {"builtins.sum", "numpy.sum", "math.fsum"}
 
 
 def _is_of_one(project: Project) -> bool:
     """Whether some loader of the project gives one example at a time."""
-    return any(occurs(project, word, _OF_ONE) for word in ("oader(", "atch_size", "atch-size", "atchsize"))
+    return any(occurs(project, word, _OF_ONE) for word in _WORDS)
 
 
 class LossAverageDenominator(Check):
