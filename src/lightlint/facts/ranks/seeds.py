@@ -30,7 +30,7 @@ class Seeds:
     @cached_property
     def are_set(self) -> bool:
         """Whether anything that sets a seed is called, here or in the files that run this one."""
-        called = self._facts.world.called_by_users
+        called = self._facts.world.called_by_users | self._facts.world.called_by_makers
         elsewhere = any(_SEEDS.search(name.rpartition(".")[2]) or name.endswith("LightningCLI") for name in called)
         return elsewhere or bool(self._calls)
 

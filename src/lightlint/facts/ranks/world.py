@@ -248,6 +248,14 @@ class World:
         return frozenset[str]().union(*(summary.called for summary in (*self._entries, *starters)))
 
     @cached_property
+    def called_by_makers(self) -> frozenset[str]:
+        """Names of everything that files call which make what YAML files name, where Trainers in these run this file's code."""
+        if self._visible or not self._configured:
+            return frozenset()
+        makers = map(self._summary, self._project.mentioning("LightningCLI", "instantiate"))
+        return frozenset[str]().union(*(each.called for each in makers if _starts(each)))
+
+    @cached_property
     def _entries(self) -> tuple[ModuleSummary, ...]:
         words = ("Trainer", "Fabric", "LightningCLI", "init_process_group", "DistributedDataParallel")
         return tuple(self._project.summary(path) for path in self._project.users(self._path, *words))
