@@ -6,7 +6,8 @@ rules as people start it, and by all rules with the gate off.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -30,8 +31,8 @@ PAGES = [page for page in all_pages().values() if page.family != "lightlint"]
 CASES = [pytest.param(page, example, id=f"{page.name}:{example.line}") for page in PAGES for example in examples(page)]
 
 
-@pytest.fixture(autouse=True)
-def _checks_that_keep_no_state(monkeypatch: pytest.MonkeyPatch) -> None:
+@contextmanager
+def checks_that_keep_no_state() -> Iterator[None]:
     """Fails a check that sets an attribute of its own, or one of `Check`'s anew."""
     own = frozenset(Check.__init__.__code__.co_names)
 
@@ -40,14 +41,17 @@ def _checks_that_keep_no_state(monkeypatch: pytest.MonkeyPatch) -> None:
         assert name not in vars(check), f"{type(check).__name__} keeps state: it sets `{name}` anew"
         object.__setattr__(check, name, value)
 
-    monkeypatch.setattr(Check, "__setattr__", set_once)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Check, "__setattr__", set_once)
+        yield
 
 
 @pytest.mark.parametrize(("page", "example"), CASES)
 def test_example_says_what_its_page_says(page: Page, example: Example, tmp_path: Path) -> None:
     example.write(tmp_path)
     projects = Projects()  # one: what is rehearsed for the first is there for the others
-    alone = findings(tmp_path, settings_for(example, select=[page.code]), projects)
+    with checks_that_keep_no_state():
+        alone = findings(tmp_path, settings_for(example, select=[page.code]), projects)
     whole = run_findings(tmp_path, settings_for(example))
     assert_marked(page, example, alone, tmp_path)
     assert [finding for finding in whole if finding.code == page.code] == alone

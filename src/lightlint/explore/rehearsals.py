@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import cast
@@ -45,9 +45,9 @@ class Path:
     raised: bool = False  # the program ended by an exception that it does not catch
     fails: bool = False  # this exception was no `SystemExit`
 
-    def of(self, kind: type[E]) -> list[E]:
+    def of(self, kind: type[E]) -> Sequence[E]:
         """The events of a kind, in order."""
-        return cast("list[E]", [*self._by_kind.get(kind, ())])
+        return cast("Sequence[E]", self._by_kind.get(kind, []))
 
     def agrees_with(self, other: Path) -> bool:
         """Whether what is unknown is the same on both: a test that one of two ranks alone comes to may have been turned."""

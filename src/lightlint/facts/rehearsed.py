@@ -120,10 +120,12 @@ class Rehearsed:
 
     def rest(self, words: frozenset[str]) -> list[Entry]:
         """What the file holds besides training, as far as one of some words is in it."""
+        if words.isdisjoint(self._words):
+            return []
         with self._asking():
-            return [] if words.isdisjoint(self._words) else self._besides_training.rest(words)
+            return self._besides_training.rest(words)
 
-    @property
+    @cached_property
     def _words(self) -> frozenset[str]:
         return words_of(self._source.text)
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
@@ -55,7 +55,7 @@ def _is_all_that_learns(made: ModeSet, whole: Module) -> bool:
     return bool(mine) and not hidden and all(id(each) in mine for each in whole.parameters())
 
 
-def _holds_for_another(made: ModeSet, undone: ModeSet, modes: list[ModeSet]) -> bool:
+def _holds_for_another(made: ModeSet, undone: ModeSet, modes: Sequence[ModeSet]) -> bool:
     """Whether the same line puts another module in eval mode, outside the whole, that no later line puts back."""
     inside = undone.module.modules()
     return any(

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
@@ -49,7 +49,7 @@ class ParametersReplacedAfterOptimizer(Check):
                     yield Fault.at(event, _MESSAGE)
 
 
-def _replaced_whole(path: Path, made: list[OptimizerMade], reached: set[Tensor]) -> Iterator[Fault]:
+def _replaced_whole(path: Path, made: Sequence[OptimizerMade], reached: set[Tensor]) -> Iterator[Fault]:
     """Modules that are trained in the place of one of their class, whose parameters an optimizer was made with before."""
     held = {each for event in made for each in event.optimizer.parameters}
     stepped = {event.optimizer for event in path.of(Stepped)}

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
@@ -40,7 +40,7 @@ def _beside(path: Path, parameters: list[Tensor]) -> set[Tensor]:
     return {parameter for held in every if not held.isdisjoint(parameters) for parameter in held}
 
 
-def _is_frozen(switches: list[GradientsSwitched], parameter: Tensor, made: OptimizerMade) -> bool:
+def _is_frozen(switches: Sequence[GradientsSwitched], parameter: Tensor, made: OptimizerMade) -> bool:
     """Whether a parameter was frozen when an optimizer was made."""
     before = [each for each in switches if each.time < made.time and parameter in each.parameters]
     return bool(before) and not before[-1].on

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -58,7 +58,7 @@ def _lost(path: Path) -> Iterator[Fault]:
     state: dict[Tensor, _Gradient] = {}
     useful: set[Instance] = set()
     idle: list[tuple[Stepped, _Gradient]] = []
-    backwards: list[Backward] = path.of(Backward)
+    backwards = path.of(Backward)
     for event in path.events:
         if isinstance(event, Backward):  # of an unknown: perhaps all
             state.update({each: _Gradient(event) for each in [*(event.parameters or state), *event.perhaps]})
@@ -94,7 +94,7 @@ def _is_chosen(cleared: Cleared, step: Stepped) -> bool:
     return inner and any(not each.known and each.site not in shared for each in cleared.where.conditions)
 
 
-def _fault(step: Stepped, cleared: Cleared, added: Backward | None, backwards: list[Backward]) -> Fault:
+def _fault(step: Stepped, cleared: Cleared, added: Backward | None, backwards: Sequence[Backward]) -> Fault:
     """Told of the step where the turn's backward pass comes behind it, and its forward pass ahead of it; else of the call
     that clears."""
     late = next((each for each in backwards if each.time > step.time and each.where.same_turn(step.where)), None)

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -148,7 +148,7 @@ def _rewrapped(event: Backward) -> Cut | None:
     return last if made else None
 
 
-def _is_trained(cut: Cut, steps: list[Stepped]) -> bool:
+def _is_trained(cut: Cut, steps: Sequence[Stepped]) -> bool:
     """Whether an optimizer steps what the gradient would have reached; where none is in sight, whether that is a network's:
     an input that an attack makes anew in each turn is cut off from that of the turn before, and meant to be."""
     if not steps:
