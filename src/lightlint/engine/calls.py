@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from types import NoneType
 
 from lightlint.engine.arguments import Arguments, of_partial
 from lightlint.engine.events import Backward, Called, CalledUnknown, CudaUsed, LoadedUsed, StateLoaded
@@ -13,6 +14,7 @@ from lightlint.engine.machine import WORKER, Machine
 from lightlint.engine.training_loops import note_backward, note_step
 from lightlint.values.core import (
     ASSUMED,
+    DEFAULT,
     INTEGERS,
     LASTING,
     NO_TRAITS,
@@ -245,12 +247,9 @@ def _bind(machine: Machine, function: Function, given: Arguments, scope: Scope, 
 def _maybe(default: Value, name: str, given: Arguments) -> Value:
     """A default, where nothing out of sight may have replaced it."""
     plain = type(default) in (Constant, Device)
-    if isinstance(default, Constant) and plain and (given.assumed or isinstance(default.value, str)):
-        default = type(default)(default.value, default.traits | (ASSUMED if given.assumed else NO_TRAITS) | _DEFAULT)
+    if isinstance(default, Constant) and plain and (given.assumed or isinstance(default.value, (str, NoneType))):
+        default = type(default)(default.value, default.traits | (ASSUMED if given.assumed else NO_TRAITS) | DEFAULT)
     return default if given.double_star is None else Unknown(hint=name)
-
-
-_DEFAULT = frozenset({"default"})
 
 
 def _annotate(machine: Machine, function: Function, scope: Scope) -> None:

@@ -23,6 +23,7 @@ ARRAYS: Traits = IDS | GATHERED | INTEGERS | LEFT_OUT
 """The traits that arrays keep whatever numpy does to them."""
 LASTING: Traits = frozenset({"rank", "version", "fitted", "unbound"})
 """The traits that stay with whatever code out of sight makes of a value."""
+DEFAULT: Traits = frozenset({"default"})  # the default of a parameter, or what hangs on one: another call gives another
 ASSUMED: Traits = frozenset({"assumed"})  # the default of what nobody in sight gives
 UNBOUND: Traits = frozenset({"unbound"})  # a name that its file binds nowhere, so whoever reads it raises
 SINGLE: Traits = frozenset({"single"})  # one number, in whatever shape

@@ -19,6 +19,7 @@ from lightlint.engine.language.signatures import refuses
 from lightlint.engine.machine import Machine
 from lightlint.values.core import (
     ARRAYS,
+    DEFAULT,
     NO_TRAITS,
     NONE,
     UNBOUND,
@@ -112,9 +113,10 @@ def _conditional(machine: Machine, node: ast.IfExp, scope: Scope) -> Value:
     outcome = machine.decide(test, node.test)
     machine.conditions.append(machine.condition(test, outcome, node.test))
     try:
-        return evaluate(machine, node.body if outcome else node.orelse, scope)
+        chosen = evaluate(machine, node.body if outcome else node.orelse, scope)
     finally:
         machine.conditions.pop()
+    return _with_traits(chosen, test.traits & DEFAULT) if isinstance(chosen, Constant) else chosen
 
 
 def _logic(machine: Machine, node: ast.BoolOp, scope: Scope) -> Value:

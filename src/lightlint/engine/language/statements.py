@@ -13,9 +13,11 @@ from lightlint.engine.language import operators
 from lightlint.engine.language.narrowing import narrow
 from lightlint.engine.machine import Machine
 from lightlint.values.core import (
+    DEFAULT,
     NONE,
     ON_SOME,
     Constant,
+    Device,
     Library,
     Mapping,
     Scope,
@@ -52,8 +54,15 @@ def _assign(machine: Machine, node: ast.Assign, scope: Scope) -> None:
         is_held = isinstance(before, Tensor) and (before.parameter or before.buffer)
         if isinstance(before, Tensor) and is_held and before not in (value, value.data_of):
             machine.emit(Rebound(machine.where(node), before, value))
+    if isinstance(value, Constant) and type(value) in (Constant, Device) and _hangs_on_default(machine, value):
+        value = type(value)(value.value, value.traits | DEFAULT)
     for target in node.targets:
         assign_target(machine, target, value, scope)
+
+
+def _hangs_on_default(machine: Machine, value: Constant) -> bool:
+    """Whether the default of a parameter let a text or a device be chosen."""
+    return isinstance(value.value, str) and any(each.traits >= DEFAULT for each in machine.conditions)
 
 
 _MAY_COUNT = (ast.BinOp, ast.Call, ast.IfExp, ast.Tuple)

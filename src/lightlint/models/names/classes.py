@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from lightlint.values.core import Bound, Class, Function, Library, Value
-from lightlint.values.training import Instance, Module
+from lightlint.values.core import Bound, Class, Function, Library, Sequence, Value
+from lightlint.values.training import Instance, Module, Tensor
 
 FUNCTION = "types.FunctionType"
 _OF_TORCH = re.compile(r"torch\.nn\.(?!Module$)[A-Z]\w+")
@@ -24,6 +24,11 @@ def class_of(value: Value | None) -> Class | Library | None:
     """The class that an object was made of, no other; None where one that derives from it may be meant."""
     if is_function(value):
         return Library(FUNCTION)
+    if isinstance(value, Tensor):  # a batch may be a list of tensors, or a dict
+        surely = value.role != "batch" and not (value.guessed or value.escaped)
+        return Library("torch.nn.Parameter" if value.parameter else "torch.Tensor") if surely else None
+    if isinstance(value, Sequence):
+        return Library(f"builtins.{value.kind}") if value.kind in ("list", "tuple", "set") else None
     if not isinstance(value, Instance) or getattr(value, "assumed", False):
         return None
     if isinstance(value, Module) and (value.opaque or value.wrapper):

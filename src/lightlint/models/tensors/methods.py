@@ -264,7 +264,7 @@ def _in_place(machine: Machine, tensor: Tensor, name: str, given: Arguments, nod
             tensor.parameters |= other.parameters
             if name in ("add_", "sub_") and other.requires_grad:
                 note_sum(machine, tensor, tensor, other, node)
-                tensor.requires_grad = True
+                tensor.requires_grad, tensor.leaf = True, tensor.leaf and tensor.parameter  # it has a history now
                 tensor.sums |= {(machine.site(node), turns_to_batch(machine))}
     if name != "copy_":
         mix(machine, node, name, tensor, *given.positional)
