@@ -13,7 +13,7 @@ from lightlint.facts.code.bindings import Binding, Kind
 from lightlint.facts.objects.type_tests import is_told
 from lightlint.facts.releases.failures import is_expected
 from lightlint.facts.tensors.computed import Computed
-from lightlint.finding import Applicability
+from lightlint.finding import Applicability, Tier
 from lightlint.fixes.edits import Draft, RawEdit, replace
 from lightlint.values.core import Library, is_constant
 from lightlint.values.training import ANY_PART, Loader, Tensor
@@ -64,7 +64,17 @@ class DiscardedTensorResult(Check):
             call,
             f"`{text}.{method}()` returns a new tensor, which is dropped: `{text}` stays as it is",
             repair=self._repair(statement, text) if not lost else None,
+            tier=self._tier(call, statement),
         )
+
+    def _tier(self, call: cst.Call, statement: cst.CSTNode) -> Tier | None:
+        """A note for a move to the CPU of what nothing reads after it: it stays on the GPU as long as it would anyhow."""
+        name = call.func.value if isinstance(call.func, cst.Attribute) else None
+        if not isinstance(name, cst.Name) or not isinstance(statement, cst.Expr):
+            return None
+        to = self.names.argument(call, "device", 0) if self.names.method(call) == "to" else None
+        leaves = self.names.method(call) == "cpu" or (to is not None and self.names.constant(to.value) == "cpu")
+        return Tier.NOTE if leaves and not self._is_read_later(statement, name) else None
 
     def _is_tensor(self, receiver: cst.BaseExpression, statement: cst.Expr) -> bool:
         drawn = Drawn(self.facts)
@@ -95,8 +105,8 @@ class DiscardedTensorResult(Check):
         message = f"`{name}.{method}()` returns a new tensor, and only the loop's own `{name}` is bound to it"
         self.report(call, message, repair=self._put_back(drawn, binding, target))
 
-    def _is_read_later(self, assign: cst.Assign, target: cst.Name) -> bool:
-        """Whether something may read the name as the assignment leaves it."""
+    def _is_read_later(self, assign: cst.Assign | cst.Expr, target: cst.Name) -> bool:
+        """Whether something may read the name as the assignment, or a statement, leaves it."""
         owner = self.tree.owner(assign)
         uses = [each for each in self.tree.within(owner, cst.Name) if each.value == target.value and each is not target]
         bound = [each.site for each in self.names.bindings.lookup(target) if each.site is not target]
@@ -195,7 +205,8 @@ class DiscardedTensorResult(Check):
             sure = source.role == "batch" or source.origin is not None or source.graph or source.traits
             placed = shaped or source.device != "cuda"
             if sure and placed and all(each.known for each in event.where.conditions):
-                yield Fault.of(event, self._told(call, "call" if shaped else "move"))
+                tier = self._tier(call, statement) if isinstance(call, cst.Call) and statement is not None else None
+                yield Fault.of(event, self._told(call, "call" if shaped else "move"), tier=tier)
 
     def clears(self, entry: Entry) -> Iterator[Site]:
         """Moves to where everything lies."""
