@@ -11,11 +11,13 @@ from lightlint.check import Check, Fault, Repair
 from lightlint.engine.events import Backward, BatchDrawn, Differentiated, Forward, ModeSet
 from lightlint.explore.questions.queries import goes_nowhere, in_sight
 from lightlint.facts.project.mentions import occurs
-from lightlint.finding import Applicability
+from lightlint.finding import Applicability, Tier
 from lightlint.fixes.edits import decorate
-from lightlint.values.core import Class
+from lightlint.values.core import Class, is_constant
+from lightlint.values.training import Loader
 
 if TYPE_CHECKING:
+    from lightlint.engine.frames import Loop
     from lightlint.explore.rehearsals import Entry, Path
     from lightlint.values.core import Cut, Site
 
@@ -57,7 +59,8 @@ class EvalWithoutNoGrad(Check):
                     if self._wants_gradients(event, site) or _is_of_step(path, event) or _goes_into_loss(path, event):
                         continue
                     if told.setdefault(loop.site, site) == site:
-                        faults.append(Fault(site, _MESSAGE, also=event.where.places))
+                        tier = Tier.NOTE if _is_of_single_samples(loop) else None
+                        faults.append(Fault(site, _MESSAGE, tier, also=event.where.places))
         told_at = {each.site for each in faults}
         yield from (each for each in faults if told_at.isdisjoint({*each.also} - {each.site}))  # nor a loop within one
 
@@ -94,6 +97,15 @@ class EvalWithoutNoGrad(Check):
         }
         forces = hidden and any(map(_FORCES.fullmatch, words))
         return forces or any(_is_unusual(word) and word != "no_grad" for word in words)
+
+
+def _is_of_single_samples(loop: Loop) -> bool:
+    """Whether a loader gives one sample at a time: the graph of one costs little beside those of training."""
+    loader = loop.over
+    if not isinstance(loader, Loader) or loader.open_arguments or "batch_sampler" in loader.arguments:
+        return False
+    size = loader.arguments.get("batch_size")
+    return size is None or is_constant(size, 1)
 
 
 def _is_gone_through(path: Path, event: Forward) -> bool:
