@@ -5,6 +5,7 @@ from __future__ import annotations
 import sysconfig
 import textwrap
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 
 import libcst as cst
@@ -62,12 +63,13 @@ def class_def(facts: FileFacts, name: str) -> cst.ClassDef:
     return found
 
 
-def real_programs() -> list[Path]:
+@cache  # six modules ask when they are collected, in each process of the run
+def real_programs() -> tuple[Path, ...]:
     """Files of Python's own library and of this project."""
     root = Path(sysconfig.get_path("stdlib"))
     own = sorted((Path(__file__).parents[1] / "src").rglob("*.py"), key=lambda path: -path.stat().st_size)[:5]
     known = [root / name for name in _LIBRARY + _INSTALLED]
-    return [path for path in (*known, *own) if path.exists() and parses_here(path.read_text(encoding="utf-8"))]
+    return tuple(path for path in (*known, *own) if path.exists() and parses_here(path.read_text(encoding="utf-8")))
 
 
 def parses_here(text: str) -> bool:
