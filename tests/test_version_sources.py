@@ -217,6 +217,8 @@ def test_what_works_with_lightning_1_only_says_so(project, tied: str, beside: st
         ({"requirements.txt": "allennlp==1.1.0\ntorch\n"}, "1.14"),
         ({"README.md": "```\nconda install pytorch torchvision cudatoolkit=10.1 -c pytorch\n```\n"}, "1.13"),
         ({"scripts/setup.sh": "yes | conda install pytorch torchvision cudatoolkit=11.3 -c pytorch\n"}, "1.13"),
+        ({"README.md": "```\nconda install pytorch torchvision pytorch-cuda=11.8 -c pytorch -c nvidia\n```\n"}, "2.6"),
+        ({"environment.yml": "dependencies:\n  - pytorch\n  - pytorch-cuda=11.7\n"}, "2.1"),
         ({"README.md": "# Net\n\n## Requirements\nPyTorch 1.0.2 or above\nCUDA 10.0\n"}, "1.13"),
         ({"README.md": "- Linux\n- CUDA==10.0\n- PyTorch>=1.0 and the torchvision of it\n"}, "1.13"),
         ({"README.md": "It was tested with CUDA 9.2 and the newest PyTorch.\n"}, "1.13"),

@@ -41,13 +41,14 @@ class Rearranged:
     """A view with the dimensions in another order, of which its tensor and what is cut out of that know.
 
     `shifted`: it lost its first row, or got one more, and was viewed again, which moves each row one place further than the
-    one above, or back.
+    one above, or back. `thin`: a layer takes it for one of a single feature, and no other dimension changed its place.
     """
 
-    __slots__ = ("shifted",)
+    __slots__ = ("order", "shifted", "thin")
 
-    def __init__(self) -> None:
-        self.shifted = False
+    def __init__(self, order: list[int]) -> None:
+        self.order = order
+        self.shifted = self.thin = False
 
 
 class Encoding:
@@ -149,6 +150,7 @@ class Tensor(Value):
     sizes: tuple[int, ...] = ()  # of a new tensor, where all are numbers
     batch_of: Loader | None = None  # whose batch it is, or a part of
     stacked: tuple[Value, ...] = ()  # what was put one beside the other
+    thin = False  # its last dimension has one element
     rows_first = False  # its first dimension counts the examples of a batch that a loader gave
     batch_second: Module | None = None  # the layer that has the second one count them
     rows_of: Loader | None = None  # the loader whose batch has as many rows, in a table of rows and columns

@@ -40,7 +40,13 @@ def same(made: Tensor, source: Value | None) -> None:
     """The dimensions of a tensor mean what those of another do."""
     if isinstance(source, Tensor):
         made.rows_first, made.batch_second = source.rows_first, source.batch_second
+        made.thin = source.thin
         made.rank = source.rank
+
+
+def in_order(places: list[int]) -> bool:
+    """Whether dimensions stand as they did."""
+    return places == sorted(places)
 
 
 def reordered(made: Tensor, source: Tensor, order: list[int]) -> None:
@@ -84,6 +90,11 @@ def of_layer(machine: Machine, module: Module, made: Tensor, given: Value | None
         made.rows_first, made.rank = given.rows_first, given.rank
     elif module.name == "Embedding" and given.rank is not None:
         made.rows_first, made.rank = given.rows_first, given.rank + 1
+    if module.name == "Linear":
+        made.thin = is_constant(module.arguments.get("out_features"), 1)
+    if given.rearranged is not None:
+        taken = module.arguments.get("in_features" if module.name == "Linear" else "input_size")
+        given.rearranged.thin |= is_constant(taken, 1) and in_order(given.rearranged.order[:-1])
     second = batch_second(module)
     if second is not None:
         if given.rows_first and given.rank == len("nle"):

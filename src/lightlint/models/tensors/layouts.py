@@ -45,8 +45,9 @@ def note(machine: Machine, made: Value, name: str, given: Arguments, node: ast.A
         source.rearranged.shifted |= source.beheaded
     if name in ("view", "reshape") and plain and len(sizes) > 1:
         _view(machine, made, source, len(sizes), name, node)
-        if _are_reordered(source, sizes):
-            made.rearranged = Rearranged()
+        order = _new_order(source, sizes)
+        if order and not (source.thin and axes.in_order([each for each in order if each != max(order)])):
+            made.rearranged = Rearranged(order)
             machine.emit(DimensionsMixed(machine.where(node), source, name, made.rearranged))
     elif name in ("permute", "transpose") and plain:
         _reorder(made, source, [number_of(each) for each in sizes], name)
@@ -77,8 +78,9 @@ def _view(machine: Machine, made: Tensor, source: Tensor, rank: int, name: str, 
         machine.emit(ViewRefused(machine.where(node), source.reordered_by))
 
 
-def _are_reordered(source: Tensor, sizes: list[Value]) -> bool:
-    """Whether sizes are those of a tensor's own dimensions, or products of them, in another order."""
+def _new_order(source: Tensor, sizes: list[Value]) -> list[int]:
+    """The order in which sizes are those of a tensor's own dimensions, or products of them; empty where they stand as they did,
+    or may."""
     written = [number_of(each) for each in sizes]
     if source.sizes and len(written) == len(source.sizes) and 1 not in source.sizes:
         wanted = [int(each) for each in written if each is not None and each > 0]
@@ -86,9 +88,10 @@ def _are_reordered(source: Tensor, sizes: list[Value]) -> bool:
         whole = (
             [int(each) if each and each > 0 else left[0] for each in written if each or left] if len(left) < 2 else []
         )
-        return sorted(whole) == sorted(source.sizes) and tuple(whole) != source.sizes
+        moved = sorted(whole) == sorted(source.sizes) and tuple(whole) != source.sizes
+        return [source.sizes.index(each) for each in whole] if moved else []
     order = [place for each in sizes for place in sorted(_places(source, each))]
-    return len(set(order)) == len(order) > 1 and order != sorted(order)
+    return order if len(set(order)) == len(order) > 1 and not axes.in_order(order) else []
 
 
 def _places(source: Tensor, size: Value) -> list[int]:

@@ -151,7 +151,7 @@ class GraphKeptByAccumulation(Check):
             short = "." not in keeper.key or self.facts.keepers.is_emptied(
                 keeper
             )  # a local name, or emptied each epoch
-            few = self.facts.keepers.is_restarted(keeper) or self._is_one_update(keeper)
+            few = self.facts.keepers.is_restarted(keeper) or self._is_one_update(keeper) or self._goes_over_nets(keeper)
             return Tier.NOTE if (in_step and short) or few else Tier.WARNING
         if keeper.loop is not None and self.facts.steps.runs(keeper.loop.body, self.loops.is_backward):
             return Tier.WARNING
@@ -162,6 +162,14 @@ class GraphKeptByAccumulation(Check):
         function = self.tree.function(keeper.node)
         hook = self.hooks.of(function) if function is not None else None
         return hook is not None and hook.name == TRAINING_STEP
+
+    def _goes_over_nets(self, keeper: Keeper) -> bool:
+        """Whether the loop goes over networks, each with an optimizer of its own: it gives that a step."""
+        if not isinstance(keeper.loop, cst.For) or "." in keeper.key:
+            return False
+        turned = {name.value for name in self.tree.within(keeper.loop.target, cst.Name)}
+        calls = filter(self._steps, self.tree.own(keeper.loop.body, cst.Call))
+        return any(isinstance(each.func, cst.Attribute) and self.names.key(each.func.value) in turned for each in calls)
 
     def _is_one_update(self, keeper: Keeper) -> bool:
         """Whether the loop only adds up the gradients of one update: the optimizer of its function steps behind it."""

@@ -25,6 +25,7 @@ TIED_TO_TORCH = (
     "cudatoolkit",
     "fastai",
     "mmcv-full",
+    "pytorch-cuda",
     "timm",
     "torchtext",
     "xformers",
