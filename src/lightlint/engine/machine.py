@@ -202,6 +202,7 @@ class Machine:
         self.reads_settings = False  # from a file beside the program
         self.other_rank: int | None = None  # which one a rank that is not the first is: the one that a test names first
         self.distributed = False
+        self.process = 0  # which one runs: that of the program, or one that it starts
         self.group_ended = False  # whether a process group has been destroyed, and none started since
         self.default_device: str | None = "cpu"
         self.seed: Value | None = None  # of torch's own generator, where the program sets one

@@ -229,6 +229,7 @@ class Module(Instance):
         self.wraps: Value | None = None
         self.wrapper = ""  # ddp, data-parallel, fsdp, fabric, accelerate, compiled
         self.within_ddp: Module | None = None
+        self.process = 0  # of a DDP wrapper: the one that made it
         self.reduced: frozenset[Tensor] = frozenset()  # of a DDP wrapper: whose gradients it exchanges
         self.opaque = False
         self.whole: Module | None = None

@@ -284,11 +284,12 @@ def _process(machine: Machine, given: Arguments, node: ast.AST) -> Value:
 @contextmanager
 def _other_processes(machine: Machine) -> Iterator[None]:
     """What a process starts others for: all of these come there, whichever rank the one has that starts them."""
-    before, ended = machine.conditions, machine.group_ended
+    before, ended, process = machine.conditions, machine.group_ended, machine.process
+    machine.process = machine.clock
     machine.conditions = [
         each._replace(traits=each.traits - RANK | _STARTED) if "rank" in each.traits else each for each in before
     ]
     try:
         yield
     finally:
-        machine.conditions, machine.group_ended = before, ended
+        machine.conditions, machine.group_ended, machine.process = before, ended, process

@@ -93,13 +93,21 @@ def of_layer(machine: Machine, module: Module, made: Tensor, given: Value | None
     if module.name == "Linear":
         made.thin = is_constant(module.arguments.get("out_features"), 1)
     if given.rearranged is not None:
-        taken = module.arguments.get("in_features" if module.name == "Linear" else "input_size")
-        given.rearranged.thin |= is_constant(taken, 1) and in_order(given.rearranged.order[:-1])
+        order, place = given.rearranged.order, _single(module)
+        given.rearranged.thin |= place is not None and in_order([each for each in order if each != order[place]])
     second = batch_second(module)
     if second is not None:
         if given.rows_first and given.rank == len("nle"):
             machine.emit(BatchMixed(machine.where(node), second, "is given"))
         made.batch_second = second
+
+
+def _single(module: Module) -> int | None:
+    """Which dimension of what a layer is given has one element, by its own words; None where none surely has."""
+    if is_constant(module.arguments.get("in_channels"), 1):
+        return 1
+    ones = (module.arguments.get(name) for name in ("in_features", "input_size"))
+    return -1 if any(is_constant(each, 1) for each in ones) else None
 
 
 def reduced(machine: Machine, name: str, source: Value | None, given: Arguments, node: ast.AST) -> None:

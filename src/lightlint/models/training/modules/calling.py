@@ -177,6 +177,11 @@ _SAVE_NOTHING = re.compile(r"Upsample|Upsampling\w+|Pixel(?:Uns|S)huffle|Channel
 """Layers that autograd keeps no tensor of."""
 
 
+def _is_wrapped(machine: Machine, module: Module) -> bool:
+    """Whether this process has put a module under DDP."""
+    return module.within_ddp is not None and module.within_ddp.process == machine.process
+
+
 def layer(machine: Machine, module: Module, given: Arguments, node: ast.AST) -> Value:
     """A call of a layer of a library, or of a module out of sight."""
     own = module.parameters() if module.opaque else module.own
@@ -186,7 +191,7 @@ def layer(machine: Machine, module: Module, given: Arguments, node: ast.AST) -> 
         tensors.mix(machine, node, module.name, *inputs, *own[:1])
     made = tensors.derive(machine, node, *values, *own, saves=bool(own) or not _SAVE_NOTHING.fullmatch(module.name))
     if machine.grad[-1] and any(each.requires_grad for each in own):
-        around = next((m for m in machine.forwards if isinstance(m, Module) and m.within_ddp is not None), None)
+        around = next((m for m in machine.forwards if isinstance(m, Module) and _is_wrapped(machine, m)), None)
         if around is not None and not machine.inside_ddp:
             for graph in made.graph.difference(*(tensor.graph for tensor in inputs)):
                 graph.bypassed = around

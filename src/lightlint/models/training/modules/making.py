@@ -169,6 +169,7 @@ def wrap(machine: Machine, wrapper: Module, inner: Value | None, kind: str, node
             sharding.shard(machine, inner, "FSDP", node)
     if kind == "ddp":
         machine.distributed = True
+        wrapper.process = machine.process
         machine.emit(GroupStarted(machine.where(node), "DistributedDataParallel"))
         machine.emit(Collective(machine.where(node), "DistributedDataParallel", [], machine.group_ended))
         if isinstance(inner, Module):
