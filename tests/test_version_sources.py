@@ -206,6 +206,8 @@ def test_what_works_with_lightning_1_only_says_so(project, tied: str, beside: st
         ({"requirements.txt": "h5py<2.9\ntorch\n"}, "1.14"),
         ({"requirements.txt": "colossalai==0.4.0\n"}, "2.3.1"),
         ({"requirements.txt": "vllm==0.4.2\n"}, "2.3.1"),
+        ({"requirements.txt": "fastai==2.5.3\ntorch\n"}, "1.11"),
+        ({"requirements.txt": "allennlp==2.7.0\n"}, "1.10"),
         ({"requirements.txt": "mmcv-full==1.4.0\ntorch\n"}, "2.1"),
         ({"README.md": "```\npip install scipy==1.4.1 torch\n```\n"}, "2.5"),
         (
@@ -262,6 +264,7 @@ def test_an_old_python_runs_no_newer_torch(project, files: dict[str, str], below
         ({"README.md": "```\npip install torch==1.13.1+cu117\npip install transformers\n```\n"}, "4.48"),
         ({"requirements.txt": "adapters==0.1.2\ntorch\n"}, "4.37"),
         ({"requirements.txt": "tokenizers==0.12.1\ntransformers\n"}, "4.34"),
+        ({"requirements.txt": "allennlp==2.10.1\ntransformers\n"}, "4.21"),
         ({"environment.yml": "dependencies:\n  - pip:\n    - colossalai==0.3.6\n"}, "4.36.3"),
         ({"requirements.txt": "torch<2\n"}, "4.48"),
     ],
