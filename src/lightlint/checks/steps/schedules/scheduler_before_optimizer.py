@@ -37,7 +37,8 @@ class SchedulerBeforeOptimizer(Check):
                 steps = dict.fromkeys(place for each in entry.of(Stepped) for place in each.where.places)
                 drops = _is_of_steps(event.schedule)
                 # one batch's rate of many, or of one epoch of those before a drop; torch warns of each
-                tier = Tier.WARNING if event.schedule.assumed or drops or in_batch(event.where) else None
+                one_of_many = drops or in_batch(event.where) or _is_endless(event)
+                tier = Tier.WARNING if event.schedule.assumed or one_of_many else None
                 lost = "its rate drops one step early" if drops else "the first value of its schedule is never used"
                 message = f"steps the scheduler ahead of the optimizer: {lost}"
                 yield Fault(site, message, tier, also=tuple(steps))
@@ -100,6 +101,12 @@ class SchedulerBeforeOptimizer(Check):
         return bool(loops) and any(
             self.tree.loops(each)[:1] == loops[:1] for each in self.tree.own(loops[0].body, cst.Continue)
         )
+
+
+def _is_endless(event: ScheduleStepped) -> bool:
+    """Whether a loop that nothing counts steps the schedule: it comes by many values."""
+    loop = event.where.turns[-1].loop if event.where.turns else None
+    return loop is not None and loop.kind == "while"
 
 
 def _is_of_steps(schedule: Schedule) -> bool:
