@@ -78,7 +78,10 @@ def test_an_engine_is_what_all_files_of_accelerate_start(tmp_path: Path, kinds: 
 )
 def test_scripts_say_on_how_many_nodes_a_program_runs(tmp_path: Path, line: str, several: bool | None) -> None:
     (tmp_path / "run.sh").write_text(f"#!/bin/bash\n{line}\n")
-    assert is_launched_on_nodes(tmp_path) is several
+    assert is_launched_on_nodes(tmp_path, tmp_path) is several
+    (tmp_path / "tools").mkdir()
+    assert is_launched_on_nodes(tmp_path / "tools", tmp_path) is several
+    assert is_launched_on_nodes(tmp_path / "tools", tmp_path / "tools") is None
 
 
 @pytest.mark.parametrize(

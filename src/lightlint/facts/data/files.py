@@ -78,12 +78,16 @@ def is_launched_with_engine(folder: Path) -> bool:
     return bool(launched) and _ENGINES.issuperset(launched)
 
 
-def is_launched_on_nodes(folder: Path) -> bool | None:
-    """Whether a script or page beside a program starts it on several nodes; None where none starts it with a launcher."""
-    texts = _texts(folder, (".sh", ".slurm", ".sbatch", ".md"))
-    if any(_SEVERAL_NODES.search(text) is not None for text in texts):
-        return True
-    return False if any(_LAUNCHES.search(text) is not None for text in texts) else None
+def is_launched_on_nodes(near: Path, root: Path) -> bool | None:
+    """Whether a script or page beside a program, or else above it, starts it on several nodes; None where none starts it with a
+    launcher."""
+    for folder in _folders(near, root):
+        texts = _texts(folder, (".sh", ".slurm", ".sbatch", ".md"))
+        if any(_SEVERAL_NODES.search(text) is not None for text in texts):
+            return True
+        if any(_LAUNCHES.search(text) is not None for text in texts):
+            return False
+    return None
 
 
 def documents_one_process(root: Path) -> bool:

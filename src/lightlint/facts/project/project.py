@@ -242,7 +242,7 @@ class Project:
     def is_on_nodes(self, folder: Path) -> bool | None:
         """Whether what stands in a folder is launched on several nodes; None where nothing says it."""
         self.asked.add(("nodes", str(folder)))
-        return is_launched_on_nodes(folder)
+        return is_launched_on_nodes(folder, self.root)
 
     def is_run_alone(self) -> bool:
         """Whether scripts and pages start the programs of the project, and none speaks of several processes."""
