@@ -159,7 +159,7 @@ VARIANTS = {
 CODE = [name for name, texts in VARIANTS.items() if None not in texts]
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 6))])
 @pytest.mark.parametrize("names", [CODE, sorted(VARIANTS)], ids=["code", "everything"])
 def test_whatever_changes_the_next_run_says_what_is_so(project, monkeypatch, names, seed):
     """Files are written in place or by another one, now or long ago, and runs are of all files or of one."""

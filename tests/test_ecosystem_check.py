@@ -13,7 +13,7 @@ sys.path.insert(0, str(ROOT / "tests" / "ecosystem"))
 import check as ecosystem
 
 
-@pytest.mark.parametrize("unsafe", [False, True])
+@pytest.mark.parametrize("unsafe", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_the_seeds_keep_every_promise(unsafe: bool, tmp_path: Path) -> None:
     shutil.copytree(ROOT / "fixtures" / "seeds", tmp_path / "seeds")
     report = ecosystem.check(tmp_path / "seeds", unsafe=unsafe)

@@ -55,7 +55,7 @@ def write(folder: Path, name: str, text: str) -> Path:
     return path
 
 
-@pytest.mark.parametrize("each", [10, pytest.param(3, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("each", [20, pytest.param(3, marks=pytest.mark.slow)])
 def test_both_doors_say_the_same_of_the_rule_book(each: int, tmp_path: Path) -> None:
     """flake8 sees one file at a time: what a file comes to in another is told at its call, as `lightlint FILE` does."""
     pages = [page for page in all_pages().values() if page.family != "lightlint"][::each]

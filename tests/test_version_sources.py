@@ -669,9 +669,11 @@ NEWER = re.compile(
 )
 
 
-def test_no_rule_s_fix_writes_what_an_allowed_version_lacks(tmp_path: Path):
+@pytest.mark.parametrize("third", [0, *(pytest.param(third, marks=pytest.mark.slow) for third in (1, 2))])
+def test_no_rule_s_fix_writes_what_an_allowed_version_lacks(third: int, tmp_path: Path):
     settings = {"target": {"torch": ">=1.5", "lightning": ">=1.0"}}
     cases = [(page, example) for page in all_pages().values() if page.fix for example in examples(page)]
+    cases = cases[third::3]
     wrong, offered = [], 0
     for number, (page, example) in enumerate(cases):
         folder = tmp_path / str(number)

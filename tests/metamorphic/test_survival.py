@@ -13,10 +13,10 @@ from .table import SURVIVAL, digests, read_record, steps_back
 
 
 def test_a_sample_survives_as_the_record_says() -> None:
-    """An eighth of the rewrites for one example in ten."""
-    cases = [case for case in all_page_cases() if int(case.digest, 16) % 10 == 0]
+    """An eighth of the rewrites for one example in twenty."""
+    cases = [case for case in all_page_cases() if int(case.digest, 16) % 20 == 0]
     found = [one for case in cases for one in measured(case, share(case, rewrites().values(), 8))]
-    assert len(found) > 50
+    assert len(found) > 25
     assert steps_back(read_record(), all_page_cases(), found) == []
 
 
