@@ -141,13 +141,14 @@ class ParametersChanged(Event):
 @dataclass(eq=False)
 class Summed(Event):
     """A tensor with a graph was added to the sum that it came from; `carried`: into which no term of this batch had gone yet;
-    `earlier`: into which one of another batch had."""
+    `earlier`: into which one of another batch had; `waiting`: what it held that no backward pass had gone over."""
 
     result: Tensor
     before: Tensor
     consumed_before: bool
     carried: bool
     earlier: bool
+    waiting: frozenset[Graph] = frozenset()
 
 
 @dataclass(eq=False)

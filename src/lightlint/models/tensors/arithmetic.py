@@ -91,19 +91,15 @@ def note_sum(machine: Machine, made: Tensor, left: Value, right: Value, node: as
     sums = (left,) if taken else (left, right)
     before = next((t for t in sums if isinstance(t, Tensor) and any(site == here for site, _ in t.sums)), None)
     if before is not None:
-        consumed = _is_over(before)
+        consumed = any(graph.consumed for graph in before.graph)
+        waiting = frozenset(graph for graph in before.graph if graph.saves and not graph.consumed)
         batches = {each for site, each in before.sums if site == here}
-        machine.emit(Summed(machine.where(node), made, before, consumed, turns not in batches, batches != {turns}))
+        machine.emit(
+            Summed(machine.where(node), made, before, consumed, turns not in batches, batches != {turns}, waiting)
+        )
     elif isinstance(left, Tensor) and isinstance(right, Tensor):
         _ask_for_more(machine, left, right)
     made.sums |= {(here, turns)}
-
-
-def _is_over(total: Tensor) -> bool:
-    """Whether backward passes have gone over all that a sum holds; where one has gone over a part that terms share, as a tensor
-    that an earlier update used as well, the sum may yet have its own."""
-    waiting = any(graph.saves and not graph.consumed for graph in total.graph)
-    return not waiting and any(graph.consumed for graph in total.graph)
 
 
 def _ask_for_more(machine: Machine, left: Tensor, right: Tensor) -> None:

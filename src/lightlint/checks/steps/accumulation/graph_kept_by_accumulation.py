@@ -201,6 +201,8 @@ class GraphKeptByAccumulation(Check):
                 open_ended = event.consumed_before or kept
                 if event.site in used or event.before.escaped or event.result.escaped or not graphs or not open_ended:
                     continue
+                if any(graph.used for graph in event.waiting):
+                    continue  # its own terms are gone over later: an earlier pass has freed what they share
                 keeper = self._keeper_around(self.node_of(event.site))
                 told = keeper is not None and bool(self._averaged(keeper))  # by `_is_average`
                 of_one = in_batch(event.where) and not event.earlier  # one that runs on is told in the next batch
