@@ -14,7 +14,7 @@ from lightlint.engine.misuse import is_caught
 from lightlint.models import objects, tensors
 from lightlint.models.names.classes import name_of
 from lightlint.models.names.kinds import kind_of
-from lightlint.models.names.tables import ACTIVATIONS, DEVICES, DTYPES, FACTORIES, HARMLESS, LOSSES
+from lightlint.models.names.tables import ACTIVATIONS, DEVICES, DTYPES, FACTORIES, HARMLESS, LOSSES, NUMBERS
 from lightlint.models.ranks.groups import rank_value
 from lightlint.models.registry import FUNCTIONS, PACKAGES, function
 from lightlint.models.tensors import draws, forms, layouts, precision
@@ -58,6 +58,9 @@ _DRAWS = re.compile(
 _ROWS = frozenset(["arange", "linspace", "logspace", "randperm", "hann_window", "hamming_window"])  # of one dimension
 _MOST_OF_RANDINT = 3  # low, high, size
 _BUILDERS = ("hydra.utils.instantiate", "hydra.utils.call", "hydra.utils.get_")  # they call whatever settings name
+_ASKED = re.compile(
+    "(?:is|has|set|get|use|are|can)_"
+)  # functions of `torch` that ask or set something, and compute none
 _GRAD_MODES = frozenset(["no_grad", "inference_mode", "enable_grad", "set_grad_enabled"])
 
 
@@ -141,6 +144,8 @@ def _torch(machine: Machine, path: str, last: str, given: Arguments, node: ast.A
         for value in given.values():
             machine.escape(value)
         return Unknown()
+    if _ASKED.match(last) and path.count(".") == 1 and last not in NUMBERS and last != "is_tensor":
+        return Unknown(plain=True)
     first = given.get(0, "data")
     if last in ("as_tensor", "asarray") and isinstance(first, Tensor) and len(given.values()) == 1:
         return first

@@ -220,6 +220,14 @@ SAVES_NOTHING = (
     }
     | {"interpolate", "upsample", "upsample_nearest", "upsample_bilinear"}
     | {"pixel_shuffle", "pixel_unshuffle", "channel_shuffle", "fold"}
+    | {"adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d"}
+    | {"subtract", "rsub", "negative", "fix", "rad2deg", "deg2rad", "trapz", "trapezoid", "cumulative_trapezoid"}
+    | {"conj", "conj_physical", "resolve_conj", "resolve_neg", "real", "imag", "view_as_real", "view_as_complex"}
+    | {"flipud", "fliplr", "diag_embed", "diagflat", "block_diag", "reshape_as", "sum_to_size", "row_stack"}
+    | {"slice_scatter", "select_scatter", "diagonal_scatter", "constant_pad_nd", "fill", "to_dense", "to_sparse"}
+    | {"atleast_1d", "atleast_2d", "atleast_3d", "fftshift", "ifftshift", "poisson", "nextafter", "split_with_sizes"}
+    | {f"{kind}fft{axes}" for kind in ("", "i", "r", "ir", "h", "ih") for axes in ("", "2", "n")}
+    | {"alpha_dropout", "feature_alpha_dropout"}
 ) - {"index_select", "gather", "clamp_", "nan_to_num"}
 """Functions that autograd keeps no tensor of, or need not, so that a second pass through them raises nothing."""
 
@@ -278,16 +286,39 @@ WITHOUT_GRAPH = frozenset(
         "floor_divide",
         "trunc",
         "bernoulli",
+        "not_equal",
+        "greater",
+        "less",
+        "greater_equal",
+        "less_equal",
+        "argwhere",
+        "matrix_rank",
+        "short",
+        "char",
+        "byte",
+        "new",
+        "hash_tensor",
     ]
 )
 """Functions whose results carry no gradient, or none but zeros: see `FLAT`."""
 
-TUPLES: dict[str, int] = {
-    **dict.fromkeys(("var_mean", "std_mean", "aminmax", "frexp", "slogdet", "qr", "eigh", "eig"), 2),
-    "svd": 3,
-    **dict.fromkeys(("broadcast_tensors", "meshgrid", "tensor_split", "hsplit", "vsplit", "dsplit"), 0),
+TUPLES: dict[str, tuple[int, int]] = {
+    **dict.fromkeys(("var_mean", "std_mean", "aminmax", "slogdet", "qr", "eigh", "eig", "lobpcg", "geqrf"), (2, 0)),
+    **dict.fromkeys(("svd", "svd_lowrank", "pca_lowrank"), (3, 0)),
+    **dict.fromkeys(("topk", "sort", "kthvalue", "mode", "cummax", "cummin", "frexp"), (1, 1)),
+    **dict.fromkeys(
+        (f"{kind}pool{axes}d_with_indices" for kind in ("max_", "adaptive_max_") for axes in "123"), (1, 1)
+    ),
+    **dict.fromkeys(("lu_factor", "ldl_factor", "inv_ex", "cholesky_ex"), (1, 1)),
+    **dict.fromkeys(("lu_factor_ex", "ldl_factor_ex"), (1, 2)),
+    "lstsq": (2, 2),
+    "histogram": (2, 0),
 }
-"""Functions that give several tensors: how many, 0 for as many as it takes."""
+"""Functions that give a tuple: how many tensors with a graph, and how many behind them without."""
+SEVERAL = frozenset({"broadcast_tensors", "meshgrid"})
+"""Functions that give as many tensors as they are given."""
+SPLITS = frozenset({"tensor_split", "hsplit", "vsplit", "dsplit", "split_with_sizes", "gradient"})
+"""Functions that make several tensors of one."""
 
 NUMBERS = frozenset(
     [
@@ -310,6 +341,18 @@ NUMBERS = frozenset(
         "is_shared",
         "is_nonzero",
         "is_same_size",
+        "is_storage",
+        "is_signed",
+        "is_neg",
+        "is_conj",
+        "is_inference",
+        "is_distributed",
+        "is_set_to",
+        "sparse_dim",
+        "dense_dim",
+        "dim_order",
+        "typename",
+        "result_type",
     ]
 )
 """Functions of a tensor that give a plain number or flag."""

@@ -13,6 +13,8 @@ from lightlint.models.names.tables import (
     KEEPS_ROLE,
     NUMBERS,
     SAVES_NOTHING,
+    SEVERAL,
+    SPLITS,
     TUPLES,
     WITHOUT_GRAPH,
 )
@@ -36,7 +38,6 @@ def plain(tensor: Tensor, name: str, given: Arguments) -> Unknown:
 
 
 _CHOOSING = frozenset({"max", "min", "amax", "amin", "gather", "take_along_dim", "squeeze", "minimum"})
-_PAIRS = frozenset({"topk", "sort", "kthvalue", "mode", "cummax", "cummin"})
 _DTYPES = frozenset({"float", "double", "half", "bfloat16", "type"})
 
 
@@ -47,17 +48,19 @@ def computed(machine: Machine, name: str, given: Arguments, node: ast.AST) -> Va
     axes.reduced(machine, name, source, given, node)
     if name == "square" or (name == "pow" and is_constant(given.get(1, "exponent"), 2, 2.0)):
         note_square(machine, source, node)
-    if name in NUMBERS and isinstance(source, Tensor):
-        return plain(source, name, given.behind(1))
-    if name == "detach" and isinstance(source, Tensor):
+    if name in NUMBERS:
+        return plain(source, name, given.behind(1)) if isinstance(source, Tensor) else Unknown(plain=True)
+    if name in ("detach", "detach_") and isinstance(source, Tensor):
         return detached(machine, source, name, node)
+    if name == "where" and len(values) == 1:
+        return Sequence([derive(machine, node, source, graph=False, how=name)], "tuple", more=True)
     if name in WITHOUT_GRAPH:
         drawn = name in forms.CASTS and isinstance(source, Tensor) and source.role in ("batch", "label")
         if name in ("eq", "ne"):
             meet(machine, "==" if name == "eq" else "!=", source, given.get(1, "other"), node)
         made = derive(machine, node, *values, graph=False, how=name, keep=drawn)
         if name in FLAT and machine.grad[-1]:
-            made.requires_grad = any(each.requires_grad for each in tensors_in(source))
+            made.requires_grad = any(each.requires_grad for value in values for each in tensors_in(value))
         forms.note(made, name, given)
         return made
     if name in ("mean", "sum", "nanmean", "nansum"):
@@ -89,16 +92,22 @@ def computed(machine: Machine, name: str, given: Arguments, node: ast.AST) -> Va
         made.role, made.activation = "log-probabilities", source.activation
     if name in ("exp",) and isinstance(source, Tensor) and source.role == "log-probabilities":
         made.role = "probabilities"
-    if name in TUPLES:
-        parts = values if TUPLES[name] == 0 else [source] * TUPLES[name]
-        return Sequence([derive(machine, node, each) for each in parts], "tuple", more=TUPLES[name] == 0)
-    if name in _PAIRS or (name in ("max", "min", "median", "nanmedian") and len(values) > 1):
-        if name not in _PAIRS and isinstance(values[1], Tensor):  # the larger of each two
-            return made
-        best = derive(machine, node, source, graph=False, how="argmax")
-        best.form = made.form
-        return Sequence([made, best], "tuple", more=False)
-    return made
+    if name in SEVERAL or name in SPLITS:
+        parts = [each for each in values if tensors_in(each)] if name in SEVERAL else [source]
+        return Sequence([derive(machine, node, each) for each in parts], "tuple", more=True)
+    if name in ("max", "min", "median", "nanmedian") and len(values) > 1 and not isinstance(values[1], Tensor):
+        return _tuple(machine, made, source, (1, 1), node)
+    return _tuple(machine, made, source, TUPLES[name], node) if name in TUPLES else made
+
+
+def _tuple(machine: Machine, first: Tensor, source: Value | None, numbers: tuple[int, int], node: ast.AST) -> Sequence:
+    """Several results beside each other: some with a graph, some, such as the places of the largest, without."""
+    with_graph, without = numbers
+    found = [first, *(derive(machine, node, source) for _ in range(with_graph - 1))][:with_graph]
+    for _ in range(without):
+        found.append(derive(machine, node, source, graph=False, how="argmax"))
+        found[-1].form = first.form
+    return Sequence([*found], "tuple", more=False)
 
 
 def activated(machine: Machine, name: str, value: Value | None, node: ast.AST) -> Tensor:

@@ -173,8 +173,10 @@ def _moved(machine: Machine, given: Arguments, node: ast.AST) -> Arguments:
     return Arguments([moved(each) for each in given.positional], keywords, given.star, given.double_star)
 
 
-_SAVE_NOTHING = re.compile(r"Upsample|Upsampling\w+|Pixel(?:Uns|S)huffle|ChannelShuffle|Fold|Unfold|\w+Pad[123]d")
-"""Layers that autograd keeps no tensor of."""
+_SAVE_NOTHING = re.compile(
+    r"Upsample|Upsampling\w+|Pixel(?:Uns|S)huffle|ChannelShuffle|Fold|Unfold|\w+Pad[123]d|AdaptiveAvgPool[123]d"
+)
+"""Layers that autograd keeps no tensor of, or need not."""
 
 
 def _is_wrapped(machine: Machine, module: Module) -> bool:
