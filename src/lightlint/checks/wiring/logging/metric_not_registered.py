@@ -1,73 +1,89 @@
 from __future__ import annotations
 
-import libcst as cst
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from lightlint.check import Check
+from lightlint.check import Check, Fault
+from lightlint.engine.events import AttributeSet, Called, Logged, MetricUsed
+from lightlint.explore.questions.queries import is_held
 from lightlint.finding import Tier
+from lightlint.values.core import Class, Constant, Site, Value
+from lightlint.values.training import Instance, Module, Tensor, tensors_in
 
-_ON_CPU = {"cpu", "item", "tolist", "to", "numpy", "from_numpy", "as_tensor", "tensor"}
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry, Path
+
 _STEPS = {"training_step", "validation_step", "test_step"}
+_MOVES = {"to", "cuda"}
 
 
 class MetricNotRegistered(Check):
-    def visit_Call(self, call: cst.Call) -> None:
-        self._judge_use(call)
-        if self.names.method(call) != "log" or not self.facts.logs.is_log(call):
-            return
-        given = self.names.argument(call, "value", 1)
-        if given is None or self.names.argument(call, "metric_attribute") or self.names.has_star(call):
-            return
-        sources = self.facts.reaching.sources(given.value)
-        function = self.tree.function(call)
-        if all(self._is_metric(each) and self.tree.function(each) is function for each in sources):
-            what = f"the metric `{given.value.value}`" if isinstance(given.value, cst.Name) else "the metric"
-            self.report(given, f"{what} is no attribute of the module: Lightning cannot find it and raises")
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        for path in entry.paths:
+            logged = _logged(path)
+            for event in logged:
+                metric = _own(path, event.value)
+                if metric is not None and "metric_attribute" not in event.keywords:
+                    what = (
+                        f"the metric `{metric.name}` is no attribute of the module: Lightning cannot find it and raises"
+                    )
+                    yield Fault.of(event, what, argument="value")
+            told = {event.value for event in logged}
+            if not self._is_on_cpu:
+                yield from (_fault(event) for event in _made_anew(path) if event.metric not in told)
 
-    def _judge_use(self, call: cst.Call) -> None:
-        """Report a metric that a step makes, and calls with what lies on the module's device."""
-        used = (
-            call.func.value if isinstance(call.func, cst.Attribute) and call.func.attr.value == "update" else call.func
-        )
-        found = self.names.bindings.lookup(used) if isinstance(used, cst.Name) else []
-        made = found[0].value if len(found) == 1 and not found[0].path else used
-        function = self.tree.function(call)
-        if not isinstance(made, cst.Call) or not self._is_metric(made) or self.tree.function(made) is not function:
-            return
-        hook = next((each for each in self.hooks.around(call) if each.name in _STEPS), None)
-        if (
-            function is None
-            or hook is None
-            or not call.args
-            or self._is_on_cpu(call)
-            or self._is_logged(used, function)
-        ):
-            return
-        if made is used or not self._is_used_before(call, used, function):
-            name = (self.names.call(made) or "").rpartition(".")[2]
-            message = (
-                f"`{name}` is made anew on the CPU in each `{hook.name}`: it refuses what is on the module's device"
-            )
-            self.report(made, message, tier=Tier.WARNING)
-
-    def _is_on_cpu(self, call: cst.Call) -> bool:
-        """Whether what a call is given may be on the CPU: moved there, or all of a Trainer that runs there."""
-        given = [source for arg in call.args for source in (arg.value, *self.facts.reaching.sources(arg.value))]
-        moved = any(self.names.method(each) in _ON_CPU for value in given for each in self.tree.within(value, cst.Call))
+    @property
+    def _is_on_cpu(self) -> bool:
+        """Whether a Trainer of the file runs on the CPU."""
         places = [self.names.argument(each, "accelerator") for each in self.facts.training.trainers]
-        return moved or any(each is not None and self.names.constant(each.value) == "cpu" for each in places)
+        return any(each is not None and self.names.constant(each.value) == "cpu" for each in places)
 
-    def _is_logged(self, used: cst.CSTNode, function: cst.FunctionDef) -> bool:
-        logs = [call for call in self.tree.own(function, cst.Call) if self.facts.logs.is_log(call)]
-        return any(self.names.key(arg.value) == self.names.key(used) != "" for call in logs for arg in call.args)
 
-    def _is_used_before(self, call: cst.Call, used: cst.CSTNode, function: cst.FunctionDef) -> bool:
-        reads = [each for each in self.tree.own(function, cst.Name) if each.value == self.names.key(used)]
-        return any(self.tree.order(each) < self.tree.order(used) for each in reads[1:])
+def _logged(path: Path) -> list[Logged]:
+    """Where a metric is logged as an object."""
+    return [event for event in path.of(Logged) if isinstance(event.value, Instance) and not event.open_keywords]
 
-    def _is_metric(self, value: cst.CSTNode) -> bool:
-        """Whether an expression makes a torchmetrics object that is not kept anywhere."""
-        name = self.names.call(value) or ""
-        assign = self.tree.parent(value)
-        targets = [each.target for each in assign.targets] if isinstance(assign, cst.Assign) else []
-        kept = any(not isinstance(each, cst.Name) for each in targets)
-        return name.startswith("torchmetrics.") and name.rpartition(".")[2][:1].isupper() and not kept
+
+def _own(path: Path, value: Value | None) -> Instance | None:
+    """A metric of torchmetrics that no module or metric has ever had, alone or in a container."""
+    if not isinstance(value, Instance) or value.kind != "metric" or isinstance(value.cls, Class) or value.escaped:
+        return None
+    held = [event.value for event in path.of(AttributeSet) if _is_holder(event.object)]
+    for each in filter(_is_holder, path.machine.objects):
+        held += each.attributes.values()
+        if isinstance(each, Module) and each.items:
+            held += each.items.values() if isinstance(each.items, dict) else each.items
+    return None if any(is_held(each, value) for each in held) else value
+
+
+def _is_holder(value: Value) -> bool:
+    return isinstance(value, Module) or (isinstance(value, Instance) and value.kind == "metric")
+
+
+def _made_anew(path: Path) -> Iterator[MetricUsed]:
+    """The first uses, in steps, of metrics of which there is another one in each turn, with what lies on the device of the module."""
+    moved = {event.receiver for event in path.of(Called) if event.path in _MOVES}
+    first = {event.metric: event for event in reversed(path.of(MetricUsed))}
+    made: dict[Site | None, list[MetricUsed]] = defaultdict(list)
+    for metric, event in first.items():
+        made[metric.site].append(event)
+    for events in made.values():
+        in_steps = all(each.where.hook in _STEPS and each.operation in ("forward", "update") for each in events)
+        anew = len({each.where.turns for each in events}) == len(events) > 1
+        for event in events[-1:] if in_steps and anew else ():
+            if event.metric not in moved and _lies_elsewhere(event.args) and _own(path, event.metric) is not None:
+                yield event
+
+
+def _lies_elsewhere(given: list[Value]) -> bool:
+    """Whether all that a metric is given lies on the device of the module, as far as anybody knows."""
+    tensors = [each for value in given for each in tensors_in(value)]
+    plain = all(isinstance(each, (Tensor, Constant)) for each in given)
+    return plain and bool(tensors) and all(each.device == "cuda" and not each.escaped for each in tensors)
+
+
+def _fault(event: MetricUsed) -> Fault:
+    what = f"`{event.metric.name}` is made anew on the CPU in each `{event.where.hook}`: it refuses what is on the module's device"
+    assert event.metric.site is not None
+    return Fault(event.metric.site, what, tier=Tier.WARNING)
