@@ -1,4 +1,4 @@
-"""README.md says what the tool does: its example, its options and settings, and the commands that CI runs."""
+"""README.md and docs/ say what the tool does: their example, options and settings, and the commands that CI runs."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from lightlint.confirm.command import _parser as confirm_parser
 from lightlint.confirm.verdict import Outcome
 
 TEXT = (ROOT / "README.md").read_text("utf-8")
+DOCS = {path.stem: path.read_text("utf-8") for path in sorted((ROOT / "docs").glob("*.md"))}
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
 PROGRAM = next(body for language, body in BLOCKS if language == "python")
 SESSIONS = [body for language, body in BLOCKS if language == "console"]
@@ -41,13 +42,13 @@ def test_options_are_all_named() -> None:
         for action in parser._actions
         if action.option_strings
         and not isinstance(action, argparse._HelpAction)
-        and not any(re.search(rf"(?<![\w-]){option}(?![\w-])", TEXT) for option in action.option_strings)
+        and not any(re.search(rf"(?<![\w-]){option}(?![\w-])", DOCS["using"]) for option in action.option_strings)
     ]
     assert missing == [["-V", "--version"]]
 
 
 def test_options_of_confirm_are_those_that_there_are() -> None:
-    section = TEXT.split("## Confirm findings at run time", 1)[1].split("\n## ", 1)[0]
+    section = DOCS["confirm"]
     table = section.split("| Option | |\n", 1)[1].split("\n\n", 1)[0]
     named = {option for row in table.splitlines() for option in re.findall(r"`(--[\w-]+)", row.split("|")[1])}
     options = {option for action in confirm_parser()._actions for option in action.option_strings}
@@ -56,12 +57,12 @@ def test_options_of_confirm_are_those_that_there_are() -> None:
 
 
 def test_verdicts_are_all_explained() -> None:
-    table = TEXT.split("| Verdict | |\n", 1)[1].split("\n\n", 1)[0]
+    table = DOCS["confirm"].split("| Verdict | |\n", 1)[1].split("\n\n", 1)[0]
     assert re.findall(r"^\| `([a-z ]+)` \|", table, re.MULTILINE) == [outcome.value for outcome in Outcome]
 
 
 def test_settings_are_all_named() -> None:
-    table = TEXT.split("| Key | Default | |\n", 1)[1].split("\n\n", 1)[0]
+    table = DOCS["using"].split("| Key | Default | |\n", 1)[1].split("\n\n", 1)[0]
     named = {key for row in table.splitlines() for key in re.findall(r"`([\w-]+)`", row.split("|")[1])}
     assert named == set(_PARSERS)
     assert all(f"`{each}`" in table for each in OUTPUT_FORMATS)
@@ -75,7 +76,20 @@ def test_ci_runs_the_commands_that_are_shown() -> None:
         assert f"\n{command}\n" in script
 
 
-def test_links_lead_to_files() -> None:
-    links = re.findall(r"\]\(([^)#:]+)\)", TEXT)
-    assert links
-    assert [link for link in links if not (ROOT / link).is_file()] == []
+def test_it_is_short() -> None:
+    """Whoever comes by reads it whole; what is longer stands in docs/."""
+    assert len(TEXT.encode()) <= 12_000
+    assert [name for name in DOCS if f"docs/{name}.md" not in TEXT] == []
+
+
+@pytest.mark.parametrize("page", ["README.md", *(f"docs/{name}.md" for name in DOCS)])
+def test_links_lead_to_files(page: str) -> None:
+    path = ROOT / page
+    links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", path.read_text("utf-8"))
+    assert [link for link in links if not (path.parent / link).is_file()] == []
+
+
+def test_links_to_headings_lead_to_headings() -> None:
+    for page, heading in re.findall(r"\]\(docs/(\w+)\.md#([\w-]+)\)", TEXT):
+        headings = re.findall(r"^#+ (.+)$", DOCS[page], re.MULTILINE)
+        assert heading in {each.lower().replace(" ", "-") for each in headings}

@@ -14,7 +14,6 @@ from lightlint.pages import FAMILIES, Page, PageError, all_pages, find, folder
 from lightlint.sources.source import UnwritableError
 from lightlint.sources.write import write
 
-BEGIN, END = "<!-- rules: begin -->", "<!-- rules: end -->"
 NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)+")
 ADVICE = ("use-", "no-", "avoid-", "prefer-")
 WITHOUT_CHECKS = "lightlint"  # the family of what lightlint says about itself
@@ -167,22 +166,8 @@ def _index(root: Path, *, check: bool) -> int:
 
 
 def indexed(root: Path) -> Mapping[Path, str]:
-    """What README.md and rules/README.md must hold, by path.
-
-    Raises:
-        ScaffoldError: README.md lacks the two markers.
-    """
-    readme = root / "README.md"
-    text = readme.read_text("utf-8")
-    before, begin, rest = text.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise ScaffoldError(f"README.md has no {BEGIN} with an {END} behind it")
-    table = _table(list(all_pages().values()), "rules/")
-    return {
-        readme: f"{before}{BEGIN}\n{table}{END}{after}",
-        root / "rules" / "README.md": "\n".join(_book(list(all_pages().values()))),
-    }
+    """What the rule book's list must hold, by its path."""
+    return {root / "rules" / "README.md": "\n".join(_book(list(all_pages().values())))}
 
 
 def _book(pages: Sequence[Page]) -> Iterator[str]:
@@ -194,13 +179,13 @@ def _book(pages: Sequence[Page]) -> Iterator[str]:
         members = [page for page in pages if page.family == family]
         if members:
             yield f"\n## {title}\n"
-            yield _table(members, "")
+            yield _table(members)
 
 
-def _table(pages: Sequence[Page], base: str) -> str:
+def _table(pages: Sequence[Page]) -> str:
     rows = ["| Code | Rule | Tier | Fix | What is wrong |", "| --- | --- | --- | --- | --- |"]
     for page in pages:
-        link = f"[{page.name}]({base}{page.family}/{page.name}.md)"
+        link = f"[{page.name}]({page.family}/{page.name}.md)"
         fix = page.fix.value if page.fix else ""
         rows.append(f"| {page.code} | {link} | {page.tier.value} | {fix} | {page.title.replace('|', chr(92) + '|')} |")
     return "\n".join(rows) + "\n"
