@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
+from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
+from faulty import FAULT
+from forked import run_forked
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.text import Text
 
+from lightlint.config.options import OUTPUT_FORMATS
 from lightlint.finding import Applicability, Edit, Excerpt, Finding, Fix, Location, Tier
 from lightlint.pages import all_pages
-from lightlint.reports import concise, diff, full, statistics, summary
-from lightlint.reports import json as json_report
+from lightlint.reports import diff, statistics, summary
+from lightlint.reports.formats import concise, full, github, gitlab, grouped, json_lines, junit, pylint
+from lightlint.reports.formats import json as json_report
 from lightlint.reports.frame import frame
 from lightlint.reports.paint import draw
 
@@ -328,3 +335,81 @@ def test_statistics_tell_stages_and_the_slowest_rules() -> None:
         "   0.110 s    rule-11",
     ]
     assert len(statistics.render([], spent=spent).splitlines()) == 17
+
+
+IN_A_CELL = finding("LL105", Location(2, 1), Location(3, 4), rows=(1, 4), tier=Tier.ERROR, filename="a,b.ipynb", cell=3)
+FIRST_AND_CELL = [IN_A_CELL, replace(ONE_ROW, message="100 %\nand more", tier=Tier.NOTE)]
+
+
+def test_github_is_told_of_one_row_with_columns_and_of_a_cell_in_words() -> None:
+    assert github.render(FIRST_AND_CELL).splitlines() == [
+        "::error title=lightlint (LL105 some-fault),file=a%2Cb.ipynb::LL105 cell 3, row 2: this is so",
+        "::notice title=lightlint (LL501 some-fault),file=train.py,line=3,endLine=3,col=5,endColumn=29::LL501 100 %25%0Aand more",
+    ]
+
+
+def test_gitlab_knows_a_finding_again_where_its_rows_moved() -> None:
+    twice = json.loads(
+        gitlab.render([ONE_ROW, replace(ONE_ROW, start=999, location=Location(9, 5), end_location=Location(9, 29))])
+    )
+    moved = json.loads(gitlab.render([replace(ONE_ROW, location=Location(7, 5), end_location=Location(7, 29))]))
+    assert [each["location"]["lines"] for each in twice] == [{"begin": 3, "end": 3}, {"begin": 9, "end": 9}]
+    assert twice[0]["fingerprint"] == moved[0]["fingerprint"] != twice[1]["fingerprint"]
+    assert twice[0] | {"fingerprint": ""} == {
+        "description": "LL501 this is so",
+        "check_name": "LL501",
+        "fingerprint": "",
+        "severity": "major",
+        "location": {"path": "train.py", "lines": {"begin": 3, "end": 3}},
+    }
+    assert gitlab.render([]) == "[]\n"
+
+
+def test_junit_has_a_suite_a_file_and_is_xml_whatever_a_message_holds() -> None:
+    suites = ElementTree.fromstring(junit.render([IN_A_CELL, ONE_ROW, replace(ONE_ROW, message="\0 <&> \ud800")]))
+    assert suites.attrib == {"name": "lightlint", "tests": "3", "failures": "3", "errors": "0"}
+    assert [(suite.get("name"), suite.get("failures")) for suite in suites] == [("a,b.ipynb", "1"), ("train.py", "2")]
+    failures = [case.find("failure") for case in suites.iter("testcase")]
+    assert [each.get("message") for each in failures if each is not None] == [
+        "this is so",
+        "\ufffd <&> \ufffd",
+        "this is so",
+    ]
+    assert failures[0] is not None
+    assert failures[0].text == "cell 3, line 2, column 1: LL105 this is so"
+
+
+def test_grouped_says_tier_and_repair_below_the_file() -> None:
+    assert grouped.render([ONE_ROW, IN_A_CELL, replace(ONE_ROW, start=900, fix=None, location=Location(12, 15))]) == (
+        "a,b.ipynb:\n"
+        "  cell 3:2:1 LL105 error: this is so\n"
+        "\n"
+        "train.py:\n"
+        "  3:5   LL501 warning [*]: this is so\n"
+        "  12:15 LL501 warning: this is so\n"
+        "\n"
+    )
+
+
+def test_a_line_a_finding() -> None:
+    assert pylint.render(FIRST_AND_CELL[:1]) == "a,b.ipynb:2: [LL105] this is so (cell 3)\n"
+    lines = json_lines.render(FIRST_AND_CELL).splitlines()
+    assert [json.loads(line) for line in lines] == json.loads(json_report.render(FIRST_AND_CELL))
+
+
+@pytest.mark.parametrize("name", OUTPUT_FORMATS)
+def test_every_format_is_written_into_a_file(name: str, tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(FAULT)
+    options = ["train.py", "--isolated", "--no-cache", "--output-format", name]
+    shown = run_forked("lightlint", *options, cwd=tmp_path)
+    written = run_forked("lightlint", *options, "-o", "report", cwd=tmp_path)
+    assert (shown.returncode, written.returncode, written.stdout) == (1, 1, "")
+    assert (tmp_path / "report").read_text() == shown.stdout != ""
+    assert "LL501" in shown.stdout
+
+
+def test_a_report_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("import torch\n")
+    ran = run_forked("lightlint", "train.py", "-o", "none/report", cwd=tmp_path)
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert ran.stderr == "lightlint: --output-file: none/report: No such file or directory\n"

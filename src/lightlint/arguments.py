@@ -104,6 +104,9 @@ def _parser() -> Parser:
 
     group = parser.add_argument_group("output")
     group.add_argument("--output-format", metavar="FORMAT", help=f"{', '.join(OUTPUT_FORMATS)} (default: full)")
+    group.add_argument(
+        "-o", "--output-file", type=Path, metavar="FILE", help="write the findings there, not to the terminal"
+    )
     group.add_argument("--statistics", action="store_true", help="count findings by rule, and say what takes how long")
     group.add_argument("-q", "--quiet", action="store_true", help="print findings only")
     group.add_argument("-v", "--verbose", action="store_true", help="print the traceback of a check that failed")

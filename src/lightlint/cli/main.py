@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, TextIO
 
-from lightlint.config.options import SettingsError
+from lightlint.config.options import FOR_PEOPLE, SettingsError
 from lightlint.config.settings import Settings
 from lightlint.config.settings import load as load_settings
 from lightlint.finding import Finding
@@ -18,6 +18,7 @@ from lightlint.pages import PageError
 
 if TYPE_CHECKING:
     from argparse import Namespace
+    from pathlib import Path
 
     from lightlint.cache.store import Cache
     from lightlint.clock import Spent
@@ -128,7 +129,7 @@ def _paths(arguments: Sequence[str], options: Namespace, settings: Settings) -> 
     if not result.files and not result.problems and not options.quiet:
         _say(f"no Python files found under {', '.join(options.paths)}")
     status = _report(result, options, settings, sys.stdout)
-    stable = result.files and not result.problems and not result.changed and not options.diff
+    stable = result.files and not result.problems and not result.changed and not (options.diff or options.output_file)
     stamps = cache.looked_at() if cache is not None and stable else None
     if stamps is not None:
         from lightlint.cache import whole
@@ -178,16 +179,34 @@ def _report(result: Result, options: Namespace, settings: Settings, stream: Text
         _print(_diffs(result, stream), stream)
         if not options.quiet:
             _print(_summary(result, _listed(result, settings), options.diff, sys.stderr), sys.stderr)
+    elif options.output_file is not None:
+        _write(options.output_file, "".join(_texts(result, options, settings, io.StringIO())))
     else:
         _print(_texts(result, options, settings, stream), stream)
     return _status(result, options)
+
+
+def _write(path: Path, text: str) -> None:
+    """Write the report into a file, whole or not at all.
+
+    Raises:
+        SettingsError: it cannot be written.
+    """
+    from lightlint.sources.source import UnwritableError
+    from lightlint.sources.write import write
+
+    try:
+        path.touch()
+        write(path, text.encode(errors="surrogateescape"))
+    except (OSError, UnwritableError) as error:
+        raise SettingsError(f"--output-file: {path}: {getattr(error, 'strerror', None) or error}") from error
 
 
 def _texts(result: Result, options: Namespace, settings: Settings, stream: TextIO) -> list[str]:
     """The report of a run that was not to show differences."""
     listed = _listed(result, settings)
     texts = [_listing(listed, result.spent, options, settings, stream)]
-    if not options.quiet and settings.output_format not in {"json", "sarif"}:
+    if not options.quiet and settings.output_format in FOR_PEOPLE:
         texts += _summary(result, listed, options.diff, stream)
     return texts
 
@@ -212,7 +231,7 @@ def _listing(findings: Sequence[Finding], spent: Spent, options: Namespace, sett
         if settings.output_format == "json":
             return statistics.render_json(findings)
         return statistics.render(findings, wants_colour(stream), () if options.quiet else spent)
-    report = import_module(f"lightlint.reports.{settings.output_format}")
+    report = import_module(f"lightlint.reports.formats.{settings.output_format.replace('-', '_')}")
     text: str = report.render(findings, wants_colour(stream))
     return text
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from lightlint.config.options import SettingsError
-from lightlint.reports import sarif
+from lightlint.reports.formats import sarif
 
 _LOUD = {"error", "warning"}
 

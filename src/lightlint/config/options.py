@@ -10,7 +10,8 @@ from pathlib import Path
 from lightlint.config.globs import absolute, compiled
 from lightlint.config.select import UnknownRuleError, match, suggestion
 
-OUTPUT_FORMATS = ("full", "concise", "json", "sarif")
+FOR_PEOPLE = ("full", "concise", "grouped")
+OUTPUT_FORMATS = (*FOR_PEOPLE, "json", "json-lines", "sarif", "github", "gitlab", "junit", "pylint")
 
 _ONE_VERSION = (
     r"\s*(?:[<>=!~^]=?)?\s*\d+(?:\.(?:\d+|\*))*(?:[._+-]?[a-z0-9]+)*\s*"  # a version, or one clause of a specifier

@@ -12,7 +12,7 @@ from lightlint.confirm.claims import Suspicion
 from lightlint.confirm.launch.target import CommandError
 from lightlint.confirm.verdict import Claim
 from lightlint.finding import Finding, Location, Tier
-from lightlint.reports.json import as_dict
+from lightlint.reports.formats.json import as_dict
 
 FILE = "findings.json"
 SCHEMA = 1

@@ -8,7 +8,7 @@ from typing import Any
 
 from lightlint.confirm.observed.observation import Observation
 from lightlint.confirm.reports.report import Judged, Report
-from lightlint.reports.json import as_dict
+from lightlint.reports.formats.json import as_dict
 
 SCHEMA = 1
 

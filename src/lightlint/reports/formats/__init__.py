@@ -1,0 +1,1 @@
+"""How findings are written down, a module a format: `render(findings, colour)` gives the whole text."""
