@@ -90,6 +90,10 @@ def _parser() -> Parser:
     group.add_argument("--extend-select", **listed, help="run these, too")  # type: ignore[arg-type]
     group.add_argument("--ignore", **listed, help="do not run these")  # type: ignore[arg-type]
     group.add_argument("--notes", action=switch, help="list notes, too")
+    group.add_argument(
+        "--write-baseline", type=Path, metavar="FILE", help="write what is found into it, to live with for now"
+    )
+    group.add_argument("--baseline", type=Path, metavar="FILE", help="say nothing of what is in it")
     for package, name in (("torch", "torch"), ("lightning", "Lightning")):
         help_text = f"the {name} version the code is for"
         group.add_argument(f"--target-{package}", metavar="VERSION", help=help_text)

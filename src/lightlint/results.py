@@ -54,6 +54,8 @@ class Result:
     """Files, and frameworks that they import and no rule knows."""
     newer: tuple[str, ...] = ()
     """Files that libcst reads and the Python that runs lightlint does not, so that what they do was not followed."""
+    known: int = 0
+    """Findings that are in the baseline."""
 
 
 def merged(results: Iterable[Result]) -> Result:
@@ -67,4 +69,5 @@ def merged(results: Iterable[Result]) -> Result:
         total(result.spent for result in each),
         tuple(stranger for result in each for stranger in result.strangers),
         tuple(filename for result in each for filename in result.newer),
+        sum(result.known for result in each),
     )

@@ -128,8 +128,15 @@ def _paths(arguments: Sequence[str], options: Namespace, settings: Settings) -> 
             )
     if not result.files and not result.problems and not options.quiet:
         _say(f"no Python files found under {', '.join(options.paths)}")
+    if options.write_baseline is not None:
+        from lightlint.cli import baseline
+
+        _say(f"{options.write_baseline} knows {baseline.write_known(result, options.write_baseline)} findings now")
+        return FAILED if any(problem.fatal for problem in result.problems) else CLEAN
+    result = _without_known(result, options, settings)
     status = _report(result, options, settings, sys.stdout)
-    stable = result.files and not result.problems and not result.changed and not (options.diff or options.output_file)
+    aside = options.diff or options.output_file or options.baseline
+    stable = result.files and not result.problems and not result.changed and not aside
     stamps = cache.looked_at() if cache is not None and stable else None
     if stamps is not None:
         from lightlint.cache import whole
@@ -159,13 +166,28 @@ def _stdin(options: Namespace, settings: Settings) -> int:
 
     data, filename = sys.stdin.buffer.read(), options.stdin_filename or "-"
     if not settings.fix and not options.diff:
-        return _report(run.check_text(data, filename, settings), options, settings, sys.stdout)
+        result = _without_known(run.check_text(data, filename, settings), options, settings)
+        return _report(result, options, settings, sys.stdout)
     result, repaired = run.fix_text(data, filename, settings, unsafe=settings.unsafe_fixes)
+    result = _without_known(result, options, settings)
     if options.diff:
         return _report(result, options, settings, sys.stdout)
     sys.stdout.buffer.write(repaired)
     sys.stdout.flush()
     return _report(result, options, settings, sys.stderr)  # standard output is the repaired text
+
+
+def _without_known(result: Result, options: Namespace, settings: Settings) -> Result:
+    """A result without what the baseline knows."""
+    if options.baseline is None:
+        return result
+    from lightlint.cli import baseline
+
+    is_part = options.paths == ["-"] or options.shard.count > 1
+    found, gone = baseline.without_known(result, options.baseline, [] if is_part else options.paths, settings)
+    if gone:
+        _say(f"{gone} of what {options.baseline} knew is gone: it is shorter now")
+    return found
 
 
 def _report(result: Result, options: Namespace, settings: Settings, stream: TextIO) -> int:
@@ -255,6 +277,7 @@ def _summary(result: Result, listed: Sequence[Finding], would: bool, stream: Tex
     if result.files:
         hidden = len(result.findings) - len(listed)
         yield summary.render(listed, hidden=hidden, files=result.files, left=bool(fixed), colour=colour)
+        yield summary.render_known(result.known)
         yield summary.render_strangers(result.strangers, colour=colour)
         yield summary.render_newer(result.newer, colour=colour)
 

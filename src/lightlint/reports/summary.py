@@ -47,6 +47,11 @@ def render_strangers(strangers: Sequence[tuple[str, str]], *, colour: bool = Fal
     return draw(_stranger_spans(files), colour)
 
 
+def render_known(number: int) -> str:
+    """How many findings the baseline knows."""
+    return f"{counted(number, 'finding')} of the baseline not shown.\n" if number else ""
+
+
 def render_newer(files: Sequence[str], *, colour: bool = False) -> str:
     """Which files the Python that runs lightlint cannot read, so that rules asked the text alone.
 
