@@ -41,6 +41,10 @@ _FLAGS = {
 }
 
 
+# the modes of autograd: what goes by such a name and is out of sight is torch's, got through a star import out of sight
+GRAD_MODES = frozenset(["no_grad", "inference_mode", "enable_grad"])
+
+
 def function_of(machine: Machine, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, scope: Scope) -> Function:
     """The function a definition makes, its defaults evaluated here."""
     function = Function(node, scope, machine.file)
@@ -91,6 +95,9 @@ def _decorated(machine: Machine, value: Value, function: Function, decorator: as
             ("typer.", "pytest.", "ray.", "beartype", "jaxtyping", "typeguard", "torch.", "functools.")
         ):
             return value
+    if isinstance(maker, Unknown) and maker.hint in GRAD_MODES:
+        function.flags.add("enable_grad" if maker.hint == "enable_grad" else "no_grad")
+        return value
     if isinstance(decorator, ast.Attribute) and decorator.attr in ("setter", "deleter", "getter"):
         function.flags.add(decorator.attr)
         return maker if isinstance(maker, Function) else value

@@ -7,6 +7,7 @@ import ast
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.calls import call
 from lightlint.engine.generators import Frame
+from lightlint.engine.language.definitions import GRAD_MODES
 from lightlint.engine.machine import Machine
 from lightlint.models import tensors
 from lightlint.models.registry import function, methods
@@ -53,6 +54,9 @@ def enter(machine: Machine, value: Value, node: ast.AST) -> tuple[Value, object]
     if isinstance(value, Unknown) and (value.hint.startswith("assertRaises") or value.hint == "raises"):
         machine.awaited += 1
         return value, ("awaited",)
+    if isinstance(value, Unknown) and value.hint in GRAD_MODES:  # `torch` itself came from a file out of sight
+        machine.grad.append(value.hint == "enable_grad")
+        return value, ("pop",)
     if not isinstance(value, Instance):
         return value, None
     if value.kind == "exit stack":

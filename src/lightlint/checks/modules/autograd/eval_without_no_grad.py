@@ -45,7 +45,7 @@ class EvalWithoutNoGrad(Check):
             drawing = {event.where.turns[-1].loop for event in path.of(BatchDrawn) if event.where.turns}
             trained = {event.module for event in path.of(Forward) if event.training and not goes_nowhere(event.graph)}
             for event in path.of(Forward):
-                recorded = event.grad and not event.training and _records(path, event)
+                recorded = event.grad and not event.training and not _is_wrapped(event) and _records(path, event)
                 loops = {turn.loop for turn in event.where.turns if turn.loop.kind in ("batch", "while")}
                 batches = loops & drawing or (event.where.turns and event.site in training)
                 batches = batches or (event.module in trained and _is_gone_through(path, event))
@@ -151,6 +151,11 @@ def _records(path: Path, event: Forward) -> bool:
     passes = (*path.of(Backward), *path.of(Differentiated))
     busy = any(turn.loop in loops for each in passes for turn in each.where.turns)
     return bool(loops) and not busy and any(each.requires_grad for each in event.module.parameters())
+
+
+def _is_wrapped(event: Forward) -> bool:
+    """Whether a pass is within a function whose decorator is out of sight: it may turn gradients off."""
+    return any("decorated" in each.function.flags for each in event.where.calls)
 
 
 def _is_called(event: Forward) -> bool:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from lightlint.explore.questions.queries import in_batch
 from lightlint.facts.code.bindings import Kind
 from lightlint.facts.lightning.hooks import TRAINING_STEP
 from lightlint.facts.objects.classes import MODULE
+from lightlint.facts.project.mentions import occurs
 from lightlint.facts.project.options import project_default
 from lightlint.facts.steps.accumulation import Window
 from lightlint.facts.values.sources import sources
@@ -53,7 +55,16 @@ class AccumulationTailDropped(Check):
         """Whether a window holds one batch where nobody asks for more."""
         options = (project_default(room, value) for room, value in sources(self.facts, size) if value is not None)
         constants = [room.names.constant(value) for room, value in sources(self.facts, size)]
-        return 1 in constants or 1 in options
+        return 1 in constants or 1 in options or self._is_set_to_one(size)
+
+    def _is_set_to_one(self, size: cst.BaseExpression) -> bool:
+        """Whether a window is read from settings that code writes down as one batch, and nowhere as more."""
+        if not isinstance(size, cst.Attribute):
+            return False
+        word = size.attr.value
+        given = rf"\b{re.escape(word)}(?:['\"]\s*:|\s*(?::\s*int\s*)?=(?!=))\s*"
+        one, more = rf"{given}1\b(?!\.)", rf"{given}(?!1\b)[\d.]"
+        return occurs(self.facts.project, word, one) and not occurs(self.facts.project, word, more)
 
     def _has_closure(self, call: cst.Call) -> bool:
         """Whether a step computes its gradient itself."""
