@@ -87,3 +87,21 @@ def plain_key(key: Hashable | None) -> tuple[Hashable | None, bool]:
         key = key[1] if key[0] == "not" else (_NEGATED[key[0]], *key[1:])
         negated = not negated
     return key, negated
+
+
+def holds_between(key: Hashable | None) -> bool:
+    """Whether a test is true between the multiples of a counter: what is left over is, and so is `i % 8 != 0 and i != last`.
+
+    Of several tests in one, those that ask what is left over tell.
+    """
+    plain, negated = plain_key(key)
+    if not isinstance(plain, tuple) or not plain:
+        return negated
+    parts = [each for each in plain[1:] if _asks_for_rest(each)] if plain[0] in ("and", "or") else []
+    every = all if plain[0] == "and" else any
+    held = every(map(holds_between, parts)) if parts else plain[0] == "%"
+    return held != negated
+
+
+def _asks_for_rest(key: Hashable | None) -> bool:
+    return isinstance(key, tuple) and (key[:1] == ("%",) or any(map(_asks_for_rest, key)))

@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeVar, cast
 
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.bounds import Bounds, compared_with_number
-from lightlint.engine.choices import Choices, asked_for_constants, plain_key
+from lightlint.engine.choices import Choices, asked_for_constants, holds_between, plain_key
 from lightlint.engine.events import Collective, Event, Where
 from lightlint.engine.frames import Call, Condition, Iteration, Loop, Turn
 from lightlint.values.core import (
@@ -408,8 +408,7 @@ class Machine:
         elif self._asks_for_last(key) and not leaves:
             outcome = negated
         elif "periodic" in value.traits and not leaves:
-            rest = isinstance(key, tuple) and key[:1] == ("%",)  # what is left over is true between the multiples
-            outcome = (not self.loops or self.loops[-1].fills_window) != (negated != rest)
+            outcome = (not self.loops or self.loops[-1].fills_window) != (negated != holds_between(key))
         else:
             outcome = default
         self.asked.setdefault(test, outcome)
