@@ -197,6 +197,30 @@ def test_fixed_standard_input_is_standard_output(project: Path) -> None:
     assert (broken.returncode, broken.stdout) == (1, "import torch\nempty_cache for (")
 
 
+def test_repairs_alone_say_nothing_of_what_is_left(project: Path) -> None:
+    (project / "left.py").write_text("import lightning as L\n\ntrainer = L.Trainer(gpus=2)\n")
+    assert lightlint("left.py", cwd=project).returncode == 1
+    ran = lightlint("--fix-only", cwd=project)
+    assert (ran.returncode, ran.stdout) == (0, "Fixed 1 finding in 1 file:\n  train.py: 1 x LL501\n")
+    again = lightlint("--fix-only", cwd=project)
+    assert (again.returncode, again.stdout) == (0, "")
+
+
+def test_a_repair_can_be_a_failure(project: Path) -> None:
+    assert lightlint("--fix", "--exit-non-zero-on-fix", "train.py", cwd=project).returncode == 1
+    assert lightlint("--fix", "--exit-non-zero-on-fix", "train.py", cwd=project).returncode == 0
+
+
+def test_files_are_named_and_not_linted(project: Path) -> None:
+    (project / "broken.py").write_text("(")
+    (project / "notes.txt").write_text("")
+    ran = lightlint("--show-files", "--extend-exclude", "clean.py", cwd=project)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "broken.py\ntrain.py\n", "")
+    ran = lightlint("--show-files", "none", cwd=project)
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert ran.stderr.count("\n") == 1
+
+
 def test_selection_on_the_command_line(project: Path) -> None:
     concise = ("train.py", "-q", "--output-format", "concise")
     assert lightlint(*concise, "--ignore", "LL002,devices", cwd=project).returncode == 0

@@ -80,6 +80,10 @@ def kept_rows(text: str, *codes: str) -> list[int]:
         "if x:\r\n    # lightlint: ignore[LL101]\r\n    BAD\r\n",
         "# lightlint: skip-file\nBAD\nBAD",
         "x = 1\nBAD\n#lightlint:skip-file",
+        "# flake8: noqa\nBAD\nBAD",
+        "x = 1\nBAD\n# ruff: noqa",
+        "BAD\n# ruff: noqa: E501, LL101\nBAD",
+        "# flake8: noqa: TOR102 \nif x:\n    BAD",
         "match x:\n    case BAD: # noqa: LL101\n        f'{x!r:{y}}'",
         "x = '# not a comment\nBAD  # noqa: LL101",
     ],
@@ -100,6 +104,10 @@ def test_silenced(text: str) -> None:
         "BAD  # a noqa remark",
         "BAD  # noqable",
         "BAD  # ruff: noqa",
+        "# flake8: noqa: E501\nBAD",
+        "# ruff: noqa: LL401\nBAD",
+        "# flake8: noqa because of something\nBAD",
+        "x = 1  # flake8: noqa\nBAD",
         "BAD, '# noqa: LL101'",
         "x = BAD + '''\n# noqa: LL101\n'''",
         "# noqa: LL101\nBAD",
@@ -202,3 +210,9 @@ def test_taking_out_what_is_unused_uncovers_nothing(text: str) -> None:
         after = source.rewritten([one.edit])
         kept_then, _ = Suppressions.read(after).split(findings(after, "LL101", "LL102"), resolve)
         assert len(kept_then) <= len(kept)
+
+
+def test_codes_for_a_whole_file_that_silence_nothing_are_told() -> None:
+    assert unused("# ruff: noqa: E501, LL101, LL102\nBAD\n", "LL101") == (["LL102"], "# ruff: noqa: E501, LL101\nBAD\n")
+    assert unused("# flake8: noqa: LL102\nBAD\n", "LL101") == (["LL102"], "BAD\n")
+    assert unused("# flake8: noqa\nx\n") == ([], "# flake8: noqa\nx\n")

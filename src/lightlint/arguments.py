@@ -61,6 +61,7 @@ def as_settings(options: argparse.Namespace) -> dict[str, object]:
     switches = ("unsafe-fixes", "force-exclude", "respect-gitignore")
     given = {key: getattr(options, key.replace("-", "_")) for key in (*keys, *switches)}
     target = {"torch": options.target_torch, "lightning": options.target_lightning}
+    given |= {"fix": True} if options.fix_only else {}
     given["target"] = {package: version for package, version in target.items() if version is not None} or None
     return {key: value for key, value in given.items() if value is not None}
 
@@ -83,6 +84,10 @@ def _parser() -> Parser:
     group.add_argument("--fix", action=switch, help="repair what can be repaired safely")
     group.add_argument("--unsafe-fixes", action=switch, help="let --fix and --diff take fixes that need a look, too")
     group.add_argument("--diff", action="store_true", help="show what --fix would change, and change nothing")
+    group.add_argument("--fix-only", action="store_true", help="repair, and say nothing of what is left")
+    group.add_argument(
+        "--exit-non-zero-on-fix", action="store_true", help="exit with 1 where something was repaired, too"
+    )
 
     group = parser.add_argument_group("rules", "RULES: codes, names, prefixes or families, separated by commas")
     listed = {"action": "extend", "type": _comma_list, "metavar": "RULES"}
@@ -104,6 +109,7 @@ def _parser() -> Parser:
     group.add_argument("--extend-exclude", **listed, help="leave these out, too")  # type: ignore[arg-type]
     group.add_argument("--force-exclude", action=switch, help="leave excluded files out even where they are named")
     group.add_argument("--respect-gitignore", action=switch, help="leave out what git ignores (default: yes)")
+    group.add_argument("--show-files", action="store_true", help="name the files that would be linted, and lint none")
     group.add_argument("--stdin-filename", metavar="FILE", help="the name standard input goes by")
 
     group = parser.add_argument_group("output")

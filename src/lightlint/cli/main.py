@@ -81,6 +81,8 @@ def _dispatch(arguments: Sequence[str]) -> int:
     settings = load_settings(as_settings(options), file=options.config, isolated=options.isolated)
     if options.show_settings:
         return _show_settings(options.paths, settings)
+    if options.show_files:
+        return _show_files(options, settings)
     with kept_code("command"):
         return _stdin(options, settings) if options.paths == ["-"] else _paths(arguments, options, settings)
 
@@ -96,6 +98,17 @@ def _show_settings(paths: Sequence[str], settings: Settings) -> int:
             return _failed(f"{path}: {missing[0].message if missing else 'no Python file is found here'}")
         _print([resolved.render(files[0], settings.for_path(files[0]))], sys.stdout)
     return CLEAN
+
+
+def _show_files(options: Namespace, settings: Settings) -> int:
+    """Print the files that would be linted, a line each."""
+    from lightlint.pipeline.run import files_of
+
+    files, missing = files_of(options.paths, settings)
+    for problem in missing.problems:
+        _say(f"{problem.filename}: {problem.message}")
+    _print([f"{file}\n" for file in options.shard.of(files)], sys.stdout)
+    return FAILED if missing.problems else CLEAN
 
 
 def _paths(arguments: Sequence[str], options: Namespace, settings: Settings) -> int:
@@ -133,7 +146,7 @@ def _paths(arguments: Sequence[str], options: Namespace, settings: Settings) -> 
 
         _say(f"{options.write_baseline} knows {baseline.write_known(result, options.write_baseline)} findings now")
         return FAILED if any(problem.fatal for problem in result.problems) else CLEAN
-    result = _without_known(result, options, settings)
+    result = _told(result, options, settings)
     status = _report(result, options, settings, sys.stdout)
     aside = options.diff or options.output_file or options.baseline
     stable = result.files and not result.problems and not result.changed and not aside
@@ -166,10 +179,10 @@ def _stdin(options: Namespace, settings: Settings) -> int:
 
     data, filename = sys.stdin.buffer.read(), options.stdin_filename or "-"
     if not settings.fix and not options.diff:
-        result = _without_known(run.check_text(data, filename, settings), options, settings)
+        result = _told(run.check_text(data, filename, settings), options, settings)
         return _report(result, options, settings, sys.stdout)
     result, repaired = run.fix_text(data, filename, settings, unsafe=settings.unsafe_fixes)
-    result = _without_known(result, options, settings)
+    result = _told(result, options, settings)
     if options.diff:
         return _report(result, options, settings, sys.stdout)
     sys.stdout.buffer.write(repaired)
@@ -177,8 +190,12 @@ def _stdin(options: Namespace, settings: Settings) -> int:
     return _report(result, options, settings, sys.stderr)  # standard output is the repaired text
 
 
-def _without_known(result: Result, options: Namespace, settings: Settings) -> Result:
-    """A result without what the baseline knows."""
+def _told(result: Result, options: Namespace, settings: Settings) -> Result:
+    """What is told of a result: nothing of what is left where only repairs are asked for, nor of what the baseline knows."""
+    if options.fix_only:
+        from dataclasses import replace
+
+        return replace(result, findings=(), files=0)  # that none are left would not be so
     if options.baseline is None:
         return result
     from lightlint.cli import baseline
@@ -240,7 +257,8 @@ def _listed(result: Result, settings: Settings) -> list[Finding]:
 def _status(result: Result, options: Namespace) -> int:
     if any(problem.fatal for problem in result.problems):
         return FAILED
-    found = any(finding.counts for finding in result.findings) or (options.diff and result.changed)
+    found = any(finding.counts for finding in result.findings)
+    found |= bool(result.changed) and (options.diff or options.exit_non_zero_on_fix)
     return FOUND if found and not options.exit_zero else CLEAN
 
 

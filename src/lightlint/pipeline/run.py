@@ -36,6 +36,18 @@ class Shard:
 WHOLE = Shard(1, 1)
 
 
+def files_of(paths: Sequence[str], settings: Settings) -> tuple[list[Path], Result]:
+    """The files that a run over paths looks at, and what of the paths is not there."""
+    files, missing = discover(
+        paths,
+        exclude=settings.exclude,
+        respect_gitignore=settings.respect_gitignore,
+        force_exclude=settings.force_exclude,
+        root=settings.file.parent if settings.file else None,
+    )
+    return files, Result(problems=tuple(Problem(each.filename, each.message) for each in missing))
+
+
 def check(
     paths: Sequence[str],
     settings: Settings,
@@ -57,7 +69,7 @@ def check(
         timed: say what takes how long.
         progress: told the number of files done and of all.
     """
-    files, missing = _discover(paths, settings)
+    files, missing = files_of(paths, settings)
     results = _results(shard.of(files), settings, cache, jobs, progress, timed=timed)
     return _at_home(merged([missing, *results]), files, settings)
 
@@ -114,7 +126,7 @@ def fix(
         unsafe: also apply fixes that may change what the program means.
         write_files: False only says what would change.
     """
-    discovered, missing = _discover(paths, settings)
+    discovered, missing = files_of(paths, settings)
     files = shard.of(discovered)
     results = _results(files, settings, cache, jobs, progress)
     due = [
@@ -195,17 +207,6 @@ def fix_text(data: bytes, filename: str, settings: Settings, *, unsafe: bool) ->
         return unread(filename, error, own), data
     result = fixed_text(source, own, _projects(), unsafe=unsafe)
     return result, result.changed[0].data if result.changed else data
-
-
-def _discover(paths: Sequence[str], settings: Settings) -> tuple[list[Path], Result]:
-    files, missing = discover(
-        paths,
-        exclude=settings.exclude,
-        respect_gitignore=settings.respect_gitignore,
-        force_exclude=settings.force_exclude,
-        root=settings.file.parent if settings.file else None,
-    )
-    return files, Result(problems=tuple(Problem(each.filename, each.message) for each in missing))
 
 
 def _projects() -> Projects:

@@ -1,4 +1,6 @@
-"""Comments that silence findings: `# noqa`, `# lightlint: ignore[...]`, `# lightlint: skip-file`."""
+"""Comments that silence findings: `# noqa`, `# lightlint: ignore[...]`; of a whole file `# lightlint: skip-file`,
+`# flake8: noqa` and `# ruff: noqa`.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +17,11 @@ from lightlint.sources.source import Source
 Resolve = Callable[[str], frozenset[str] | None]
 
 _HINTS = ("noqa", "lightlint")  # in small letters; one of them is in every directive
-_MAY_SILENCE = re.compile(r"#\s*(?:noqa|lightlint\s*:)")
+_MAY_SILENCE = re.compile(r"#\s*(?:noqa|(?:lightlint|flake8|ruff)\s*:)")
 # As flake8 reads it: codes only where they directly follow the colon, else everything is meant.
-_NOQA = re.compile(r"#\s*noqa\b(?::\s?(?P<codes>(?:[A-Z]+[0-9]+(?:[,\s]+|(?![A-Z0-9_])))+))?", re.IGNORECASE)
+_CODES = r"(?::\s?(?P<codes>(?:[A-Z]+[0-9]+(?:[,\s]+|(?![A-Z0-9_])))+))?"
+_NOQA = re.compile(rf"#\s*noqa\b{_CODES}", re.IGNORECASE)
+_NOQA_FILE = re.compile(rf"#\s*(?:flake8|ruff)\s*:\s*noqa\b{_CODES}", re.IGNORECASE)  # in a row of its own
 _IGNORE = re.compile(r"#\s*lightlint\s*:\s*ignore\b(?:\s*\[(?P<codes>[^\]#]*)\])?", re.IGNORECASE)
 _SKIP = re.compile(r"#\s*lightlint\s*:\s*skip-file\b", re.IGNORECASE)
 _CODE = re.compile(r"[^\s,]+")
@@ -71,8 +75,10 @@ class Suppressions:
         if not any(word in lowered for word in _HINTS) or not _MAY_SILENCE.search(lowered):
             return cls(source, (), False)
         comments = [comment for line in source.logical_lines for comment in line.comments]
+        of_file = tuple(_of_file(source))
         skips = any(_SKIP.search(source.text, *comment) for comment in comments)
-        return cls(source, tuple(_directives(source)), skips)
+        skips |= any(each.codes is None for each in of_file)
+        return cls(source, (*_directives(source), *of_file), skips)
 
     def split(self, findings: Iterable[Finding], resolve: Resolve) -> tuple[list[Finding], list[Finding]]:
         """Part findings in those kept and those suppressed.
@@ -184,6 +190,15 @@ def _directives(source: Source) -> Iterator[Directive]:
                 yield _directive(match, end, rows)
             for match in _IGNORE.finditer(source.text, start, end):
                 yield _directive(match, end, rows if line.is_code else _rows_below(source, index))
+
+
+def _of_file(source: Source) -> Iterator[Directive]:
+    """Those of flake8 and ruff for all rows."""
+    alone = [comment for line in source.logical_lines if not line.is_code for comment in line.comments]
+    for start, end in alone:
+        match = _NOQA_FILE.fullmatch(source.text, start, start + len(source.text[start:end].rstrip()))
+        if match is not None:
+            yield _directive(match, end, (1, len(source.row_starts)))
 
 
 def _rows_below(source: Source, index: int) -> tuple[int, int]:
