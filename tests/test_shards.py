@@ -52,6 +52,9 @@ def test_sarif_names_rules_places_and_fixes(project: Path) -> None:
         "empty-cache-in-loop",
         {"level": "warning"},
     )
+    assert rule["help"]["markdown"] == f"{rule['help']['text']}\n\n[The page of LL501]({rule['helpUri']})"
+    assert "ResNet-50" in rule["help"]["text"]
+    assert rule["properties"] == {"tags": ["devices"], "problem.severity": "warning"}
     places = [each["locations"][0]["physicalLocation"] for each in run["results"]]
     assert places[-1]["artifactLocation"]["uri"] == "code/deep%20er/%C3%A4.py"
     assert {place["region"]["startLine"] for place in places} == {8}

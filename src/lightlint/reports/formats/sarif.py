@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from urllib.parse import quote
 
 from lightlint import __version__
-from lightlint.finding import Edit, Finding, Fix, Location
-from lightlint.pages import all_pages
+from lightlint.finding import Edit, Finding, Fix, Location, Tier
+from lightlint.pages import Page, all_pages
 
+_SEVERITIES = {Tier.ERROR: "error", Tier.WARNING: "warning", Tier.NOTE: "recommendation"}  # as GitHub calls them
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/os/schemas/sarif-schema-2.1.0.json"
 
 
@@ -34,13 +36,23 @@ def log(rules: Sequence[object], results: Sequence[object]) -> str:
 
 def _rule(name: str) -> dict[str, object]:
     page = all_pages()[name]
+    why = _why(page)
     return {
         "id": page.code,
         "name": page.name,
         "shortDescription": {"text": page.title},
+        "fullDescription": {"text": page.title},
+        "help": {"text": why, "markdown": f"{why}\n\n[The page of {page.code}]({page.url})"},
         "helpUri": page.url,
         "defaultConfiguration": {"level": page.tier.value},
+        "properties": {"tags": [page.family], "problem.severity": _SEVERITIES[page.tier]},
     }
+
+
+def _why(page: Page) -> str:
+    """What a page says of why its fault is bad, up to the first example."""
+    below = page.path.read_text("utf-8").partition("## Why it is bad\n")[2]
+    return re.split(r"^(?:```|## )", below, maxsplit=1, flags=re.MULTILINE)[0].strip() or page.title
 
 
 def _result(finding: Finding) -> dict[str, object]:
