@@ -224,7 +224,7 @@ def _set_up(machine: Machine, by: Instance, value: Value, node: ast.AST) -> Valu
             "cuda",
         )
         wrapper.managed_by, wrapper.training = by, value.training
-        for each in value.modules():
+        for each in (*value.modules(), *value.parameters()):
             each.managed_by = by
         return wrapper
     if isinstance(value, Loader):

@@ -112,6 +112,7 @@ class Tensor(Value):
     sums: frozenset[tuple[Site, tuple[int, ...]]] = frozenset()
     parameter = False
     owner: Module | None = None
+    managed_by: Instance | None = None  # of a parameter that no layer of a library owns: as a module's
     buffer = False
     data_of: Tensor | None = None  # the parameter whose `.data` it is: its memory, without its gradient
     gradient_of: Tensor | None = None

@@ -16,13 +16,18 @@ if TYPE_CHECKING:
 _ENGINES = ("DeepSpeedPlugin", "MegatronLMPlugin")
 
 
+def set_up_by(parameter: Tensor) -> Instance | None:
+    """The Fabric or Accelerator that set up the model that a parameter belongs to."""
+    return parameter.owner.managed_by if parameter.owner is not None else parameter.managed_by
+
+
 def manager_of(value: Instance | Tensor | None) -> Instance | None:
     """The Accelerator that prepared an optimizer, or the model that a parameter belongs to."""
     found: Value | None = None
     if isinstance(value, Optimizer):
         found = value.arguments.get("#managed")
-    elif isinstance(value, Tensor) and value.owner is not None:
-        found = value.owner.managed_by
+    elif isinstance(value, Tensor):
+        found = set_up_by(value)
     return found if isinstance(found, Instance) and found.kind == "accelerator" else None
 
 

@@ -7,6 +7,7 @@ import libcst as cst
 
 from lightlint.check import Check, Fault, Repair
 from lightlint.engine.events import Backward
+from lightlint.explore.questions.accelerators import set_up_by
 from lightlint.finding import Applicability, Tier
 from lightlint.fixes.edits import Draft, replace
 from lightlint.values.core import text_of, written
@@ -24,8 +25,7 @@ class FabricLossBackward(Check):
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Plain backward passes to the parameters of a module that a Fabric has set up."""
         for event in entry.of(Backward):
-            owners = [each.owner for each in event.parameters if each.owner is not None]
-            fabric = next((each.managed_by for each in owners if each.managed_by is not None), None)
+            fabric = next((by for each in event.parameters if (by := set_up_by(each)) is not None), None)
             if event.via == "backward" and fabric is not None and fabric.kind == "fabric":
                 yield self._fault(event, fabric)
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
+from lightlint.explore.questions.accelerators import set_up_by
 from lightlint.values.core import text_of, written
 from lightlint.values.training import Instance, tensors_in
 
@@ -20,8 +21,7 @@ class FabricRawClip(Check):
         for name in sorted(_CLIPS):
             for event in entry.calls.get(name, ()):
                 given = event.argument("parameters", 0)
-                owners = [each.owner for each in tensors_in(given) if each.owner is not None]
-                fabric = next((each.managed_by for each in owners if each.managed_by is not None), None)
+                fabric = next((by for each in tensors_in(given) if (by := set_up_by(each)) is not None), None)
                 why = _why(fabric) if fabric is not None and fabric.kind == "fabric" else ""
                 if why and ".unscale_gradients" not in entry.calls and ".unscale_" not in entry.calls:
                     yield Fault.of(event, f"`{event.name}` clips {why}")
