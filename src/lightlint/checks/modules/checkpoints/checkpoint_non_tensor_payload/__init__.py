@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ from lightlint.checks.modules.checkpoints.checkpoint_non_tensor_payload.file_nam
 from lightlint.checks.modules.checkpoints.checkpoint_non_tensor_payload.loaded import reads_items
 from lightlint.checks.modules.checkpoints.checkpoint_non_tensor_payload.numpy_values import NumpyValues
 from lightlint.facts.code.bindings import Binding, Kind
+from lightlint.facts.project.mentions import occurs
 from lightlint.facts.versions.versions import Version
 from lightlint.finding import Applicability, Tier
 from lightlint.fixes.edits import wrap
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from lightlint.engine.events import Called
     from lightlint.explore.rehearsals import Entry
 
+_SAFE = re.compile(r"\b(?:add_)?safe_globals\b")
 _PARSERS = {"parse_args", "parse_known_args"}
 _DEPTH = 2
 _OPTIONS = "an argparse Namespace"
@@ -44,7 +47,7 @@ class CheckpointNonTensorPayload(Check):
             return
         loads = self.names.called("torch.load")
         open_loads = [each for each in loads if self.names.argument(each, "weights_only") is None]
-        if (loads and not open_loads) or any(name.value == "add_safe_globals" for name in self.tree.all(cst.Name)):
+        if (loads and not open_loads) or self._names_classes():
             return
         alone = len(refused) == 1 and not self._is_in_dict(refused[0][0])
         open_loads = [each for each in open_loads if not (alone and reads_items(self.facts, each))]
@@ -56,6 +59,11 @@ class CheckpointNonTensorPayload(Check):
                 tier=None if again else Tier.NOTE,
                 repair=self._repair(item, what),
             )
+
+    def _names_classes(self) -> bool:
+        """Whether some code of the project names classes that `torch.load` is to take: for good, or in a `with`."""
+        text, project = self.facts.source.text, self.facts.project
+        return bool(_SAFE.search(text)) or occurs(project, "safe_globals", _SAFE.pattern)
 
     def _is_in_dict(self, item: cst.BaseExpression) -> bool:
         """Whether a value is written into a dict: `{"args": args}`, `dict(args=args)`, `state["args"] = args`."""
@@ -172,12 +180,11 @@ class CheckpointNonTensorPayload(Check):
 
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Namespaces and other objects in what is saved and loaded again by the default of `torch.load`."""
-        allowed = any(each in entry.calls for each in _ALLOWING)
-        if allowed or not self.facts.torch.may_be_at_least(Version("2.6")):
+        if not self.facts.torch.may_be_at_least(Version("2.6")):
             return
         loads = [event for event in entry.calls.get("torch.load", ()) if event.argument("weights_only") is None]
         saves = entry.calls.get("torch.save", ()) if loads else ()
-        if saves and any(name.value == "add_safe_globals" for name in self.tree.all(cst.Name)):
+        if saves and self._names_classes():
             return
         for save in saves:
             again = [each for each in loads if _may_be(each.argument("f", 0), save.argument("f", 1))]
@@ -195,9 +202,6 @@ class CheckpointNonTensorPayload(Check):
         items = isinstance(node, cst.Call) and reads_items(self.facts, node)
         noted = _pickled(content) == _OPTIONS and file is not None and is_unknown(name_of_key(file.key))
         return not items and not noted
-
-
-_ALLOWING = ("torch.serialization.add_safe_globals", "torch.serialization.safe_globals")
 
 
 def _may_be(loaded: Value | None, saved: Value | None) -> bool:
