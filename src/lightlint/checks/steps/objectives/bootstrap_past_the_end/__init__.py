@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from lightlint.check import Check, Fault
+from lightlint.checks.steps.objectives.bootstrap_past_the_end.horizons import are_cut_short
 from lightlint.explore.questions.bootstrap import bootstrapped, is_answer, is_number
 from lightlint.values.training import Tensor
 
@@ -19,6 +20,7 @@ _ENDS = re.compile(r"dones?\b|done_|terminat|terminals?\b|\bis_(?:end|last|final
 _TASK = re.compile(r"""['"](?:\w+/)?([A-Za-z]\w*)-v\d+['"]""")
 _ENDLESS = re.compile("Pendulum|HalfCheetah|Swimmer|Reacher|Pusher|Fetch|Hand|Adroit")
 """Tasks of Gymnasium, MuJoCo's and the robots' among them, whose episodes are cut short and never end by themselves."""
+_MAKES = {"gym.make", "gymnasium.make", "gym.vector.make", "gymnasium.vector.make", "gymnasium.make_vec"}
 _LONGEST = 20  # of a name or a key; a longer text is no key
 
 
@@ -26,8 +28,13 @@ class BootstrapPastTheEnd(Check):
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Targets that go on with the value of a next state that an episode may not have, in a program that knows of ends."""
         ends = [each for each in self.tree.all(cst.Name, cst.SimpleString) if _is_end(each.value)]
-        if not ends or self._is_endless():
+        if not ends:
             return
+        faults = [*self._past_ends(entry, ends)]
+        if faults and not self._is_endless(entry):
+            yield from faults
+
+    def _past_ends(self, entry: Entry, ends: list[cst.Name | cst.SimpleString]) -> Iterator[Fault]:
         for event, target, factors in bootstrapped(entry):
             answers = [each for each in factors if is_answer(each)]
             others = [each for each in factors if each not in answers]
@@ -56,11 +63,13 @@ class BootstrapPastTheEnd(Check):
                 return True
         return False
 
-    def _is_endless(self) -> bool:
-        """Whether all tasks that the program names are without an end."""
+    def _is_endless(self, entry: Entry) -> bool:
+        """Whether all tasks that the program names, or has classes of its own for, are without an end."""
         texts = (self.facts.source.text, *map(self.facts.project.text, self.facts.rehearsed.imported))
         named = [name for text in texts for name in _TASK.findall(text)]
-        return bool(named) and all(map(_ENDLESS.match, named))
+        if named:
+            return all(map(_ENDLESS.match, named)) and are_cut_short(entry) is not False
+        return not entry.calls.keys() & _MAKES and are_cut_short(entry) is True
 
     def _is_of_one(self, word: cst.CSTNode, site: Site) -> bool:
         """Whether a word may be of the program that a place is of: not in another class, where neither names the other's class."""
