@@ -224,8 +224,10 @@ def _set_up(machine: Machine, by: Instance, value: Value, node: ast.AST) -> Valu
             "cuda",
         )
         wrapper.managed_by, wrapper.training = by, value.training
-        for each in (*value.modules(), *value.parameters()):
+        for each in value.modules():
             each.managed_by = by
+        for parameter in value.parameters():
+            parameter.managed_by = by
         return wrapper
     if isinstance(value, Loader):
         return value.prepared(by)

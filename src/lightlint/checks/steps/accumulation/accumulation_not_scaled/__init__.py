@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -9,17 +10,18 @@ import libcst as cst
 from lightlint.check import Check, Fault, Repair
 from lightlint.checks.steps.accumulation.accumulation_not_scaled.micro_batches import MicroBatches
 from lightlint.engine.events import Backward, Cleared, Stepped
-from lightlint.explore.questions.queries import in_batch, in_sight
+from lightlint.explore.questions.queries import in_batch, in_sight, speaks_of
 from lightlint.facts.code.bindings import dotted_name
 from lightlint.facts.code.tree import Loop
 from lightlint.facts.project.mentions import occurs
 from lightlint.finding import Applicability, Tier
 from lightlint.fixes.edits import wrap
 from lightlint.values.canonical import LIBRARIES
-from lightlint.values.core import Constant, Library, Sequence
+from lightlint.values.core import Constant, Library, Sequence, Unknown
 from lightlint.values.training import Instance, Tensor
 
 if TYPE_CHECKING:
+    from lightlint.engine.frames import Loop as Rehearsed
     from lightlint.explore.rehearsals import Entry, Path
     from lightlint.values.core import Value
 
@@ -27,6 +29,8 @@ _OF_SCALERS = frozenset(["step", "unscale_"])
 _HARMLESS = re.compile(r"sched|warm|anneal|cosine|cyclic|lr|rate|save|load|checkpoint|print|log|prepare", re.IGNORECASE)
 _PRIVATE = ("opacus", "PrivacyEngine", "make_private", "virtual_step")
 """Words for engines whose optimizers step by a mean over the window."""
+_SETTINGS = {("argument",), ("field",), ("of",), ("item",)}
+"""How the keys of what a run is told begin: an option, a field of a dataclass, an attribute or item of what is handed in."""
 _WINDOW = re.compile(r"accum|micro", re.IGNORECASE)
 
 
@@ -253,9 +257,16 @@ def _is_worked_out(value: Tensor) -> bool:
 
 
 def _rate_is_plain(optimizer: Instance) -> bool:
-    """Whether an optimizer is in sight, and its learning rate not worked out, perhaps to make up for the sum."""
+    """Whether an optimizer's learning rate is not worked out, perhaps to make up for the sum."""
     rate = optimizer.argument("lr", 1)
-    return in_sight([optimizer]) and (rate is None or (isinstance(rate, Constant) and "scaled" not in rate.traits))
+    return rate is None or (isinstance(rate, Constant) and "scaled" not in rate.traits)
+
+
+def _rate_is_told(optimizer: Instance) -> bool:
+    """Whether it is plain, or a setting as it is."""
+    rate = optimizer.argument("lr", 1)
+    key = rate.key if isinstance(rate, Unknown) else None
+    return _rate_is_plain(optimizer) or (isinstance(key, tuple) and key[:1] in _SETTINGS)
 
 
 def _added_up(path: Path) -> Iterator[tuple[Backward, Stepped]]:
@@ -269,15 +280,20 @@ def _added_up(path: Path) -> Iterator[tuple[Backward, Stepped]]:
         elif isinstance(event, Cleared):
             for each in event.parameters:
                 added.pop(each, None)
-        elif isinstance(event, Stepped) and _rate_is_plain(event.optimizer):
-            waits = event.where.depends_on("periodic")
+        elif isinstance(event, Stepped) and in_sight([event.optimizer]):
+            waits, plain = event.where.depends_on("periodic"), _rate_is_plain(event.optimizer)
             for each in event.parameters:
                 passes = added.get(each, [])
                 if not waits:
-                    if len(passes) > 1 and each not in by_hand and all(_is_of_group(one, event) for one in passes):
+                    several = len(passes) > 1 and each not in by_hand
+                    grouped = plain and all(_is_of_group(one, event) for one in passes)
+                    counted = _rate_is_told(event.optimizer) and all(_is_of_window(one, event) for one in passes)
+                    if several and (grouped or counted):
                         yield passes[-1], event
                         break
                     continue
+                if not plain:
+                    break
                 one_place = len({every.site for every in passes}) == 1 and each not in by_hand
                 if len(passes) < 2 or not one_place or not in_batch(passes[0].where):
                     continue
@@ -286,14 +302,27 @@ def _added_up(path: Path) -> Iterator[tuple[Backward, Stepped]]:
                     break
 
 
+def _is_of_window(backward: Backward, step: Stepped) -> bool:
+    """Whether a pass is one of those that a loop in each turn of the step's loop counts: `for _ in range(plan.micro_steps)`."""
+    loop = _own_loop(backward, step)
+    if loop is None or loop.kind != "count" or not isinstance(loop.node, ast.For):
+        return False
+    bound = loop.bound.key if loop.bound is not None else None
+    named = _WINDOW.search(ast.unparse(loop.node.iter)) is not None or speaks_of(bound, _WINDOW)
+    return named and not backward.where.conditions[len(step.where.conditions) :]
+
+
+def _own_loop(backward: Backward, step: Stepped) -> Rehearsed | None:
+    """The one loop around a pass that is not around the step as well."""
+    inner, outer = backward.where.turns, step.where.turns
+    return inner[-1].loop if outer and len(inner) == len(outer) + 1 and inner[: len(outer)] == outer else None
+
+
 def _is_of_group(backward: Backward, step: Stepped) -> bool:
     """Whether a pass goes over one of the batches in a list that each turn of the step's loop makes anew."""
-    inner, outer = backward.where.turns, step.where.turns
-    if not outer or len(inner) != len(outer) + 1 or inner[: len(outer)] != outer:
-        return False
-    loop = inner[-1].loop
-    over = loop.over
-    fresh = isinstance(over, Sequence) and over.made > outer[-1].loop.made and bool(over.items)
+    loop = _own_loop(backward, step)
+    over = loop.over if loop is not None else None
+    fresh = isinstance(over, Sequence) and over.made > step.where.turns[-1].loop.made and bool(over.items)
     return (
         fresh
         and isinstance(over, Sequence)
