@@ -8,6 +8,7 @@ import libcst as cst
 
 from lightlint.check import Check, Fault, Repair
 from lightlint.checks.modules.autograd.discarded_tensor_result.drawn import TENSORS, Drawn
+from lightlint.checks.modules.autograd.discarded_tensor_result.fields import Fields
 from lightlint.engine.events import Called, CalledUnknown, Forward, LossComputed, ResultDropped
 from lightlint.facts.code.bindings import Binding, Kind
 from lightlint.facts.objects.type_tests import is_told
@@ -60,6 +61,7 @@ class DiscardedTensorResult(Check):
             return
         text = self.code.text_of(receiver)
         lost = call is not statement.value or self._is_drawn(receiver)
+        lost = lost or (isinstance(receiver, cst.Attribute) and not Fields(self.facts).may_be_set(receiver))
         self.report(
             call,
             f"`{text}.{method}()` returns a new tensor, which is dropped: `{text}` stays as it is",
@@ -81,6 +83,9 @@ class DiscardedTensorResult(Check):
         if isinstance(receiver, cst.Subscript):
             known = is_told(self.facts, receiver)
             return known and drawn.is_read_besides(receiver, statement)
+        if isinstance(receiver, cst.Attribute):
+            fields = Fields(self.facts)
+            return fields.is_tensor(receiver) and fields.is_read_besides(receiver)
         if not isinstance(receiver, cst.Name):
             return False
         method = self.names.method(statement.value)
