@@ -20,7 +20,7 @@ _ENDS = re.compile(r"dones?\b|done_|terminat|terminals?\b|\bis_(?:end|last|final
 _TASK = re.compile(r"""['"](?:\w+/)?([A-Za-z]\w*)-v\d+['"]""")
 _ENDLESS = re.compile("Pendulum|HalfCheetah|Swimmer|Reacher|Pusher|Fetch|Hand|Adroit")
 """Tasks of Gymnasium, MuJoCo's and the robots' among them, whose episodes are cut short and never end by themselves."""
-_MAKES = {"gym.make", "gymnasium.make", "gym.vector.make", "gymnasium.vector.make", "gymnasium.make_vec"}
+_MAKES = re.compile(r"\bgym\w*\.(?:vector\.)?make")
 _LONGEST = 20  # of a name or a key; a longer text is no key
 
 
@@ -65,11 +65,11 @@ class BootstrapPastTheEnd(Check):
 
     def _is_endless(self, entry: Entry) -> bool:
         """Whether all tasks that the program names, or has classes of its own for, are without an end."""
-        texts = (self.facts.source.text, *map(self.facts.project.text, self.facts.rehearsed.imported))
+        texts = [self.facts.source.text, *map(self.facts.project.text, self.facts.rehearsed.imported)]
         named = [name for text in texts for name in _TASK.findall(text)]
         if named:
             return all(map(_ENDLESS.match, named)) and are_cut_short(entry) is not False
-        return not entry.calls.keys() & _MAKES and are_cut_short(entry) is True
+        return not any(map(_MAKES.search, texts)) and are_cut_short(entry) is True
 
     def _is_of_one(self, word: cst.CSTNode, site: Site) -> bool:
         """Whether a word may be of the program that a place is of: not in another class, where neither names the other's class."""
