@@ -101,6 +101,8 @@ def _places(source: Tensor, size: Value) -> list[int]:
     places = [each for each in found if isinstance(each, int)]
     if any(each < 0 for each in places) and source.rank is None:
         return []
+    if source.rank is not None and any(not -source.rank <= each < source.rank for each in places):
+        return []  # on this path it is not what the sizes were asked of
     return [each % source.rank if source.rank else each for each in places]
 
 
