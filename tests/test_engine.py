@@ -14,7 +14,7 @@ from lightlint.engine.events import Backward, Collective, Event, Forward, Steppe
 from lightlint.engine.machine import Machine, Test
 from lightlint.explore.questions.queries import sure
 from lightlint.explore.rehearsals import Entry, Path
-from lightlint.values.core import Constant, Mapping, Sequence, Value
+from lightlint.values.core import Constant, Mapping, Sequence, Unknown, Value
 from lightlint.values.training import Instance
 
 
@@ -396,3 +396,15 @@ def test_a_fault_is_sure_where_no_path_shows_it_right(
 ) -> None:
     entry = Entry("main", [wrong, *([right] if right else [])], turned)
     assert bool([*sure(entry, Event, lambda event: event in wrong.events)]) is found
+
+
+def test_a_layer_may_be_of_the_class_that_it_was_converted_to() -> None:
+    names = names_of(
+        main_of(
+            "from torch import nn\nmade = nn.SyncBatchNorm.convert_sync_batchnorm(nn.BatchNorm2d(3))\n"
+            "found = isinstance(made, nn.SyncBatchNorm)\nother = isinstance(made, nn.Conv2d)\n"
+        )
+    )
+    assert isinstance(names["found"], Unknown)
+    assert isinstance(names["other"], Constant)
+    assert names["other"].value is False

@@ -17,6 +17,7 @@ _DERIVE = {  # public classes of `torch.nn` that others of these derive from
     "RNNCellBase": r"(?:RNN|LSTM|GRU)Cell",
     "Upsample": r"Upsampling\w+",
     "Container": r"\w+",
+    "SyncBatchNorm": r"BatchNorm\dd",  # which `convert_sync_batchnorm` may have made of it
 }
 
 
