@@ -88,8 +88,8 @@ def _decorated(machine: Machine, value: Value, function: Function, decorator: as
         if maker.path == "torch.inference_mode" and isinstance(given, ast.Constant) and given.value is False:
             flag = "enable_grad"
         if flag is not None:
-            if flag:
-                function.flags.add(flag)
+            if flag:  # of what the decorators below made of it
+                (value if isinstance(value, Function) else function).flags.add(flag)
             return value
         if maker.path.startswith(
             ("typer.", "pytest.", "ray.", "beartype", "jaxtyping", "typeguard", "torch.", "functools.")
