@@ -89,7 +89,7 @@ def _member(machine: Machine, promised: Promised) -> Value:
         return module_of(machine, file, name)
     if module is not None or promised.dotted.startswith("."):
         return Unknown(("import", promised.dotted, name), hint=name)
-    return _library(machine, f"{promised.dotted}.{name}")
+    return machine.models.attribute(machine, _library(machine, promised.dotted), name, ast.alias(name))
 
 
 def _library(machine: Machine, dotted: str) -> Library:
