@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import lru_cache
 
 from lightlint.engine.execution import Returned, block
 from lightlint.engine.frames import Call, Condition, Iteration, Loop
@@ -66,9 +67,22 @@ class Frame:
         return next((loop for loop in reversed(self._loops) if loop.kind == "batch"), None)
 
     @property
+    def yields_each_turn(self) -> bool:
+        """Whether it yields as often as its one loop takes turns."""
+        return len(self._loops) == 1 and not self._conditions and _has_one_way(self.function.node)
+
+    @property
     def loop(self) -> Loop | None:
         """The innermost loop that the frame is stopped in."""
         return self._loops[-1] if self._loops else None
+
+
+@lru_cache(maxsize=256)
+def _has_one_way(function: ast.AST) -> bool:
+    """Whether one `yield` alone stands in a function, and nothing that leaves a turn or a loop early."""
+    nodes = [*ast.walk(function)]
+    leaves = any(isinstance(each, (ast.Break, ast.Continue, ast.Return)) for each in nodes)
+    return not leaves and sum(isinstance(each, (ast.Yield, ast.YieldFrom)) for each in nodes) == 1
 
 
 def generator_of(machine: Machine, function: Function, scope: Scope, node: ast.AST) -> Iterator | Instance:
@@ -94,7 +108,8 @@ def iteration_of(machine: Machine, frame: Frame) -> Iteration:
         value = frame.resume(machine)
         inner = frame.batch_loop or frame.loop
         if inner is not None:
-            iteration.kind, iteration.bound, iteration.over = inner.kind, inner.bound, inner.over
+            iteration.kind, iteration.over = inner.kind, inner.over
+            iteration.bound = inner.bound if frame.yields_each_turn else None
             iteration.known = iteration.known and inner.known
         return value
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence as Statements
 from lightlint.engine.containers import assign_target, leaves_rest
 from lightlint.engine.events import Looped, RangeBegun
 from lightlint.engine.execution import COMPOUND, LeaveLoop, NextTurn, Raised, Returned, Steps, block, evaluate
-from lightlint.engine.frames import TURNS, Loop
+from lightlint.engine.frames import TURNS, Iteration, Loop
 from lightlint.engine.language import operators
 from lightlint.engine.language.counters import counts_inside
 from lightlint.engine.language.narrowing import narrow
@@ -58,10 +58,16 @@ def _yield(machine: Machine, node: ast.Yield | ast.YieldFrom, scope: Scope) -> S
             if item is None:
                 break
             loop.turn += 1
+            _as_begun(loop, iteration)
             yield item
     finally:
         if loop in machine.loops:  # not in a frame that is let go of while it is suspended
             machine.loops.remove(loop)
+
+
+def _as_begun(loop: Loop, iteration: Iteration) -> None:
+    """What a loop goes over is known once a generator has begun."""
+    loop.kind, loop.bound, loop.over, loop.known = iteration.kind, iteration.bound, iteration.over, iteration.known
 
 
 def _leaving(body: Statements[ast.stmt]) -> ast.stmt | None:
@@ -207,7 +213,8 @@ def _for(machine: Machine, node: ast.For | ast.AsyncFor, scope: Scope) -> Steps:
         loop.turn += 1
         known_to_train = loop.kind == "batch" and iteration.kind == "elements"
         kind = loop.kind if known_to_train else iteration.kind
-        loop.kind, loop.over, loop.known = kind, iteration.over, iteration.known  # once a generator has begun
+        _as_begun(loop, iteration)
+        loop.kind = kind
         assign_target(machine, node.target, item, scope)
         return True
 

@@ -12,7 +12,7 @@ from lightlint.engine.choices import Choices
 from lightlint.engine.containers import note_next
 from lightlint.engine.events import Cleared, NextTaken, PickedByTurn, RangeBegun, UsedUp
 from lightlint.engine.execution import Raised
-from lightlint.engine.frames import Iteration
+from lightlint.engine.frames import Iteration, Loop
 from lightlint.engine.generators import Frame, iteration_of
 from lightlint.engine.language import operators
 from lightlint.engine.machine import Machine
@@ -345,10 +345,10 @@ def mapped(machine: Machine, function: Value, values: list[Value], node: ast.AST
     return iterator(machine, outer, node, "map")
 
 
-def _note_batches(machine: Machine, source: Iteration) -> None:
-    """A `while` loop that draws from a loader's iterator goes over batches."""
+def _note_batches(machine: Machine, source: Iteration | Loop | None) -> None:
+    """A `while` loop that draws from a loader's iterator, or from a generator that goes over a loader, goes over batches."""
     loop = machine.loops[-1] if machine.loops else None
-    if loop is not None and source.kind == "batch" and isinstance(loop.node, ast.While):
+    if loop is not None and source is not None and source.kind == "batch" and isinstance(loop.node, ast.While):
         loop.kind, loop.over = source.kind, source.over
 
 
@@ -358,6 +358,7 @@ def following(machine: Machine, value: Value, default: Value | None, node: ast.A
         source = value.source
         if isinstance(source, Frame):
             item = source.resume(machine)
+            _note_batches(machine, source.batch_loop)
         else:
             position = value.attributes.get("position")
             turn = position.value if isinstance(position, Constant) else 0
