@@ -17,9 +17,11 @@ from lightlint.values.training import Instance, Module
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry, Path
+    from lightlint.values.training import Tensor
 
 _TARGET = re.compile(r"target(?!s$)", re.IGNORECASE)
 _MOVES = {"copy_", "lerp_", "mul_", "add_"}
+_LOADING, _MOVING = "loading one's weights into the other", "moving one towards the other"
 
 
 class AliasedTargetNetwork(Check):
@@ -112,11 +114,12 @@ class AliasedTargetNetwork(Check):
                 yield from ((run, module) for run in runs if self.tree.contains(room, run))
 
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
-        """Modules under two names of an object, one a target's, that are loaded with their own state."""
-        found: dict[Site, tuple[AttributeSet, str]] = {}
+        """Modules under two names of an object, one a target's, that are loaded with their own state or moved towards themselves."""
+        found: dict[Site, tuple[AttributeSet, str, str]] = {}
         spared: set[Site] = set()
         for path in entry.paths:
             own = {id(event.object) for event in path.of(StateLoaded) if _is_own(path, event)}
+            moved = _moved_to_themselves(path)
             for event in path.of(AttributeSet):
                 if not _TARGET.search(event.name):
                     continue
@@ -124,23 +127,23 @@ class AliasedTargetNetwork(Check):
                 if other is None:
                     spared.add(event.site)
                 elif id(event.value) in own:
-                    found[event.site] = event, other
-        left = {event: name for site, (event, name) in found.items() if site not in spared}
+                    found[event.site] = event, other, _LOADING
+                elif isinstance(event.value, Module) and not moved.isdisjoint(event.value.parameters()):
+                    found[event.site] = event, other, _MOVING
+        left = {event: said for site, (event, *said) in found.items() if site not in spared}
         for event in anyhow(left):
-            other_name = left[event]
-            message = f"`self.{event.name}` and `self.{other_name}` are one module: loading one's weights into the other does nothing"
-            yield Fault.at(event, message)
-        moved = {event: said for path in entry.paths for event, *said in _held_twice(path)}
-        for given in anyhow(moved):
-            name, what = moved[given]
+            other_name, what = left[event]
+            yield Fault.at(event, f"`self.{event.name}` and `self.{other_name}` are one module: {what} does nothing")
+        twice = {event: said for path in entry.paths for event, *said in _held_twice(path)}
+        for given in anyhow(twice):
+            name, what = twice[given]
             yield Fault.at(given, f"the target and `{name}` are one module: {what} does nothing")
 
 
 def _held_twice(path: Path) -> Iterator[tuple[ItemSet, str, str]]:
     """Where a dict was given a module as a target that it has under another key too, whose parameters or state go into
     themselves; with that key, and what is done for nothing."""
-    changes = path.of(ParametersChanged)
-    moved = {each for event in changes for each in event.parameters if any(each is one for one in event.given)}
+    moved = _moved_to_themselves(path)
     loaded = [event.object for event in path.of(StateLoaded) if _is_own(path, event)]
     for event in path.of(ItemSet) if moved or loaded else ():
         module, key = event.value, event.key
@@ -149,9 +152,15 @@ def _held_twice(path: Path) -> Iterator[tuple[ItemSet, str, str]]:
         if not named or other is None or not isinstance(module, Module):
             continue
         if not moved.isdisjoint(module.parameters()):
-            yield event, str(other), "moving one towards the other"
+            yield event, str(other), _MOVING
         elif any(each is module for each in loaded):
-            yield event, str(other), "loading one's weights into the other"
+            yield event, str(other), _LOADING
+
+
+def _moved_to_themselves(path: Path) -> set[Tensor]:
+    """The parameters into which something made of themselves is written."""
+    changes = path.of(ParametersChanged)
+    return {each for event in changes for each in event.parameters if any(each is one for one in event.given)}
 
 
 def _is_own(path: Path, event: StateLoaded) -> bool:
