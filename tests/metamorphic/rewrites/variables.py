@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator
+from itertools import count
 
 from ..names import bound, is_still, locals_of, own_nodes, parameters, read, reads_its_frame, rebound_elsewhere
 from ..program import (
@@ -64,12 +65,9 @@ def _renamable(program: Program, scope: Scope) -> set[str]:
 
 @rewrite("renamed-locals", "v1 = E; f(v1)", local=False)
 def renamed_locals(program: Program) -> None:
-    number = 0
+    new = (name for name in map("v{}".format, count(1)) if name not in program.names)  # not torchvision's `v2`
     for scope in list(scopes(program.tree)):
-        renames = {}
-        for name in sorted(_renamable(program, scope)):
-            number += 1
-            renames[name] = f"v{number}"
+        renames = {name: next(new) for name in sorted(_renamable(program, scope))}
         for node in ast.walk(scope):
             if isinstance(node, ast.Name) and node.id in renames:
                 node.id = renames[node.id]
