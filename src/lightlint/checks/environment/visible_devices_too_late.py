@@ -96,7 +96,7 @@ class VisibleDevicesTooLate(Check):
             told = [e for e in path.of(EnvironmentSet) if e.name == _VARIABLE and e.where.phase != WORKER]
             uses = [each for each in path.of(Called) if self._uses_cuda(each)] if told else []
             for event in told[:1]:  # set before CUDA is in use, it may be set to the same again
-                before = (e.where for e in uses if e.time < event.time)
+                before = (e.where for e in uses if _is_before(e.where, event.where))
                 if any(_comes_first(e, event.where) and (entry.whole or _same_call(e, event.where)) for e in before):
                     yield Fault.of(event, _LATE)
 
@@ -106,6 +106,11 @@ class VisibleDevicesTooLate(Check):
             device = text_of(event.argument("device", 0)) or ""
             return event.path == "cuda" or (event.path == "to" and device.startswith("cuda"))
         return event.path in STARTING or (event.path in ASKING and not asks_nvml(self.facts))
+
+
+def _is_before(use: Where, later: Where) -> bool:
+    """Whether a call comes first: what an import runs is ahead of all else on paper, whichever line it stands on."""
+    return use.time < later.time and (use.time > 0 or use.site[0] == later.site[0])
 
 
 def _same_call(use: Where, later: Where) -> bool:

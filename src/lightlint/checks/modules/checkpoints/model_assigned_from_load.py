@@ -23,8 +23,22 @@ class ModelAssignedFromLoad(Check):
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """What `load_state_dict` returns, used as the model."""
         for event in entry.of(LoadResultUsed):
-            if event.asked in _OF_MODELS or event.asked in ("()", "="):
+            named = event.asked == "=" and not self._is_left(event)
+            if named or event.asked in _OF_MODELS or event.asked == "()":
                 yield Fault.of(event.load, f"this becomes {_RETURNED}")
+
+    def _is_left(self, event: LoadResultUsed) -> bool:
+        """Whether the name that gets it is one of a function which does not come to it again."""
+        word = self.node_of(event.where.site)
+        function = self.tree.function(word) if isinstance(word, cst.Name) else None
+        if not isinstance(word, cst.Name) or function is None:
+            return False
+        bound = self.names.bindings.lookup(word)
+        kept = next((each for each in bound if each.site is word and each.scope is function), None)
+        given = {id(name) for each in bound for name in self.tree.within(each.site, cst.Name)}
+        words = (each for each in self.tree.within(function, cst.Name) if each.value == word.value)
+        read = (each for each in words if id(each) not in given)
+        return kept is not None and not any(kept in self.facts.reaching.bindings(each) for each in read)
 
     def repair(self, node: cst.CSTNode, _fault: Fault) -> Repair | None:
         above = self.tree.parent(node)

@@ -16,7 +16,7 @@ from lightlint.facts.steps.keepers import Keeper
 from lightlint.finding import Applicability, Tier
 from lightlint.fixes.edits import join, wrap
 from lightlint.values.core import Sequence, number_of
-from lightlint.values.training import tensors_in
+from lightlint.values.training import Tensor, tensors_in
 
 if TYPE_CHECKING:
     from lightlint.engine.frames import Turn
@@ -190,6 +190,8 @@ class GraphKeptByAccumulation(Check):
             for event in entry.of(Summed)
             if not event.consumed_before and not goes_nowhere(event.result.graph)
         }
+        trained = [event.loss for event in entry.of(Backward) if event.loss is not None]
+        gone_over = {site for loss in trained for site in (loss.site, *(each for each, _ in loss.sums))}
         needed = {site for path in entry.paths for site in _needed(path)}
         for path in entry.paths:
             sums = {event.site for event in path.of(Summed)}
@@ -198,6 +200,8 @@ class GraphKeptByAccumulation(Check):
                     continue
                 graphs = event.before.graph
                 kept = event.carried and in_batch(event.where) and goes_nowhere(event.result.graph)
+                if kept and not event.consumed_before and gone_over & {event.site, *_of_terms(event)}:
+                    continue  # another way through the same loop goes backward over what has come together
                 open_ended = event.consumed_before or kept
                 if event.site in used or event.before.escaped or event.result.escaped or not graphs or not open_ended:
                     continue
@@ -221,6 +225,12 @@ class GraphKeptByAccumulation(Check):
         around = (node, *self.tree.ancestors(node)) if node is not None else ()
         statement = next((each for each in around if isinstance(each, (cst.AugAssign, cst.Assign))), None)
         return self.facts.keepers.of(statement) if statement is not None else None
+
+
+def _of_terms(event: Summed) -> set[Site | None]:
+    """Where what is added was made."""
+    terms = event.result.terms[1] if event.result.terms is not None else ()
+    return {each.site for each in terms if isinstance(each, Tensor)}
 
 
 def _is_around(outer: Site, inner: Site) -> bool:

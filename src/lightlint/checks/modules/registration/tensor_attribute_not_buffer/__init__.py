@@ -132,7 +132,7 @@ class TensorAttributeNotBuffer(Check):
         if not self._is_set_once(line, name) or self._moves_itself(module, line, name):
             return False
         uses = TensorUses(self.facts)
-        read = uses.in_forward(module, name)
+        read = [each for each in uses.in_forward(module, name) if not uses.is_of_one_device(each)]
         return any((sized and uses.is_surely_mixed(use)) or uses.weighs_classes(use) for use in read)
 
     def _is_set_once(self, line: tuple[cst.ClassDef, ...], name: str) -> bool:
@@ -168,6 +168,9 @@ class TensorAttributeNotBuffer(Check):
             if not plain or not tensor.sure_device or tensor.stored_at is None or tensor.stored_at in moved:
                 continue
             made = self._is_made_once(tensor) or self._is_of_setup(entry, tensor)
+            node = self.node_of(event.site)
+            if node is not None and TensorUses(self.facts).is_of_one_device(node):
+                continue
             if made and not self._is_replaced(entry, tensor):
                 name = next((each.name for each in entry.of(AttributeSet) if each.site == tensor.stored_at), "")
                 message = f"`self.{name}` stays on the CPU when the module is moved: register it as a buffer"

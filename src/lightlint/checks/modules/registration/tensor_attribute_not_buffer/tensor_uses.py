@@ -23,6 +23,7 @@ _PAIRED = {
     )
 } | {f"torch.{name}" for name in ("matmul", "mm", "bmm", "mv", "dot", "cdist", "outer", "maximum", "minimum", "mul", "add", "sub", "div")}  # fmt: skip
 _ONE_PER_CLASS = {"torch.nn.functional.cross_entropy", "torch.nn.functional.nll_loss"}
+_DEVICE = {"is_cuda", "device", "get_device"}
 _MOVING = {"to", "cuda", "type_as", "cpu", "tolist", "item", "numpy"}
 
 
@@ -50,6 +51,11 @@ class TensorUses:
         """The functions of this file that a forward pass of a class runs."""
         starts = [method for each in _STEPS if (method := self._facts.classes.method(node, each)) is not None]
         return {function for start in starts for function in self._facts.hooks.reachable(start)}
+
+    def is_of_one_device(self, use: cst.CSTNode) -> bool:
+        """Whether a test has asked first on which device something is, so that this may be for the CPU alone."""
+        words = (each for test, _ in self._facts.conditions(use) for each in self._tree.within(test, cst.Attribute))
+        return any(each.attr.value in _DEVICE for each in words)
 
     def is_surely_mixed(self, use: cst.Attribute) -> bool:
         """Whether a read surely meets a tensor of another device, once the module is moved."""
