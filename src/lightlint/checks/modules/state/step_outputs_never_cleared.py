@@ -16,6 +16,7 @@ from lightlint.values.core import Class, Mapping, Sequence, Value
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry, Path
+    from lightlint.values.core import Site
 
 _MESSAGE = "this list grows from epoch to epoch: nothing empties it, and the end of each epoch reads all of it"
 
@@ -24,19 +25,17 @@ class StepOutputsNeverCleared(Check):
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Lists of a module that steps add tensors to, that nothing empties, and that are put together as a whole."""
         found: dict[Appended, Fault] = {}
+        kept = {id(path): set(_kept(path)) for path in entry.paths}
+        dropped = {_place(each) for path in entry.paths for each in _of_batches(path) if each not in kept[id(path)]}
         for path in entry.paths:
-            emptied = {id(each) for event in path.of(Emptied) for each in _lists(event.container)}
-            held = {id(each) for o in path.machine.objects for v in o.attributes.values() for each in _lists(v)}
             joined = [event for event in path.of(Called) if event.path in _JOINING]
             whole = [*_read_whole(path)]
             for event in path.of(Appended):
                 box = event.container
-                if box.kind != "list" or not event.where.within("batch"):
-                    continue
-                if not event.where.phase or id(box) in emptied or id(box) not in held or box.escaped:
-                    continue
-                items = set(map(id, box.items))
-                read: list[Event] = [each for each in joined if items & set(_given(each))]
+                if event not in kept[id(path)] or _place(event) in dropped:
+                    continue  # something empties it, or what is unknown decides whether it does
+                added = [each for each in path.of(Appended) if each.container is box]
+                read: list[Event] = [each for each in joined if _takes_all(each, added)]
                 read += [each for each, holder in whole if holder is box]
                 later = [each for each in read if each.time > event.time]
                 epochs = {each.where.turns[0].number for each in later if each.where.turns}
@@ -78,6 +77,27 @@ class StepOutputsNeverCleared(Check):
         inner = last.body[-1] if isinstance(last, cst.SimpleStatementLine) else last
         ok = isinstance(inner, (cst.BaseSmallStatement, cst.BaseCompoundStatement))
         return insert_after(self.code, inner, f"self.{name}.clear()") if ok else None
+
+
+def _of_batches(path: Path) -> Iterator[Appended]:
+    """What the steps add to lists, batch by batch."""
+    for event in path.of(Appended):
+        if event.container.kind == "list" and event.where.within("batch") and event.where.phase:
+            yield event
+
+
+def _kept(path: Path) -> Iterator[Appended]:
+    """What of it goes into lists that objects still hold at the end, out of which nothing was taken."""
+    emptied = {id(each) for event in path.of(Emptied) for each in _lists(event.container)}
+    held = {id(each) for o in path.machine.objects for v in o.attributes.values() for each in _lists(v)}
+    for event in _of_batches(path):
+        if id(event.container) not in emptied and id(event.container) in held and not event.container.escaped:
+            yield event
+
+
+def _place(event: Appended) -> tuple[Site, str]:
+    """Where something is added, the same on all paths; a helper adds to another list for another hook."""
+    return event.site, event.where.hook
 
 
 def _read_whole(path: Path) -> Iterator[tuple[Event, Value]]:
@@ -122,7 +142,18 @@ _MEASURING = ("sklearn.metrics.", "torchmetrics.functional.")
 _GATHERING = ("all_gather", "all_gather_object", "gather_object", "gather_for_metrics")
 
 
-def _given(call: Called) -> list[int]:
-    """What a call is given, and what lists that it is given hold, by identity; a slice, as of the last few, is no whole list."""
+def _takes_all(call: Called, added: list[Appended]) -> bool:
+    """Whether a call is given something of each entry that a list has got so far, as of tuples the first of each.
+
+    A slice, as of the last few, is no whole list.
+    """
     values = [each for each in call.given.values() if each.cut_from is None]
-    return [id(each) for value in values for each in (value.items if isinstance(value, Sequence) else [value])]
+    given = {id(each) for value in values for each in (value.items if isinstance(value, Sequence) else [value])}
+    before = [each for each in added if each.time < call.time]
+    return bool(before) and all(not given.isdisjoint(map(id, _parts(each.value))) for each in before)
+
+
+def _parts(value: Value) -> list[Value]:
+    """An entry of a list, and what it holds if it is a container itself."""
+    inner = value.items if isinstance(value, Sequence) else value.items.values() if isinstance(value, Mapping) else ()
+    return [value, *inner]
