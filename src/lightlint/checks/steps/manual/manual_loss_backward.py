@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from lightlint.check import Check, Fault, Repair
-from lightlint.engine.events import Backward, Configured
+from lightlint.engine.events import Backward, Configured, FitStarted
 from lightlint.explore.parsed import said_in
 from lightlint.explore.questions.queries import in_sight
 from lightlint.finding import Applicability, Tier
 from lightlint.fixes.edits import Draft, replace
-from lightlint.values.core import Class
+from lightlint.values.core import Class, written
 
 if TYPE_CHECKING:
-    from lightlint.explore.rehearsals import Entry
+    from lightlint.explore.rehearsals import Entry, Path
     from lightlint.values.training import Module
 
 _SCALED = {16, "16", "16-mixed"}
@@ -35,7 +35,7 @@ class ManualLossBackward(Check):
                     (each for each in by_hand if own and in_sight([each]) and self._is_for_step(event, each)), None
                 )
                 if module is not None:
-                    why = self._why() or ("" if through else self._unreduced(module))
+                    why = _needing_help(path, module) or self._why() or ("" if through else self._unreduced(module))
                     message = f"{self._named(event)} goes past Lightning" + (f", which `{why}` needs" if why else "")
                     yield Fault.at(event, message, tier=Tier.WARNING if why else Tier.NOTE)
 
@@ -60,13 +60,10 @@ class ManualLossBackward(Check):
 
     def _why(self) -> str:
         """The argument of a Trainer in sight under which a backward pass needs Lightning's help."""
-        for trainer in self.facts.world.trainers:
-            precision, strategy = trainer.arguments.get("precision"), trainer.arguments.get("strategy")
-            if isinstance(precision, (int, str)) and not isinstance(precision, bool) and precision in _SCALED:
-                return f"precision={precision!r}".replace("'", '"')
-            if isinstance(strategy, str) and strategy.startswith(_OWN_BACKWARD):
-                return f'strategy="{strategy}"'
-        return ""
+        found = (
+            _why(each.arguments.get("precision"), each.arguments.get("strategy")) for each in self.facts.world.trainers
+        )
+        return next(filter(None, found), "")
 
     def _unreduced(self, module: Module) -> str:
         """The argument of a Trainer in sight under which DDP waits for `manual_backward` before it averages gradients.
@@ -96,3 +93,22 @@ class ManualLossBackward(Check):
             return None
         arguments = [self.code.text_of(func.value), *(self.code.text_of(arg).rstrip(", ") for arg in call.args)]
         return replace(self.code, call, f"{first[0].name.value}.manual_backward({', '.join(arguments)})")
+
+
+def _needing_help(path: Path, module: Module) -> str:
+    """The same of the Trainer that fits a module, wherever its arguments come from."""
+    for event in path.of(FitStarted):
+        given = {name: written(event.trainer.arguments.get(name)) for name in ("precision", "strategy")}
+        found = _why(*(each.value if each is not None else None for each in given.values()))
+        if event.module is module and found:
+            return found
+    return ""
+
+
+def _why(precision: object, strategy: object) -> str:
+    """An argument under which a backward pass needs Lightning's help: losses are scaled, or an engine does it."""
+    if isinstance(precision, (int, str)) and not isinstance(precision, bool) and precision in _SCALED:
+        return f"precision={precision!r}".replace("'", '"')
+    if isinstance(strategy, str) and strategy.startswith(_OWN_BACKWARD):
+        return f'strategy="{strategy}"'
+    return ""
