@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -10,7 +10,7 @@ from lightlint.check import Check, Fault
 from lightlint.engine.events import AttributeSet, Called
 from lightlint.facts.code.names import UNKNOWN
 from lightlint.facts.data.workers import LOADER, Method, Starter
-from lightlint.facts.objects.classes import CALLBACK, DATA_MODULE, MODULE
+from lightlint.facts.objects.classes import CALLBACK, DATA_MODULE, DATASET, MODULE
 from lightlint.facts.objects.pickling import Obstacle
 from lightlint.facts.project.mentions import runs_where_processes_spawn
 from lightlint.facts.project.options import project_default
@@ -20,6 +20,7 @@ from lightlint.values.core import (
     Bound,
     Class,
     Function,
+    Library,
     Mapping,
     Partial,
     Sequence,
@@ -29,7 +30,7 @@ from lightlint.values.core import (
     text_of,
     written,
 )
-from lightlint.values.training import Instance
+from lightlint.values.training import Instance, Loader
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry, Path
@@ -68,13 +69,20 @@ class UnpicklableWorkerCallable(Check):
             self.report(met.node, f"`ddp_spawn` pickles `{node.name.value}`, and it holds {met.what}")
 
     def wants_users(self) -> tuple[str, ...]:
-        """Where a Lightning class of this file makes a function of its own: who fits it may spawn its ranks."""
+        """Where a Lightning class or a data set of this file gets a function of its own: who fits it may spawn its ranks."""
         return ("Trainer",) if any(map(self._makes_functions, self.tree.all(cst.ClassDef))) else ()
 
     def _makes_functions(self, node: cst.ClassDef) -> bool:
+        """Whether a new object has functions made for it, by its class or by another function of this file."""
         init = self.classes.methods(node).get("__init__")
         made = self.tree.within(init.body, cst.Lambda, cst.FunctionDef) if init is not None else []
-        return bool(made) and self.classes.is_a(node, MODULE, DATA_MODULE, CALLBACK)
+        called = (
+            {self.names.of(each.func) for each in self.tree.within(init.body, cst.Call)} if init is not None else ()
+        )
+        makers = (each for each in self.tree.module.body if isinstance(each, cst.FunctionDef))
+        given = (each for each in makers if self.names.defined(each) in called)
+        made = made or [inner for each in given for inner in self.tree.within(each.body, cst.Lambda, cst.FunctionDef)]
+        return bool(made) and self.classes.is_a(node, MODULE, DATA_MODULE, CALLBACK, DATASET)
 
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         yield from self._of_loaders(entry)
@@ -164,9 +172,9 @@ class UnpicklableWorkerCallable(Check):
 
 
 def _of_ranks(path: Path, fit: Called, trainer: Instance) -> Iterator[Fault]:
-    """What the module, the data module and the callbacks hold that cannot be sent to ranks that are spawned."""
-    given = (*fit.given.values(), *(callbacks_of(trainer) or ()))
-    sent = {id(each): each for each in given if isinstance(each, Instance)}
+    """What the module, the data module, the callbacks and the loaders hold that cannot be sent to ranks that are spawned."""
+    sent = {id(each): each for each in _sent([*fit.given.values(), *(callbacks_of(trainer) or ())])}
+    yield from _of_sent_loaders(fit, [each for each in sent.values() if isinstance(each, Loader)])
     last: dict[tuple[int, str], AttributeSet] = {}
     for event in path.of(AttributeSet):
         if event.time < fit.time:
@@ -180,6 +188,30 @@ def _of_ranks(path: Path, fit: Called, trainer: Instance) -> Iterator[Fault]:
             fault = Fault.at(event, f"`ddp_spawn` pickles `{cls.name}`, and it holds {_said(met)}", event.site)
             here = _is_lambda(met) and met.file == event.site[0]  # a lambda is to blame where it is written
             yield replace(fault, site=met.name_site()) if here else fault
+
+
+def _sent(values: Iterable[Value | None], depth: int = 0) -> Iterator[Instance]:
+    """The objects among some values that go to the ranks, those in containers and the data of loaders, too."""
+    for each in values if depth <= _DEPTH else ():
+        if isinstance(each, (Sequence, Mapping)):
+            yield from _sent(each.items.values() if isinstance(each, Mapping) else each.items, depth + 1)
+        elif isinstance(each, Instance):
+            yield each
+            if isinstance(each, Loader):
+                yield from _sent([each.data], depth + 1)
+            elif each.kind == "data set" and isinstance(each.cls, Library):  # of a part, the whole
+                yield from _sent([*each.attributes.values(), *each.arguments.values()], depth + 1)
+
+
+def _of_sent_loaders(fit: Called, loaders: list[Loader]) -> Iterator[Fault]:
+    """Loaders that take functions along which cannot be sent, whether they have workers or not."""
+    for each in loaders:
+        for keyword in ("collate_fn", "worker_init_fn"):
+            met = _unpicklable(each.arguments.get(keyword))
+            if met is not None and each.site is not None and not each.assumed:
+                here = _is_lambda(met) and met.file == each.site[0]
+                message = f"`ddp_spawn` pickles the loader, and its `{keyword}` is {_said(met)}"
+                yield replace(Fault.at(fit, message), site=met.name_site() if here else each.site)
 
 
 def _is(met: Obstacle) -> str:
