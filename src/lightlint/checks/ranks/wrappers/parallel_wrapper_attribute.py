@@ -20,8 +20,14 @@ class ParallelWrapperAttribute(Check):
             inner: Value | None = event.wrapper
             while isinstance(inner, Module) and inner.wraps is not None:
                 inner = inner.wraps
-            if isinstance(inner, Module) and isinstance(inner.cls, Class) and not event.wrapper.escaped:
+            if isinstance(inner, Module) and isinstance(inner.cls, Class) and _is_made(event.wrapper, inner):
                 shown = "DDP" if event.wrapper.wrapper == "ddp" else "DataParallel"
                 if inner.cls.find(event.name) is not None or event.name in inner.attributes:
                     message = f"this raises AttributeError: {shown} does not pass on `{event.name}` of `{inner.name}`"
                     yield Fault.at(event, message)
+
+
+def _is_made(wrapper: Module, inner: Module) -> bool:
+    """Whether a wrapper is all that is in sight, and came to be: DDP refuses a module that requires no gradients."""
+    refused = wrapper.wrapper == "ddp" and not wrapper.reduced and bool([*inner.parameters()])
+    return not (wrapper.escaped or refused)
