@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -194,6 +195,15 @@ def _is_known(event: ScheduleStepped) -> bool:
     return optimizer_of(event.schedule) is not None and not event.implicit and not event.args
 
 
+def _counts_itself(loop: ast.AST | None) -> bool:
+    """Whether a loop's own statements move what its test compares, if it is a `while`: what they call may do so with each batch."""
+    if not isinstance(loop, ast.While) or not isinstance(loop.test, ast.Compare):
+        return True
+    counter = ast.unparse(loop.test.left)
+    set_to = (each for part in loop.body for each in ast.walk(part) if isinstance(each, (ast.Name, ast.Attribute)))
+    return any(isinstance(each.ctx, ast.Store) and ast.unparse(each) == counter for each in set_to)
+
+
 def _counts_epochs(event: ScheduleStepped) -> bool:
     """Whether a step in a loop over batches is one of a schedule as long as a loop around it takes turns, or a part of that."""
     length = event.schedule.length
@@ -204,6 +214,6 @@ def _counts_epochs(event: ScheduleStepped) -> bool:
     around = turns[: kinds.index("batch")]
     if event.where.conditions and event.where.depends_on("index"):
         return False
-    bounds = [turn.loop.bound for turn in around if turn.loop.bound is not None]
+    bounds = [turn.loop.bound for turn in around if turn.loop.bound is not None and _counts_itself(turn.loop.node)]
     shares = (_multiple(length, each) for each in bounds)
     return any(each.key == length.key for each in bounds) or any(0 < (share or 0) < 1 for share in shares)
