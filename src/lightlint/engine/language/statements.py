@@ -186,6 +186,8 @@ def _delete(machine: Machine, node: ast.Delete, scope: Scope) -> None:
                 index = evaluate(machine, target.slice, scope)
                 if isinstance(index, Constant):
                     holder.items.pop(index.value, None)
+                else:
+                    machine.emit(Emptied(machine.where(target), holder))  # of one entry, whichever
             elif isinstance(holder, Instance) and holder.kind == "namespace":
                 holder.attributes.pop(text_of(evaluate(machine, target.slice, scope)) or "", None)
         elif isinstance(target, ast.Attribute):

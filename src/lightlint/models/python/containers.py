@@ -106,6 +106,8 @@ def mapping_method(machine: Machine, value: Mapping, name: str, given: Arguments
         column = asked.value
         if isinstance(column, str) and column not in value.items:
             machine.emit(ColumnAsked(machine.where(node), value.batch_of, column))
+    if name == "popitem" or (name == "pop" and not isinstance(asked, Constant)):
+        machine.emit(Emptied(machine.where(node), value))  # of one entry, whichever
     if name in ("get", "pop", "setdefault"):
         return _entry(machine, value, name, given)
     if name == "update":
