@@ -62,6 +62,9 @@ class Sources(Protocol):
     def uses(self, file: str, name: str) -> bool:
         """Whether a file names something that it imports once more."""
 
+    def is_command(self, file: str, function: ast.AST) -> bool:
+        """Whether a function of a file trains or evaluates, as one that a program does as it is told."""
+
     def is_idle(self, file: str, test: ast.If) -> bool:
         """Whether a test decides only about messages: rehearsing it the other way would show nothing."""
 
@@ -110,7 +113,7 @@ I_ = TypeVar("I_", bound=Instance)
 
 _FRESH: dict[str, Callable[[], object]] = {
     **dict.fromkeys(("loops", "conditions", "calls", "scopes", "held_back", "summoned", "forwards", "autocasts"), list),
-    **dict.fromkeys(("asked", "answers", "equals"), dict),
+    **dict.fromkeys(("asked", "answers", "equals", "offered"), dict),
     "grad": lambda: [True],
     "phases": lambda: [""],
     "hooks": lambda: [""],
@@ -182,6 +185,7 @@ class Machine:
             tuple[Hashable, str], Value
         ] = {}  # what unknowns, by their keys, were given that ranks tell apart
         self.asked: dict[Test, bool] = {}  # tests that nothing known decides, as they came out
+        self.offered: dict[Test, bool] = {}  # what something unknown may choose, by its place, and whether it did
         self.guesses = 0  # how many tests something unknown has decided
         # a name, or an item of a dict, was read that nothing has bound: Python raises, unless this way through the code is none
         self.unbound = False
@@ -454,14 +458,24 @@ class Machine:
         known = self.bounds.get(compared.unknown) if compared is not None else None
         return known.decides(compared) if known is not None and compared is not None else None
 
-    def choose(self, unknown: Hashable, options: Iterable[Hashable]) -> Hashable | None:
-        """Which of some constants an unknown is, by their keys: as tests have found it, else the first that they allow."""
+    def choose(
+        self, unknown: Hashable, options: Iterable[Hashable], places: Flips[Hashable, Test | None] | None = None
+    ) -> Hashable | None:
+        """Which of some constants an unknown is, by their keys: as tests have found it, else the first that they allow.
+
+        Of those with a place the first is taken that this rehearsal does not leave out: another is to take the next.
+        """
         if unknown in self.equals:
             return self.equals[unknown]
-        found = next((each for each in options if self.answers.get(("==", unknown, each)) is not False), None)
-        if found is not None:
+        allowed = [each for each in options if self.answers.get(("==", unknown, each)) is not False]
+        found = next((each for each in allowed[:-1] if self._takes((places or {}).get(each))), *allowed[-1:] or (None,))
+        if found is not None and unknown is not None:
             self.equals[unknown] = found
         return found
+
+    def _takes(self, place: Test | None) -> bool:
+        """Whether what stands at a place is chosen here."""
+        return place is None or self.offered.setdefault(place, self.flips.get(place, True))
 
     def condition(self, value: Value, outcome: bool, node: ast.AST) -> Condition:
         """A test that came out, as events remember it."""

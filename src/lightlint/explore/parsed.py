@@ -288,6 +288,8 @@ def functions_of(body: list[ast.stmt]) -> list[Named]:
 
 _BACKWARD = frozenset(["backward", "manual_backward", "training_step"])
 _DRIVING = frozenset(["fit", "launch", "configure_optimizers"])
+COMMANDS = _DRIVING | {"test", "validate", "predict", "evaluate", "load_from_checkpoint", "backward", "eval"}
+"""Words of a function that trains or evaluates by itself."""
 _LONGEST_NAME = 80
 
 

@@ -114,6 +114,7 @@ class _Begun:
     start: Start
     whole: bool
     left: list[dict[Test, bool]] = field(default_factory=lambda: [{}])
+    offered: list[dict[Test, bool]] = field(default_factory=list)  # other choices, once all else was rehearsed
     seen: set[frozenset[tuple[Test, bool]]] = field(default_factory=set)
 
 
@@ -131,6 +132,7 @@ class Rehearsals:
         self._sources = sources
         self._steps = 0
         self.entries: list[Entry] = []
+        self._begun: list[_Begun] = []
         self._called: set[int] = set()
         self._made: set[int] = set()
         self._fitted: set[int] = set()
@@ -229,6 +231,8 @@ class Rehearsals:
         ]
         for each in begun:
             self._go_on(each, _MOST_PATHS)
+        for each in self._begun:
+            self._choose_others(each)
 
     def _has_run(self, function: Named) -> bool:
         return id(function.node) in self._called
@@ -244,6 +248,7 @@ class Rehearsals:
     def _begin(self, name: str, start: Start, *, whole: bool = False) -> _Begun:
         """The default path of an entry: each entry gets one ahead of the turned tests of any."""
         begun = _Begun(Entry(name, whole=whole), start, whole)
+        self._begun.append(begun)
         self.entries.append(begun.entry)
         for most in range(1, _MOST_BEGINNINGS + 1):
             self._go_on(begun, most)
@@ -270,9 +275,19 @@ class Rehearsals:
                         begun.left[:0] = turned[-1:]
                         del turned[-1:]
                     begun.left += turned
+                    begun.offered += [{**flips, each: False} for each in machine.offered if each not in come_to]
+                    come_to |= machine.offered.keys()
                 if not (machine.uses_rank or machine.distributed):
                     break
         begun.entry.turned = all(len(flips) > 1 or frozenset(flips.items()) in begun.seen for flips in begun.left)
+
+    def _choose_others(self, begun: _Begun) -> None:
+        """Rehearse an entry with other entries of its tables of commands and of presets."""
+        turned = begun.entry.turned
+        while begun.offered and self._steps < _STEPS_PER_FILE and len(begun.seen) < _MOST_PATHS:
+            begun.left, begun.offered = begun.offered, []
+            self._go_on(begun, _MOST_PATHS)
+        begun.entry.turned = turned  # a choice is no test
 
     def _machine(self, flips: Mapping[Test, bool], rank: int, *, whole: bool) -> Machine:
         machine = Machine(self._sources, LibraryModels(), flips=flips, rank=rank, budget=self._steps_per_path)

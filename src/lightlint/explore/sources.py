@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from lightlint.explore.needed import needed_by_classes
-from lightlint.explore.parsed import Parsed
+from lightlint.explore.parsed import COMMANDS, Parsed, said_in
 
 
 class ProjectSources:
@@ -106,6 +106,10 @@ class ProjectSources:
         """Whether a function of a file yields."""
         parsed = self.parsed(file)
         return parsed is not None and parsed.is_generator(node)
+
+    def is_command(self, _: str, function: ast.AST) -> bool:
+        """Whether a function of a file trains or evaluates, as one that a program does as it is told."""
+        return not COMMANDS.isdisjoint(said_in(function).names)
 
     def is_idle(self, file: str, test: ast.If) -> bool:
         """Whether a test decides only about messages: rehearsing it the other way would show nothing."""

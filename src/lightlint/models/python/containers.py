@@ -9,11 +9,12 @@ from lightlint.engine.arguments import Arguments
 from lightlint.engine.containers import listed, note_filled, note_next
 from lightlint.engine.events import Appended, CopySet, Emptied, StateRead
 from lightlint.engine.events.huggingface import ColumnAsked
-from lightlint.engine.machine import Machine
+from lightlint.engine.machine import Machine, Test
 from lightlint.models.names.tables import MOVES
 from lightlint.values.core import (
     ARRAYS,
     NONE,
+    Bound,
     Class,
     Constant,
     Function,
@@ -170,21 +171,45 @@ def _view(value: Mapping, name: str) -> Sequence:
 
 
 def chosen(machine: Machine, value: Mapping, index: Value) -> Value | None:
-    """What of a dict something unknown chooses: as tests have found it, else by what an option defaults to, else the first."""
+    """What of a dict something unknown chooses: as tests have found it, else by what an option defaults to, else the first.
+
+    Of a table of commands or of presets each is rehearsed, as if tests for their names chose it.
+    """
     keys: dict[Hashable, Hashable] = {("constant", type(each).__name__, each): each for each in value.items}
     usual = written(index)
-    if index.key is None:
-        key: Hashable = next(iter(keys))
-    else:
-        key = machine.choose(index.key, [*([usual.key] if usual is not None and usual.key in keys else []), *keys])
+    options = [*([usual.key] if usual is not None and usual.key in keys else []), *keys]
+    is_one_of = not machine.loops and (is_table(machine, value) or _are_presets(value))
+    places = {key: _place_of(value.items[each]) for key, each in keys.items()} if is_one_of else {}
+    key = machine.choose(index.key, dict.fromkeys(options), places)
     return value.items[keys[key]] if key in keys else None
+
+
+def is_table(machine: Machine, value: Mapping) -> bool:
+    """Whether a dict holds the commands of a program: functions of its own, one of which trains or evaluates."""
+    functions = [each.function if isinstance(each, Bound) else each for each in value.items.values()]
+    own = [each for each in functions if isinstance(each, Function)]
+    return 0 < len(own) == len(functions) and any(machine.sources.is_command(each.file, each.node) for each in own)
+
+
+def _are_presets(value: Mapping) -> bool:
+    """Whether a dict holds options by the name of what they are for."""
+    held = [each for each in value.items.values() if isinstance(each, Mapping)]
+    return len(held) == len(value.items) and all(isinstance(key, str) for each in held for key in each.items)
+
+
+def _place_of(choice: Value) -> Test | None:
+    """Where a command or a preset is written."""
+    function = choice.function if isinstance(choice, Bound) else choice
+    site = function.name_site() if isinstance(function, Function) else getattr(choice, "site", None)
+    return site[:3] if site is not None else None
 
 
 def _entry(machine: Machine, value: Mapping, name: str, given: Arguments) -> Value:
     key, default = given.get(0, "key"), given.get(1, "default") or NONE
     if not isinstance(key, Constant):
         usual = written(key) if name == "get" and key is not None else None
-        return (chosen(machine, value, key) if key and usual and usual.value in value.items else None) or Unknown()
+        known = (usual is not None and usual.value in value.items) or (name == "get" and is_table(machine, value))
+        return (chosen(machine, value, key) if key is not None and known else None) or Unknown()
     try:
         found = value.items.get(key.value)
     except TypeError:

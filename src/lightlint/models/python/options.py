@@ -8,12 +8,15 @@ from collections.abc import Mapping as Names
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.machine import Machine
 from lightlint.models import objects
+from lightlint.models.python.containers import chosen, is_table
 from lightlint.models.ranks import groups
 from lightlint.models.registry import FunctionModel, function, methods
 from lightlint.values.core import (
     NONE,
     TRUE,
+    Bound,
     Constant,
+    Function,
     Library,
     Mapping,
     Sequence,
@@ -27,6 +30,9 @@ from lightlint.values.training import Instance
 
 _OPEN = "#open"
 """Under this name a namespace says that what is out of sight has filled it, too; its dict, which shares its names, says so with it."""
+
+_COMMANDS = "#commands of "
+"""Under such a name a parser keeps the functions that its subcommands give an option, as `set_defaults(run=train)` does."""
 
 
 def _namespace(path: str) -> FunctionModel:
@@ -79,7 +85,12 @@ def parser_method(machine: Machine, parser: Value, name: str, given: Arguments, 
         parser.attributes[key] = _option(key, given.keywords.get("default"), is_number=is_number)
         return NONE
     if name == "set_defaults":
-        parser.attributes.update({key: _option(key, value) for key, value in given.keywords.items()})
+        for key, value in given.keywords.items():
+            parser.attributes[key] = _option(key, value)
+            if isinstance(value, (Function, Bound)):  # each subcommand, which shares its parser's options, has its own
+                table = parser.attributes.setdefault(_COMMANDS + key, Mapping())
+                assert isinstance(table, Mapping)
+                table.items[len(table.items)] = value
         if given.double_star is not None:
             _fill(machine, parser, given.double_star)
         return NONE
@@ -113,9 +124,15 @@ def _parsed(machine: Machine, parser: Instance, into: Value | None, node: ast.AS
         if not known:
             options = {name: _opened(machine, name, each) for name, each in options.items()}
         options = {**options, **{name: _stays_option(name, each) for name, each in held.items()}}
+    tables = {key: each for key, each in options.items() if key.startswith(_COMMANDS) and isinstance(each, Mapping)}
+    options = {key: each for key, each in options.items() if key not in tables}
     values = {
         key: groups.rank_value(machine, key) if key in groups.RANK_NAMES else value for key, value in options.items()
     }
+    for name, table in tables.items():
+        key = name.removeprefix(_COMMANDS)
+        if key in values and is_table(machine, table):
+            values[key] = chosen(machine, table, values[key]) or values[key]
     found = objects.namespace(machine, node, values)
     found.key = ("arguments",)
     return found
