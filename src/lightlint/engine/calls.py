@@ -212,13 +212,15 @@ def _bind(machine: Machine, function: Function, given: Arguments, scope: Scope, 
     names = [each.arg for each in (*parameters.posonlyargs, *parameters.args)]
     left = dict(given.keywords)
     unknown_rest = given.star is not None or given.assumed
+    usual = dict(zip(reversed(names), reversed(function.defaults), strict=False))
     for index, name in enumerate(names):
         if index < len(given.positional):
             scope.names[name] = given.positional[index]
         elif name in left:
             scope.names[name] = left.pop(name)
         elif given.star is not None:
-            scope.names[name] = machine.models.part(machine, given.star, index - len(given.positional), function.node)
+            part = machine.models.part(machine, given.star, index - len(given.positional), function.node)
+            scope.names[name] = _unless_given(part, usual.get(name), name)
     if parameters.vararg is not None:
         rest = given.positional[len(names) :]
         if given.star is not None:
@@ -242,6 +244,17 @@ def _bind(machine: Machine, function: Function, given: Arguments, scope: Scope, 
         named = Mapping(dict(left.items()), more=given.double_star is not None or given.assumed)
         named.site, named.said = machine.site(node), dict(given.said)
         scope.names[parameters.kwarg.arg] = named
+
+
+def _unless_given(part: Value, default: Value | None, name: str) -> Value:
+    """A parameter that `*args` out of sight may give another value than its default."""
+    if (
+        type(part) is not Unknown
+        or not isinstance(default, Constant)
+        or not isinstance(default.value, (str, int, float))
+    ):
+        return part
+    return Unknown(part.key, part.traits, hint=part.hint or name, plain=part.plain, default=default)
 
 
 def _maybe(default: Value, name: str, given: Arguments) -> Value:

@@ -28,6 +28,7 @@ _STEPS_PER_PATH = 3_500
 _STEPS_PER_FILE = 5_000  # some 15 microseconds each (Python 3.11, AMD EPYC)
 _STEPS_OF_PASSES, _MOST_PATHS_OF_PASSES = 1_600, 3
 _STEPS_OF_REST, _STEPS_PER_PATH_OF_REST, _MOST_PATHS_OF_REST = 2_000, 1_000, 3
+_MOST_CHOICES, _MOST_PATHS_OF_CHOICE = 6, 3
 _MOST_FUNCTIONS = 10
 _MOST_BEGINNINGS = 3  # paths of an entry that are tried at once until one does not end by an exception
 _NOT_CALLED = ("__", "on_", "test_")  # what functions are called that others call: Python, Lightning, pytest
@@ -108,13 +109,17 @@ class Entry:
 
 @dataclass(eq=False)
 class _Begun:
-    """An entry being rehearsed: the tests that are still to be turned, and those that were."""
+    """An entry being rehearsed: the tests that are still to be turned, and those that were.
+
+    Where it can be told what to do, as by a table of commands or of presets, each choice is an entry by itself.
+    """
 
     entry: Entry
     start: Start
     whole: bool
     left: list[dict[Test, bool]] = field(default_factory=lambda: [{}])
-    offered: list[dict[Test, bool]] = field(default_factory=list)  # other choices, once all else was rehearsed
+    choice: dict[Test, bool] = field(default_factory=dict)  # which commands and presets it leaves out
+    offered: list[dict[Test, bool]] = field(default_factory=list)  # choices that leave out another one
     seen: set[frozenset[tuple[Test, bool]]] = field(default_factory=set)
 
 
@@ -231,8 +236,7 @@ class Rehearsals:
         ]
         for each in begun:
             self._go_on(each, _MOST_PATHS)
-        for each in self._begun:
-            self._choose_others(each)
+        self._choose_others()
 
     def _has_run(self, function: Named) -> bool:
         return id(function.node) in self._called
@@ -264,9 +268,13 @@ class Rehearsals:
             begun.seen.add(frozenset(flips.items()))
             come_to = set(flips)
             for rank in (0, 1):
-                path = self._path(begun.start, flips, rank, whole=begun.whole)
+                path = self._path(begun, flips, rank)
                 begun.entry.paths.append(path)
                 machine = path.machine
+                if not flips and not rank:
+                    begun.offered = [
+                        {**begun.choice, each: False} for each in machine.offered if each not in begun.choice
+                    ]
                 if len(flips) < 2:
                     asked = sorted(machine.asked.items(), key=lambda each: each[0] not in machine.of_ranks)
                     turned = [{**flips, test: not outcome} for test, outcome in asked if test not in come_to]
@@ -275,19 +283,21 @@ class Rehearsals:
                         begun.left[:0] = turned[-1:]
                         del turned[-1:]
                     begun.left += turned
-                    begun.offered += [{**flips, each: False} for each in machine.offered if each not in come_to]
-                    come_to |= machine.offered.keys()
                 if not (machine.uses_rank or machine.distributed):
                     break
         begun.entry.turned = all(len(flips) > 1 or frozenset(flips.items()) in begun.seen for flips in begun.left)
 
-    def _choose_others(self, begun: _Begun) -> None:
-        """Rehearse an entry with other entries of its tables of commands and of presets."""
-        turned = begun.entry.turned
-        while begun.offered and self._steps < _STEPS_PER_FILE and len(begun.seen) < _MOST_PATHS:
-            begun.left, begun.offered = begun.offered, []
-            self._go_on(begun, _MOST_PATHS)
-        begun.entry.turned = turned  # a choice is no test
+    def _choose_others(self) -> None:
+        """Rehearse entries with other commands and other presets of their tables."""
+        left = [(begun, choice) for begun in self._begun for choice in begun.offered]
+        for _ in range(_MOST_CHOICES):
+            if not left or self._steps >= _STEPS_PER_FILE:
+                return
+            begun, choice = left.pop(0)
+            other = _Begun(Entry(begun.entry.name, whole=begun.whole), begun.start, begun.whole, choice=choice)
+            self.entries.append(other.entry)
+            self._go_on(other, _MOST_PATHS_OF_CHOICE)
+            left += [(other, each) for each in other.offered]
 
     def _machine(self, flips: Mapping[Test, bool], rank: int, *, whole: bool) -> Machine:
         machine = Machine(self._sources, LibraryModels(), flips=flips, rank=rank, budget=self._steps_per_path)
@@ -300,12 +310,12 @@ class Rehearsals:
             machine.go_on_from(first, kept)
         return machine
 
-    def _path(self, start: Start, flips: Mapping[Test, bool], rank: int, *, whole: bool) -> Path:
-        """One path; `whole` runs the file itself anew, else what it defines is at hand. Its imports are run once for all."""
-        machine = self._machine(flips, rank, whole=whole)
+    def _path(self, begun: _Begun, flips: Mapping[Test, bool], rank: int) -> Path:
+        """One path; of the whole file that is run anew, else what it defines is at hand. Its imports are run once for all."""
+        machine = self._machine({**begun.choice, **flips}, rank, whole=begun.whole)
         finished, raised, fails = True, False, False
         try:
-            start(machine)
+            begun.start(machine)
         except (BudgetSpentError, RecursionError):
             finished = False
         except Raised as left:

@@ -173,12 +173,13 @@ def _view(value: Mapping, name: str) -> Sequence:
 def chosen(machine: Machine, value: Mapping, index: Value) -> Value | None:
     """What of a dict something unknown chooses: as tests have found it, else by what an option defaults to, else the first.
 
-    Of a table of commands or of presets each is rehearsed, as if tests for their names chose it.
+    Of a table of commands each is rehearsed, as if tests for their names chose it, and of one of presets, where none is usual.
     """
     keys: dict[Hashable, Hashable] = {("constant", type(each).__name__, each): each for each in value.items}
     usual = written(index)
-    options = [*([usual.key] if usual is not None and usual.key in keys else []), *keys]
-    is_one_of = not machine.loops and (is_table(machine, value) or _are_presets(value))
+    first = [usual.key] if usual is not None and usual.key in keys else []
+    options = [*first, *keys]
+    is_one_of = not machine.loops and (is_table(machine, value) or (not first and _are_presets(value)))
     places = {key: _place_of(value.items[each]) for key, each in keys.items()} if is_one_of else {}
     key = machine.choose(index.key, dict.fromkeys(options), places)
     return value.items[keys[key]] if key in keys else None
