@@ -270,6 +270,7 @@ NO_FUNCTIONS = re.compile(
 """What is no function of tensors, or would change what comes after it."""
 NOT_CLAIMED_RIGHT = {
     "normal": "a mean with a graph gives a result with one, whose gradients are 0",
+    "asarray": "up to torch 2.11 it gives a tensor without a graph",
     "clamp_": "a limit with a graph gives the tensor one",
     "norm": "the norm of order 0 has no gradient",
     "norm_except_dim": "the norm of order 0 has no gradient",
