@@ -101,7 +101,10 @@ def test_all_keys_are_read(project: Path) -> None:
         ("exclude = true", "pyproject.toml: exclude: expected a list of strings, found true or false"),
         ('exclude = ["{a"]', "pyproject.toml: exclude: glob `{a` is malformed: "),
         ('output-format = "jsn"', "pyproject.toml: output-format: unknown format `jsn`; did you mean `json`?"),
-        ('output-format = "xml"', "pyproject.toml: output-format: unknown format `xml`; there are full, concise, json"),
+        (
+            'output-format = "xml"',
+            "pyproject.toml: output-format: unknown format `xml`; there are full, concise, grouped",
+        ),
         ('distributed = "maybe"', 'pyproject.toml: distributed: expected true, false or "auto", found a string'),
         ('target = "2.4"', "pyproject.toml: target: expected a table of torch and lightning versions, found a string"),
         (

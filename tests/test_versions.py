@@ -179,7 +179,7 @@ def test_every_kind_of_file(project, file: str, text: str, row: int):
         ("Pipfile.lock", "[] torch"),
         ("requirements.txt", "torch\ntorchmetrics==0.15\n-r missing.txt\n{{ torch }}"),
         ("requirements.txt", "-r requirements.txt\n"),
-        ("environment.yml", "- pytorch-cuda=11.8\n- torchmetrics=0.15"),
+        ("environment.yml", "- mytorch=2.0\n- torchmetrics=0.15"),
         ("uv.lock", '[[package]]\nname = "torchmetrics"\nversion = "0.15"\n'),
     ],
 )
