@@ -30,7 +30,7 @@ from lightlint.trees.parsing import parses
 
 PAGES = [page for page in all_pages().values() if page.family != "lightlint"]
 CASES = [pytest.param(page, example, id=f"{page.name}:{example.line}") for page in PAGES for example in examples(page)]
-EXAMPLES = [pytest.param(example, id=f"{page.name}:{example.line}") for page in PAGES for example in examples(page)]
+EXAMPLES = [pytest.param(case.values[1], id=case.id) for case in CASES]
 
 
 @contextmanager

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import json
 import os
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+from lightlint.cli.output import save
 from lightlint.config.options import SettingsError
 from lightlint.config.settings import Settings
 from lightlint.finding import Finding
 from lightlint.pages import find
 from lightlint.results import Result
-from lightlint.sources.source import UnwritableError
-from lightlint.sources.write import write
+
+_ANY_TEXT = "surrogatepass"  # a notebook's JSON may hold half of a pair, and a file's name what is no UTF-8
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -45,7 +46,7 @@ def write_known(result: Result, path: Path) -> int:
     """
     folder = path.absolute().parent
     counted = [known(finding, folder) for finding in result.findings if finding.counts]
-    save(path, counted)
+    _save(path, counted, "--write-baseline")
     return len(counted)
 
 
@@ -78,7 +79,7 @@ def without_known(result: Result, path: Path, looked_at: Sequence[str], settings
     found = compare(result.findings, before, folder, is_looked_for)
     writes = sorted(before) != list(found.kept) and not result.problems and not os.environ.get("CI")
     if writes:
-        save(path, found.kept)
+        _save(path, found.kept, "--baseline")
     number = len(result.findings) - len(found.new)
     return replace(result, findings=found.new, known=number), found.gone if writes else 0
 
@@ -105,9 +106,9 @@ def compare(
         is_looked_for: whether the run would have found one that is still there.
     """
     left = Counter(baseline)
-    new: list[Finding] = []
     met: list[Known] = []
-    others: list[Finding] = []
+    new: list[Finding] = []
+    others: list[tuple[Finding, Known]] = []
     for finding in findings:
         each = known(finding, folder)
         if not finding.counts:
@@ -116,20 +117,22 @@ def compare(
             left[each] -= 1
             met.append(each)
         else:
-            others.append(finding)
-    moved = Counter({each: number for each, number in left.items() if not (folder / each.file).is_file()})
-    for finding in others:  # in a file that has another name now, perhaps
-        each = known(finding, folder)
-        before = next((old for old in +moved if (old.code, old.text) == (each.code, each.text)), None)
-        if before is None:
-            new.append(finding)
+            others.append((finding, each))
+    stays, moved = list[Known](), defaultdict[tuple[str, str], list[Known]](list)
+    for each in left.elements():
+        if (folder / each.file).is_file():
+            stays.append(each)
         else:
-            moved[before] -= 1
-            left[before] -= 1
+            moved[each.code, each.text].append(each)
+    for finding, each in others:
+        if moved[each.code, each.text]:  # its file has another name now
+            moved[each.code, each.text].pop()
             met.append(each)
-    rest = [each for each in left.elements() if (folder / each.file).is_file() and not is_looked_for(each)]
-    new.sort(key=lambda finding: finding.sort_key)
-    return Compared(tuple(new), tuple(sorted([*met, *rest])), left.total() - len(rest))
+        else:
+            new.append(finding)
+    kept = [each for each in stays if not is_looked_for(each)]
+    gone = len(stays) - len(kept) + sum(map(len, moved.values()))
+    return Compared(tuple(sorted(new, key=lambda finding: finding.sort_key)), tuple(sorted([*met, *kept])), gone)
 
 
 def read(path: Path) -> list[Known]:
@@ -139,22 +142,14 @@ def read(path: Path) -> list[Known]:
         SettingsError: it cannot be read.
     """
     try:
-        return [Known(each["file"], each["code"], each["text"]) for each in json.loads(path.read_text("utf-8"))]
+        rows = json.loads(path.read_bytes().decode(errors=_ANY_TEXT))
+        return [Known(each["file"], each["code"], each["text"]) for each in rows]
     except OSError as error:
         raise SettingsError(f"--baseline: {path}: {error.strerror}") from error
     except (ValueError, LookupError, TypeError) as error:
         raise SettingsError(f"--baseline: {path}: no baseline as --write-baseline writes it") from error
 
 
-def save(path: Path, baseline: Iterable[Known]) -> None:
-    """Write a baseline, whole or not at all.
-
-    Raises:
-        SettingsError: it cannot be written.
-    """
+def _save(path: Path, baseline: Iterable[Known], option: str) -> None:
     text = json.dumps([asdict(each) for each in sorted(baseline)], indent=1, ensure_ascii=False) + "\n"
-    try:
-        path.touch()
-        write(path, text.encode(errors="surrogatepass"))
-    except (OSError, UnwritableError) as error:
-        raise SettingsError(f"{path}: {getattr(error, 'strerror', None) or error}") from error
+    save(path, text.encode(errors=_ANY_TEXT), option)

@@ -18,7 +18,6 @@ from lightlint.pages import PageError
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from pathlib import Path
 
     from lightlint.cache.store import Cache
     from lightlint.clock import Spent
@@ -219,26 +218,13 @@ def _report(result: Result, options: Namespace, settings: Settings, stream: Text
         if not options.quiet:
             _print(_summary(result, _listed(result, settings), options.diff, sys.stderr), sys.stderr)
     elif options.output_file is not None:
-        _write(options.output_file, "".join(_texts(result, options, settings, io.StringIO())))
+        from lightlint.cli import output
+
+        text = "".join(_texts(result, options, settings, io.StringIO()))
+        output.save(options.output_file, text.encode(errors="backslashreplace"), "--output-file")
     else:
         _print(_texts(result, options, settings, stream), stream)
     return _status(result, options)
-
-
-def _write(path: Path, text: str) -> None:
-    """Write the report into a file, whole or not at all.
-
-    Raises:
-        SettingsError: it cannot be written.
-    """
-    from lightlint.sources.source import UnwritableError
-    from lightlint.sources.write import write
-
-    try:
-        path.touch()
-        write(path, text.encode(errors="surrogateescape"))
-    except (OSError, UnwritableError) as error:
-        raise SettingsError(f"--output-file: {path}: {getattr(error, 'strerror', None) or error}") from error
 
 
 def _texts(result: Result, options: Namespace, settings: Settings, stream: TextIO) -> list[str]:

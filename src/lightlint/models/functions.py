@@ -58,9 +58,7 @@ _DRAWS = re.compile(
 _ROWS = frozenset(["arange", "linspace", "logspace", "randperm", "hann_window", "hamming_window"])  # of one dimension
 _MOST_OF_RANDINT = 3  # low, high, size
 _BUILDERS = ("hydra.utils.instantiate", "hydra.utils.call", "hydra.utils.get_")  # they call whatever settings name
-_ASKED = re.compile(
-    "(?:is|has|set|get|use|are|can)_"
-)  # functions of `torch` that ask or set something, and compute none
+_ASKED = re.compile("(?:is|has|set|get|use|are|can)_")  # functions of `torch` that compute no tensor
 _GRAD_MODES = frozenset(["no_grad", "inference_mode", "enable_grad", "set_grad_enabled"])
 
 
@@ -144,13 +142,13 @@ def _torch(machine: Machine, path: str, last: str, given: Arguments, node: ast.A
         for value in given.values():
             machine.escape(value)
         return Unknown()
-    if _ASKED.match(last) and path.count(".") == 1 and last not in NUMBERS and last != "is_tensor":
-        return Unknown(plain=True)
     first = given.get(0, "data")
     if last in ("as_tensor", "asarray") and isinstance(first, Tensor) and len(given.values()) == 1:
         return first
     if last == "is_tensor" and path.count(".") == 1:
         return TRUE if isinstance(first, Tensor) else Unknown(plain=True)
+    if _ASKED.match(last) and path.count(".") == 1 and last not in NUMBERS:
+        return Unknown(plain=True)
     if last in FACTORIES and path.count(".") <= 2:
         return _factory(machine, last, given, node)
     if last.endswith("_like"):
