@@ -75,6 +75,16 @@ def test_what_was_not_looked_for_stays(project: Path, options: list[str]) -> Non
     assert codes(project) == ["LL501"]
 
 
+def test_any_text_is_read_back(project: Path) -> None:
+    (project / "known.json").unlink()
+    strange = [{"cell_type": "code", "source": FAULT.replace("cache()", "cache()  # \ud800")}]
+    (project / "code" / "a.ipynb").write_text(
+        json.dumps({"cells": strange, "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
+    )
+    assert said(project, "--write-baseline", "known.json") == (0, [])
+    assert said(project) == (0, [])
+
+
 @pytest.mark.parametrize("text", [None, "{", "[1]", '[{"file": "a.py"}]'])
 def test_no_baseline_is_one_line(project: Path, text: str | None) -> None:
     if text is None:

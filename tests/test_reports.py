@@ -363,6 +363,10 @@ def test_gitlab_knows_a_finding_again_where_its_rows_moved() -> None:
         "location": {"path": "train.py", "lines": {"begin": 3, "end": 3}},
     }
     assert gitlab.render([]) == "[]\n"
+    assert (
+        json.loads(gitlab.render([replace(ONE_ROW, filename="\udcff.py", message="\ud800")]))[0]["check_name"]
+        == "LL501"
+    )
 
 
 def test_junit_has_a_suite_a_file_and_is_xml_whatever_a_message_holds() -> None:

@@ -7,15 +7,14 @@ from collections.abc import Iterator, Sequence
 from lightlint.finding import Applicability, Finding
 from lightlint.reports.frame import GUTTER, frame
 from lightlint.reports.paint import TIER_STYLES, Span, draw, printable
-from lightlint.reports.place import place
+from lightlint.reports.place import ordered, place
 
 _HOW = {Applicability.SAFE: "--fix", Applicability.UNSAFE: "--fix --unsafe-fixes"}
 
 
 def render(findings: Sequence[Finding], colour: bool = False) -> str:
     """The findings by file and place, a blank line behind each."""
-    ordered = sorted(findings, key=lambda finding: finding.sort_key)
-    return draw((span for finding in ordered for span in _spans(finding)), colour)
+    return draw((span for finding in ordered(findings) for span in _spans(finding)), colour)
 
 
 def _spans(finding: Finding) -> Iterator[Span]:

@@ -7,13 +7,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lightlint.finding import Finding, Tier
+from lightlint.reports.place import ordered
 
 _COMMANDS = {Tier.ERROR: "error", Tier.WARNING: "warning", Tier.NOTE: "notice"}
 
 
 def render(findings: Sequence[Finding], colour: bool = False) -> str:
     """The findings by file and place. `colour` is taken for the sake of the other reports and changes nothing."""
-    return "".join(f"{_command(finding)}\n" for finding in sorted(findings, key=lambda finding: finding.sort_key))
+    return "".join(f"{_command(finding)}\n" for finding in ordered(findings))
 
 
 def _command(finding: Finding) -> str:

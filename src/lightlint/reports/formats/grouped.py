@@ -7,29 +7,24 @@ from itertools import groupby
 
 from lightlint.finding import Applicability, Finding
 from lightlint.reports.paint import TIER_STYLES, Span, draw, printable
+from lightlint.reports.place import ordered, place_in_file
 
 
 def render(findings: Sequence[Finding], colour: bool = False) -> str:
     """The findings by file and place."""
-    ordered = sorted(findings, key=lambda finding: finding.sort_key)
-    by_file = groupby(ordered, key=lambda finding: finding.filename)
+    by_file = groupby(ordered(findings), key=lambda finding: finding.filename)
     return draw((span for name, found in by_file for span in _group(name, list(found))), colour)
 
 
 def _group(filename: str, findings: Sequence[Finding]) -> Iterator[Span]:
     yield f"{printable(filename)}:\n", "bold"
-    places = [_place(finding) for finding in findings]
+    places = [place_in_file(finding) for finding in findings]
     width = max(map(len, places))
     for place, finding in zip(places, findings, strict=True):
         yield f"  {place:<{width}} ", ""
         yield finding.code, TIER_STYLES[finding.tier]
         yield f" {finding.tier.value}{_repair(finding)}: {printable(finding.message)}\n", ""
     yield "\n", ""
-
-
-def _place(finding: Finding) -> str:
-    cell = "" if finding.cell is None else f"cell {finding.cell}:"
-    return f"{cell}{finding.location.row}:{finding.location.column}"
 
 
 def _repair(finding: Finding) -> str:

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 from lightlint.finding import Edit, Finding, Fix, Location
 from lightlint.pages import all_pages
+from lightlint.reports.place import ordered
 
 
 def render(findings: Sequence[Finding], colour: bool = False) -> str:
     """The findings by file and place. `colour` is taken for the sake of the other reports and changes nothing."""
-    ordered = sorted(findings, key=lambda finding: finding.sort_key)
-    return json.dumps([as_dict(finding) for finding in ordered], indent=2) + "\n"
+    return json.dumps([as_dict(finding) for finding in ordered(findings)], indent=2) + "\n"
 
 
 def as_dict(finding: Finding) -> dict[str, object]:

@@ -8,6 +8,7 @@ from itertools import groupby
 from xml.etree import ElementTree
 
 from lightlint.finding import Finding
+from lightlint.reports.place import ordered
 
 _NO_XML = re.compile(
     "[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
@@ -16,10 +17,9 @@ _NO_XML = re.compile(
 
 def render(findings: Sequence[Finding], colour: bool = False) -> str:
     """The findings by file and place. `colour` is taken for the sake of the other reports and changes nothing."""
-    ordered = sorted(findings, key=lambda finding: finding.sort_key)
-    number = str(len(ordered))
+    number = str(len(findings))
     suites = ElementTree.Element("testsuites", name="lightlint", tests=number, failures=number, errors="0")
-    for filename, found in groupby(ordered, key=lambda finding: finding.filename):
+    for filename, found in groupby(ordered(findings), key=lambda finding: finding.filename):
         suites.append(_suite(_legal(filename), list(found)))
     ElementTree.indent(suites)
     head = '<?xml version="1.0" encoding="UTF-8"?>'

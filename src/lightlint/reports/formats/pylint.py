@@ -6,14 +6,13 @@ from collections.abc import Sequence
 
 from lightlint.finding import Finding
 from lightlint.reports.paint import printable
+from lightlint.reports.place import ordered, with_cell
 
 
 def render(findings: Sequence[Finding], colour: bool = False) -> str:
     """The findings by file and place. `colour` is taken for the sake of the other reports and changes nothing."""
-    return "".join(f"{_line(finding)}\n" for finding in sorted(findings, key=lambda finding: finding.sort_key))
+    return "".join(f"{_line(finding)}\n" for finding in ordered(findings))
 
 
 def _line(finding: Finding) -> str:
-    cell = "" if finding.cell is None else f" (cell {finding.cell})"
-    message = f"{printable(finding.message)}{cell}"
-    return f"{printable(finding.filename)}:{finding.location.row}: [{finding.code}] {message}"
+    return f"{printable(finding.filename)}:{finding.location.row}: [{finding.code}] {printable(with_cell(finding))}"

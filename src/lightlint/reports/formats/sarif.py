@@ -11,6 +11,7 @@ from urllib.parse import quote
 from lightlint import __version__
 from lightlint.finding import Edit, Finding, Fix, Location, Tier
 from lightlint.pages import Page, all_pages
+from lightlint.reports.place import ordered, with_cell
 
 _SEVERITIES = {Tier.ERROR: "error", Tier.WARNING: "warning", Tier.NOTE: "recommendation"}  # as GitHub calls them
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/os/schemas/sarif-schema-2.1.0.json"
@@ -18,8 +19,8 @@ SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/os/schemas/sarif-schema
 
 def render(findings: Sequence[Finding], colour: bool = False) -> str:
     """The findings by file and place. `colour` is taken for the sake of the other reports and changes nothing."""
-    ordered = sorted(findings, key=lambda finding: finding.sort_key)
-    return log([_rule(name) for name in sorted({each.name for each in ordered})], [_result(each) for each in ordered])
+    found = ordered(findings)
+    return log([_rule(name) for name in sorted({each.name for each in found})], [_result(each) for each in found])
 
 
 def log(rules: Sequence[object], results: Sequence[object]) -> str:
@@ -57,13 +58,12 @@ def _why(page: Page) -> str:
 
 def _result(finding: Finding) -> dict[str, object]:
     """A finding; rows of a notebook's are those of its cell, whose number the message tells."""
-    cell = f" (cell {finding.cell})" if finding.cell is not None else ""
     artifact = {"uri": quote(Path(finding.filename).as_posix())}
     place = {"artifactLocation": artifact, "region": _region(finding.location, finding.end_location)}
     result: dict[str, object] = {
         "ruleId": finding.code,
         "level": finding.tier.value,
-        "message": {"text": f"{finding.message}{cell}"},
+        "message": {"text": with_cell(finding)},
         "locations": [{"physicalLocation": place}],
     }
     if finding.fix is not None and finding.cell is None:  # edits of a cell are none of the file's JSON
