@@ -9,6 +9,7 @@ from lightlint.engine.arguments import Arguments
 from lightlint.engine.calls import call, call_flag, call_unknown
 from lightlint.engine.events import Called, CudaUsed, Differentiated, ParametersChanged, Written
 from lightlint.engine.language import operators
+from lightlint.engine.language.definitions import GRAD_MODES
 from lightlint.engine.machine import WORKER, Machine
 from lightlint.engine.misuse import is_caught
 from lightlint.models import objects, tensors
@@ -59,7 +60,6 @@ _ROWS = frozenset(["arange", "linspace", "logspace", "randperm", "hann_window", 
 _MOST_OF_RANDINT = 3  # low, high, size
 _BUILDERS = ("hydra.utils.instantiate", "hydra.utils.call", "hydra.utils.get_")  # they call whatever settings name
 _ASKED = re.compile("(?:is|has|set|get|use|are|can)_")  # functions of `torch` that compute no tensor
-_GRAD_MODES = frozenset(["no_grad", "inference_mode", "enable_grad", "set_grad_enabled"])
 
 
 def call_library(machine: Machine, library: Library, given: Arguments, node: ast.AST) -> Value:
@@ -120,7 +120,7 @@ def _pretrained(machine: Machine, path: str, last: str, given: Arguments, node: 
 
 
 def _torch(machine: Machine, path: str, last: str, given: Arguments, node: ast.AST) -> Value:
-    if last in _GRAD_MODES:
+    if last in GRAD_MODES or last == "set_grad_enabled":
         return _grad_mode(machine, path, last, given, node)
     if last in ACTIVATIONS:
         tensors.note_single(machine, last, given.get(0, "input"), given.get(1, "dim"), node)

@@ -17,6 +17,13 @@ def may_bind(tree: ast.Module, name: str) -> bool:
 
 
 @lru_cache(maxsize=256)
+def stored_in(function: ast.AST) -> frozenset[str]:
+    """The names that statements give values to anywhere in a function, in those within it, too."""
+    names = (each for each in ast.walk(function) if isinstance(each, ast.Name))
+    return frozenset(each.id for each in names if isinstance(each.ctx, ast.Store))
+
+
+@lru_cache(maxsize=256)
 def locals_of(function: ast.AST) -> frozenset[str]:
     """The names that are a function's own as statements of it give them values: unbound until one has run."""
     own, elsewhere = set(), set()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from copy import copy
-from functools import lru_cache
 
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.calls import call
@@ -13,7 +12,7 @@ from lightlint.engine.containers import listed, note_entry
 from lightlint.engine.execution import EXPRESSIONS, Raised, evaluate
 from lightlint.engine.imports import kept
 from lightlint.engine.language import operators
-from lightlint.engine.language.bound import locals_of, may_bind
+from lightlint.engine.language.bound import locals_of, may_bind, stored_in
 from lightlint.engine.language.definitions import function_of
 from lightlint.engine.language.signatures import refuses
 from lightlint.engine.machine import Machine
@@ -50,20 +49,13 @@ def _name(machine: Machine, node: ast.Name, scope: Scope) -> Value:
     if machine.models.names_builtin(node.id):
         return Library("builtins." + node.id)
     function = scope.function.node if scope.function is not None else None
-    if function is not None and node.id in _bound_in(function):
+    if function is not None and node.id in stored_in(function):
         if isinstance(node.ctx, ast.Load) and node.id in locals_of(function):
             raise Raised(Library("builtins.UnboundLocalError"))
         machine.unbound = True
     tree = machine.sources.tree(scope.file)
     bound = tree is None or may_bind(tree, node.id)
     return Unknown(("name", node.id), NO_TRAITS if bound else UNBOUND, hint=node.id)
-
-
-@lru_cache(maxsize=256)
-def _bound_in(function: ast.AST) -> frozenset[str]:
-    """The names that a function binds somewhere in it."""
-    names = (each for each in ast.walk(function) if isinstance(each, ast.Name))
-    return frozenset(each.id for each in names if isinstance(each.ctx, ast.Store))
 
 
 def _attribute(machine: Machine, node: ast.Attribute, scope: Scope) -> Value:
