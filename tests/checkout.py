@@ -52,8 +52,9 @@ def run(command: Sequence[str | Path], cwd: Path, **environment: str) -> subproc
 
 
 def environment_of(**more: str) -> dict[str, str]:
-    """This environment with colours off and no settings of an outer tool."""
-    kept = {key: value for key, value in os.environ.items() if not key.startswith(("GIT_", "PYTEST_", "FORCE_COLOR"))}
+    """This environment with colours off and no settings of an outer tool, nor of the CI machine that it may be on."""
+    outer = ("GIT_", "PYTEST_", "FORCE_COLOR")
+    kept = {key: value for key, value in os.environ.items() if key != "CI" and not key.startswith(outer)}
     return {**kept, "NO_COLOR": "1", **more}
 
 
