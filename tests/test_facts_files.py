@@ -10,12 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lightlint.facts.code.unknown import UNKNOWN
-from lightlint.facts.data.files import (
-    documents_one_process,
-    is_launched_on_nodes,
-    is_launched_with_engine,
-    settings_in,
-)
+from lightlint.facts.data.files import settings_in
+from lightlint.facts.data.launches import documents_one_process, is_launched_on_nodes, is_launched_with_engine
 
 _VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -70,6 +66,10 @@ def test_an_engine_is_what_all_files_of_accelerate_start(tmp_path: Path, kinds: 
         ("#SBATCH --nodes=2", True),
         ("accelerate launch --num_machines 3 train.py", True),
         ("torchrun --nnodes=1 train.py", False),
+        ("torchrun --nnodes=$N --node_rank=$R train.py", True),
+        ("N=1\nexport R=0\ntorchrun --nnodes=${N} --node_rank=$R train.py", False),
+        ("N=2\ntorchrun --nnodes=$N train.py", True),
+        ('A="--nproc_per_node 4 --master_addr 127.0.0.1"\npython -m torch.distributed.launch $A train.py', False),
         ("#SBATCH --nodes=1", False),
         ("torchrun --nproc_per_node=8 train.py", False),
         ("torchrun --nproc_per_node=8 --node_rank=$NODE train.py", True),
@@ -82,6 +82,8 @@ def test_scripts_say_on_how_many_nodes_a_program_runs(tmp_path: Path, line: str,
     (tmp_path / "tools").mkdir()
     assert is_launched_on_nodes(tmp_path / "tools", tmp_path) is several
     assert is_launched_on_nodes(tmp_path / "tools", tmp_path / "tools") is None
+    (tmp_path / "run.sh").rename(tmp_path / "tools" / "run.slr")
+    assert is_launched_on_nodes(tmp_path, tmp_path) is several
 
 
 @pytest.mark.parametrize(

@@ -7,12 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence, Set
 from functools import cached_property
 from pathlib import Path
 
-from lightlint.facts.data.files import (
-    documents_one_process,
-    is_launched_on_nodes,
-    is_launched_with_engine,
-    settings_in,
-)
+from lightlint.facts.data.files import settings_in
+from lightlint.facts.data.launches import documents_one_process, is_launched_on_nodes, is_launched_with_engine
 from lightlint.facts.project.configs import Configs
 from lightlint.facts.project.glimpse import INDEXED, bytes_at, glimpse, import_words, indexed
 from lightlint.facts.project.roots import root_of

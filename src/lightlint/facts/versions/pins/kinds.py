@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from importlib import import_module
 from pathlib import Path
 
+from lightlint.facts.data.launches import SHELL_SCRIPTS
 from lightlint.facts.versions.pins.pin import Kind, Pin
 
 Reader = Callable[[Path, str], Iterable[Pin]]
@@ -43,7 +44,6 @@ _IS_INSTALLER = re.compile(
 _OF_CLOUD = re.compile(
     r"sagemaker|(?:^|_)sm_|azure|(?:^|_)aml|modal|estimator|launch|submit|vertex|deploy|job|remote|cloud"
 )
-_SCRIPTS = {".sh", ".bash", ".zsh", ".ps1", ".bat", ".cmd", ".slurm", ".sbatch", ".sub", ".pbs", ".job"}
 _IS_README = re.compile(
     r"^(?:readme|install|installation|get(?:ting)?[-_]?started|requirements?|environment|setup)(?:[-_.]\w+)?(?:\.(?:md|rst|txt|markdown|adoc|org))?$"
 )
@@ -51,6 +51,7 @@ _IS_PAGE = re.compile(
     r"(?!change|history|news|release|contribut|code[-_]of|security|licen[cs]e|to-?do|roadmap|citation|authors|credits|faq)[\w-]+\.(?:md|rst)$"
 )
 _PROSE = {".md", ".rst", ".markdown", ".adoc", ".org", ".txt", ""}
+_IS_NO_TEXT = re.compile(r"\.(?:pdf|docx?|html?|tex|png|jpe?g|gif|svg|json|ya?ml|toml|cfg|ini|py|ipynb|zip|gz)$")
 _IS_NOTE = re.compile(r"^(?:env|environment|requirements?|dependencies|packages|versions?)\.py$")
 _IS_COMPOSE = re.compile(r"^(?:docker-)?compose|^cog\.ya?ml$|^devcontainer\.json$")
 _CI = re.compile(r"^\.?(?:gitlab-ci|travis|azure-pipelines|appveyor|cirrus|drone|circleci)|^jenkinsfile")
@@ -71,7 +72,7 @@ def reader_of(file: Path) -> Reader | None:
         return _load("tables:lock_pins" if suffix == ".toml" else "tables:conda_lock_pins")
     if _IS_CONTAINER.search(name):
         return _load("containers:dockerfile_pins")
-    if name.startswith("readme") and suffix in _PROSE:
+    if _is_readme(name, suffix):
         return _load("prose:readme_pins")
     if suffix in _LISTS and (_IS_LIST.search(file.stem.lower()) or (folder in _FOLDERS_OF_LISTS and suffix)):
         return _load("requirement_files:requirement_pins")
@@ -87,17 +88,23 @@ def reader_of(file: Path) -> Reader | None:
         return _load("python_files:noted_pins")
     if suffix == ".ipynb" or (suffix == ".py" and _OF_CLOUD.search(name)):
         return _load("listed:notebook_pins" if suffix == ".ipynb" else "python_files:cloud_pins")
-    if suffix in _SCRIPTS or name in _WEAK:
+    if suffix in SHELL_SCRIPTS or name in _WEAK:
         return _texts(Kind.SCRIPT)
     return None
+
+
+def _is_readme(name: str, suffix: str) -> bool:
+    """Whether a file is a README by its name, also of one machine: `README.perlmutter`."""
+    return name.startswith("readme") and suffix not in SHELL_SCRIPTS and not _IS_NO_TEXT.search(name)
 
 
 def is_weak(file: Path) -> bool:
     """Whether a file tells of one way to install among others: a script, CI, a README."""
     name, suffix = file.name.lower(), file.suffix.lower()
-    is_prose = suffix in _PROSE and name.startswith(("readme", "install", "get")) and not name.startswith("installed")
+    is_prose = suffix in _PROSE and name.startswith(("install", "get")) and not name.startswith("installed")
+    is_prose |= _is_readme(name, suffix)
     is_prose |= suffix in {".ipynb", ".py"} and name not in _EXACT
-    return is_prose or name in _WEAK or suffix in _SCRIPTS or suffix in _PROSE - _LISTS or is_of_ci(file)
+    return is_prose or name in _WEAK or suffix in SHELL_SCRIPTS or suffix in _PROSE - _LISTS or is_of_ci(file)
 
 
 def is_page(file: Path) -> bool:
@@ -109,7 +116,7 @@ def is_read_last(file: Path) -> bool:
     """Whether a file is one of perhaps many that only run something: it must not crowd out what says what is installed."""
     if file.suffix in {".ipynb", ".py"}:
         return True
-    return file.suffix.lower() in _SCRIPTS and not _IS_INSTALLER.search(file.name.lower())
+    return file.suffix.lower() in SHELL_SCRIPTS and not _IS_INSTALLER.search(file.name.lower())
 
 
 def is_of_ci(file: Path) -> bool:

@@ -95,7 +95,7 @@ def text_pins(file: Path, text: str, kind: Kind) -> Iterator[Pin]:
 
 
 def _image_pins(file: Path, line: Line, variables: Variables, kind: Kind) -> Iterator[Pin]:
-    for word in re.split(r"[\s\"'`,()=\[\]]+|docker://", line.text):
+    for word in re.split(r"[\s\"'`,()=\[\]]+|docker:(?://)?(?!\d)", line.text):
         if ":" not in word and "$" not in word:
             continue
         for meaning in variables.meanings(word):

@@ -11,7 +11,8 @@ IMAGE = re.compile(
     r"(?<![\w$}/.-])((?:[\w.-]+(?::\d+)?/)*[\w.-]*(?:torch|lightning|transformers)[\w.-]*(?:/[\w.-]+)*):([\w][\w.+-]*)",
     re.I,
 )
-_RELEASE = re.compile(r"(\d\d\.\d\d)(?=-|$)")
+_RELEASE = re.compile(r"(?:(?:ngc|nvidia|nvcr)[-_.]?)?((?:1[7-9]|[2-9]\d)\.(?:0[1-9]|1[0-2]))(?=[-_]|$)", re.I)
+_OF_UBUNTU = re.compile(r"\d[02468]\.04(?!-py).*")
 _LEADING = re.compile(r"v?(\d+\.\d+(?:\.\d+)?)(?=$|[-_+.]?[a-z]|[-_+])", re.I)
 _WITHIN = re.compile(r"(?:py)?(?:torch|pth)[-_:]?v?(\d+\.\d+(?:\.\d+)?)", re.I)
 _DASHED = re.compile(r"pytorch[\w-]*\.(\d+)-(\d+)$")  # gcr.io/deeplearning-platform-release/pytorch-gpu.1-13
@@ -19,13 +20,15 @@ _TRANSFORMERS = re.compile(r"(?:^|/)transformers(?:-(?:pytorch|tensorflow|gpu|cp
 _WITH_TRANSFORMERS = re.compile(
     r"transformers[-_]?(\d+\.\d+(?:\.\d+)?)", re.I
 )  # of Amazon's: 1.13.1-transformers4.26.0-gpu-py39
+_OF_TORCH = re.compile(r"(?:^|[/_-])(?:py)?torch(?:[-_]\w+)*$", re.I)
 _LIGHTNING = re.compile(r"(?:^|/)(?:pytorch[-_]?)?lightning$", re.I)
 
 
 def image_pins(name: str, tag: str) -> Iterator[tuple[str, str]]:
     """Distributions and specifiers that an image stands for."""
-    if name.startswith("nvcr.io/nvidia/") or name == "nvidia/pytorch":
-        release = _RELEASE.match(tag) if name.endswith("/pytorch") else None
+    is_of_nvidia = name.startswith("nvcr.io/nvidia/") or name == "nvidia/pytorch"
+    release = _RELEASE.match(tag) if _OF_TORCH.search(name) else None
+    if is_of_nvidia or (release and not _OF_UBUNTU.fullmatch(tag)):  # others hand it on: `nersc/pytorch:ngc-21.08`
         specifier = _of_release(release[1]) if release else None
         if specifier:
             yield "torch", specifier
@@ -45,7 +48,7 @@ def image_pins(name: str, tag: str) -> Iterator[tuple[str, str]]:
         yield "torch", _specifier(inner[1])
     elif dashed:
         yield "torch", f"=={dashed[1]}.{dashed[2]}.*"
-    elif leading and re.search(r"(?:^|[/_-])(?:py)?torch(?:[-_]\w+)*$", name, re.I):
+    elif leading and not release and _OF_TORCH.search(name):
         yield "torch", _specifier(leading[1])
 
 

@@ -24,7 +24,9 @@ _FLOYD = re.compile(r"\bfloyd\s+run\b.*?--env[\s=]+pytorch-(\d\.\d+)")
 _OF_SAGEMAKER = re.compile(
     r"\s*(pytorch|transformers)_version\s*:\s*[\"']?(\d\.\d+(?:\.\d+)?)(?![\w.])"
 )  # as Accelerate is told
-_IMAGE_FILE = re.compile(r"([\w.+-]*torch)[_+:-]?v?(\d[\w.-]*?)\.(?:sif|simg|img|sqsh|squashfs)\b", re.IGNORECASE)
+_IMAGE_FILE = re.compile(
+    r"([\w.+-]*torch)(?:[_+-]?ngc)?[_+:-]?v?(\d[\w.-]*?)\.(?:sif|simg|img|sqsh|squashfs)\b", re.IGNORECASE
+)
 _UNTAGGED = re.compile(r"(?:[\w.-]+/)+pytorch-(?:[cg]pu|xla)\.(\d)-(\d{1,2})(?![\w:.-])")  # of Google, without a tag
 _FAMILY = re.compile(r"(?<![\w/.-])pytorch-([12])-(\d{1,2})-(?:cu\d+|[cg]pu|xla)\b")  # of Google's machines
 _OF_NVIDIA = re.compile(r"\d\d\.\d\d(?:-|$)")
