@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from lightlint.facts.code.unknown import UNKNOWN
 from lightlint.facts.data.files import settings_in
-from lightlint.facts.data.launches import documents_one_process, is_launched_on_nodes, is_launched_with_engine
+from lightlint.facts.data.launches import is_launched_on_nodes, is_launched_with_engine
+from lightlint.facts.data.started import Documents
 
 _VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -94,10 +95,27 @@ def test_scripts_say_on_how_many_nodes_a_program_runs(tmp_path: Path, line: str,
         ({"README.md": "# Net\nIt learns.\n"}, False),
         ({"README.md": "`python train.py`, or on several GPUs with `torchrun train.py`\n"}, False),
         ({"README.md": "`python train.py`\n", "a/b/big.sh": "python -m torch.distributed.launch train.py\n"}, False),
+        (
+            {
+                "README.md": "`python train.py`\n@inproceedings{a,\n  title={Distributed Nets},\n}\n",
+                "reqs.txt": "accelerate\n",
+            },
+            True,
+        ),
+        (
+            {"README.md": "`python train.py` on a V100 GPU. Distributed under MIT.\n", "run.sh": "make -j$(nproc)\n"},
+            True,
+        ),
+        ({"README.md": "`python train.py` on 4 GPUs\n"}, False),
+        ({"run.sh": "NPROC_PER_NODE=4\npython train.py\n"}, False),
+        ({"run.sh": "python nets/train.py \\\n  --lr 1\n", "big.sh": "torchrun other.py\n"}, True),
+        ({"run.sh": "python nets/train.py \\\n  --lr 1\n", "big.sh": "torchrun nets/train.py\n"}, False),
+        ({"run.sh": "python others/train.py\n", "big.sh": "torchrun other.py\n"}, False),
+        ({"run.sh": "python $LAUNCHER nets/train.py\n", "big.sh": "torchrun other.py\n"}, False),
     ],
 )
 def test_what_is_documented_may_be_one_process(tmp_path: Path, pages: dict[str, str], *, alone: bool) -> None:
     for name, text in pages.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
-    assert documents_one_process(tmp_path) is alone
+    assert Documents(tmp_path).starts_alone(tmp_path / "nets" / "train.py") is alone

@@ -75,6 +75,7 @@ class Check:
     (else `wants_rest`).
     `users_with`: it asks the files, too, that import from the file and have one of these words: what they do with its classes
     (else `wants_users`). `tells_of_old_code`: its fault is what makes code old, so that this is no reason to be silent.
+    `of_several_processes`: its fault costs nothing in a run of one process: a note, where the project starts no other.
 
     The facts are attributes: `tree`, `names`, `classes`, `hooks`, `values`, `loops`, `guards`, and `facts` for the rest,
     and `code` is what the edit helpers take.
@@ -84,6 +85,7 @@ class Check:
     asks_rest: frozenset[str] = frozenset()
     users_with: tuple[str, ...] = ()
     tells_of_old_code = False
+    of_several_processes = False
 
     def __init__(self, page: Page, facts: FileFacts, add: Callable[[Finding], None]) -> None:
         self.page = page
@@ -247,6 +249,11 @@ class Check:
             raise unplaced
         return found
 
+    def _tier_here(self, tier: Tier) -> Tier:
+        """What a finding means, by how the project starts the program."""
+        hangs = self.of_several_processes and tier is not Tier.NOTE
+        return Tier.NOTE if hangs and self.facts.world.is_run_alone else tier
+
     def _runs_everywhere(self, repair: Repair) -> bool:
         """Whether all versions that the project allows have what a fix writes."""
         if not repair.writes:
@@ -272,7 +279,7 @@ class Check:
             Finding(
                 code=page.code,
                 name=page.name,
-                tier=tier or page.tier,
+                tier=self._tier_here(tier or page.tier),
                 message=message,
                 filename=source.filename,
                 start=start,

@@ -17,7 +17,6 @@ SHELL_SCRIPTS = frozenset(
         *(".pbs", ".qsub", ".msub", ".bsub", ".lsf", ".sge", ".condor", ".cobalt", ".job", ".jobscript"),
     )
 )
-_PAGES = frozenset((".md", ".rst", ".txt"))
 _MOST_LAUNCHES = 20
 _LAUNCHED_BY = re.compile(r"^distributed_type:\s*['\"]?(\w+)", re.MULTILINE)
 _SEVERAL_NODES = re.compile(
@@ -27,12 +26,6 @@ _SEVERAL_NODES = re.compile(
 )
 _LAUNCHES = re.compile(
     r"\btorchrun\b|\btorch\.distributed\.(?:launch|run)\b|^#SBATCH\s+(?:--nodes=|-N\s*)1\b", re.MULTILINE
-)
-_STARTS = re.compile(r"(?:^|[\s`$>])python[\d.]*\s+(?:-\w+\s+)*[\w./-]+\.py\b")
-_SEVERAL_PROCESSES = re.compile(
-    r"torchrun|distributed|\bddp\b|fsdp|accelerate|deepspeed|horovod|mpirun|mpiexec|\bsrun\b|nproc|spawn|local[_-]?rank|world[_-]?size"
-    r"|(?:multi|multiple|several|two|four|eight|many|all|\d)[ -]?gpus?\b|\bgpus\b|parallel",
-    re.IGNORECASE,
 )
 _MOST_PAGES = 80
 _ENGINES = {"DEEPSPEED", "FSDP", "MEGATRON_LM"}
@@ -79,12 +72,11 @@ def _says_one(found: re.Match[str], text: str) -> bool:
     return False
 
 
-def documents_one_process(root: Path) -> bool:
-    """Whether the scripts and pages of a project start its programs, and none speaks of several processes or devices."""
+def documents(root: Path, suffixes: frozenset[str]) -> list[str]:
+    """What the files of a project with some endings say, up to two folders down."""
     folders = [root, *_inner(root)]
     folders += [inner for each in folders[1:] for inner in _inner(each)]
-    texts = [text for each in folders[:_MOST_PAGES] for text in _texts(each, SHELL_SCRIPTS | _PAGES)]
-    return any(map(_STARTS.search, texts)) and not any(map(_SEVERAL_PROCESSES.search, texts))
+    return [text for each in folders[:_MOST_PAGES] for text in _texts(each, suffixes)]
 
 
 def _inner(folder: Path) -> list[Path]:

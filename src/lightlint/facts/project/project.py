@@ -8,7 +8,8 @@ from functools import cached_property
 from pathlib import Path
 
 from lightlint.facts.data.files import settings_in
-from lightlint.facts.data.launches import documents_one_process, is_launched_on_nodes, is_launched_with_engine
+from lightlint.facts.data.launches import is_launched_on_nodes, is_launched_with_engine
+from lightlint.facts.data.started import Documents
 from lightlint.facts.project.configs import Configs
 from lightlint.facts.project.glimpse import INDEXED, bytes_at, glimpse, import_words, indexed
 from lightlint.facts.project.roots import root_of
@@ -240,14 +241,14 @@ class Project:
         self.asked.add(("nodes", str(folder)))
         return is_launched_on_nodes(folder, self.root)
 
-    def is_run_alone(self) -> bool:
-        """Whether scripts and pages start the programs of the project, and none speaks of several processes."""
-        self.asked.add(("alone",))
-        return self._is_run_alone
+    def is_run_alone(self, program: Path) -> bool:
+        """Whether scripts and pages start a program as one process only, or all programs of the project where none names it."""
+        self.asked.add(("alone", str(program)))
+        return self._documents.starts_alone(program)
 
     @cached_property
-    def _is_run_alone(self) -> bool:
-        return documents_one_process(self.root)
+    def _documents(self) -> Documents:
+        return Documents(self.root)
 
     @property
     def configs(self) -> Configs:

@@ -38,7 +38,7 @@ class Answers:
             "settings": lambda name, folder: digest(repr(project.settings(name, Path(folder)))),
             "engine": lambda folder: str(project.has_engine(Path(folder))),
             "nodes": lambda folder: str(project.is_on_nodes(Path(folder))),
-            "alone": lambda: str(project.is_run_alone()),
+            "alone": lambda path: str(project.is_run_alone(Path(path))),
             "target": self._target,
         }
 

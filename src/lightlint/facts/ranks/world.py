@@ -137,12 +137,19 @@ class World:
         no more than a note then."""
         return self.lightning is Ranks.MAYBE and all(map(_is_open, self._visible))
 
-    @property
+    @cached_property
     def is_run_alone(self) -> bool:
-        """Whether all that the project says of its programs is how to start one process, which starts no others: what goes
-        wrong on several ranks costs nobody who runs it so."""
-        told = isinstance(self._setting, bool)
-        return not told and self._project.is_run_alone() and not occurs(self._project, "spawn", r"\.spawn\(")
+        """Whether all that the project says of this program, or of its programs, is how to start one process, which starts no
+        others: what goes wrong on several ranks costs nobody who runs it so."""
+        told = isinstance(self._setting, bool) or (self.trainers and self.lightning is not Ranks.ONE)
+        return not told and self._project.is_run_alone(self._path) and not self._spawns
+
+    @property
+    def _spawns(self) -> bool:
+        """Whether a program of the project starts ranks itself."""
+        group = "init_process_group"
+        by_hand = rf"(?s){group}.*\bProcess\(|\bProcess\(.*{group}"
+        return occurs(self._project, "spawn", r"\.spawn\(") or occurs(self._project, group, by_hand)
 
     @property
     def may_be_run_elsewhere(self) -> bool:

@@ -10,7 +10,6 @@ from lightlint.engine.events import Backward, Collective
 from lightlint.engine.events.huggingface import Trimmed
 from lightlint.explore.questions.accelerators import code_of
 from lightlint.explore.questions.queries import in_batch
-from lightlint.finding import Tier
 from lightlint.values.training import Loader, Tensor, tensors_in
 
 if TYPE_CHECKING:
@@ -24,6 +23,8 @@ _IDS = re.compile(
 
 
 class GatheredSamplesRepeated(Check):
+    of_several_processes = True
+
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Answers for the batches of a prepared loader, gathered with those that only fill the last batch."""
         if any(True for _ in entry.of(Trimmed)):
@@ -44,7 +45,7 @@ class GatheredSamplesRepeated(Check):
                     message = (
                         "this gathers the samples, too, that fill the last batch of each process: they count twice"
                     )
-                    yield Fault.at(event, message, tier=Tier.NOTE if self.facts.world.is_run_alone else None)
+                    yield Fault.at(event, message)
 
 
 def _given(event: Collective) -> list[Tensor]:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 
 class PreparedScheduleSteps(Check):
+    of_several_processes = True
+
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Schedules that an Accelerator steps once for each process, and that count the steps of one."""
         loops = [[turn.loop.site for turn in each.where.turns] for each in entry.of(Backward)]

@@ -31,6 +31,8 @@ _NUMBERS = re.compile(r"sched|scaler", re.IGNORECASE)  # of one that comes from 
 
 
 class LoadWithoutMapLocation(Check):
+    of_several_processes = True
+
     def _uses_cuda(self) -> bool:
         words = {name.value for name in self.tree.all(cst.Name)}
         texts = {self.names.constant(text) for text in self.tree.all(cst.SimpleString)}

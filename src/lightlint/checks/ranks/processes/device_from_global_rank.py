@@ -21,6 +21,8 @@ _MESSAGE = "this rank counts the processes of all nodes: the second node has no 
 
 
 class DeviceFromGlobalRank(Check):
+    of_several_processes = True
+
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Devices by the number of a rank among the processes of all nodes."""
         if self._is_of_one_node():

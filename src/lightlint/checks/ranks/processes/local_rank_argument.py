@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Called, GroupStarted
-from lightlint.finding import Tier
 from lightlint.values.core import text_of
 
 if TYPE_CHECKING:
@@ -25,6 +24,8 @@ _CHOOSING = {"torch.cuda.set_device", "torch.device", "cuda", "to"}
 
 
 class LocalRankArgument(Check):
+    of_several_processes = True
+
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Options for the local rank by which a device is chosen, which no launcher of today gives."""
         if not self.facts.torch.may_be_at_least(_SPELLS_IT_OTHERWISE) or _ELSEWHERE.search(self.facts.source.text):
@@ -33,9 +34,8 @@ class LocalRankArgument(Check):
         if any(_flags(event) & _GLOBAL for event in entry.of(Called) if event.path == "add_argument"):
             return  # who starts the processes gives each its ranks
         if asked and _SETS.search(self.facts.source.text) is None and self._chooses_device() and self._is_read():
-            tier = Tier.NOTE if self.facts.world.is_run_alone else None
             for event in asked:
-                yield Fault.at(event, _message(_flags(event)), tier=tier)
+                yield Fault.at(event, _message(_flags(event)))
 
     def _chooses_device(self) -> bool:
         """Whether the file starts a process group, and chooses a device by a rank."""

@@ -29,6 +29,8 @@ _HIDDEN = r"environ[^\n]*VISIBLE_DEVICES[^\n]*="
 
 
 class MissingSetDevice(Check):
+    of_several_processes = True
+
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Process groups of nccl whose ranks all wrap a model on the device that CUDA takes first."""
         text = self.facts.source.text

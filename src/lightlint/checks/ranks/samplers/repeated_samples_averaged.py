@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 
 class RepeatedSamplesAveraged(Check):
+    of_several_processes = True
     users_with = ("DataLoader",)
 
     def rehearse(self, entry: Entry) -> Iterator[Fault]:

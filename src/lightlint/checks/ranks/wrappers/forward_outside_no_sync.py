@@ -15,6 +15,8 @@ _WRAPPERS = ("ddp", "accelerate", "fabric")
 
 
 class ForwardOutsideNoSync(Check):
+    of_several_processes = True
+
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Passes of which one half runs within `no_sync` and the other outside."""
         for path in entry.paths:

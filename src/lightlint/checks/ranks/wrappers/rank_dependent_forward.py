@@ -18,6 +18,8 @@ _NO_DATA = {"torch.device", "time.time", "time.perf_counter", "torch.cuda.Event"
 
 
 class RankDependentForward(Check):
+    of_several_processes = True
+
     def visit_If(self, node: cst.If) -> None:
         function = self.tree.function(node)
         if function is None or not self.guards.is_test(node.test) or not self._trains(function):

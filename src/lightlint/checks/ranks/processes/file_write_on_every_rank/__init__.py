@@ -41,6 +41,8 @@ _SHARDED = {"torch.distributed.checkpoint", "deepspeed", "accelerate", "megatron
 
 
 class FileWriteOnEveryRank(Check):
+    of_several_processes = True
+
     def wants_rest(self) -> frozenset[str]:
         """What writes in this file: hooks that no rehearsal of training calls do so, too."""
         calls = self.tree.all(cst.Call)

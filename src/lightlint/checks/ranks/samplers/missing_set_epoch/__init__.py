@@ -14,7 +14,6 @@ from lightlint.engine.events import Backward, EpochSet, Forward, Looped
 from lightlint.explore.questions.queries import by_choice, identity_of, speaks_of, sure
 from lightlint.facts.code.tree import Loop
 from lightlint.facts.data.loading import LOADER, Driver
-from lightlint.finding import Tier
 from lightlint.fixes.edits import insert_before
 from lightlint.values.core import Class, Constant, Sequence, is_constant
 from lightlint.values.training import Instance, Loader, tensors_in
@@ -27,6 +26,8 @@ _DEPTH = 3
 
 
 class MissingSetEpoch(Check):
+    of_several_processes = True
+
     @property
     def _samplers(self) -> Samplers:
         return Samplers(self.facts)
@@ -47,16 +48,12 @@ class MissingSetEpoch(Check):
                         call,
                         "`set_epoch` is never called: every epoch draws the same order",
                         repair=self._repair(*place) if self._samplers.is_always_given(loader) else None,
-                        tier=self._tier(),
                     )
                 return
         if self._samplers.is_told(call, None):
             return
         if any(self._draws(stream, call) for stream in training_streams(self.facts)):
-            self.report(call, "`set_epoch` is never called: every epoch draws the same order", tier=self._tier())
-
-    def _tier(self) -> Tier | None:
-        return Tier.NOTE if self.facts.world.is_run_alone else None
+            self.report(call, "`set_epoch` is never called: every epoch draws the same order")
 
     def _is_refused(self, loader: cst.Call) -> bool:
         """Whether the constructor of a loader with a sampler raises: it is asked to shuffle, too."""
@@ -171,7 +168,7 @@ class MissingSetEpoch(Check):
             if sampler is not None and sampler.site is not None:
                 around = (event.site, *(turn.loop.site for turn in event.where.turns))
                 message = "`set_epoch` is never called: every epoch draws the same order"
-                yield Fault(sampler.site, message, self._tier(), around)
+                yield Fault(sampler.site, message, also=around)
 
     def _is_told_by_wrapper(self, loader: object) -> bool:
         """Whether Fabric or an Accelerator set up a loader: they tell its sampler the epoch, an Accelerator since 0.24."""

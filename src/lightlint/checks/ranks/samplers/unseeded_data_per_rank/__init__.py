@@ -30,6 +30,8 @@ _ORDERS = {"torch.randperm", "numpy.random.permutation", "numpy.random.shuffle",
 
 
 class UnseededDataPerRank(Check):
+    of_several_processes = True
+
     def visit_Call(self, call: cst.Call) -> None:
         name = self.names.call(call) or ""
         if name in _SPLITS:
