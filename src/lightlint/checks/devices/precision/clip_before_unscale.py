@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from lightlint.check import Check, Fault, Repair
-from lightlint.engine.events import Backward, Clipped, FitStarted, Stepped, Unscaled
+from lightlint.engine.events import Backward, Cleared, Clipped, FitStarted, Stepped, Unscaled
 from lightlint.explore.questions.queries import beside, holds, scales
 from lightlint.fixes.drafts.moves import block_of
 from lightlint.fixes.edits import Draft, insert_before
@@ -15,6 +15,7 @@ from lightlint.values.core import is_constant
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry, Path
     from lightlint.values.core import Value
+    from lightlint.values.training import Tensor
 
 _SCALED = (16, "16", "16-mixed")
 
@@ -26,13 +27,22 @@ class ClipBeforeUnscale(Check):
             yield from _before_hook(path)
             scaler: Value | None = None
             clipped: list[tuple[Clipped, Value]] = []
+            cleared: set[Tensor] = set()  # since the last pass: no gradient is there to be clipped, or to be unscaled
             for event in path.events:
                 if isinstance(event, Backward):
                     scaler = event.loss.scaler if event.loss is not None else None
+                    cleared = set()
+                elif isinstance(event, Cleared):
+                    cleared.update(event.parameters)
                 elif isinstance(event, Unscaled):
                     scaler = None
                 elif isinstance(event, Clipped):
-                    clipped += [(event, scaler)] if scaler is not None and not _knows_scale(event, scaler) else []
+                    if (
+                        scaler is not None
+                        and not _knows_scale(event, scaler)
+                        and not cleared.issuperset(event.parameters)
+                    ):
+                        clipped.append((event, scaler))
                 elif isinstance(event, Stepped):
                     scaled = [each for each, by in clipped if by is event.scaler and _is_scaled(each, event)]
                     yield from (_fault(each, event) for each in scaled)
