@@ -180,6 +180,7 @@ class Machine:
         self.bounds: dict[Hashable, Bounds] = {}  # between which numbers an unknown was found to lie, by its key
         self.choices: dict[Hashable, Choices] = {}  # among which constants an unknown was found to be, by its key
         self.equals: dict[Hashable, Hashable] = {}  # which constant an unknown was found to be, by their keys
+        self.tests_of: dict[ast.AST, tuple[list[Value], Traits]] = {}  # of an `and` or `or` that no key stands for
         self.texts: dict[Value, Hashable] = {}  # the keys of unknowns that have none of their own and may be texts
         self.of_unknown: dict[
             tuple[Hashable, str], Value
@@ -484,7 +485,14 @@ class Machine:
         if isinstance(value, Tensor):
             traits = traits | OWN_DATA if value.role == "batch" else traits
             traits = traits - OWN_DATA - ON_SOME if value.escaped else traits
-        return Condition(value.key, outcome, self.site(node), traits, known, len(self.calls))
+        key, site = value.key, self.site(node)
+        if isinstance(node, ast.BoolOp) and node in self.tests_of:
+            tests, passed = self.tests_of[node]
+            traits = traits.union(passed, *(each.traits for each in tests if not isinstance(each, Tensor)))
+            if len(tests) > 1:
+                unnamed = ("test", site, self.serial(site))
+                key = ("or" if isinstance(node.op, ast.Or) else "and", *(each.key or unnamed for each in tests))
+        return Condition(key, outcome, site, traits, known, len(self.calls))
 
     @property
     def split_ranks(self) -> bool:

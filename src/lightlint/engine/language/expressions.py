@@ -125,8 +125,7 @@ def _logic(machine: Machine, node: ast.BoolOp, scope: Scope) -> Value:
                 known = True  # an object in sight, perhaps with a length, that is 0 for none who hands it on
             last = position == len(node.values) - 1
             if known is stops or (last and not open_tests):
-                answer = value if not open_tests else _joined(machine, stops, [*open_tests, value])
-                return _with_traits(answer, passed)
+                return _answer(machine, node, [*open_tests, value], passed)
             if known is None:
                 open_tests.append(value)
             else:
@@ -135,7 +134,18 @@ def _logic(machine: Machine, node: ast.BoolOp, scope: Scope) -> Value:
                 machine.conditions.append(machine.condition(value, not stops, part))
     finally:
         del machine.conditions[depth:]
-    return _with_traits(_joined(machine, stops, open_tests), passed)
+    return _answer(machine, node, open_tests, passed)
+
+
+def _answer(machine: Machine, node: ast.BoolOp, tests: list[Value], passed: Traits) -> Value:
+    """What several tests come to, of which the last may be sure; where they have no key for all, or a tensor stands for them,
+    a condition is known by each."""
+    answer = _with_traits(_joined(machine, isinstance(node.op, ast.Or), tests), passed)
+    if isinstance(answer, Tensor) or (answer.key is None and len(tests) > 1):
+        machine.tests_of[node] = tests, passed
+    else:
+        machine.tests_of.pop(node, None)
+    return answer
 
 
 def _with_traits(value: Value, traits: Traits) -> Value:

@@ -55,7 +55,8 @@ MAYBE_RANK = re.compile(
     r"(?:^|_)(?:rank|ranks|proc_id|procid)(?:$|_|[0-9])|(?:is|on)_(?:global_zero|main|master|primary|chief|leader|root|rank)"
     r"|^(?:gpu|device|local|node)_?(?:id|idx|index|num)$|^gpu$"
     r"|^(?:master|primary|chief|leader)$"
-    r"|(?:main|master)_(?:proc|process)|world_process_zero|process_index|rank_?zero|is_dist_avail",
+    r"|(?:main|master)_?(?:proc|process)|world_process_zero|process_index|rank_?zero|is_dist_avail"
+    r"|(?-i:(?:^|_)(?:is|on)(?:Main|Master|Primary|Chief|Leader|Root)(?![a-z])|(?<=[a-z])Ranks?(?![a-z]))",
     re.IGNORECASE,
 )
 

@@ -75,7 +75,10 @@ def _is_in_pass(event: Event) -> bool:
 def _asks_for_one(condition: Condition) -> bool:
     """Whether a test may ask whether there is a layer already."""
     key, _ = plain_key(condition.key)
-    return condition.known or key is None or (isinstance(key, tuple) and key[0] == "is")
+    parts = key[1:] if isinstance(key, tuple) and key[0] in ("and", "or") else [key]
+    return condition.known or any(
+        each is None or (isinstance(each, tuple) and each[0] in ("is", "test")) for each in parts
+    )
 
 
 def _is_meant(event: Event) -> bool:
