@@ -11,6 +11,7 @@ from lightlint.facts.code.bindings import Binding, Kind
 from lightlint.facts.code.unknown import UNKNOWN
 from lightlint.facts.tensors.results import Results
 from lightlint.facts.values.origins import Origin
+from lightlint.models.names.parameters import parameters_of
 
 if TYPE_CHECKING:
     from lightlint.facts.linked import Linked
@@ -139,9 +140,10 @@ class Criteria:
         names = self._facts.names
         if settings is None or names.has_star(settings):
             return UNKNOWN
-        old = [names.argument(settings, each) for each in ("reduce", "size_average")]
-        given = names.argument(settings, "reduction")
-        if any(old):
+        places = {name: place for place, name in enumerate(parameters_of(names.of(settings.func) or ""))}
+        older = [names.argument(settings, each, places.get(each)) for each in ("reduce", "size_average")]
+        given = names.argument(settings, "reduction", places.get("reduction"))
+        if any(each is not None and names.constant(each.value) is not None for each in older):
             return UNKNOWN
         return names.constant(given.value) if given else "mean"
 

@@ -13,6 +13,7 @@ from lightlint.engine.events import (
 from lightlint.engine.machine import Machine
 from lightlint.engine.misuse import is_caught
 from lightlint.engine.training_loops import note_backward
+from lightlint.models.names.parameters import parameters_of
 from lightlint.models.names.tables import (
     LOSSES,
 )
@@ -42,6 +43,19 @@ def reduce(name: str, made: Tensor, source: Value | None, given: Arguments) -> N
 def leaves_out(given: Mapping[str, Value]) -> bool:
     """Whether a loss is told a class that it leaves out, another than it leaves out anyway."""
     return not is_constant(given.get("ignore_index", Constant(-100)), -100)
+
+
+def reduction_of(given: Arguments) -> str | None:
+    """How a loss that is told so makes one number of many, also by the older words for it; None where that is out of sight."""
+    told = given.by_name()
+    older = [told.get(each) for each in ("size_average", "reduce")]
+    if any(each is not None and not is_constant(each, None) for each in older):
+        if not all(each is None or isinstance(each, Constant) for each in older):
+            return "unknown"
+        averages, reduces = (not isinstance(each, Constant) or each.value is None or bool(each.value) for each in older)
+        return ("mean" if averages else "sum") if reduces else "none"
+    written = told.get("reduction")
+    return text_of(written) or ("mean" if written is None and given.exact else None)
 
 
 def keeps_graph(given: Arguments) -> bool:
@@ -82,17 +96,16 @@ def loss(
 ) -> Tensor:
     """A loss function, or a criterion that was made somewhere."""
     source, target = given.get(0, "input"), given.get(1, "target")
-    written = given.keywords.get("reduction")
-    if {"size_average", "reduce"} & given.keywords.keys():
-        reduction = "unknown"  # the older words for it
+    given.names = given.names or parameters_of(f"torch.nn.functional.{name}")
+    told = given.by_name()
     if reduction is None:
-        reduction = text_of(written) or ("mean" if written is None and given.double_star is None else None)
-    log_target = given.keywords.get("log_target", log_target)
-    ignores = ignores or leaves_out(given.keywords) or not given.exact
+        reduction = reduction_of(given)
+    log_target = told.get("log_target", log_target)
+    ignores = ignores or leaves_out(told) or not given.exact
     where = machine.where(node)
     event = LossComputed(where, name, LOSSES[name], source, target, reduction, made_at, log_target, ignores)
     machine.emit(event)
-    mix(machine, node, name, source, target, *(given.keywords.get(each) for each in ("weight", "pos_weight")))
+    mix(machine, node, name, source, target, *(told.get(each) for each in ("weight", "pos_weight")))
     made = derive(machine, node, *given.values())
     if any(each.requires_grad for each in (source, target) if isinstance(each, Tensor)):
         made.cuts = without_given_gradients(made.cuts)  # what the other side is to come near to

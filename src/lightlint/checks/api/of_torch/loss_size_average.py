@@ -11,7 +11,8 @@ from lightlint.facts.releases.compat import is_for_older
 from lightlint.finding import Tier
 from lightlint.fixes.draft import Draft
 from lightlint.fixes.edits import join, remove_argument, replace, replace_argument_name
-from lightlint.values.core import Constant, Value
+from lightlint.models.names.parameters import parameters_of
+from lightlint.values.core import Constant, Value, is_constant
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry
@@ -41,19 +42,35 @@ class LossSizeAverage(Check):
         name = self.names.of(call.func)
         if name not in _NAMES:
             return
-        given = [arg for arg in call.args if arg.keyword and arg.keyword.value in _OLD]
+        args = self._named(name, call)
+        values = {each: self.names.constant(arg.value) for each, arg in args.items()}
+        given = [args[each] for each in args if each in _OLD and (args[each].keyword or values[each] is not None)]
         if not given or is_for_older(self.facts, call):
             return
-        values = {arg.keyword.value: self.names.constant(arg.value) for arg in call.args if arg.keyword}
         message, tier = _told(name.rpartition(".")[2], values)
         self.report(given[0], message, repair=self._repair(call, given), tier=tier)
+
+    def _named(self, name: str, call: cst.Call) -> dict[str, cst.Arg]:
+        """The arguments of a call by the names of what they are for, those by place up to the first `*args`."""
+        names, args = iter(parameters_of(name)), {}
+        for arg in call.args:
+            if arg.star == "*":
+                names = iter(())
+            called = arg.keyword.value if arg.keyword else "" if arg.star else next(names, "")
+            if called:
+                args[called] = arg
+        return args
 
     def _repair(self, call: cst.Call, given: list[cst.Arg]) -> Repair | None:
         """`reduce=False` means "none" whatever else is said, then `size_average=False` means "sum"."""
         values = {arg.keyword.value: self.names.constant(arg.value) for arg in given if arg.keyword}
         if not all(value is True or value is False or value is None for value in values.values()):
             return None
-        if self.names.has_star(call) or self.names.argument(call, "reduction") is not None:
+        if (
+            self.names.has_star(call)
+            or any(not arg.keyword for arg in given)
+            or self.names.argument(call, "reduction") is not None
+        ):
             return None
         text = (
             '"none"' if values.get("reduce") is False else '"sum"' if values.get("size_average") is False else '"mean"'
@@ -69,8 +86,12 @@ class LossSizeAverage(Check):
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         for name in _NAMES & entry.calls.keys():
             for event in entry.calls[name]:
-                if any(old in event.given.keywords for old in _OLD) and not self.is_versioned(event):
-                    values = {key: _constant(value) for key, value in event.given.keywords.items()}
+                told = dict(zip(parameters_of(name), event.given.positional, strict=False))
+                told = {
+                    key: value for key, value in told.items() if not is_constant(value, None)
+                } | event.given.keywords
+                if any(old in told for old in _OLD) and not self.is_versioned(event):
+                    values = {key: _constant(value) for key, value in told.items()}
                     message, tier = _told(event.name, values)
                     yield Fault.of(event, message, tier=tier)
 

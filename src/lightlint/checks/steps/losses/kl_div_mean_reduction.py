@@ -6,19 +6,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
-from lightlint.engine.events import LossComputed
+from lightlint.engine.events import Backward, LossComputed, Stepped
 from lightlint.explore.questions.queries import speaks_of
-from lightlint.values.core import Unknown, Value, number_of
+from lightlint.explore.questions.scales import evens
+from lightlint.finding import Tier
+from lightlint.values.core import Library, Unknown, Value, number_of
 from lightlint.values.training import Tensor
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry
+    from lightlint.explore.rehearsals import Path as Way
 
 
 class KlDivMeanReduction(Check):
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Divergences that are divided by the number of all elements."""
-        for event in entry.of(LossComputed):
+        for way, event in ((path, event) for path in entry.paths for event in path.of(LossComputed)):
             named = event.function in ("kl_div", "KLDivLoss") and event.reduction == "mean"
             if not named or any(map(_counts_classes, event.factors)) or self._is_multiplied(event):
                 continue
@@ -28,7 +31,8 @@ class KlDivMeanReduction(Check):
                 and _are_of_classes(event.input)
             ):
                 message = 'reduction "mean" divides the divergence by the number of classes, too'
-                yield Fault(event.made or event.site, message, None, (event.site,))
+                tier = Tier.NOTE if _is_evened(way, event) else None
+                yield Fault(event.made or event.site, message, tier, (event.site,))
 
     def _is_multiplied(self, event: LossComputed) -> bool:
         """Whether the loss is multiplied where it is computed with what is called a number of classes, whatever that is set to."""
@@ -37,6 +41,18 @@ class KlDivMeanReduction(Check):
         before = lines[row - 1][:column].decode()
         behind = b"\n".join([lines[last_row - 1][end:], *lines[last_row : last_row + 2]]).decode()
         return bool(_FACTOR_BEFORE.search(before) or _FACTOR_BEHIND.match(behind))
+
+
+def _is_evened(path: Way, event: LossComputed) -> bool:
+    """Whether nothing else is trained on, by an optimizer whose steps are the same however small all gradients are."""
+    losses = [each.loss for each in path.of(Backward)]
+    divergences = {id(each.factors) for each in path.of(LossComputed) if each.function == event.function}
+    optimizers = [each.optimizer.cls for each in path.of(Stepped)]
+    return (
+        bool(losses and optimizers)
+        and all(each is not None and id(each.factors) in divergences for each in losses)
+        and all(isinstance(each, Library) and evens(each.path, decays=False) for each in optimizers)
+    )
 
 
 def _are_of_classes(given: Tensor) -> bool:

@@ -17,6 +17,7 @@ from lightlint.models import tensors
 from lightlint.models.names.kinds import AFFINE, BY_MODE, WITHOUT_PARAMETERS, wrapper_of
 from lightlint.models.names.tables import LOSSES
 from lightlint.models.ranks import sharding
+from lightlint.models.tensors.losses import reduction_of
 from lightlint.values.core import (
     FALSE,
     Bound,
@@ -29,7 +30,6 @@ from lightlint.values.core import (
     Unknown,
     Value,
     is_constant,
-    text_of,
 )
 from lightlint.values.training import Module, Tensor
 
@@ -118,10 +118,7 @@ def set_up(machine: Machine, module: Module, last: str, given: Arguments, node: 
             if isinstance(weight, Tensor):
                 module.buffers[name] = tensors.copy(machine, weight, node)
                 module.buffers[name].buffer = True
-        reduction = given.keywords.get("reduction")
-        older = {"size_average", "reduce"} & given.keywords.keys()
-        plain = reduction is None and given.double_star is None and not older
-        module.reduction = text_of(reduction) or ("mean" if plain else None)
+        module.reduction = reduction_of(given)
 
 
 def _has_parameters(last: str, given: Arguments) -> bool:

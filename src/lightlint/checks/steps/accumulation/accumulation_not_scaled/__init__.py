@@ -11,6 +11,7 @@ from lightlint.check import Check, Fault, Repair
 from lightlint.checks.steps.accumulation.accumulation_not_scaled.micro_batches import MicroBatches
 from lightlint.engine.events import Backward, Cleared, Stepped
 from lightlint.explore.questions.queries import in_batch, in_sight, speaks_of
+from lightlint.explore.questions.scales import evens
 from lightlint.facts.code.bindings import dotted_name
 from lightlint.facts.code.tree import Loop
 from lightlint.facts.project.mentions import occurs
@@ -136,8 +137,8 @@ class AccumulationNotScaled(Check):
 
     def _tier(self, optimizers: list[cst.BaseExpression]) -> Tier | None:
         origins = [origin for each in optimizers for origin in self.facts.values.origins(each)]
-        evens = (_evens(origin.name, self._decays(origin.call)) for origin in origins)
-        return Tier.NOTE if origins and all(evens) and not self._clips() else None
+        even = (evens(origin.name, self._decays(origin.call)) for origin in origins)
+        return Tier.NOTE if origins and all(even) and not self._clips() else None
 
     def _decays(self, made: cst.Call | None) -> bool:
         """Whether the call that makes an optimizer gives it a weight decay, or may."""
@@ -232,23 +233,7 @@ class AccumulationNotScaled(Check):
 
     def _is_even(self, optimizer: Instance) -> bool:
         decay = optimizer.argument("weight_decay", 4)
-        return (
-            isinstance(optimizer.cls, Library) and _evens(optimizer.cls.path, decay is not None) and not self._clips()
-        )
-
-
-_EVEN = re.compile(
-    r"(?:torch\.optim\.(?:\w+\.)?|transformers\.(?:optimization\.)?)(?P<name>Adam|AdamW|NAdam|RAdam|Adamax)"
-)
-
-
-def _evens(name: str, decays: bool) -> bool:
-    """Whether an optimizer's steps are the same however large all gradients are: it divides them by what they mostly are.
-
-    A weight decay that is added to the gradient is another thing beside a larger one; AdamW's is not added.
-    """
-    found = _EVEN.fullmatch(name)
-    return found is not None and (found["name"] == "AdamW" or not decays)
+        return isinstance(optimizer.cls, Library) and evens(optimizer.cls.path, decay is not None) and not self._clips()
 
 
 def _is_worked_out(value: Tensor) -> bool:
