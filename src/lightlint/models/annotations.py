@@ -125,6 +125,13 @@ _BY_NAME: tuple[tuple[str, str], ...] = (
     (r"^fabric$", "lightning.fabric.Fabric"),
     (r"^accelerator$", "accelerate.Accelerator"),
 )
+# `make_model` makes one, `d_model` is a number, and `model_path` says where one lies.
+_OF_OTHER_KIND = re.compile(
+    r"^(?:make|build|create|get|load|save|use|num|n|d|dim|is|has|log|rebuild|set|which|new|generate)_"
+    r"|_(?:names?|paths?|class(?:es)?|cls|k?w?args|types?|config\w*|cfg|conf|opts|options|ids?|files?|filename|dir|directory|folder"
+    r"|size|scale|depth|dims?|params?|states?|(?:state_)?dict|urls?|keys?|index|idx|steps?|str|arch|architecture|version|mode|kind"
+    r"|freq|frequency|interval|factor|factory|builder|maker|creator|constructor|inputs?|outputs?|out|(?<!loss_)fn|(?<!loss_)func)$"
+)
 
 
 def by_name(machine: Machine, name: str, node: ast.AST) -> Value:
@@ -133,7 +140,7 @@ def by_name(machine: Machine, name: str, node: ast.AST) -> Value:
 
     if name in RANK_NAMES or name in FIRST_NAMES:
         return rank_value(machine, name)
-    for pattern, path in _BY_NAME:
+    for pattern, path in _BY_NAME if _OF_OTHER_KIND.search(name) is None else ():
         if re.search(pattern, name):
             found = of_library(machine, path, node)
             if found is not None:

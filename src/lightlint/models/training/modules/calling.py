@@ -53,6 +53,8 @@ def call_module(machine: Machine, module: Module, given: Arguments, node: ast.AS
         return call_unknown(machine, module, given, node)
     if module.opaque and module.whole is not None and _ASKING.match(last) and not given.values():
         return Unknown()
+    if module.assumed and module.whole is None and given.exact and not given.values():
+        return Unknown()  # a class or a function that makes one: a network is given something
     module.calls += 1
     if isinstance(module.cls, Library) and last in LOSSES:
         tensors.mix(machine, node, last, *module.buffers.values(), given.get(0, "input"))
