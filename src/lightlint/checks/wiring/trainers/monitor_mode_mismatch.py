@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -11,18 +10,11 @@ from lightlint.engine.events import Configured, Logged
 from lightlint.facts.lightning.monitors import CHECKPOINT, STOPPING
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import insert_argument, replace
+from lightlint.models.names.metrics import direction
 from lightlint.values.core import Unknown, text_of, written
 from lightlint.values.training import Instance
 
 _PLATEAU = "torch.optim.lr_scheduler.ReduceLROnPlateau"
-_MORE = re.compile(
-    r"(?:acc|accuracy|acc@?\d+|top@?\d+|f1|f1score|fscore|auc|auroc|auprc|iou|miou|jaccard|dice|psnr|ssim|bleu\d?|rouge\w?|recall|precision"
-    r"|kappa|mcc|mAP|map@?50|map@?50@?95)$"
-)
-_LESS = re.compile(r"(?:loss|error|err|perplexity|ppl|mse|rmse|mae|wer|cer|nll|fid|lpips)$")
-_TURNED = re.compile(
-    r"(?:neg|negative|minus|inv|inverse|inverted|not|one|1|reverse|complement|distance|dist|gap|diff|drop|free|without|reduction|improvement)$"
-)
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry
@@ -83,18 +75,8 @@ def _metrics(entry: Entry) -> dict[str, str]:
 def _message(monitor: Value | None, given: Value | None, metrics: dict[str, str]) -> str:
     """What is wrong with the mode for a metric, empty where nothing is."""
     key, mode = text_of(written(monitor)), "min" if given is None else text_of(written(given))
-    wanted = _direction(key or "") or _direction(metrics.get(key or "", ""))
+    wanted = direction(key or "") or direction(metrics.get(key or "", ""))
     if not wanted or mode not in {"min", "max"} or mode == wanted:
         return ""
     better = "more" if wanted == "max" else "less"
     return f"{_DEFAULT if given is None else '`mode` is'} '{mode}' for `{key}`, of which {better} is better"
-
-
-def _direction(key: str) -> str:
-    """'max' or 'min' where the words of a metric's name agree on it, else empty; a loss or an error is one whatever it is made of."""
-    words = [word for word in re.split(r"[_/.\s:-]+|(?<=[a-z])(?=[A-Z][a-z])", key) if word]
-    lower = [word if word == "mAP" else word.lower() for word in words]
-    more, less = ([bool(pattern.match(word)) for word in lower] for pattern in (_MORE, _LESS))
-    if any(_TURNED.match(word) for word in lower) or (any(more) and any(less) and not less[-1]):
-        return ""
-    return "min" if any(less) else "max" if any(more) else ""

@@ -1,0 +1,1 @@
+"""Evaluation: metrics, and which checkpoint is the best."""
