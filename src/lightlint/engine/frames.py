@@ -50,7 +50,12 @@ class Loop:
     @property
     def fills_window(self) -> bool:
         """Whether the present turn is the one in several of which tests on a multiple of a counter are true."""
-        return self.turn > 1 and not (self.rest and self.turn > TURNS)
+        return self.turn > 1 and not self.begins_window
+
+    @property
+    def begins_window(self) -> bool:
+        """Whether the present turn begins a window that nothing fills."""
+        return self.rest and self.turn > TURNS
 
 
 class Turn(NamedTuple):

@@ -397,7 +397,7 @@ class Machine:
         """How a test comes out: as known, as it did before, as flipped, else as by default.
 
         A test on a multiple of a counter is false in the first turn of its loop and true in the second, unless it leaves
-        the loop, and false in a third that begins another window.
+        the loop, and false in a third that begins another window. Flipped it is true in both, and there is such a third.
         """
         known = self.truth(value)
         self.guesses += isinstance(value, Unknown)
@@ -408,12 +408,16 @@ class Machine:
             return known
         key, negated = plain_key(value.key)
         test = (self.file, getattr(node, "lineno", 0), getattr(node, "col_offset", 0))
-        if test in self.flips:
+        loop = self.loops[-1] if self.loops else None
+        periodic = "periodic" in value.traits and not leaves
+        if test in self.flips and not (periodic and loop is not None and loop.begins_window):
             outcome = self.flips[test]
+            if periodic and loop is not None and not loop.known:
+                loop.rest = True
         elif self._asks_for_last(key) and not leaves:
             outcome = negated
-        elif "periodic" in value.traits and not leaves:
-            outcome = (not self.loops or self.loops[-1].fills_window) != (negated != holds_between(key))
+        elif periodic:
+            outcome = (loop is None or loop.fills_window) != (negated != holds_between(key))
         else:
             outcome = default
         self.asked.setdefault(test, outcome)

@@ -205,9 +205,10 @@ def _for(machine: Machine, node: ast.For | ast.AsyncFor, scope: Scope) -> Steps:
     def next_turn() -> bool:
         item = iteration.pull(loop.turn) if loop.turn < turns else None
         if item is None and loop.turn == TURNS:
-            loop.rest = leaves_rest(machine, loop)
+            loop.rest = loop.rest or leaves_rest(machine, loop)
         if item is None and (loop.again or loop.rest) and loop.turn == TURNS:
-            item = iteration.pull(loop.turn - 1)
+            item = iteration.pull(loop.turn)
+            item = iteration.pull(loop.turn - 1) if item is None else item
         if item is None:
             return False
         loop.turn += 1

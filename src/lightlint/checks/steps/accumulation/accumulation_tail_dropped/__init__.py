@@ -154,19 +154,13 @@ class AccumulationTailDropped(Check):
                 yield Fault.at(steps[0], "no step follows the last batches of an epoch where they do not fill a window")
 
     def _is_whole(self, site: Site) -> bool:
-        """Whether the window of the step at a place holds one batch where nobody asks for more, or another step stands
-        behind its loop, whatever that asks for."""
+        """Whether the window of the step at a place holds one batch where nobody asks for more."""
         span = self.facts.rehearsed.span(site)
         for call in self.tree.all(cst.Call) if span is not None else ():
             window = self.facts.accumulation.window(call) if self.names.method(call) == "step" else None
             if window is not None and self.facts.positions.span(call) == span:
-                return self._is_one(window.size) or self._has_step_behind(call)
+                return self._is_one(window.size)
         return False
-
-    def _has_step_behind(self, step: cst.Call) -> bool:
-        loop, beside = self.loops.batch_loop(step), self.tree.own(self.tree.owner(step), cst.Call)
-        steps = (each for each in beside if self.facts.accumulation.is_step(each))
-        return isinstance(loop, cst.For) and any(self._is_behind(each, loop) for each in steps)
 
     def clears(self, entry: Entry) -> Iterator[Site]:
         """Steps beside which another takes the rest, or of which the program makes sure that there is none."""
