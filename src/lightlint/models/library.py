@@ -18,6 +18,7 @@ from lightlint.engine.events import (
     LoadedUsed,
     NoneUsed,
     PartReplaced,
+    Picked,
     PickedByTurn,
     StateRead,
 )
@@ -153,6 +154,8 @@ class LibraryModels:
         if isinstance(value, Sequence):
             part = _of_sequence(value, index)
             note_part(machine, index, part)
+            if machine.phases[-1] == WORKER and isinstance(index, Unknown) and index.key is not None:
+                machine.emit(Picked(machine.where(node), part, index))
             return part
         if isinstance(value, Mapping):
             part = _of_mapping(machine, value, index, node)

@@ -99,6 +99,14 @@ class RandomDrawn(Event):
 
 
 @dataclass(eq=False)
+class Picked(Event):
+    """A worker took something out of a container by a number that is known by what it was made of."""
+
+    item: Value
+    index: Value
+
+
+@dataclass(eq=False)
 class PickedByTurn(Event):
     """What a loop over batches put into a container was taken out of it by the number of a batch of another loop."""
 

@@ -18,6 +18,8 @@ from lightlint.values.training import Instance, Loader
 
 SAMPLE, BATCH = "#sample", "#batch"
 """Under which names a loader keeps what a worker gave, and what of that a tokenizer made."""
+NUMBER = ("index",)
+"""The key of the number that a sample is asked for by."""
 _MOST_STEPS = 300
 _READS = ("__getitem__", "__getitems__", "__iter__")
 _DEPTH = 3
@@ -96,7 +98,7 @@ def _run(machine: Machine, loader: Loader, data: Value | None, stream: list[Valu
         else None
     )
     if isinstance(read, Function) and data is not None:
-        given = [Unknown(("index",), plain=True)] if read.name != "__iter__" else []
+        given = [Unknown(NUMBER, plain=True)] if read.name != "__iter__" else []
         sample = call(machine, Bound(data, read), Arguments([*given]), node)
         if read.name == "__iter__":
             stream.append(sample)

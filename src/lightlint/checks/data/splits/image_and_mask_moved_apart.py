@@ -1,16 +1,15 @@
 from __future__ import annotations
 
-import ast
 from collections.abc import Hashable, Iterator
 from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
-from lightlint.engine.events import Called, CalledUnknown, Forward, LossComputed, SampleMade, Transformed
+from lightlint.engine.events import Called, CalledUnknown, Forward, LossComputed, Picked, SampleMade, Transformed
 from lightlint.explore.questions.queries import beside
 from lightlint.models.data.transforms import AS_TOLD, drawing
-from lightlint.models.data.workers import SAMPLE
-from lightlint.values.core import Class, Library, Mapping, Sequence, Unknown, is_constant
-from lightlint.values.training import Instance, Tensor
+from lightlint.models.data.workers import NUMBER, SAMPLE
+from lightlint.values.core import Library, Mapping, Sequence, Unknown, is_constant
+from lightlint.values.training import Tensor
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry, Path
@@ -20,7 +19,6 @@ _MODES = ("1", "L", "P")  # of pictures with one number for each place
 _FLAGS = ("ImageReadMode.GRAY", "cv2.IMREAD_GRAYSCALE")
 _SEEDING = ("manual_seed", "seed", "seed_everything", "set_rng_state", "setstate", "fork_rng")
 _DEEPEST, _MOST_MOVES = 4, 5
-_DRAWING = ("randint", "randrange", "integers", "choice")
 _TO_CLASSES = ("long", "bool", "int", "round", "byte")
 
 
@@ -101,7 +99,7 @@ def _covers(path: Path, sample: SampleMade, moved: list[Transformed], mask: Tran
     """Whether a mask is no answer to its picture, but covers what a model shall fill in: it is drawn or picked by a number of its own,
     multiplied with the picture, or given to a model, or the picture is what a loss asks for."""
     drawn, shared = ({draw for each in _origins(of.given[0]) for draw in _draws(each.key)} for of in (mask, picture))
-    if drawn - shared - _drawn_for(mask) or _picks_apart(sample.loader.data):
+    if drawn - shared - _drawn_for(mask) or _is_picked_apart(sample, mask, picture):
         return True
     by_part = {key: _moves_of(value, moved) for key, value in _parts(sample).items()}
     if any(mask in moves and picture in moves for moves in by_part.values()):
@@ -116,31 +114,22 @@ def _covers(path: Path, sample: SampleMade, moved: list[Transformed], mask: Tran
     return any(picture in by_part[key] for key in wanted) and not wanted & holding
 
 
-def _picks_apart(data: Value | None) -> bool:
-    """Whether a data set takes some of what it holds by the number of the sample, and some by a number that wraps around or is
-    drawn: what it takes so belongs to no sample."""
-    cls = data.cls if isinstance(data, Instance) else None
-    found: dict[bool, set[str]] = {False: set(), True: set()}
-    for function in cls.node.body if isinstance(cls, Class) else ():
-        if not isinstance(function, ast.FunctionDef):
-            continue
-        nodes = [*ast.walk(function)]
-        own = {each.arg for each in function.args.args[1:]}
-        given = [each for each in nodes if isinstance(each, ast.Assign) and _is_own_number(each.value)]
-        names = {each.id for one in given for each in one.targets if isinstance(each, ast.Name)} - own
-        for each in nodes:
-            if isinstance(each, ast.Subscript) and isinstance(each.value, ast.Attribute):
-                index = each.slice
-                apart = _is_own_number(index) or getattr(index, "id", "") in names
-                if apart or getattr(index, "id", "") in own:
-                    found[apart].add(ast.unparse(each.value))
-    return bool(found[True] - found[False]) and bool(found[False])
+def _is_picked_apart(sample: SampleMade, mask: Transformed, picture: Transformed) -> bool:
+    """Whether a mask is taken by a number that wraps around or is drawn, and its picture by that of the sample."""
+    of_mask, of_picture = ([*_picked_by(sample, each)] for each in (mask, picture))
+    return NUMBER in of_picture and any(any(_draws(key)) or _wraps(key) for key in of_mask)
 
 
-def _is_own_number(index: ast.expr) -> bool:
-    if isinstance(index, ast.BinOp):
-        return isinstance(index.op, ast.Mod)
-    return isinstance(index, ast.Call) and ast.unparse(index.func).rpartition(".")[2] in _DRAWING
+def _picked_by(sample: SampleMade, event: Transformed) -> Iterator[Hashable]:
+    """The numbers by which that was taken which is moved."""
+    origins = [*_origins(event.given[0])]
+    for each in sample.events:
+        if isinstance(each, Picked) and any(each.item is one for one in origins):
+            yield each.index.key
+
+
+def _wraps(key: Hashable) -> bool:
+    return isinstance(key, tuple) and (key[:1] == ("%",) or any(map(_wraps, key)))
 
 
 def _terms(value: Value | None, depth: int = 0) -> Iterator[Value]:
