@@ -476,17 +476,32 @@ def test_the_nearest_and_most_exact_holds(project, files: dict[str, str], at: st
 @pytest.mark.parametrize(
     "files",
     [
-        {"docs/requirements.txt": "torch==1.8"},
-        {"README.md": "Works like torch==1.8 did. pip install torch\n![PyTorch](https://x/badge/PyTorch-1.8.svg)\n"},
-        {"Dockerfile": "# FROM pytorch/pytorch:1.8\nFROM ${BASE}\nRUN pip install torch==${TORCH}\n"},
-        {"Dockerfile": "FROM pytorch/pytorch:latest\nRUN echo 'pip uninstall torch==1.8'\n"},
-        {"notes.txt": "torch==1.8", "conf/model.yaml": "model: torch==1.8"},
+        {"Dockerfile": "FROM ${BASE}\nRUN pip install torch==${TORCH}\n"},
+        {"notes.txt": "torch>=1.4, torch 1.8 or later, torch 1.9+, torch with 1.5 GB\n"},
+        {"changes.txt": "torch 1.4 came out"},
         {"pyproject.toml": "[tool.isort]\nknown_third_party = ['torch', 'torchvision']\n"},
         {"requirements.txt": "-r ../outside.txt\n-r /etc/passwd\n-c missing.txt\n"},
     ],
 )
 def test_what_pins_nothing(project, tmp_path: Path, files: dict[str, str]):
     assert project(files).source in {"installed", "newest"}
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"docs/requirements.txt": "torch==1.8"},
+        {"README.md": "Works like torch==1.8 did. pip install torch\n"},
+        {"README.md": "+ PyTorch = 1.8.0 with GPU support"},
+        {"Dockerfile": "FROM ${BASE}\n# pytorch/pytorch:1.8\n", "jobs/run.slurm": "NAME=pytorch1.8\n"},
+        {"notes.txt": "torch==1.8", "conf/model.yaml": "model: torch==1.8"},
+    ],
+)
+def test_what_nobody_understands_raises_a_doubt(project, files: dict[str, str]):
+    """What only newer versions make true is told no more, and nothing that only older ones do."""
+    target = project(files)
+    assert (str(target.upper), target.hearsay, target.may_be_at_least("1.9")) == ("1.9", True, False)
+    assert not target.surely_below("1.9")
 
 
 @pytest.mark.parametrize(("name", "source"), [("notes.md", "newest"), ("README.md", "README.md")])

@@ -27,9 +27,9 @@ FAMILIES = sorted({page.family for page in all_pages().values()} - {"lightlint"}
 @pytest.mark.parametrize("good", [False, True])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_all_examples_survive_as_the_record_says(family: str, good: bool) -> None:
-    """By family, so that workers share them; a quarter of the rewrites for each example, for `--write` measures them all."""
+    """By family, so that workers share them; an eighth of the rewrites for each example, for `--write` measures them all."""
     cases = [case for case in all_page_cases() if case.good is good and case.where.startswith(f"{family}/")]
-    found = [one for case in cases for one in measured(case, share(case, rewrites().values(), 4))]
+    found = [one for case in cases for one in measured(case, share(case, rewrites().values(), 8))]
     assert len(found) > 20
     assert steps_back(read_record(), all_page_cases(), found) == []
 

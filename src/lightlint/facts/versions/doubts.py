@@ -8,6 +8,7 @@ from pathlib import Path
 
 from lightlint.facts.project.roots import nearest_with
 from lightlint.facts.versions.evidence import Choice, Place, Places, choice_in
+from lightlint.facts.versions.hints import oldest_hint
 from lightlint.facts.versions.pins import Kind, declared_within, top_of
 from lightlint.facts.versions.pins.pin import ELSEWHERE, Pin
 from lightlint.facts.versions.versions import Version, releases
@@ -25,7 +26,10 @@ def older_than(package: str, is_named: bool, around: Places, directory: Path) ->
     ends = [(each.range.upper, each.pin) for each in _within(package, directory) if each.range.upper is not None]
     if ends:
         return min(ends, key=itemgetter(0))
-    return None if is_named else _elsewhere(package, around)
+    if is_named:
+        return None
+    top = top_of(directory)
+    return _elsewhere(package, around) or (oldest_hint(package, top) if nearest_with((".git",), top) else None)
 
 
 def _within(package: str, directory: Path) -> Iterator[Choice]:

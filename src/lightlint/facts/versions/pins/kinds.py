@@ -47,9 +47,10 @@ _OF_CLOUD = re.compile(
 _IS_README = re.compile(
     r"^(?:readme|install|installation|get(?:ting)?[-_]?started|requirements?|environment|setup)(?:[-_.]\w+)?(?:\.(?:md|rst|txt|markdown|adoc|org))?$"
 )
-_IS_PAGE = re.compile(
-    r"(?!change|history|news|release|contribut|code[-_]of|security|licen[cs]e|to-?do|roadmap|citation|authors|credits|faq)[\w-]+\.(?:md|rst)$"
+_OF_OTHER_THINGS = (
+    "change|history|news|release|contribut|code[-_]of|security|licen[cs]e|to-?do|roadmap|citation|authors|credits|faq"
 )
+_IS_PAGE = re.compile(rf"(?!{_OF_OTHER_THINGS})[\w-]+\.(?:md|rst)$")
 _PROSE = {".md", ".rst", ".markdown", ".adoc", ".org", ".txt", ""}
 _IS_NO_TEXT = re.compile(r"\.(?:pdf|docx?|html?|tex|png|jpe?g|gif|svg|json|ya?ml|toml|cfg|ini|py|ipynb|zip|gz)$")
 _IS_NOTE = re.compile(r"^(?:env|environment|requirements?|dependencies|packages|versions?)\.py$")
@@ -110,6 +111,11 @@ def is_weak(file: Path) -> bool:
 def is_page(file: Path) -> bool:
     """Whether a file is a text that is no README."""
     return reader_of(file) is _load("prose:page_pins")
+
+
+def is_page_of_news(file: Path) -> bool:
+    """Whether a file is a text that tells of other things than what a project runs with, by its name."""
+    return re.match(_OF_OTHER_THINGS, file.name.lower()) is not None
 
 
 def is_read_last(file: Path) -> bool:

@@ -1,0 +1,62 @@
+"""Versions that a project's texts mention in a way that no reader of pins understands: `conda activate pytorch1.4`, `torch = 1.4 with
+GPU support`.
+
+Nobody can tell what such words say, but they are reason enough to claim nothing that only newer versions make true.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from itertools import islice
+from pathlib import Path
+
+from lightlint.facts.data.launches import SHELL_SCRIPTS
+from lightlint.facts.versions.pins.folders import entries_of, inner_folders
+from lightlint.facts.versions.pins.kinds import is_page_of_news
+from lightlint.facts.versions.pins.pin import Pin
+from lightlint.facts.versions.pins.reading import inside, text_of
+from lightlint.facts.versions.versions import Version
+
+_TEXTS = frozenset((".md", ".rst", ".txt", ".markdown", ".adoc", ".org", ".yml", ".yaml", ".toml", ".cfg", ".def", ""))
+_MOST_FILES, _LONGEST = 150, 60_000
+_NAMES = {"torch": r"(?:py)?torch(?![a-z])", "lightning": r"lightning"}
+_MAJORS = {"torch": "[012]", "lightning": "[012]", "transformers": "[2-5]"}
+_BETWEEN = r"(?:[\W_]{0,4}(?:version|ver|v|is|was|with|on|of|using|build|release|stable)?){0,4}[\W_]{0,3}"
+
+_IS_OLDEST = re.compile(r">|\u2265|\bsince\b|\bleast\b|\babove\b|\bthan\b", re.IGNORECASE)
+_AND_LATER = re.compile(r"(?:\.\w+)*\s*(?:\+|\(?(?:or|and)\s+(?:later|higher|above|newer|greater|up))", re.IGNORECASE)
+
+
+def oldest_hint(package: str, top: Path) -> tuple[Version, Pin] | None:
+    """The end of the oldest release that a text of the project names beside a package's name, and where it does."""
+    found = [(Version(release).bumped(2), pin) for release, pin in _hints(package, top)]
+    return min(found, key=lambda each: each[0], default=None)
+
+
+@cache
+def _hints(package: str, top: Path) -> tuple[tuple[str, Pin], ...]:
+    return tuple(_found(package, top))
+
+
+def _found(package: str, top: Path) -> Iterator[tuple[str, Pin]]:
+    said = re.compile(
+        rf"(?<![A-Za-z./-]){_NAMES.get(package, package)}{_BETWEEN}({_MAJORS.get(package, '[01]')}\.\d{{1,2}})(?![\d])(?!\s*(?:GB|MB|%|s\b|x\b))",
+        re.IGNORECASE,
+    )
+    for file in islice(_texts(top), _MOST_FILES):
+        real = inside(file, top)
+        text = ((real and text_of(real)) or "")[:_LONGEST]
+        for each in said.finditer(text):
+            if _IS_OLDEST.search(each[0]) or _AND_LATER.match(text, each.end()):
+                continue
+            yield each[1], Pin(package, f"=={each[1]}.*", file, text.count("\n", 0, each.start()) + 1)
+
+
+def _texts(top: Path) -> Iterator[Path]:
+    for folder in inner_folders(top):
+        for file in entries_of(folder)[0]:
+            suffix = file.suffix.lower()
+            if (suffix in _TEXTS or suffix in SHELL_SCRIPTS) and not is_page_of_news(file):
+                yield file
