@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from lightlint.check import Check, Fault
+from lightlint.checks.modules.state.best_value_never_updated.apart import goes_apart
 from lightlint.engine.events import Called, CalledUnknown, Event, Passed, Written
 from lightlint.facts.code.bindings import Binding, Kind, dotted_name
 from lightlint.facts.code.names import UNKNOWN
@@ -83,7 +84,11 @@ class BestValueNeverUpdated(Check):
         """Whether a branch saves something, and what is around it goes on."""
         calls = self.tree.own(body, cst.Call)
         ends = any(self.tree.own(body, kind) for kind in _ENDS)
-        return not ends and any(_KEEPS.search(self.names.method(each)) for each in calls)
+        return not ends and any(map(self._is_kept, calls))
+
+    def _is_kept(self, call: cst.Call) -> bool:
+        """Whether a call saves something where it writes over what was there."""
+        return bool(_KEEPS.search(self.names.method(call))) and not goes_apart(self.facts, call)
 
     def _is_repeated(self, node: cst.If, best: cst.Name | cst.Attribute) -> bool:
         """Whether the comparison is made more than once: in a loop, or by a method with what its object keeps."""
@@ -149,7 +154,7 @@ class BestValueNeverUpdated(Check):
                 possible = again and id(first.bar) not in failed
                 if possible and all(any(_follows(each, test) for each in kept) for test in (first, second)):
                     best = self._best(first)
-                    if best is not None and not self._is_updated(best):
+                    if best is not None and not self._is_updated(best) and not self._are_apart(best):
                         yield Fault.at(first, _told(self.code.text_of(best)))
 
     def _best(self, test: Passed) -> cst.Name | cst.Attribute | None:
@@ -158,6 +163,14 @@ class BestValueNeverUpdated(Check):
         words = self.tree.within(node, cst.Name, cst.Attribute) if node is not None else []
         named = (each for each in words if isinstance(each, (cst.Name, cst.Attribute)))
         return next((each for each in named if _is_best(each)), None)
+
+    def _are_apart(self, best: cst.Name | cst.Attribute) -> bool:
+        """Whether all that a test lets be saved goes to a file of its own in each turn."""
+        above = (each for each in self.tree.ancestors(best) if isinstance(each, cst.If))
+        around = next((each for each in above if self.tree.contains(each.test, best)), None)
+        calls = self.tree.own(around.body, cst.Call) if around is not None else []
+        saves = [each for each in calls if _KEEPS.search(self.names.method(each))]
+        return bool(saves) and not any(map(self._is_kept, saves))
 
     def _is_updated(self, best: cst.Name | cst.Attribute) -> bool:
         """Whether the loop around a test, or its function, sets the best value in a branch, which may be another than that of the test."""
