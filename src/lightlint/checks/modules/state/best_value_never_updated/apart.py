@@ -72,8 +72,9 @@ def _is_turned(
         return inside
     if kind is not Kind.ASSIGN or value is None or depth > _DEPTH:
         return False
-    calls = [facts.names.call(each) or facts.names.method(each) for each in facts.tree.within(value, cst.Call)]
-    if inside and any(each not in _MADE_OF and each != "format" for each in calls):
+    made = facts.names.call(value) if isinstance(value, cst.Call) else ""
+    is_text = made in _MADE_OF or (isinstance(value, cst.Call) and facts.names.method(value) == "format")
+    if inside and not is_text and facts.tree.within(value, cst.Call):
         return True  # a result, or what is worked out of it
     return _varies(facts, value, loops, depth + 1)
 
