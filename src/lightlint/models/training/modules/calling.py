@@ -43,15 +43,34 @@ _TELLING = re.compile(r"_*(?:show|plot|draw|log|print|visuali[sz]e|write|dump|sa
 """What parts of a module out of sight are called that are no modules but methods which tell or keep what it gave."""
 
 _ASKING = re.compile(r"_*(?:get|num|is|has|count)_")
-"""What those are called that, handed nothing, tell of its weights, their gradients or its state."""
+"""What those are called that tell of its weights, their gradients, its state or its settings."""
+
+_ANSWERING = re.compile(
+    r"_*get_(?:\w*_)?(?:features?|embed\w*|logits?|loss(?:es)?|outputs?|scores?|hidden\w*|states?|representations?|prob\w*"
+    r"|latents?|codes?|actions?|values?|rewards?|pred\w*|vectors?|tokens?|dist\w*)"
+)
+"""Those among them that a pass answers where they are handed something."""
+
+_PREPARING = re.compile(
+    r"_*(?:set|prepare|update|init|initiali[sz]e|build|make|create|resize|tie|untie|add|remove|register|load|reset|adjust|expand"
+    r"|reorder|validate|check|configure|convert|push|merge|unmerge|enable|disable|activate|deactivate|freeze|unfreeze|setup)(?:_|$)"
+)
+"""What those are called that make ready what a pass needs, or change the module: no passes themselves."""
+
+
+def _is_no_pass(module: Module, given: Arguments) -> bool:
+    """Whether a part of a module out of sight is by its name a method that runs none of its layers."""
+    if module.whole is None or not _ASKING.match(module.name):
+        return False
+    return not given.values() or _ANSWERING.fullmatch(module.name) is None
 
 
 def call_module(machine: Machine, module: Module, given: Arguments, node: ast.AST) -> Value:
     """A forward pass."""
     last = module.name
-    if module.opaque and _TELLING.match(last):
+    if module.opaque and (_TELLING.match(last) or (module.whole is not None and _PREPARING.match(last))):
         return call_unknown(machine, module, given, node)
-    if module.opaque and module.whole is not None and _ASKING.match(last) and not given.values():
+    if module.opaque and _is_no_pass(module, given):
         return Unknown()
     if module.assumed and module.whole is None and given.exact and not given.values():
         return Unknown()  # a class or a function that makes one: a network is given something
