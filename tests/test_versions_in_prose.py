@@ -293,6 +293,24 @@ def test_a_python_that_the_torch_of_a_project_does_not_run_with_is_of_earlier_da
     assert target({"requirements.txt": "torch==2.3.0\n"}, "peft").source == "newest"
 
 
+@pytest.mark.parametrize(
+    ("asked", "said", "last"),
+    [
+        ("torch>=1.7.1", "The code was tested with PyTorch 1.7.1.", "1.7.1"),
+        ("torch>=1.7.1", "![x](https://img.shields.io/badge/pytorch-v1.7.1-orange.svg)", "1.7.1"),
+        ("torch>=1.7", "The code was tested with PyTorch 1.7.", "1.7.1"),
+        ("torch>=1.7.1", "The code was tested with PyTorch 1.9.0.", None),
+        ("torch>=1.7.1", "It needs PyTorch 1.7.1 or later.", None),
+        ("torch>=1.7.1,<2", "The code was tested with PyTorch 1.7.1.", "1.13.1"),
+    ],
+)
+def test_what_is_said_of_the_oldest_version_asked_for_is_what_was_used(target, asked: str, said: str, last: str | None):
+    found = target({"README.md": f"{said}\n", "requirements.txt": f"{asked}\n"})
+    assert found.lower is not None
+    assert found.lower.release[:2] == (1, 7)
+    assert (str(found.version) if found.upper is not None else None, found.hearsay) == (last, last in ("1.7.1",))
+
+
 def test_hearsay_keeps_silent_and_proves_nothing(target):
     old = target({"README.md": "It needs PyTorch 1.7.1."})
     assert not old.may_be_at_least("1.8")

@@ -186,12 +186,14 @@ def settled(package: str, around: Iterable[Place]) -> Choice | None:
 def _refines(choice: Choice, found: Choice) -> bool:
     """Whether a source says more exactly what a better one leaves open.
 
-    CI tries versions at both ends, and prose tells of what was once used: they do not.
+    CI tries versions at both ends, and prose tells of what was once used: they do not, unless that is where an open range
+    begins. Then it is what the project was made with.
     """
     narrower = choice.range != found.range and choice.range & found.range == choice.range
     bounded = choice.range.lower is not None and choice.range.upper is not None
     sure = choice.pin.locked or not (choice.pin.conditional or choice.pin.kind in _VAGUE)
-    return narrower and bounded and sure
+    is_first = choice.pin.kind is Kind.PROSE and found.range.upper is None and choice.range.lower == found.range.lower
+    return narrower and bounded and (sure or is_first)
 
 
 def _is_exact(found: Range) -> bool:
