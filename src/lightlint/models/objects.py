@@ -248,7 +248,7 @@ def attribute(machine: Machine, value: Instance, name: str, node: ast.AST) -> Va
         found = Unknown(("of", value.key, name) if known or value.kind == "unknown" else None, hint=name)
         found.method_of = value
         return found
-    if isinstance(value, Module) and value.wrapper in ("ddp", "data-parallel") and isinstance(value.cls, Library):
+    if isinstance(value, Module) and is_parallel_wrapper(value):
         _ask_wrapper(machine, value, name, node)
     return Method(value, name)
 
@@ -257,9 +257,18 @@ def _ask_wrapper(machine: Machine, wrapper: Module, name: str, node: ast.AST) ->
     """Write down that a wrapper is asked for something that it has not and does not pass on."""
     reads = isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load)
     reads |= isinstance(node, ast.Call) and len(node.args) == 2 and getattr(node.func, "id", "") == "getattr"
-    known = _OF_MODULES.match(name) or name in WRAPPER_ATTRIBUTES
-    if reads and not known and not is_caught(machine, "AttributeError"):
+    if reads and not wrappers_have(name) and not is_caught(machine, "AttributeError"):
         machine.emit(WrapperAsked(machine.where(node), wrapper, name))
+
+
+def is_parallel_wrapper(module: Module) -> bool:
+    """Whether it is one of torch's own wrappers that pass on nothing of what is inside."""
+    return module.wrapper in ("ddp", "data-parallel") and isinstance(module.cls, Library)
+
+
+def wrappers_have(name: str) -> bool:
+    """Whether DDP and DataParallel have an attribute of their own, or may have."""
+    return bool(_OF_MODULES.match(name)) or name in WRAPPER_ATTRIBUTES
 
 
 _OF_MODULES = re.compile(r"_|(?:named|register)_")

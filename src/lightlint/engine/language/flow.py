@@ -7,6 +7,8 @@ import builtins
 from collections.abc import Callable
 from collections.abc import Sequence as Statements
 
+from lightlint.engine.arguments import Arguments
+from lightlint.engine.calls import call
 from lightlint.engine.containers import assign_target, leaves_rest
 from lightlint.engine.events import Looped, RangeBegun
 from lightlint.engine.execution import COMPOUND, LeaveLoop, NextTurn, Raised, Returned, Steps, block, evaluate
@@ -320,6 +322,11 @@ def _matches(machine: Machine, pattern: ast.pattern, subject: Value, scope: Scop
             return Constant(True)
         left = [test for test in tests if machine.truth(test) is None]
         return machine.unknown(*left) if left else Constant(False)
+    if isinstance(pattern, ast.MatchClass):
+        kind = evaluate(machine, pattern.cls, scope)
+        test = call(machine, Library("builtins.isinstance"), Arguments([subject, kind]), pattern, scope)
+        if machine.truth(test) is False or not (pattern.patterns or pattern.kwd_patterns):
+            return test
     for inner in ast.walk(pattern):
         name = getattr(inner, "name", None) or getattr(inner, "rest", None)
         if isinstance(name, str):

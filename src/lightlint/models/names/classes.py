@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import re
 
+from lightlint.models.names.kinds import wrapper_of
 from lightlint.values.core import Bound, Class, Function, Library, Sequence, Value
 from lightlint.values.training import Instance, Module, Tensor
 
 FUNCTION = "types.FunctionType"
 _OF_TORCH = re.compile(r"torch\.nn\.(?!Module$)[A-Z]\w+")
 _A_FUNCTION = re.compile(r"torch\.(?:nn\.functional\.)?[a-z]\w+")
+_NO_WRAPPER = re.compile(  # a class that no wrapper of torch is, nor derives from
+    r"torch\.nn\.(?!Module$)(?:\w+\.)*(?!\w*Parallel)[A-Z]\w+"
+    r"|(?:torchvision|timm|transformers|peft|diffusers|torch_geometric|monai)\.(?:\w+\.)*(?!\w*(?:Parallel|Wrap))[A-Z]\w+"
+)
 _DERIVE = {  # public classes of `torch.nn` that others of these derive from
     "Hardtanh": r"ReLU6",
     "NLLLoss": r"NLLLoss2d",
@@ -32,8 +37,10 @@ def class_of(value: Value | None) -> Class | Library | None:
         return Library(f"builtins.{value.kind}") if value.kind in ("list", "tuple", "set") else None
     if not isinstance(value, Instance) or getattr(value, "assumed", False):
         return None
-    if isinstance(value, Module) and (value.opaque or value.wrapper):
+    if isinstance(value, Module) and value.opaque:
         return None
+    if isinstance(value, Module) and value.wrapper and isinstance(value.cls, Library):
+        return value.cls if wrapper_of(value.cls.last) == value.wrapper else None
     if isinstance(value.cls, Class):
         return value.cls if value.cls.sees_all() and value.kind != "unknown" else None
     return value.cls if isinstance(value, Module) and _OF_TORCH.fullmatch(value.cls.path) else None
@@ -54,6 +61,8 @@ def _is_apart(path: str, kind: Value) -> bool:
     """Whether a class of torch, or that of functions, derives from another neither by itself nor by what that says of others."""
     if isinstance(kind, Class):
         return kind.sees_all() and not any(each.startswith(("abc.", "typing.")) for each in kind.libraries())
+    if wrapper_of(path.rpartition(".")[2]):
+        return isinstance(kind, Library) and bool(_NO_WRAPPER.fullmatch(kind.path))
     if not isinstance(kind, Library) or not _OF_TORCH.fullmatch(kind.path):
         return path == FUNCTION and isinstance(kind, Library) and kind.path in ("torch.nn.Module", "torch.Tensor")
     if kind.path == path:

@@ -358,13 +358,17 @@ def _getattr(machine: Machine, given: Arguments, node: ast.AST) -> Value:
             return Unknown(None, hint=value.last)
         machine.escape(value)
         return Unknown()
-    if default is not None and isinstance(value, Instance) and isinstance(value.cls, Class) and value.cls.sees_all():
-        present = _has(value, name)
-        if present is False:
-            return default
+    if default is not None and isinstance(value, Instance) and _shows_all(value) and _has(value, name) is False:
+        return default
     found = machine.models.attribute(machine, value, name, node)
     note_entry(machine, found, node, back=True)
     return found
+
+
+def _shows_all(value: Instance) -> bool:
+    if isinstance(value.cls, Class):
+        return value.cls.sees_all()
+    return isinstance(value, Module) and objects.is_parallel_wrapper(value)
 
 
 def _has(value: Instance, name: str) -> bool | None:
@@ -374,6 +378,8 @@ def _has(value: Instance, name: str) -> bool | None:
         return True
     if isinstance(value, Module) and name == "module" and not value.opaque:
         return value.wraps is not None
+    if isinstance(value, Module) and objects.is_parallel_wrapper(value):
+        return False if not (value.escaped or objects.wrappers_have(name)) else None
     if value.kind == "object" and isinstance(value.cls, Class) and value.cls.sees_all() and not value.escaped:
         return False
     return None
@@ -453,6 +459,14 @@ def writes(mode: Value | None) -> bool:
 def _type(_: Machine, given: Arguments, __: ast.AST) -> Value:
     value = given.get(0, "")
     return value.cls if isinstance(value, Instance) else class_of(value) or Unknown()
+
+
+def _callable(_: Machine, given: Arguments, __: ast.AST) -> Value:
+    value = given.get(0, "")
+    if isinstance(value, (Constant, Function, Bound, Class)):
+        return Constant(not isinstance(value, Constant))
+    key = ("callable", value.key) if value is not None and value.key is not None else None
+    return Unknown(key, plain=True)
 
 
 def _vars(machine: Machine, given: Arguments, node: ast.AST) -> Value:
@@ -540,6 +554,7 @@ _BUILTINS: dict[str, Builtin] = {
     "getattr": _getattr,
     "hasattr": _hasattr,
     "setattr": _setattr,
+    "callable": _callable,
     "map": _map,
     "filter": _filter,
     "open": _open,
