@@ -61,7 +61,7 @@ def one_question(keys: Iterable[Hashable]) -> Hashable | None:
 
 def asked_for_constants(key: Hashable | None) -> Asked | None:
     """Which constants a test without negations asks an unknown for; None for any other test."""
-    if not (isinstance(key, tuple) and len(key) == 3 and key[0] in ("==", "in")):
+    if not (isinstance(key, tuple) and len(key) == 3 and key[0] in ("==", "in", "is")):
         return None
     symbol, left, right = key
     if symbol == "in":
@@ -75,6 +75,21 @@ def asked_for_constants(key: Hashable | None) -> Asked | None:
 def is_constant_key(key: Hashable | None) -> bool:
     """Whether a key is that of a constant, written down or of a library, as `math.inf`."""
     return isinstance(key, tuple) and key[:1] == ("constant",)
+
+
+def excludes(truth: bool, asked: Asked) -> bool:
+    """Whether something that counts as true, or as false, is none of some constants."""
+    return all(_truth_of(each) is (not truth) for each in asked.constants)
+
+
+def shared_truth(constants: frozenset[Hashable]) -> bool | None:
+    """How all of some constants count, by their keys; None where some count as true and others as false."""
+    truths = {_truth_of(each) for each in constants}
+    return truths.pop() if len(truths) == 1 else None
+
+
+def _truth_of(key: Hashable) -> bool | None:
+    return bool(key[2]) if isinstance(key, tuple) and len(key) == 3 and key[0] == "constant" else None
 
 
 _NEGATED = {"!=": "==", "not in": "in", "is not": "is", ">=": "<", ">": "<="}

@@ -12,7 +12,15 @@ from typing import Any, Protocol, TypeVar, cast
 
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.bounds import Bounds, compared_with_number
-from lightlint.engine.choices import Choices, asked_for_constants, holds_between, plain_key
+from lightlint.engine.choices import (
+    Asked,
+    Choices,
+    asked_for_constants,
+    excludes,
+    holds_between,
+    plain_key,
+    shared_truth,
+)
 from lightlint.engine.events import Collective, Event, Where
 from lightlint.engine.frames import Call, Condition, Iteration, Loop, Turn
 from lightlint.values.core import (
@@ -374,15 +382,27 @@ class Machine:
         if answers_alike and value.key is not None:
             key, negated = plain_key(value.key)
             known = self.answers.get(key)
-            asked = asked_for_constants(key) if known is None else None
-            if asked is not None and asked.unknown in self.equals:
-                known = self.equals[asked.unknown] in asked.constants
-            elif asked is not None and asked.unknown in self.choices:
-                known = self.choices[asked.unknown].decides(asked)
+            if known is None:
+                asked = asked_for_constants(key)
+                known = self._chosen(asked) if asked is not None else shared_truth(self._left(key))
             if known is None and self.bounds:
                 known = self._bounded(key)
             return None if known is None else known != negated
         return None
+
+    def _chosen(self, asked: Asked) -> bool | None:
+        """How a test for constants comes out by what other tests told of its unknown."""
+        if asked.unknown in self.equals:
+            return self.equals[asked.unknown] in asked.constants
+        known = self.choices[asked.unknown].decides(asked) if asked.unknown in self.choices else None
+        truth = self.answers.get(asked.unknown) if known is None else None
+        return False if truth is not None and excludes(truth, asked) else known
+
+    def _left(self, unknown: Hashable) -> frozenset[Hashable]:
+        """The constants one of which an unknown is found to be, by their keys; none where it may be anything."""
+        if unknown in self.equals:
+            return frozenset([self.equals[unknown]])
+        return (self.choices[unknown].left if unknown in self.choices else None) or frozenset()
 
     def text_key(self, value: Value, node: ast.AST) -> Hashable:
         """What an unknown is known by that is compared with a text at `node`: it stays the same, whatever gave it."""

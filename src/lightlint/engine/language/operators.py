@@ -246,6 +246,8 @@ def compare(machine: Machine, symbol: str, left: Value, right: Value, node: ast.
         if isinstance(each, Unknown) and each.encoding is not None:
             each.encoding.asked = True
     traits = traits_of(left, right)
+    if (flag := _as_flag(symbol, left, right)) is not None:
+        return flag
     if isinstance(left, Unknown) and "rank" in left.traits and not left.traits & _COUNTED and _is_first(right):
         left = Constant(machine.rank, left.traits)  # `local + node * count == 0`: of all ranks the first
     if machine.rank:
@@ -367,6 +369,17 @@ def _is_code(value: Value) -> bool:
 
 def _is_same_code(left: Value, right: Value) -> bool:
     return left is right or (isinstance(left, Library) and isinstance(right, Library) and left.path == right.path)
+
+
+def _as_flag(symbol: str, left: Value, right: Value) -> Value | None:
+    """What asks whether an unknown is True, or False, as a test of it by itself, or of its opposite."""
+    unknown, constant = (left, right) if isinstance(left, Unknown) else (right, left)
+    if symbol not in ("is", "is not", "==", "!=") or not (is_constant(constant, True) or is_constant(constant, False)):
+        return None
+    if not isinstance(unknown, Unknown) or not isinstance(constant, Constant) or unknown.key is None:
+        return None
+    positive = (symbol in ("is", "==")) == constant.value
+    return Unknown(unknown.key if positive else ("not", unknown.key), traits_of(left, right), plain=True)
 
 
 def _is_none(positive: bool, left: Value, right: Value, traits: Traits) -> Value:

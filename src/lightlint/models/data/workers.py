@@ -144,9 +144,10 @@ def _apart(machine: Machine, inside: set[int], turned: Condition | None) -> Iter
         machine.answers.pop(key, None)
         compared = compared_with_number(key)
         machine.bounds.pop(compared.unknown if compared is not None else None, None)
-        if (told := asked_for_constants(key)) is not None:
-            machine.choices.pop(told.unknown, None)
-            machine.equals.pop(told.unknown, None)
+        told = asked_for_constants(key)
+        unknown = told.unknown if told is not None else key
+        machine.choices.pop(unknown, None)
+        machine.equals.pop(unknown, None)
     machine.budget = min(budget, steps + _MOST_STEPS)
     machine.phases.append(WORKER)
     try:
