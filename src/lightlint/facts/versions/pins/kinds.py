@@ -53,6 +53,9 @@ _OF_OTHER_THINGS = (
 _IS_PAGE = re.compile(rf"(?!{_OF_OTHER_THINGS})[\w-]+\.(?:md|rst)$")
 _PROSE = {".md", ".rst", ".markdown", ".adoc", ".org", ".txt", ""}
 _IS_NO_TEXT = re.compile(r"\.(?:pdf|docx?|html?|tex|png|jpe?g|gif|svg|json|ya?ml|toml|cfg|ini|py|ipynb|zip|gz)$")
+_IS_FORM = re.compile(  # for those who report or send something: what stands there is an example
+    r"(?:issue|pull[-_ ]?request|merge[-_ ]?request|pr)[-_ ]?templates?|^(?:bug|issue)[-_ ]?report"
+)
 _IS_NOTE = re.compile(r"^(?:env|environment|requirements?|dependencies|packages|versions?)\.py$")
 _IS_COMPOSE = re.compile(r"^(?:docker-)?compose|^cog\.ya?ml$|^devcontainer\.json$")
 _CI = re.compile(r"^\.?(?:gitlab-ci|travis|azure-pipelines|appveyor|cirrus|drone|circleci)|^jenkinsfile")
@@ -69,6 +72,8 @@ def reader_of(file: Path) -> Reader | None:
     suffix = file.suffix.lower()
     if name in _EXACT:
         return _load(_EXACT[name])
+    if _IS_FORM.search(name) or _IS_FORM.search(folder):
+        return None
     if _LOCKED.search(name):
         return _load("tables:lock_pins" if suffix == ".toml" else "tables:conda_lock_pins")
     if _IS_CONTAINER.search(name):

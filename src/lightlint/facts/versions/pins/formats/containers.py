@@ -8,7 +8,7 @@ from pathlib import Path
 
 from lightlint.facts.versions.pins.formats.commands import Line, line_pins, lines_of
 from lightlint.facts.versions.pins.formats.images import IMAGE, image_pins
-from lightlint.facts.versions.pins.formats.jobs import job_pins, module_pins, python_pins
+from lightlint.facts.versions.pins.formats.jobs import job_pins, module_pins, python_pins, spelled_out
 from lightlint.facts.versions.pins.formats.variables import Variables
 from lightlint.facts.versions.pins.pin import Kind, Pin
 
@@ -84,12 +84,14 @@ def text_pins(file: Path, text: str, kind: Kind) -> Iterator[Pin]:
     for found in _TRIED.finditer(text) if kind is Kind.CI else ():
         row = text.count("\n", 0, found.start()) + 1
         yield from (Pin("python", each, file, row, kind=kind) for each in _MINOR.findall(found[1]))
-    yield from python_pins(file, text)
     lines = [*lines_of(text)]
-    yield from module_pins(file, lines, kind)
+    spelled = [each for line in lines for each in spelled_out(line, variables)]
+    yield from python_pins(file, spelled)
+    yield from module_pins(file, spelled, kind)
     for line in lines:
         yield from line_pins(file, line, variables, kind)
-        yield from job_pins(file, line, kind)
+        for each in spelled_out(line, variables):
+            yield from job_pins(file, each, kind)
         if _MAY_NAME_IMAGE.search(line.text):
             yield from _image_pins(file, line, variables, kind)
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from lightlint.facts.versions.pins.formats.commands import Line
 from lightlint.facts.versions.pins.formats.images import image_pins
+from lightlint.facts.versions.pins.formats.variables import Variables
 from lightlint.facts.versions.pins.pin import Kind, Pin, canonical
 
 _TELLS = re.compile(r"torch|transformers_version", re.IGNORECASE)
@@ -17,9 +19,12 @@ _MODULE = re.compile(
 )
 _PYTHON_MODULE = re.compile(r"(?<!\S)(?:[\w.-]+/)*(?:cray-)?python3?[/-]v?(3\.\d{1,2})(?!\d)", re.IGNORECASE)
 _CONDA_ENVIRONMENT = re.compile(r"(?<![\w-])(?:(?:conda|mamba)\s+activate|(?:source|\.)\s+activate)\b")
-_ACTIVATES = re.compile(
-    r"(?<![\w-])activate\s+(?:\S*/)?[\w.-]*?torch[-_=]?v?([012]\.\d{1,2}(?:\.\d+)?)(?!\d)", re.IGNORECASE
+_ENVIRONMENT = re.compile(  # by its name, or its folder
+    r"(?<![\w-])(?:activate|workon|(?:conda|mamba)\s+run\s+(?:-\S+\s+)*?(?:-n|-p|--name|--prefix))[\s=]+[\"']?(\S+)"
+    r"|(?<![\w-])(?:source|\.)\s+[\"']?(\S+)/bin/activate"
 )
+_TORCH_OF = re.compile(r"torch[-_=]?v?([012]\.\d{1,2}(?:\.\d+)?)(?!\d)", re.IGNORECASE)
+_PYTHON_OF = re.compile(r"(?:(?<![a-z])py(?:thon)?[-_]?|(?<=_)p)3[._]?([4-9]|1\d)(?!\d)", re.IGNORECASE)
 _FLOYD = re.compile(r"\bfloyd\s+run\b.*?--env[\s=]+pytorch-(\d\.\d+)")
 _OF_SAGEMAKER = re.compile(
     r"\s*(pytorch|transformers)_version\s*:\s*[\"']?(\d\.\d+(?:\.\d+)?)(?![\w.])"
@@ -46,8 +51,8 @@ def job_pins(file: Path, line: Line, kind: Kind) -> Iterator[Pin]:
     for found in _IMAGE_FILE.finditer(line.text):
         name = "nvcr.io/nvidia/pytorch" if _OF_NVIDIA.match(found[2]) else found[1]
         yield from (Pin(each, specifier, file, row, kind=kind) for each, specifier in image_pins(name, found[2]))
-    for found in _ACTIVATES.finditer(line.text):  # a name may be older than what was put there
-        yield Pin("torch", f"=={found[1]}.*", file, row, kind=Kind.PROSE)
+    for name in _environments(line.text):  # which may be older than what was put there
+        yield from (Pin("torch", f"=={each}.*", file, row, kind=Kind.PROSE) for each in _TORCH_OF.findall(name)[:1])
 
 
 def module_pins(file: Path, lines: Iterable[Line], kind: Kind) -> Iterator[Pin]:
@@ -61,15 +66,34 @@ def module_pins(file: Path, lines: Iterable[Line], kind: Kind) -> Iterator[Pin]:
         yield Pin("torch", f">={version}", file, line.row_of("torch"), kind=kind)
 
 
-def python_pins(file: Path, text: str) -> Iterator[Pin]:
-    """The Python of the modules that a job loads, unless it turns to an environment of conda's, which has its own."""
-    if _CONDA_ENVIRONMENT.search(text):
+def python_pins(file: Path, lines: Iterable[Line]) -> Iterator[Pin]:
+    """The Python of the modules that a job loads, or of conda's environment that it turns to, by its name."""
+    running = [line for line in lines if not line.text.lstrip().startswith("#")]
+    named = [(line, each) for line in running for name in _environments(line.text) for each in _PYTHON_OF.findall(name)]
+    for line, minor in named:
+        yield Pin("python", f"3.{minor}", file, line.row_of("activate"), kind=Kind.PROSE)
+    if named or any(_CONDA_ENVIRONMENT.search(line.text) for line in running):
         return
-    for loaded in _MODULES.finditer(text):
-        if text[text.rfind("\n", 0, loaded.start()) + 1 :].lstrip().startswith("#"):  # commented out
-            continue
-        row = text.count("\n", 0, loaded.start()) + 1
-        yield from (Pin("python", each, file, row, kind=Kind.PROSE) for each in _PYTHON_MODULE.findall(loaded[1]))
+    for line in running:
+        for loaded in _MODULES.finditer(line.text):
+            row = line.row_of(loaded.group().split()[0])
+            yield from (Pin("python", each, file, row, kind=Kind.PROSE) for each in _PYTHON_MODULE.findall(loaded[1]))
+
+
+def spelled_out(line: Line, variables: Variables) -> Iterable[Line]:
+    """A line that names modules or an environment, with what its variables stand for."""
+    if "$" not in line.text or not _NAMES_ONE.search(line.text):
+        return [line]
+    return [replace(line, text=each) for each in sorted(variables.meanings(line.text))]
+
+
+_NAMES_ONE = re.compile(r"activate|workon|(?<![\w-])(?:module|ml|run)\s")
+
+
+def _environments(text: str) -> Iterator[str]:
+    """The names of the environments that a line turns to."""
+    for found in _ENVIRONMENT.finditer(text):
+        yield (found[1] or found[2]).rstrip("/\"'`;&)").rpartition("/")[2]
 
 
 def _modules(text: str) -> Iterator[str]:

@@ -8,7 +8,7 @@ from functools import cached_property
 from itertools import islice, product
 
 _SET = re.compile(
-    r"""^\s*(?:-\s+)?(?:(?:export|ARG|ENV|set|env|RUN)\s+)*\$?(?:env:)?([A-Za-z_][\w-]*)\s*(?:\?=|:=|=|:\s)\s*["']?([\w.+~^*@=<>,!-]+)["']?\s*(?:\\|&&.*|;.*|\#.*)?$"""
+    r"""^\s*(?:-\s+)?(?:(?:export|ARG|ENV|set|env|RUN)\s+)*\$?(?:env:)?([A-Za-z_][\w-]*)\s*(?:\?=|:=|=|:\s)\s*["']?([\w.+~^*@=<>,!/:-]+)["']?\s*(?:\\|&&.*|;.*|\#.*)?$"""
 )
 _SET_WITH_SPACE = re.compile(r"^\s*ENV\s+(\w+)\s+([\w.+-]+)\s*$")
 _MORE = re.compile(r"""\b([A-Za-z_]\w*)=["']?([\w.+-]+)["']?""")

@@ -86,6 +86,9 @@ _BEGINS = re.compile(r"\s*(?:[-*+•|]|\d+[.)])?\s*")
 _PACKAGES = re.compile(  # what is left of `- pytorch 0.3.*, numpy, argparse`
     r"\s*(?:[-*+•|]|\d+[.)])?\s*(?:(?:[A-Za-z][\w.-]*|\.[xX]?)?\s*,\s*)*(?:and\s+)?(?:[A-Za-z][\w-]*|\.[xX]?)?\s*[.;]?\s*"
 )
+_BLANK = re.compile(
+    r"^.*\([^\w\n]*e\.g\.[^()\n]*\)\W*:[ \t]*$", re.MULTILINE
+)  # to be filled in: `Version (e.g., 1.0):`
 _ALL_BUT_LETTERS = re.compile(r"[\W\d_]+")
 _MOST_BESIDE = 8  # letters besides what is named with its version: another package, Ubuntu
 _MOST_BEHIND = 40  # characters behind a version on a line that is an entry
@@ -199,7 +202,7 @@ def plain(text: str) -> str:
     """A text without markup; its lines stay as they are."""
     text = re.sub(r"!\[[^\]]*\]\([^)]*\)", "", _DATA.sub("", text[:_LONGEST]))
     text = _MARKUP.sub(lambda found: "\n" * found.group().count("\n"), _CELL.sub(" ", text))
-    return re.sub(r"[\[\]]", "", text)
+    return _BLANK.sub("", re.sub(r"[\[\]]", "", text))
 
 
 def _each(name: str, versions: str, row: int, *, counts: bool) -> Iterator[Mention]:
