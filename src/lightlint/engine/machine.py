@@ -369,14 +369,7 @@ class Machine:
             return self.answers.get(value.key)
         if isinstance(value, (Function, Bound, Class, Library, Method, Partial, Namespace)):
             return True
-        if isinstance(value, Instance) and value.kind not in (
-            "namespace",
-            "unknown",
-            "data set",
-            "object",
-            "loader",
-            "iterator",
-        ):
+        if isinstance(value, Instance) and _counts_as_true(value):
             return True
         answers_alike = isinstance(value, Unknown) or getattr(value, "kind", "") in ("data set", "loader")
         if answers_alike and value.key is not None:
@@ -504,7 +497,7 @@ class Machine:
 
     def condition(self, value: Value, outcome: bool, node: ast.AST) -> Condition:
         """A test that came out, as events remember it."""
-        known = not isinstance(value, Unknown) and self.truth(value) is not None
+        known = not (isinstance(value, Unknown) or value.key in self.answers) and self.truth(value) is not None
         traits = value.traits
         if isinstance(value, Tensor):
             traits = traits | OWN_DATA if value.role == "batch" else traits
@@ -531,6 +524,18 @@ class Machine:
         for value in values:
             found |= value.traits
         return Unknown(key, frozenset(found) - drop, hint=hint)
+
+
+def _counts_as_true(value: Instance) -> bool:
+    """Whether an object counts as true: whoever hands on one that is gone over, such as a sampler, hands on no empty one."""
+    if value.kind == "object" and isinstance(value.cls, Class) and value.cls.sees_all():
+        plain = all(path in _PLAIN_BASES for path in value.cls.libraries())
+        asked = {name for name in ("__bool__", "__len__", "__iter__") if value.cls.find(name) is not None}
+        return plain and (not asked or ("__iter__" in asked and "__bool__" not in asked))
+    return value.kind not in ("namespace", "unknown", "data set", "object", "loader", "iterator")
+
+
+_PLAIN_BASES = frozenset(["builtins.object", "abc.ABC", "typing.Generic", "typing.Protocol"])
 
 
 def _is_equation(key: Hashable | None) -> bool:
