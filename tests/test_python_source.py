@@ -4,6 +4,7 @@ import contextlib
 import io
 import os
 import stat
+import sys
 import tokenize
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 from lightlint.sources.lexical import logical_lines
 from lightlint.sources.load import load, read
 from lightlint.sources.python import read_python
-from lightlint.sources.source import Source, UnreadableError, UnwritableError
+from lightlint.sources.source import ForeignError, Source, UnreadableError, UnwritableError
 from lightlint.sources.write import write
 
 BOM = b"\xef\xbb\xbf"
@@ -87,6 +88,13 @@ def test_a_character_the_encoding_lacks_is_named() -> None:
 def test_what_is_no_python_text_is_refused(data: bytes, reason: str) -> None:
     with pytest.raises(UnreadableError, match=reason):
         read_python("a.py", data)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="has these encodings")
+@pytest.mark.parametrize("name", ["mbcs", "MBCS", "oem"])
+def test_an_encoding_of_windows_is_another_machines(name: str) -> None:
+    with pytest.raises(ForeignError, match="exists on Windows only"):
+        read_python("a.py", f"# -*- coding: {name} -*-\nx = 1\n".encode())
 
 
 def test_a_path_that_cannot_be_opened_is_refused(tmp_path: Path) -> None:

@@ -7,9 +7,10 @@ import tokenize
 from codecs import BOM_UTF8
 from dataclasses import dataclass
 
-from lightlint.sources.source import Source, UnreadableError, UnwritableError
+from lightlint.sources.source import ForeignError, Source, UnreadableError, UnwritableError
 
 _ROW_END = re.compile(rb"\r\n?|\n")
+_OF_WINDOWS = re.compile(r"unknown encoding: (mbcs|ansi|dbcs|oem)$", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,8 @@ def _encoding(data: bytes) -> str:
             data.decode("utf-8-sig")
         except UnicodeDecodeError as error:
             raise _misfit(data, error, "utf-8") from error
+    if (named := _OF_WINDOWS.search(reason)) is not None:
+        raise ForeignError(f"skipped: encoding {named[1]!r} of its coding cookie exists on Windows only")
     raise UnreadableError(f"{reason} in its coding cookie")
 
 
