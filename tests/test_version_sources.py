@@ -220,7 +220,7 @@ def test_what_works_with_lightning_1_only_says_so(project, tied: str, beside: st
         (
             {
                 "run.sh": "module load python/3.11\nconda activate $NAME\npython train.py\n",
-                "go.sh": "conda activate py3.8\n",
+                "go.sh": "conda activate py3.8\npython a.py\n",
             },
             "2.5",
         ),
