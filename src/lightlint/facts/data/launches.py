@@ -24,6 +24,9 @@ _SEVERAL_NODES = re.compile(
     r"|--node[_-]rank[= ]+(?:[1-9]|[\"'{]*\$(?P<rank>\{?\w+)?)|^#SBATCH\s+(?:--nodes=|-N\s*)(?:[2-9]|[1-9]\d)",
     re.MULTILINE,
 )
+_ONE_NODE = re.compile(
+    r"(?:torchrun|torch\.distributed\.(?:launch|run))\b[^\n]*?\s--(?:standalone\b|n(?:um_)?nodes[= ]+1\b)"
+)
 _LAUNCHES = re.compile(
     r"\btorchrun\b|\btorch\.distributed\.(?:launch|run)\b|^#SBATCH\s+(?:--nodes=|-N\s*)1\b", re.MULTILINE
 )
@@ -77,6 +80,11 @@ def documents(root: Path, suffixes: frozenset[str]) -> list[str]:
     folders = [root, *_inner(root)]
     folders += [inner for each in folders[1:] for inner in _inner(each)]
     return [text for each in folders[:_MOST_PAGES] for text in _texts(each, suffixes)]
+
+
+def tells_of_one_node(text: str) -> bool:
+    """Whether a program has a command in it that starts it on one node, and none for several."""
+    return _ONE_NODE.search(text) is not None and not _starts_on_nodes(text)
 
 
 def _inner(folder: Path) -> list[Path]:

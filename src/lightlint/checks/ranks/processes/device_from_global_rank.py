@@ -8,6 +8,7 @@ import libcst as cst
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Called, GroupStarted
 from lightlint.explore.questions.queries import holds, reached_by_others
+from lightlint.facts.data.launches import tells_of_one_node
 from lightlint.finding import Tier
 from lightlint.values.core import Sequence, Unknown, Value
 
@@ -47,7 +48,9 @@ class DeviceFromGlobalRank(Check):
                     yield Fault.at(event, _MESSAGE, tier=Tier.NOTE if of_all and not told else None)
 
     def _is_of_one_node(self) -> bool:
-        """Whether calls of the file say how many nodes there are, and all say one."""
+        """Whether calls of the file say how many nodes there are, and all say one, or a command in it does."""
+        if tells_of_one_node(self.facts.source.text):
+            return True
         named = [arg for arg in self.tree.all(cst.Arg) if arg.keyword is not None and arg.keyword.value in _NODES]
         return bool(named) and all(self.names.constant(arg.value) == 1 for arg in named)
 
