@@ -21,11 +21,16 @@ if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry, Path
     from lightlint.values.core import Cut, Site
 
-_GRADIENTS = re.compile(r"grad|backward|attack|adversar|saliency|attribut|perturb|adapt|freeze", re.IGNORECASE)
+_GRADIENTS = re.compile(
+    r"grad|backward|attack|adversar|saliency|attribut|perturb|adapt|freeze|register_hook", re.IGNORECASE
+)
 # words of every training step, which say nothing about an evaluation beside it
 _ORDINARY = re.compile(r"backward|zero_grad|optimizer_zero_grad|clip_grad_\w+|[Gg]rad_?[Ss]caler|set_to_none")
 # what a potential out of sight gives beside the energy whose gradients they are
 _FORCES = re.compile(r"\w*_?(?:forces?|stress(?:es)?)", re.IGNORECASE)
+
+# what raises in a pass without a graph: gradients taken, and hooks of tensors
+_ASKING = {"autograd": r"autograd\.grad\(", "register_hook": r"\.register_hook\("}
 
 _MESSAGE = "this module is evaluated with gradients recorded: `eval()` does not turn them off"
 
@@ -83,11 +88,12 @@ class EvalWithoutNoGrad(Check):
         """Whether the code around a pass, or around the place in the loop that leads to it, speaks of gradients otherwise than to
         train, or that of its modules asks for them."""
         hidden = not event.module.sees_all()
-        if hidden and occurs(self.facts.project, "autograd", r"autograd\.grad\("):
+        if hidden and any(occurs(self.facts.project, word, asking) for word, asking in _ASKING.items()):
             return True
         classes = (each.cls for each in event.module.modules())
         files = {each.file for each in classes if isinstance(each, Class)}
-        if any("autograd.grad(" in self.facts.project.text(pathlib.Path(each)) for each in files):
+        texts = [self.facts.project.text(pathlib.Path(each)) for each in files]
+        if any(re.search(asking, text) for asking in _ASKING.values() for text in texts):
             return True
         words = {
             word
