@@ -60,6 +60,12 @@ class TrainingStepReturnsNone(Check):
             for test in tests
         )
 
+    def _guards(self, node: cst.CSTNode) -> bool:
+        """Whether a step is left where it was given no batch: loaders give one, unless a function of the program's own does not."""
+        function = self.tree.function(node)
+        given = {each.name.value for each in function.params.params} if function is not None else set()
+        return any(_asks_for_none(test, outcome=outcome) in given for test, outcome in self.facts.conditions(node))
+
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """A None that a step gives back from somewhere else, where it gives a loss on another path."""
         given = [event for event in entry.of(StepReturned) if event.automatic and event.written]
@@ -69,15 +75,15 @@ class TrainingStepReturnsNone(Check):
             node = self.node_of(event.site) if none and not _is_called_otherwise(event) else None
             handlers = [*self.tree.ancestors(node)] if node is not None else []
             if node is not None and not any(isinstance(each, cst.ExceptHandler) for each in handlers):
-                message, tier = self._judged("`training_step` returns None here")
+                message, tier = self._judged("`training_step` returns None here", node)
                 yield Fault.at(event, message, tier=tier)
 
     def _report(self, node: cst.CSTNode, what: str) -> None:
-        message, tier = self._judged(what)
+        message, tier = self._judged(what, node)
         self.report(node, message, tier=tier)
 
-    def _judged(self, what: str) -> tuple[str, Tier]:
-        several = self.facts.world.lightning is Ranks.MANY
+    def _judged(self, what: str, node: cst.CSTNode) -> tuple[str, Tier]:
+        several = self.facts.world.lightning is Ranks.MANY and not self._guards(node)
         if self.facts.lightning.surely_at_least("2.3"):
             effect = "Lightning raises on this rank, the others hang or die"
         elif self.facts.lightning.surely_below("2.3"):
@@ -86,6 +92,21 @@ class TrainingStepReturnsNone(Check):
             effect = "this rank raises or leaves the others waiting"
         short = effect if several else f"the batch is skipped; with several ranks {effect}"
         return f"{what}: {short}", Tier.WARNING if several else Tier.NOTE
+
+
+def _asks_for_none(test: cst.BaseExpression, *, outcome: bool) -> str | None:
+    """The name that a test which came out so says is None, or nothing at all."""
+    if isinstance(test, cst.Name):
+        return None if outcome else test.value
+    if not isinstance(test, cst.Comparison) or len(test.comparisons) != 1 or not isinstance(test.left, cst.Name):
+        return None
+    asked = test.comparisons[0]
+    equal, unequal = (
+        isinstance(asked.operator, (cst.Is, cst.Equal)),
+        isinstance(asked.operator, (cst.IsNot, cst.NotEqual)),
+    )
+    is_none = dotted_name(asked.comparator) == "None" and (equal if outcome else unequal)
+    return test.left.value if is_none else None
 
 
 def _is_called_otherwise(event: StepReturned) -> bool:
