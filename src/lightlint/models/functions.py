@@ -13,6 +13,7 @@ from lightlint.engine.language.definitions import GRAD_MODES
 from lightlint.engine.machine import WORKER, Machine
 from lightlint.engine.misuse import is_caught
 from lightlint.models import objects, tensors
+from lightlint.models.data import graphs
 from lightlint.models.names.classes import name_of
 from lightlint.models.names.kinds import kind_of
 from lightlint.models.names.tables import ACTIVATIONS, DEVICES, DTYPES, FACTORIES, HARMLESS, LOSSES, NUMBERS
@@ -92,6 +93,8 @@ def call_library(machine: Machine, library: Library, given: Arguments, node: ast
         return _pretrained(machine, path, last, given, node)
     if root in ("sklearn", "imblearn") and last[:1].isupper():
         return machine.instance(library, "estimator", node)
+    if graphs.is_of_one(path):
+        return graphs.made(machine, call_unknown(machine, library, given, node))
     if root not in HARMLESS or path.startswith(_BUILDERS):
         return call_unknown(machine, library, given, node)
     kept = traits_of(*given.values())

@@ -17,7 +17,7 @@ from lightlint.engine.generators import Frame, iteration_of
 from lightlint.engine.language import operators
 from lightlint.engine.machine import Machine
 from lightlint.models import tensors
-from lightlint.models.data import loaders
+from lightlint.models.data import graphs, loaders
 from lightlint.models.names.tables import ROUND_ROBIN
 from lightlint.values.core import (
     GATHERED,
@@ -76,6 +76,10 @@ def iterate(machine: Machine, value: Value, node: ast.AST) -> Iteration:
         if isinstance(node, ast.For) and _takes_one(node):
             only = iterator(machine, Iteration(lambda _: None, "batch", 1, over=value), node, "iter")
             machine.emit(NextTaken(machine.where(node), only, value))
+        if graphs.gives_one_batch(value):
+            return Iteration(
+                lambda turn: None if turn else loaders.batch(machine, value, node), "known", 1, True, Constant(1), value
+            )
         return unknown_turns(lambda _: loaders.batch(machine, value, node), "batch", loaders.length(value), value)
     if isinstance(value, Module) and value.items is not None:
         items = [*value.items.values()] if isinstance(value.items, dict) else value.items

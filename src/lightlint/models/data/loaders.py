@@ -10,7 +10,7 @@ from lightlint.engine.events import BatchDrawn, Collective, EpochSet, LoaderMade
 from lightlint.engine.execution import Raised
 from lightlint.engine.machine import WORKER, Machine
 from lightlint.models import tensors
-from lightlint.models.data import workers
+from lightlint.models.data import graphs, workers
 from lightlint.models.names.parameters import parameters_of
 from lightlint.models.registry import function, methods
 from lightlint.values.core import (
@@ -61,8 +61,10 @@ def set_up_loader(machine: Machine, loader: Loader, given: Arguments, node: ast.
     workers.work(machine, loader, node)
 
 
-def length(loader: Instance) -> Unknown:
+def length(loader: Instance) -> Value:
     """`len(loader)`: how many batches."""
+    if isinstance(loader, Loader) and graphs.gives_one_batch(loader):
+        return Constant(1)
     managed = loader.attributes.get("#managed")
     mine = isinstance(managed, Instance) and managed.kind == "accelerator"
     traits = frozenset({"batches", OF_ONE_PROCESS}) if mine else frozenset({"batches"})
