@@ -40,7 +40,7 @@ from lightlint.values.core import (
     number_of,
     traits_of,
 )
-from lightlint.values.training import Instance, Tensor
+from lightlint.values.training import Instance, Module, Tensor
 
 _DEEPEST = 28  # calls open at once
 _RANK = frozenset({"rank"})
@@ -53,6 +53,8 @@ def call(machine: Machine, function: Value, given: Arguments, node: ast.AST, sco
     if isinstance(function, Function):
         return call_function(machine, function, given, node)
     if isinstance(function, Bound):
+        if _is_pass(machine, function):
+            return machine.models.call_object(machine, function.receiver, given, node)
         return call_function(machine, function.function, given.with_first(function.receiver), node)
     if isinstance(function, Partial):
         return call(machine, function.function, of_partial(function, given), node, scope)
@@ -73,6 +75,14 @@ def call(machine: Machine, function: Value, given: Arguments, node: ast.AST, sco
     if isinstance(function, (Instance, Tensor)):
         return machine.models.call_object(machine, function, given, node)
     return call_unknown(machine, function, given, node)
+
+
+def _is_pass(machine: Machine, method: Bound) -> bool:
+    """Whether a call of a module's `forward` by its name is a pass through it, and none of its own, as from a class below."""
+    module = method.receiver
+    if not isinstance(module, Module) or method.function.name != "forward" or module in machine.forwards:
+        return False
+    return isinstance(module.cls, Class) and module.cls.find("forward") is method.function
 
 
 def _as_set(given: Arguments) -> Arguments:
