@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import ast
 import pathlib
 import re
 from collections.abc import Iterator
@@ -43,6 +44,8 @@ class EvalWithoutNoGrad(Check):
         used = [event for event in entry.of(Forward) if not goes_nowhere(event.graph)]
         useful = {event.site for event in used if not event.training}
         training = {event.site for event in used if event.training}
+        alike = {_class_of(each) for each in used if each.training}
+        alike = {_class_of(each) for each in used if each.training} - {None}  # of one that is given another's weights
         told: dict[Site, Site] = {}  # one place a loop is enough
         faults: list[Fault] = []
         for path in entry.paths:
@@ -53,7 +56,8 @@ class EvalWithoutNoGrad(Check):
                 recorded = event.grad and not event.training and not _is_wrapped(event) and _records(path, event)
                 loops = {turn.loop for turn in event.where.turns if turn.loop.kind in ("batch", "while")}
                 batches = loops & drawing or (event.where.turns and event.site in training)
-                batches = batches or (event.module in trained and _is_gone_through(path, event))
+                of_trained = event.module in trained or _class_of(event) in alike
+                batches = batches or (of_trained and _is_gone_through(path, event))
                 idle = event.site not in useful and batches and not event.where.phase
                 called = event.module in trained or _is_called(event)
                 known = in_sight([event.module]) or (not event.module.escaped and called)
@@ -103,6 +107,11 @@ class EvalWithoutNoGrad(Check):
         }
         forces = hidden and any(map(_FORCES.fullmatch, words))
         return forces or any(_is_unusual(word) and word != "no_grad" for word in words)
+
+
+def _class_of(event: Forward) -> ast.ClassDef | None:
+    """The class of the program that a module is of; each rehearsal makes it anew."""
+    return event.module.cls.node if isinstance(event.module.cls, Class) else None
 
 
 def _is_of_single_samples(loop: Loop) -> bool:
