@@ -597,10 +597,53 @@ def test_the_tag_of_a_repository_is_a_version(project, line: str):
     assert not found.may_be_at_least("4.22")
 
 
-@pytest.mark.parametrize("revision", ["", "@main", "@3c2d1f0", "@refs/pull/4.21/head"])
+@pytest.mark.parametrize("revision", ["", "@main", "@refs/pull/4.21/head"])
 def test_another_revision_of_a_repository_is_none(project, revision: str):
     files = {"requirements.txt": f"git+https://github.com/huggingface/transformers{revision}\n"}
     assert project(files, package="transformers").may_be_at_least("5.0")
+
+
+@pytest.mark.parametrize(
+    ("package", "files"),
+    [
+        ("transformers", {"requirements.txt": "transformers@git+https://github.com/someone/transformers-marked\n"}),
+        (
+            "transformers",
+            {"requirements.txt": "transformers[torch] @ git+https://github.com/someone/marked.git@main\n"},
+        ),
+        ("transformers", {"requirements.txt": "torch\n-e git+https://github.com/someone/x.git@1#egg=transformers\n"}),
+        ("transformers", {"requirements.txt": "git+ssh://git@github.com/someone/transformers-marked.git\n"}),
+        ("transformers", {"requirements.txt": "git+https://github.com/huggingface/transformers@3c2d1f0\n"}),
+        ("transformers", {"requirements.txt": "https://github.com/someone/transformers/archive/refs/heads/main.zip\n"}),
+        ("transformers", {"README.md": "```\npip install git+https://github.com/someone/my_transformers\n```\n"}),
+        ("transformers", {"run.sh": "pip install -e ./deps/transformers\n"}),
+        ("trl", {"pyproject.toml": '[tool.poetry.dependencies]\ntrl = {git = "https://github.com/someone/trl"}\n'}),
+        ("trl", {"setup.py": "setup(install_requires=['trl @ git+https://github.com/someone/trl'])\n"}),
+        ("lightning", {"env.yml": "dependencies:\n- pip:\n  - git+https://github.com/someone/pytorch-lightning@x\n"}),
+        (
+            "torch",
+            {"Dockerfile": "FROM python:3.10\nRUN pip install 'torch @ git+https://github.com/someone/pytorch'\n"},
+        ),
+    ],
+)
+def test_a_fork_has_no_version(project, package: str, files: dict[str, str]):
+    target = project(files, package=package)
+    assert target.hearsay
+    assert not target.may_be_at_least(
+        "4.0" if package == "lightning" else "4.30" if package == "transformers" else "1.1"
+    )
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "git+https://github.com/someone/sentence-transformers",
+        "git+https://github.com/someone/x",
+        "./data/transformers.py",
+    ],
+)
+def test_another_library_is_no_fork(project, line: str):
+    assert project({"requirements.txt": f"{line}\n"}, package="transformers").may_be_at_least("5.0")
 
 
 def test_the_image_of_lightning():

@@ -10,6 +10,7 @@ from lightlint.facts.project.roots import nearest_with
 from lightlint.facts.versions.evidence import Choice, Place, Places, choice_in
 from lightlint.facts.versions.hints import oldest_hint
 from lightlint.facts.versions.pins import Kind, declared_within, top_of
+from lightlint.facts.versions.pins.forks import FORK_OF
 from lightlint.facts.versions.pins.pin import ELSEWHERE, Pin
 from lightlint.facts.versions.versions import Version, releases
 
@@ -24,12 +25,13 @@ def older_than(package: str, is_named: bool, around: Places, directory: Path) ->
         directory: the file's.
     """
     ends = [(each.range.upper, each.pin) for each in _within(package, directory) if each.range.upper is not None]
+    ends += filter(None, [_unknown(package, around, f"{FORK_OF}{package}")])
     if ends:
         return min(ends, key=itemgetter(0))
     if is_named:
         return None
     top = top_of(directory)
-    return _elsewhere(package, around) or (oldest_hint(package, top) if nearest_with((".git",), top) else None)
+    return _unknown(package, around, ELSEWHERE) or (oldest_hint(package, top) if nearest_with((".git",), top) else None)
 
 
 def _within(package: str, directory: Path) -> Iterator[Choice]:
@@ -43,10 +45,11 @@ def _within(package: str, directory: Path) -> Iterator[Choice]:
             yield found
 
 
-def _elsewhere(package: str, around: Places) -> tuple[Version, Pin] | None:
-    """The oldest release that is told apart, where a README sends to another repository for what is needed."""
+def _unknown(package: str, around: Places, told: str) -> tuple[Version, Pin] | None:
+    """The oldest release that is told apart, where a pin of some name tells that the version is unknown: a README that sends
+    to another repository for what is needed, a fork."""
     for place in around:
         for pin in place.pins:
-            if pin.name == ELSEWHERE:
+            if pin.name == told:
                 return releases(package)[0].bumped(2), pin
     return None

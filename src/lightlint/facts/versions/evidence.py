@@ -23,6 +23,7 @@ from lightlint.facts.versions.pins import (
     pins_of_settings,
     top_of,
 )
+from lightlint.facts.versions.pins.forks import FORK_OF, fork_of
 from lightlint.facts.versions.pins.kinds import is_page
 from lightlint.facts.versions.pins.notebooks import pins_of_notebooks
 from lightlint.facts.versions.pins.old_code import pins_of_old_code
@@ -104,7 +105,8 @@ def _places(path: Path, root: Path, pip_lines: Sequence[str]) -> Iterator[Place]
     own = [requirement for line in pip_lines for requirement in parse_pip_command(line)]
     lines = [each for each in own if each.specifier and not each.redirected]
     wheels = [pin for line in pip_lines for pin in wheels_pins(path, 0, line)]
-    yield Place(Kind.DECLARED, (*(Pin(each.name, each.specifier, path, 0) for each in lines), *wheels))
+    forks = [Pin(f"{FORK_OF}{fork}", ">=0", path, 0) for each in own if (fork := fork_of(each))]
+    yield Place(Kind.DECLARED, (*(Pin(each.name, each.specifier, path, 0) for each in lines), *forks, *wheels))
     root = root.absolute()
     directories = _upwards(path.absolute(), root)
     tops = _tops(root, directories)

@@ -9,6 +9,7 @@ from enum import IntEnum
 from functools import cache
 from pathlib import Path
 
+from lightlint.facts.versions.pins.forks import FORK_OF, fork_of
 from lightlint.facts.versions.requirements import Requirement, normalise
 from lightlint.facts.versions.tables import table
 from lightlint.facts.versions.versions import Version, parse_range
@@ -115,6 +116,9 @@ def is_pinned(name: str) -> bool:
 
 def pin_of(file: Path, row: int, requirement: Requirement | None, *, conditional: bool = False) -> Iterator[Pin]:
     """The pin that a requirement is; none where it names something else, or no version and that says nothing."""
+    if requirement and (fork := fork_of(requirement)):
+        yield Pin(f"{FORK_OF}{fork}", _ANY, file, row, conditional=conditional or bool(requirement.marker))
+        return
     name = canonical(requirement.name) if requirement else ""
     if requirement and is_pinned(name):
         tag = _TAG.search(requirement.url)

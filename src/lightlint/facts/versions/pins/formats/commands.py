@@ -150,6 +150,6 @@ def _word_pins(
         if is_pinned(canonical(found[1])):
             yield Pin(canonical(found[1]), f"={found[2]}", file, row)
         return
-    if ("://" in word or word.endswith(".whl")) and "torch" not in word:
+    if ("://" in word or word.endswith(".whl")) and "torch" not in word and "git+" not in word:
         return
     yield from pins_of(file, row, parse_requirement(word))

@@ -32,5 +32,5 @@ def environment_pins(file: Path, text: str) -> Iterator[Pin]:
         version = re.sub(r"^(=?[^=<>!~\s]+)[=\s]\S*$", r"\1", item[3].strip())  # without the build string
         if is_pinned(name) and re.match(r"[\d<>=!~]", version):
             yield Pin(name, version.split(";")[0].strip(), file, row)
-        elif ".whl" in line or " @ " in line:
+        elif ".whl" in line or " @ " in line or "git+" in line:
             yield from pin_of(file, row, parse_requirement(line.partition("-")[2].strip().strip("\"'")))

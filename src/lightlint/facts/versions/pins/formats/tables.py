@@ -99,9 +99,12 @@ def _named(file: Path, text: str, key: str, value: Any, *, conditional: bool) ->
     for choice in choices:
         details = choice if isinstance(choice, dict) else {"version": choice}
         in_some = conditional or len(choices) > 1 or bool(details.keys() & {"optional", "markers", "python"})
-        version, url = details.get("version"), details.get("url")
+        version, url, git = (details.get(each) for each in ("version", "url", "git"))
         if isinstance(version, str):
             yield Pin(canonical(key), version, file, row, locked=file.suffix == ".lock", conditional=in_some)
+        elif isinstance(git, str):
+            at = "".join(f"@{details[each]}" for each in ("rev", "tag", "branch") if each in details)
+            yield from pin_of(file, row, parse_requirement(f"{key} @ git+{git}{at}"), conditional=in_some)
         elif isinstance(url, str):
             yield from pin_of(file, row, parse_requirement(url), conditional=in_some)
 
