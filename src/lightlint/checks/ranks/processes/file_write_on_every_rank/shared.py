@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 
 _JOINING = ("init_process_group", "DistributedDataParallel")
 _ONE_RANK = re.compile(
-    r"world_size|num_(?:devices|nodes|gpus|processes)|n_gpus?|fast_dev_run|distributed|is_initialized|strategy"
-    r"|multi_?gpus?|(?:^|_)ddp(?:$|_)|SingleDevice"
+    r"world_?size|num_?(?:devices|nodes|gpus|processes)|n_?gpus?|fast_dev_run|distributed|is_?initialized|strategy"
+    r"|multi_?gpus?|(?:^|_)ddp(?:$|_)|SingleDevice",
+    re.IGNORECASE,
 )
 SHARE = re.compile(
     r"rank|world|shard|replica|split_by|num_proc|process_(?:id|index|count)|is_(?:main|master)|(?:^|_|get)pid(?:$|_)|uuid|te?mp"
