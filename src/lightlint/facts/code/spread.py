@@ -47,10 +47,14 @@ class Spread:
                 yield use
 
     def _is_bound(self, name: cst.Name) -> bool:
+        """Whether a name gets a value there, by itself or with others: of an assignment, a loop, a `with` or a `:=`."""
+        target: cst.CSTNode = name
         parent = self._tree.parent(name)
-        while isinstance(parent, (cst.Element, cst.Tuple, cst.List)):
-            parent = self._tree.parent(parent)
-        return isinstance(parent, cst.AssignTarget) or (isinstance(parent, cst.For) and name is parent.target)
+        while isinstance(parent, (cst.Element, cst.StarredElement, cst.Tuple, cst.List)):
+            target, parent = parent, self._tree.parent(parent)
+        if isinstance(parent, (cst.For, cst.AnnAssign, cst.NamedExpr)):
+            return target is parent.target
+        return isinstance(parent, (cst.AssignTarget, cst.AsName))
 
     def _is_attribute(self, name: cst.Name) -> bool:
         parent = self._tree.parent(name)

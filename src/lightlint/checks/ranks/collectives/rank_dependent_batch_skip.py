@@ -36,7 +36,7 @@ class RankDependentBatchSkip(Check):
 def _skipping_alone(first: Path, second: Path) -> Iterator[Path]:
     """The path of two ranks that leaves a batch out which the other does not."""
     for path, other in ((first, second), (second, first)):
-        if path.of(BatchSkipped) and not other.of(BatchSkipped):
+        if path.of(BatchSkipped) and not other.of(BatchSkipped) and not other.raised:
             yield path
 
 

@@ -93,7 +93,7 @@ def _left_alone(path: Path, other: Path) -> Iterator[Fault]:
             told.update(turn.loop.site for turn in event.where.turns)
             if _goes_on(other, loop):
                 yield Fault.at(event, _ALONE if event.where.depends_on("rank") else _FLAG)
-    for looped in path.of(Looped):
+    for looped in path.of(Looped) if not path.raised else ():  # an exception is no decision: it ends the program
         loop = looped.loop.site
         ended = looped.loop.kind in ("while", "count") and 0 < _turns(path, loop) < _turns(other, loop)
         if ended and loop not in told and _goes_on(other, loop):
