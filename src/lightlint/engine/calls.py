@@ -269,6 +269,8 @@ def _unless_given(part: Value, default: Value | None, name: str) -> Value:
 
 def _maybe(default: Value, name: str, given: Arguments) -> Value:
     """A default, where nothing out of sight may have replaced it."""
+    if given.assumed and isinstance(default, Library) and default.names_tensor_type():
+        return Unknown(hint=name)  # on which device tensors are made, whoever calls says
     plain = type(default) in (Constant, Device)
     if isinstance(default, Constant) and plain and (given.assumed or isinstance(default.value, (str, NoneType))):
         default = type(default)(default.value, default.traits | (ASSUMED if given.assumed else NO_TRAITS) | DEFAULT)

@@ -326,6 +326,10 @@ class Library(Value):
         """The name behind the last dot."""
         return self.path.rpartition(".")[2]
 
+    def names_tensor_type(self) -> bool:
+        """Whether it is a type that says on which device its tensors lie, as `torch.cuda.FloatTensor` does."""
+        return self.path.startswith("torch.") and self.path.endswith("Tensor")
+
     def may_be_flag(self) -> bool:
         """Whether it may be any constant: a name in capitals out of a module of which nothing is known."""
         room, _, last = self.path.rpartition(".")

@@ -108,6 +108,11 @@ def _conditional(machine: Machine, node: ast.IfExp, scope: Scope) -> Value:
         chosen = evaluate(machine, node.body if outcome else node.orelse, scope)
     finally:
         machine.conditions.pop()
+    if test.traits >= DEFAULT:
+        if isinstance(chosen, Library) and chosen.names_tensor_type():
+            return Unknown()  # a call that says otherwise gets the type of another device
+        if isinstance(chosen, Tensor):
+            chosen.sure_device = False
     return _with_traits(chosen, test.traits & DEFAULT) if isinstance(chosen, Constant) else chosen
 
 

@@ -54,15 +54,17 @@ def _assign(machine: Machine, node: ast.Assign, scope: Scope) -> None:
         is_held = isinstance(before, Tensor) and (before.parameter or before.buffer)
         if isinstance(before, Tensor) and is_held and before not in (value, value.data_of):
             machine.emit(Rebound(machine.where(node), before, value))
-    if isinstance(value, Constant) and type(value) in (Constant, Device) and _hangs_on_default(machine, value):
-        value = type(value)(value.value, value.traits | DEFAULT)
+    if isinstance(value, Library) and value.names_tensor_type() and _hangs_on_default(machine):
+        value = Unknown()  # as of a conditional expression
+    if isinstance(value, Constant) and type(value) in (Constant, Device) and isinstance(value.value, str):
+        value = type(value)(value.value, value.traits | DEFAULT) if _hangs_on_default(machine) else value
     for target in node.targets:
         assign_target(machine, target, value, scope)
 
 
-def _hangs_on_default(machine: Machine, value: Constant) -> bool:
-    """Whether the default of a parameter let a text or a device be chosen."""
-    return isinstance(value.value, str) and any(each.traits >= DEFAULT for each in machine.conditions)
+def _hangs_on_default(machine: Machine) -> bool:
+    """Whether the default of a parameter let something be chosen."""
+    return any(each.traits >= DEFAULT for each in machine.conditions)
 
 
 _MAY_COUNT = (ast.BinOp, ast.Call, ast.IfExp, ast.Tuple)

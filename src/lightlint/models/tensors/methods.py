@@ -224,7 +224,10 @@ def _place_by_type(made: Tensor, target: Value | None) -> None:
     """A tensor type, unlike a dtype, names a device: `torch.FloatTensor` the CPU, `torch.cuda.FloatTensor` the GPU."""
     named = target.path if isinstance(target, Library) else text_of(target) or ""
     if named.endswith("Tensor"):
-        made.device, made.sure_device = "cuda" if named.startswith("torch.cuda.") else "cpu", True
+        made.device, made.sure_device = (
+            "cuda" if named.startswith("torch.cuda.") else "cpu",
+            "default" not in traits_of(target),
+        )
     elif not named:
         made.device = None  # what the type is, the program knows
 
