@@ -9,7 +9,7 @@ import libcst as cst
 from lightlint.check import Check, Fault, Repair
 from lightlint.engine.events import AttributeSet, Backward, Called, Forward, OptimizerMade
 from lightlint.explore.questions.queries import is_held
-from lightlint.facts.code.bindings import Binding, Kind
+from lightlint.facts.code.bindings import Binding, Kind, dotted_name
 from lightlint.facts.objects.classes import NN_MODULE
 from lightlint.facts.values.displays import (
     Display,
@@ -99,7 +99,10 @@ class ModuleListNotRegistered(Check):
         if isinstance(value, cst.Name):
             added += added_to(self.tree, self.names, self.tree.owner(value), value.value)
         held_items = [*items(held), *added, *meant_by(self.tree, self.names, added)]
-        parametric = [item for item in map(self._made, held_items) if self._has_parameters(item)]
+        parametric = [made for item in held_items if self._has_parameters(made := self._made(item))]
+        constant = [made for made in parametric if made not in held_items and self._holds_constants(made)]
+        if constant and len(constant) == len(parametric):
+            return  # moved by hand, with nothing to train, and nothing to save that it is not made with
         # metrics have nothing to train and save nothing by default: to be moved is all they need
         if all(map(self._is_metric, parametric)) and (
             not parametric
@@ -238,6 +241,17 @@ class ModuleListNotRegistered(Check):
             return False
         made = {self.names.call(call) or "" for call in self.tree.within(local, cst.Call)}
         return any(_PARAMETRIC.match(each) or each == "torch.nn.Parameter" for each in made)
+
+    def _holds_constants(self, item: cst.BaseExpression) -> bool:
+        """Whether a module of this file has no parameters but such that nothing trains."""
+        local = self.classes.local(self.names.call(item) or "") if isinstance(item, cst.Call) else None
+        if local is None:
+            return False
+        made = [(call, self.names.call(call) or "") for call in self.tree.within(local, cst.Call)]
+        own = [call for call, name in made if name == "torch.nn.Parameter"]
+        asked = [self.names.argument(call, "requires_grad", 1) for call in own]
+        fixed = all(each is not None and dotted_name(each.value) == "False" for each in asked)
+        return bool(own) and fixed and not any(_PARAMETRIC.match(name) for _, name in made)
 
     def _parts(self, item: cst.Call) -> list[cst.Call]:
         """The calls in a call, and those that make what it is given by name: `nn.Sequential(conv, *layers)`."""
