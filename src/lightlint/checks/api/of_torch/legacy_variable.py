@@ -44,10 +44,18 @@ class LegacyVariable(Check):
             return
         volatile = self.names.argument(call, "volatile", 2)
         if volatile is not None and self.names.constant(volatile.value) is not False:
-            idle = self._is_left_out(volatile.value) or self.facts.gradients.may_be_off(call)
+            idle = self._is_left_out(volatile.value) or self._is_off(call)
             self.report(call, _VOLATILE, tier=Tier.NOTE if idle else Tier.WARNING)
         else:
             self.report(call, _NOTHING, repair=self._repair(call))
+
+    def _is_off(self, call: cst.CSTNode) -> bool:
+        """Whether gradients may be off where it is called, or where something reads the name that gets what it makes."""
+        statement = self.tree.statement(call)
+        targets = statement.targets if isinstance(statement, cst.Assign) else ()
+        names = {name.value for each in targets for name in self.tree.within(each.target, cst.Name)}
+        reads = [each for each in self.tree.own(self.tree.owner(call), cst.Name) if each.value in names]
+        return any(map(self.facts.gradients.may_be_off, [call, *reads]))
 
     def _is_left_out(self, value: cst.BaseExpression) -> bool:
         """Whether a value is a parameter that is False by default, and that no call of the file gives."""
@@ -104,6 +112,8 @@ class LegacyVariable(Check):
             if self.is_versioned(event):
                 continue
             if volatile is not None and not is_constant(volatile, False):
-                yield Fault.of(event, _VOLATILE, tier=Tier.WARNING if event.where.grad else Tier.NOTE)
+                call = self.node_of(event.site)
+                off = not event.where.grad or (call is not None and self._is_off(call))
+                yield Fault.of(event, _VOLATILE, tier=Tier.NOTE if off else Tier.WARNING)
             else:
                 yield Fault.of(event, _NOTHING)

@@ -211,6 +211,7 @@ class DiscardedTensorResult(Check):
             placed = shaped or source.device != "cuda"
             if sure and placed and all(each.known for each in event.where.conditions):
                 tier = self._tier(call, statement) if isinstance(call, cst.Call) and statement is not None else None
+                tier = Tier.NOTE if _is_moved_anyhow(entry, event, source) else tier
                 yield Fault.of(event, self._told(call, "call" if shaped else "move"), tier=tier)
 
     def clears(self, entry: Entry) -> Iterator[Site]:
@@ -276,3 +277,11 @@ def _is_collated(part: Tensor) -> bool:
     """Whether torch's own collation put a batch together."""
     loader = part.batch_of
     return loader is not None and not (loader.assumed or loader.open_arguments or "collate_fn" in loader.arguments)
+
+
+def _is_moved_anyhow(entry: Entry, event: ResultDropped, source: Tensor) -> bool:
+    """Whether all passes are of DataParallel, which moves what it is given, and no loss takes the tensor beside their results."""
+    passes = [*entry.of(Forward)]
+    losses = [tensor for each in entry.of(LossComputed) for tensor in (each.input, each.target) if tensor is not None]
+    moved = bool(passes) and all(each.module.wrapper == "data-parallel" for each in passes)
+    return event.moved.device == "cuda" and moved and source not in losses
