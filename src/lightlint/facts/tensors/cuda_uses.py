@@ -71,16 +71,18 @@ def _has_turns(facts: Linked, loop: cst.CSTNode) -> bool:
 def module_using_cuda(facts: Linked, owner: cst.FunctionDef | cst.Module, before: cst.CSTNode) -> str:
     """The name of a module of the project that uses CUDA when it is imported, as a function or module surely does before a
     node; empty where there is none in sight."""
-    pending = [path for node, path in _imports(facts, owner) if facts.tree.order(node) < facts.tree.order(before)]
-    for path in pending:
-        other = facts.other(path) if path != facts.path and len(pending) <= _MOST else None
+    imported = [path for node, path in _imports(facts, owner) if facts.tree.order(node) < facts.tree.order(before)]
+    pending = [path for path in dict.fromkeys(imported) if path != facts.path]
+    for number, path in enumerate(pending):
+        other = facts.other(path) if number < _MOST else None
         if other is None:
             continue
         calls = at_import(other) if "cuda" in other.source.text else []
         uses = uses_cuda if asks_nvml(facts) else _fixes_or_leads
         if any(uses(other, call) and runs_always(other, call) for call in calls):
             return facts.project.module_name(path)
-        pending.extend(each for _, each in _imports(other, other.tree.module) if each not in pending)
+        found = dict.fromkeys(each for _, each in _imports(other, other.tree.module))
+        pending += [each for each in found if each not in pending and each != facts.path]
     return ""
 
 
