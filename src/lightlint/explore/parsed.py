@@ -341,22 +341,25 @@ class Words:
         """Whether a function has a word of training in it: others are rehearsed where they are called."""
         return not _TRAINING.isdisjoint(self.said(function).names)
 
-    def drives(self, function: ast.AST) -> bool:
-        """Whether a function may hand modules to a framework, or do its work."""
-        return not _DRIVING.isdisjoint(self.said(function).names)
+    def driving(self, functions: list[Named]) -> list[Named]:
+        """Functions that may do a framework's work, and those that name them, those that none names first."""
+        return self._with_words(functions, _DRIVING)
 
     def training(self, functions: list[Named]) -> list[Named]:
         """Functions and methods with a word of training in them or in another that they name, those that none names first."""
+        return self._with_words(functions, _TRAINING)
+
+    def _with_words(self, functions: list[Named], wanted: frozenset[str]) -> list[Named]:
         words: dict[str, set[str]] = {}
         inner: set[str] = set()
         for name, node in functions:
             words.setdefault(name, set()).update(self.said(node).names)
             inner |= self.said(node).own - {name}
         named = {name: (found & words.keys()) - {name} for name, found in words.items()}
-        training = {name for name, found in words.items() if not _TRAINING.isdisjoint(found)}
-        while more := {name for name, others in named.items() if others & training} - training:
-            training |= more
-        found = [each for each in functions if each.name in training]
+        having = {name for name, found in words.items() if not wanted.isdisjoint(found)}
+        while more := {name for name, others in named.items() if others & having} - having:
+            having |= more
+        found = [each for each in functions if each.name in having]
         return sorted(found, key=lambda each: (each.name in inner, _BACKWARD.isdisjoint(words[each.name])))
 
 

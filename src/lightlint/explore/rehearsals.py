@@ -210,7 +210,7 @@ class Rehearsals:
         bases = {getattr(base, "id", "") for node in classes for base in node.bases}
         words = self._words
         functions = [each for each in functions_of(tree.body) if not each.name.startswith("test_")]
-        drivers = [each for each in functions if not self._has_run(each) and words.drives(each.node)]
+        drivers = words.driving([each for each in functions if not self._has_run(each)])
         begun = [*self._begin_functions(drivers)]
         for node in classes:
             if node.name not in bases:  # else what it does is rehearsed with the class that it is a part of
