@@ -177,9 +177,12 @@ class WorkerInitConstantSeed(Check):
         """Whether a number was asked of something other than the command line: a clock, a generator, another process."""
         return isinstance(value, cst.Call) and self.names.method(value) not in {"parse_args", "int", "add_argument"}
 
-    def _evaluates(self, call: cst.Call) -> bool:
-        """Whether names say that a loader is for evaluation, where the same draws in each epoch are welcome."""
+    def _evaluates(self, call: cst.Call, depth: int = 0) -> bool:
+        """Whether names say that a loader is for evaluation, where the same draws in each epoch are welcome; of a call of what
+        makes one likewise."""
         above = self.tree.parent(call)
+        while isinstance(above, cst.IfExp):
+            above = self.tree.parent(above)
         bound = above.targets[0].target if isinstance(above, cst.Assign) else None
         data = self.names.argument(call, "dataset", 0)
         given = data.value if data is not None else None
@@ -191,7 +194,10 @@ class WorkerInitConstantSeed(Check):
         trains = any(self.names.method(each) in ("backward", "step", "train", "fit") for each in ran)
         if (tests and not trains) or self._is_behind_test(call):
             return True
-        return any(map(_EVALUATION.search, spelled)) and not any("train" in each.lower() for each in spelled[:1])
+        if any(map(_EVALUATION.search, spelled)) and not any("train" in each.lower() for each in spelled[:1]):
+            return True
+        calls = self.hooks.calls_of.get(function, ()) if isinstance(function, cst.FunctionDef) else ()
+        return bool(calls) and depth < _DEPTH and all(self._evaluates(each, depth + 1) for each in calls)
 
     def _is_behind_test(self, call: cst.Call) -> bool:
         """Whether a test around a loader says that it is not for training."""
