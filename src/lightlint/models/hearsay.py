@@ -28,6 +28,8 @@ def told(machine: Machine, holder: Value | None, method: str, node: ast.AST) -> 
             optimizer.parameters = [
                 each for module in holder.lent if isinstance(module, Module) for each in module.parameters()
             ]
+    if isinstance(holder.told, Module):
+        holder.told.hint = holder.hint
     if holder.told is not None:
         holder.told.escaped = holder.escaped
     return holder.told

@@ -218,6 +218,7 @@ class Module(Instance):
         wraps: what DDP, DataParallel or Fabric wrapped.
         opaque: its layers are out of sight.
         whole: of an attribute of one out of sight, which most often is a module: that one.
+        hint: what gave one out of sight was called, as its class.
     """
 
     def __init__(self, cls: Class | Library, site: Site | None, number: int) -> None:
@@ -234,6 +235,7 @@ class Module(Instance):
         self.reduced: frozenset[Tensor] = frozenset()  # of a DDP wrapper: whose gradients it exchanges
         self.opaque = False
         self.whole: Module | None = None
+        self.hint = ""
         self.assumed = False
         self.buffers: dict[str, Tensor] = {}
         self.reduction: str | None = None

@@ -58,12 +58,8 @@ class TrainModeNotRestored(Check):
         """Whether the class of a net that no import leads to stands in the project all the same, and has no layer that acts by
         the mode."""
         net = module.unwrapped()
-        made = self.node_of(net.site) if net.opaque and net.site is not None else None
-        if isinstance(made, cst.Call) and isinstance(made.func, cst.Attribute) and not made.args:
-            made = made.func.value  # what it is was told by a method, as `parameters`
-        origins = self.values.origins(made)
-        name = origins[0].name.rpartition(".")[2] if len(origins) == 1 else ""
-        project, word = self.facts.project, re.escape(name)
+        name, project = net.hint if net.opaque else "", self.facts.project
+        word = re.escape(name)
         if not name or not occurs(project, name, rf"(?m)^class {word}\b"):
             return False
         return not occurs(project, name, rf"(?s)\nclass {word}\b.*{_ACTS}|{_ACTS}.*\nclass {word}\b")
