@@ -108,7 +108,8 @@ def moves_default_device(project: Project, source: Source) -> bool:
 
 def moves_by_no_name(project: Project, source: Source) -> bool:
     """Whether some code of a project moves what objects hold without naming it: `setattr(module, name, value.to(device))`."""
-    return _occurs(project, source, "setattr", r"setattr\([^\n]*\.(?:to|cuda)\(")
+    moved = r"(\w+) *=[^=\n]*\.(?:to|cuda)\([^\n]*\n[^\n]*setattr\( *[\w.]+, *[\w.]+, *\1\b"  # on the line before
+    return _occurs(project, source, "setattr", rf"setattr\([^\n]*\.(?:to|cuda)\(|{moved}")
 
 
 def runs_on_cpu_alone(project: Project, source: Source) -> bool:

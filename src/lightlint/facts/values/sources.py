@@ -125,3 +125,12 @@ def _returned(facts: Linked, call: cst.Call, depth: int) -> Iterator[Found]:
         yield from sources(home, each, depth)
     if not returns:
         yield facts, call
+
+
+def asked_by(facts: Linked, test: cst.BaseExpression) -> list[cst.BaseExpression]:
+    """A test, with what the names in it were given and what the functions of the file that it calls give."""
+    names = facts.tree.within(test, cst.Name)
+    bound = (each.value for name in names for each in facts.reaching.bindings(name) if each.kind is Kind.ASSIGN)
+    callees = (facts.hooks.callee(call) for call in facts.tree.within(test, cst.Call))
+    returned = (each for callee in callees if callee is not None for each in facts.values.returns(callee))
+    return [test, *(each for each in (*bound, *returned) if each is not None)]

@@ -80,6 +80,8 @@ def attribute(machine: Machine, tensor: Tensor, name: str, node: ast.AST) -> Val
         return gradient
     if name == "device":
         return device_value(tensor.device)
+    if name == "is_cuda" and tensor.device in ("cuda", "cpu"):
+        return Constant(tensor.device == "cuda")
     if name == "requires_grad":
         tensor.told_frozen |= not tensor.requires_grad
         return Constant(tensor.requires_grad) if not tensor.escaped else Unknown()

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry
 
 _POSITIONS = {"batch_size": 1, "shuffle": 2, "sampler": 3, "batch_sampler": 4, "num_workers": 5, "drop_last": 8}
+_DEPTH = 4
 _OF_WORKERS = ("persistent_workers", "prefetch_factor")
 
 
@@ -54,10 +55,11 @@ class DataloaderArgConflict(Check):
         if self._is_made(self._given(call, "sampler")):
             repair = Repair("drop `shuffle`", remove_argument(self.code, call, shuffle))
             self.report(shuffle, "`sampler` excludes `shuffle=True`: the constructor raises ValueError", repair=repair)
-        elif self._may_be_made(call, sampler := self._given(call, "sampler")) and not self.runs_right(
-            call, LoaderMade, _conflicts
-        ):
-            key = self.names.key(sampler.value) if sampler is not None else ""
+            return
+        sampler = self._given(call, "sampler")
+        made = sampler is not None and self._may_be_made(call, sampler.value)
+        if sampler is not None and made and not self.runs_right(call, LoaderMade, _conflicts):
+            key = self.names.key(sampler.value)
             draft = replace(self.code, shuffle.value, f"{key} is None")
             self.report(
                 shuffle,
@@ -159,10 +161,18 @@ class DataloaderArgConflict(Check):
             return bool(values) and len(values) == len(found) and all(self._is_instance(each) for each in values)
         return self._is_instance(value)
 
-    def _may_be_made(self, call: cst.Call, arg: cst.Arg | None) -> bool:
-        """Whether an argument surely is an object on one way to a call, where no test keeps that way from it."""
+    def _may_be_made(self, call: cst.Call, given: cst.BaseExpression | None, depth: int = 0) -> bool:
+        """Whether what a call is given surely is an object on one way to it, where no test keeps that way from it."""
+        if given is None or depth > _DEPTH:
+            return False
         tests = {(self.code.text_of(test), outcome) for test, outcome in self.facts.conditions(call)}
-        for source in self._sources(arg.value) if arg is not None else []:
+        bound = self.names.bindings.lookup(given) if isinstance(given, cst.Name) else []
+        function = bound[0].scope if len(bound) == 1 and bound[0].kind is Kind.PARAMETER else None
+        if isinstance(function, cst.FunctionDef) and not tests:
+            calls = self.hooks.calls_of.get(function, ())
+            name = bound[0].name
+            return any(self._may_be_made(e, self.values.given(function, e, name), depth + 1) for e in calls)
+        for source in self._sources(given):
             if self._is_instance(source):
                 held = {(self.code.text_of(test), outcome) for test, outcome in self.facts.conditions(source)}
                 same = self.tree.owner(source) is self.tree.owner(call)
@@ -171,20 +181,14 @@ class DataloaderArgConflict(Check):
         return False
 
     def _sources(self, value: cst.BaseExpression) -> list[cst.BaseExpression]:
-        """What an argument can be: what its name is bound to, what the calls of a helper give, what an object keeps."""
+        """What an argument can be: what its name is bound to, what a helper gives, what an object keeps."""
         found: list[cst.BaseExpression] = []
         for source in self.facts.reaching.sources(value):
             node = self.classes.self_class(source.value) if isinstance(source, cst.Attribute) else None
-            bound = self.names.bindings.lookup(source) if isinstance(source, cst.Name) else []
-            function = bound[0].scope if len(bound) == 1 and bound[0].kind is Kind.PARAMETER else None
             if node is not None and isinstance(source, cst.Attribute):
                 found += self.classes.attribute_values(node, source.attr.value)
             elif isinstance(source, cst.Call) and (helper := self.hooks.callee(source)) is not None:
                 given = self.values.returns(helper)
-                found += [one for each in given if each is not None for one in self.facts.reaching.sources(each)]
-            elif isinstance(function, cst.FunctionDef):
-                calls = self.hooks.calls_of.get(function, ())
-                given = [self.values.given(function, each, bound[0].name) for each in calls]
                 found += [one for each in given if each is not None for one in self.facts.reaching.sources(each)]
             else:
                 found.append(source)

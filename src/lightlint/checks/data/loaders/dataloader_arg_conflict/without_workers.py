@@ -8,6 +8,7 @@ import libcst as cst
 
 from lightlint.facts.code.bindings import Binding, Kind
 from lightlint.facts.ranks.comparisons import mirrored, outcomes
+from lightlint.facts.values.sources import asked_by
 
 if TYPE_CHECKING:
     from lightlint.facts.file import FileFacts
@@ -116,7 +117,7 @@ def _only(found: set[bool]) -> bool | None:
 def is_tested(facts: FileFacts, loader: cst.Call, workers: cst.BaseExpression | None) -> bool:
     """Whether a loader is made only where a test on the number of its workers let it."""
     key = facts.names.key(workers) if workers is not None else ""
-    tests = [test for test, _ in facts.conditions(loader)]
+    tests = [asked for test, _ in facts.conditions(loader) for asked in asked_by(facts, test)]
     words = [each for test in tests for each in facts.tree.within(test, cst.Name, cst.Attribute)]
     keys = [each for test in tests for each in facts.tree.within(test, cst.SimpleString)]
     named = any(key and facts.names.key(each) == key for each in words)

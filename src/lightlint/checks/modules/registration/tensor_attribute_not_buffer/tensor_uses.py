@@ -8,6 +8,7 @@ import libcst as cst
 
 from lightlint.checks.modules.registration.tensor_attribute_not_buffer.weighing import weighs
 from lightlint.facts.tensors.tensors import FACTORIES
+from lightlint.facts.values.sources import asked_by
 
 if TYPE_CHECKING:
     from lightlint.facts.file import FileFacts
@@ -54,7 +55,8 @@ class TensorUses:
 
     def is_of_one_device(self, use: cst.CSTNode) -> bool:
         """Whether a test has asked first on which device something is, so that this may be for the CPU alone."""
-        words = (each for test, _ in self._facts.conditions(use) for each in self._tree.within(test, cst.Attribute))
+        asked = (each for test, _ in self._facts.conditions(use) for each in asked_by(self._facts, test))
+        words = (each for test in asked for each in self._tree.within(test, cst.Attribute))
         return any(each.attr.value in _DEVICE for each in words)
 
     def is_surely_mixed(self, use: cst.Attribute) -> bool:
