@@ -17,6 +17,7 @@ from lightlint.models.data import graphs
 from lightlint.models.names.classes import name_of
 from lightlint.models.names.kinds import kind_of
 from lightlint.models.names.tables import ACTIVATIONS, DEVICES, DTYPES, FACTORIES, HARMLESS, LOSSES, NUMBERS
+from lightlint.models.numbers import angles
 from lightlint.models.ranks.groups import rank_value
 from lightlint.models.registry import FUNCTIONS, PACKAGES, function
 from lightlint.models.tensors import draws, forms, layouts, precision
@@ -127,7 +128,7 @@ def _torch(machine: Machine, path: str, last: str, given: Arguments, node: ast.A
         return _grad_mode(machine, path, last, given, node)
     if last in ACTIVATIONS:
         tensors.note_single(machine, last, given.get(0, "input"), given.get(1, "dim"), node)
-        return tensors.activated(machine, last, given.get(0, "input"), node)
+        return tensors.activated(machine, last, given.get(0, "input"), node, given.get(1, "dim"))
     if last in LOSSES and path.startswith("torch.nn.functional."):
         return tensors.loss(machine, last, given, node)
     if path.startswith(
@@ -163,6 +164,7 @@ def _torch(machine: Machine, path: str, last: str, given: Arguments, node: ast.A
             else getattr(first, "device", None)
         )
         made.uninitialised = last == "empty_like"
+        made.filling = 1 if last == "ones_like" else None
         _ask_gradient(made, given)
         return made
     if path.count(".") == 1 or path.startswith(
@@ -182,6 +184,7 @@ def _torch(machine: Machine, path: str, last: str, given: Arguments, node: ast.A
         if last in ("cat", "concat", "stack", "vstack", "hstack") and given.positional:
             found.filled_by = given.positional[0].filled_by
         layouts.note(machine, found, last, given, node)
+        angles.note(machine, found, last, given, node)
         draws.note_moved(machine, found, last, given, node)
         if last == "lerp" and isinstance(found, Tensor):
             note_sum(machine, found, given.get(0, "input") or NONE, given.get(1, "end") or NONE, node)
@@ -222,6 +225,8 @@ def _factory(machine: Machine, last: str, given: Arguments, node: ast.AST) -> Te
     made.device, made.origin, made.sure_device = device, made.site, "default" not in traits_of(written)
     made.uninitialised = last == "empty" or (last in ("Tensor", "FloatTensor") and _are_sizes(given))
     forms.note(made, last, Arguments([], dict(given.keywords)))
+    filling = Constant(1) if last == "ones" else given.get(1, "fill_value") if last == "full" else None
+    made.filling = number_of(filling) if not is_constant(filling, True) else 1
     if last in ("tensor", "as_tensor", "from_numpy") and "dtype" not in given.keywords and first is not None:
         made.dtype = "int64" if first.traits & INTEGERS else made.dtype
     if first is not None:

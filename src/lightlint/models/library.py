@@ -233,6 +233,7 @@ class LibraryModels:
         elif isinstance(value, Tensor):
             value.traits |= ON_SOME if machine.split_ranks else NO_TRAITS
             value.answer, value.terms, (value.data_of or value).filled = False, None, True
+            value.mask = value.filling = None
             by_place = isinstance(index, Sequence) and not tensors_in(index)  # and by no test for padding
             value.traits |= LEFT_OUT if is_constant(new, -100) and by_place else NO_TRAITS
             if value.role == "batch" and (name := text_of(index)) is not None:

@@ -51,6 +51,25 @@ class Rearranged:
         self.shifted = self.thin = False
 
 
+class Weights:
+    """What a softmax gave: where, over which dimension (from behind where that is known), and whether of products of vectors."""
+
+    __slots__ = ("dimension", "scored", "site")
+
+    def __init__(self, site: Site, dimension: int, *, scored: bool) -> None:
+        self.site, self.dimension, self.scored = site, dimension, scored
+
+
+class Mask:
+    """Which elements of a tensor are true, or 1, and no others: those of the "future" (above the diagonal of attention), or of
+    the "past" with the diagonal; where it was made."""
+
+    __slots__ = ("kind", "site")
+
+    def __init__(self, site: Site, kind: str) -> None:
+        self.site, self.kind = site, kind
+
+
 class Encoding:
     """One call of a tokenizer.
 
@@ -155,6 +174,13 @@ class Tensor(Value):
     rows_first = False  # its first dimension counts the examples of a batch that a loader gave
     batch_second: Module | None = None  # the layer that has the second one count them
     rows_of: Loader | None = None  # the loader whose batch has as many rows, in a table of rows and columns
+    angle = ""  # what it is to an angle between vectors: see `models.numbers.angles`
+    norm_of: Tensor | None = None  # of whose vectors it is the length
+    mask: Mask | None = None
+    filling: Any = None  # the number that all of its elements are
+    scored = False  # products of vectors, perhaps scaled and masked since
+    weights: Weights | None = None  # a softmax gave it
+    states_of: Module | None = None  # the recurrent layer whose final states it is: layers and directions first
 
     def __init__(self, site: Site | None, made: int) -> None:
         self.site, self.made = site, made

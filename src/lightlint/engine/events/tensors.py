@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lightlint.engine.events.base import Event
-from lightlint.values.training import Module, Rearranged, Tensor
+from lightlint.values.training import Mask, Module, Rearranged, Tensor, Weights
 
 
 @dataclass(eq=False)
@@ -88,6 +88,38 @@ class DimensionsMixed(Event):
     tensor: Tensor
     how: str
     view: Rearranged
+
+
+@dataclass(eq=False)
+class StatesMixed(Event):
+    """`view` or `reshape` was to put the final states of a recurrent `layer` beside each other, whose first dimension counts
+    the layers and directions: those of several examples came into one row."""
+
+    layer: Module
+    how: str
+
+
+@dataclass(eq=False)
+class WeightsUsed(Event):
+    """What a softmax gave weighed the rows of a product, which is summed over another dimension, or over that one: `right`."""
+
+    weights: Weights
+    right: bool
+
+
+@dataclass(eq=False)
+class PoleReached(Event):
+    """A gradient goes through a function that has none where a cosine is 1 or -1: `sqrt` of 1 - cos², or `acos`."""
+
+    function: str
+
+
+@dataclass(eq=False)
+class Masked(Event):
+    """Scores of attention were left out where a mask tells, or `kept` there alone."""
+
+    mask: Mask
+    kept: bool
 
 
 @dataclass(eq=False)

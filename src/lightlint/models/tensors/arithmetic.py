@@ -10,6 +10,8 @@ from lightlint.engine.events import (
     Summed,
 )
 from lightlint.engine.machine import Machine
+from lightlint.models.numbers import angles
+from lightlint.models.sequences import masks
 from lightlint.models.tensors import axes, draws, forms, layouts, precision
 from lightlint.models.tensors.derivation import derive, mix, without_given_gradients
 from lightlint.values.core import (
@@ -30,10 +32,13 @@ def binary(machine: Machine, symbol: str, left: Value, right: Value, node: ast.A
         meet(machine, symbol, left, right, node)
         made = derive(machine, node, left, right, graph=False, how="comparison")
         draws.compared(made, symbol, left, right)
+        masks.compared(made, symbol, left, right)
         return made
     mix(machine, node, symbol, left, right)
     made = derive(machine, node, left, right, saves=symbol not in ("+", "-", "%"))
     _weigh(symbol, made, left, right)
+    masks.combined(made, symbol, left, right, node)
+    angles.combined(machine, made, symbol, left, right, node)
     if symbol in ("+", "-", "*"):
         made.terms = (symbol, (left, right))
     if (symbol == "*" and left is right) or (symbol == "**" and is_constant(right, 2, 2.0)):
@@ -41,9 +46,10 @@ def binary(machine: Machine, symbol: str, left: Value, right: Value, node: ast.A
     if symbol == "-":
         precision.lessen(machine, made, left, right, node)
     if symbol == "@":
-        layouts.product(made, left, right)
+        layouts.product(machine, made, left, right, node)
     else:
         axes.same(made, axes.leading(left, right))
+        made.weights = None
         if any(isinstance(each, Tensor) and not each.scalar and each.rank != made.rank for each in (left, right)):
             made.rank = None if made.rank == 1 else made.rank  # a row is spread over what has more dimensions
     if isinstance(node, (ast.BinOp, ast.AugAssign)):

@@ -42,6 +42,7 @@ def same(made: Tensor, source: Value | None) -> None:
         made.rows_first, made.batch_second = source.rows_first, source.batch_second
         made.thin = source.thin
         made.rank = source.rank
+        made.states_of, made.scored, made.weights = source.states_of, source.scored, source.weights
 
 
 def in_order(places: list[int]) -> bool:
@@ -59,6 +60,13 @@ def flattened(made: Tensor, source: Tensor, start: float | None, end: float | No
     """Note what is left of the dimensions where those behind the first were made one."""
     if start is not None and start > 0 and end == -1:
         made.rows_first, made.rank = source.rows_first, int(start) + 1
+
+
+def parted(name: str, source: Value | None, *parts: Tensor) -> None:
+    """Note how many dimensions the parts of a tensor have: one less where they lay beside each other in one of their own."""
+    rank = source.rank if isinstance(source, Tensor) else None
+    for each in parts:
+        each.rank = (rank - (name == "unbind") or None) if rank is not None else None
 
 
 def joined(made: Tensor, parts: Sequence, along: Value) -> None:

@@ -18,6 +18,7 @@ from lightlint.models.names.tables import (
     TUPLES,
     WITHOUT_GRAPH,
 )
+from lightlint.models.sequences import attention
 from lightlint.models.tensors import axes, forms, precision
 from lightlint.models.tensors.arithmetic import meet, note_square
 from lightlint.models.tensors.derivation import derive, detached, mix
@@ -65,6 +66,7 @@ def computed(machine: Machine, name: str, given: Arguments, node: ast.AST) -> Va
         return made
     if name in ("mean", "sum", "nanmean", "nansum"):
         made = derive(machine, node, source, saves=name not in SAVES_NOTHING)
+        made.terms = (name, (source,)) if name == "mean" and source is not None else None
         reduce(name, made, source, given.behind(1) if given.positional else given)
         return made
     if name in _DTYPES and isinstance(source, Tensor) and source.parameter:
@@ -77,6 +79,7 @@ def computed(machine: Machine, name: str, given: Arguments, node: ast.AST) -> Va
         if name in ("chunk", "split", "unbind"):
             other = derive(machine, node, source, keep=True)
             forms.note(other, name, given)
+            axes.parted(name, source, made, other)
             return Sequence([made, other], "tuple", more=True)
         return made
     if name not in ("where", "index_put_", "gather"):
@@ -110,14 +113,17 @@ def _tuple(machine: Machine, first: Tensor, source: Value | None, numbers: tuple
     return Sequence([*found], "tuple", more=False)
 
 
-def activated(machine: Machine, name: str, value: Value | None, node: ast.AST) -> Tensor:
-    """What an activation gives."""
+def activated(
+    machine: Machine, name: str, value: Value | None, node: ast.AST, dimension: Value | None = None
+) -> Tensor:
+    """What an activation gives; `dimension`: over which a softmax goes, where that is told."""
     made = derive(machine, node, value)
     made.role = ACTIVATIONS[name]
     made.activation = (name, machine.site(node))
     if isinstance(value, Tensor):
         made.form, made.layer, made.as_given = value.form, value.layer, value.as_given
         axes.same(made, value)
+        attention.note_softmax(machine, made, name, dimension, node)
     return made
 
 

@@ -50,7 +50,7 @@ def note(made: Value, name: str, given: Arguments) -> None:
 
 def forget(tensor: Tensor) -> None:
     """Its dimensions are others, or lie in another order, than was known."""
-    tensor.form, tensor.as_given = None, False
+    tensor.form, tensor.as_given, tensor.mask = None, False, None
 
 
 def is_single_output(value: Value | None) -> bool:

@@ -6,9 +6,10 @@ import ast
 from itertools import pairwise
 
 from lightlint.engine.arguments import Arguments
-from lightlint.engine.events import DimensionsMixed, ViewRefused
+from lightlint.engine.events import DimensionsMixed, StatesMixed, ViewRefused
 from lightlint.engine.language.operators import factors_of
 from lightlint.engine.machine import Machine
+from lightlint.models.sequences import attention, masks, states
 from lightlint.models.tensors import axes
 from lightlint.values.core import Constant, Sequence, Value, number_of
 from lightlint.values.training import Rearranged, Tensor, tensors_in
@@ -31,6 +32,9 @@ def note(machine: Machine, made: Value, name: str, given: Arguments, node: ast.A
         _lengthen(made, source)
     if name in _JOINING and isinstance(made, Tensor) and isinstance(source, Sequence):
         axes.joined(made, source, given.get(1, "dim") or Constant(0))
+    masks.note(machine, made, name, given, node)
+    if name == "einsum":
+        attention.note_einsum(machine, made, given, node)
     if not isinstance(made, Tensor) or not isinstance(source, Tensor):
         return
     written = given.positional[1:]
@@ -40,11 +44,15 @@ def note(machine: Machine, made: Value, name: str, given: Arguments, node: ast.A
     if name in _SAME_RANK:
         axes.same(made, source)
     elif name in ("matmul", "bmm"):
-        product(made, *given.positional[:2])
+        product(machine, made, source, given.get(1, "other" if name == "matmul" else "mat2") or Constant(None), node)
+        if name == "bmm":
+            made.rank = 3
     if name in ("view", "reshape", "view_as", "reshape_as") and source.rearranged is not None:
         source.rearranged.shifted |= source.beheaded
     if name in ("view", "reshape") and plain and len(sizes) > 1:
         _view(machine, made, source, len(sizes), name, node)
+        if source.states_of is not None and states.are_mixed(source.states_of, sizes):
+            machine.emit(StatesMixed(machine.where(node), source.states_of, name))
         order = _new_order(source, sizes)
         if order and not (source.thin and axes.in_order([each for each in order if each != max(order)])):
             made.rearranged = Rearranged(order)
@@ -63,9 +71,10 @@ def _lengthen(made: Tensor, source: Value | None) -> None:
         made.rearranged, made.beheaded = before, True
 
 
-def product(made: Value, *factors: Value) -> None:
+def product(machine: Machine, made: Value, left: Value, right: Value, node: ast.AST) -> None:
     """Note what a product of matrices gives."""
-    ranks = [each.rank for each in factors if isinstance(each, Tensor) and each.rank]
+    ranks = [each.rank for each in (left, right) if isinstance(each, Tensor) and each.rank]
+    attention.note_product(machine, made, left, right, node)
     if isinstance(made, Tensor):
         made.dense, made.rank = True, max(ranks, default=None)
 

@@ -23,6 +23,8 @@ from lightlint.models.names.tables import (
     NUMBERS,
     OUTPUTS,
 )
+from lightlint.models.numbers import angles
+from lightlint.models.sequences import masks
 from lightlint.models.tensors import axes, draws, forms, layouts, precision
 from lightlint.models.tensors.arithmetic import note_sum, turns_to_batch
 from lightlint.models.tensors.computed import activated, computed, note_single, plain
@@ -122,7 +124,8 @@ def size(tensor: Tensor, dimension: object) -> Value:
     """The length of a dimension; that of the first is the batch size where it may be one."""
     if forms.is_single_output(tensor) and (dimension == -1 or (dimension == 1 and tensor.rank == 2)):
         return Constant(1)
-    first = dimension in (0, None) and tensor.role in ("batch", "label", "logits", None) and not tensor.parameter
+    examples = (0, None) if tensor.states_of is None else (1,)
+    first = dimension in examples and tensor.role in ("batch", "label", "logits", None) and not tensor.parameter
     return Unknown(("size", tensor.made, dimension), frozenset({"batch-size"} if first else ()), plain=True)
 
 
@@ -154,6 +157,7 @@ def call_method(machine: Machine, tensor: Value, name: str, given: Arguments, no
     if name.startswith("new_"):
         fresh = machine.tensor(node)
         fresh.device = device_of(given.keywords["device"]) if "device" in given.keywords else tensor.device
+        fresh.filling = 1 if name == "new_ones" else None
         return fresh
     if tensor.role == "batch" and name in ("items", "keys", "values", "get"):
         return _as_mapping(machine, tensor, name, given, node)
@@ -163,7 +167,7 @@ def call_method(machine: Machine, tensor: Value, name: str, given: Arguments, no
         return tensor
     if name in ACTIVATIONS and not name.endswith("_"):
         note_single(machine, name, tensor, given.get(0, "dim"), node)
-        return activated(machine, name, tensor, node)
+        return activated(machine, name, tensor, node, given.get(0, "dim"))
     if name.endswith("_") and not name.startswith("__"):
         tensor.traits = tensor.traits | ON_SOME if machine.split_ranks else tensor.traits - ON_SOME
         return _in_place(machine, tensor, name, given, node)
@@ -177,6 +181,7 @@ def call_method(machine: Machine, tensor: Value, name: str, given: Arguments, no
     if name in _SHAPING and isinstance(found, Tensor) and found is not tensor:
         found.shaped_from = tensor
     layouts.note(machine, found, name, given.with_first(tensor), node)
+    angles.note(machine, found, name, given.with_first(tensor), node)
     draws.note_moved(machine, found, name, given.with_first(tensor), node)
     if name in precision.NAMES:
         precision.note(machine, found, name, given.with_first(tensor), node, sure=not tensor.mixed)
@@ -247,6 +252,8 @@ def _as_mapping(machine: Machine, tensor: Tensor, name: str, given: Arguments, n
 def _in_place(machine: Machine, tensor: Tensor, name: str, given: Arguments, node: ast.AST) -> Tensor:
     others = [each for value in given.values() for each in tensors_in(value)]
     changed = tensor.data_of or tensor
+    masks.note(machine, tensor, name.removesuffix("_"), given.with_first(tensor), node)
+    changed.mask = changed.filling = None
     changed.uninitialised = tensor.answer = False
     if name in _RESHAPES:
         forms.forget(changed)

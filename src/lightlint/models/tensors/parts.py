@@ -12,7 +12,7 @@ from lightlint.engine.events import (
     ScalarIndexed,
 )
 from lightlint.engine.machine import Machine
-from lightlint.models.tensors import forms
+from lightlint.models.tensors import axes, forms
 from lightlint.models.tensors.derivation import derive
 from lightlint.values.core import (
     NO_TRAITS,
@@ -94,7 +94,9 @@ def item(machine: Machine, tensor: Tensor, index: Value, node: ast.AST) -> Value
         if on_gpu:
             machine.emit(DevicesMixed(machine.where(node), tensor, on_gpu[0], "index"))
     made = derive(machine, node, tensor, keep=True, saves=bool(indices) or isinstance(index, Unknown))
-    made.scalar = tensor.rank == 1 and isinstance(number_of(index), int)
+    one = isinstance(number_of(index), int)
+    made.scalar = tensor.rank == 1 and one
+    axes.parted("unbind" if one else "", tensor if one else None, made)
     if isinstance(index, Unknown) and tensor.rank in (1, None):
         made.sure_device = False  # a number, perhaps, which lets any device have what it picks
     made.form, made.layer, made.as_given = forms.of_item(tensor, index), "", False

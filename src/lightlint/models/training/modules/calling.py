@@ -19,6 +19,8 @@ from lightlint.models import tensors
 from lightlint.models.names.huggingface import FORWARD_KEYWORDS
 from lightlint.models.names.kinds import REGION_LOSSES, REGION_NETS
 from lightlint.models.names.tables import ACTIVATIONS, BY_ROW, LOSSES
+from lightlint.models.numbers import angles
+from lightlint.models.sequences import masks
 from lightlint.models.tensors import axes, forms
 from lightlint.models.tensors.losses import leaves_out
 from lightlint.models.training import passes
@@ -167,7 +169,7 @@ def library_forward(machine: Machine, module: Module, given: Arguments, node: as
             value = call(machine, part, Arguments([value]), node)
         return tensors.derive(machine, node, value) if module.more_items else value
     if last in ACTIVATIONS:
-        return tensors.activated(machine, last, given.get(0, "input"), node)
+        return tensors.activated(machine, last, given.get(0, "input"), node, module.argument("dim", 0))
     if last in ("Flatten", "Unflatten", "Identity", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d"):
         source = given.get(0, "input")
         kept = tensors.derive(machine, node, source, keep=True, saves=last.startswith("Dropout"))
@@ -232,9 +234,13 @@ def layer(machine: Machine, module: Module, given: Arguments, node: ast.AST) -> 
         made.form = forms.COLUMN if is_one and made.as_given else None
         made.dense = True
     axes.of_layer(machine, module, made, given.get(0, "input") or given.keywords.get("query"), node)
+    masks.note_layer(machine, module.name, given, node)
+    made.angle = angles.COSINE if module.name == "CosineSimilarity" else ""
     if module.name in ("LSTM", "GRU", "RNN", "MultiheadAttention", "LSTMCell"):
         made.packed = any(tensor.packed for tensor in inputs)
-        state = tensors.derive(machine, node, made)
-        pair = Sequence([state, tensors.derive(machine, node, made)], "tuple") if module.name == "LSTM" else state
+        state, cell = (tensors.derive(machine, node, made) for _ in range(2))
+        if module.name in ("LSTM", "GRU", "RNN") and isinstance(module.cls, Library):
+            state.states_of = cell.states_of = module
+        pair = Sequence([state, cell], "tuple") if module.name == "LSTM" else state
         return Sequence([made, pair], "tuple")
     return made

@@ -1,0 +1,1 @@
+"""Sequences: the states of recurrent layers, attention, and its masks."""

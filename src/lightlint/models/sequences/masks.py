@@ -1,0 +1,126 @@
+"""Masks of attention that is to see the past alone: what makes them, turns them round, and uses them."""
+
+from __future__ import annotations
+
+import ast
+
+from lightlint.engine.arguments import Arguments
+from lightlint.engine.events import Masked
+from lightlint.engine.machine import Machine
+from lightlint.values.core import Constant, Value, is_constant, number_of
+from lightlint.values.training import Mask, Tensor
+
+FUTURE, PAST = "future", "past"
+_OTHER = {FUTURE: PAST, PAST: FUTURE}
+_FAR_BELOW = -1000  # what a score is set to that is to count for nothing
+_LEAVES_OUT = {
+    "MultiheadAttention": {"attn_mask": 5},
+    "TransformerEncoder": {"mask": 1},
+    "TransformerEncoderLayer": {"src_mask": 1},
+    "TransformerDecoder": {"tgt_mask": 2},
+    "TransformerDecoderLayer": {"tgt_mask": 2},
+    "Transformer": {"src_mask": 2, "tgt_mask": 3},
+}
+"""Which arguments of torch's layers are masks that are true where nothing is to be looked at, and their places."""
+_MOVED = frozenset(
+    ["transpose", "permute", "t", "swapaxes", "swapdims", "movedim", "moveaxis", "rearrange", "flip", "rot90"]
+)
+_CASTS = frozenset(["long", "int", "short", "byte", "bool", "char"])
+
+
+def note(machine: Machine, made: Value, name: str, given: Arguments, node: ast.AST) -> None:
+    """Note what a function or method does with masks, its tensor the first argument."""
+    source, second = given.get(0, "input"), given.get(1, "diagonal")
+    if name in ("masked_fill", "where", "scaled_dot_product_attention"):
+        _use(machine, name, given, node)
+    if not isinstance(made, Tensor) or not isinstance(source, Tensor):
+        return
+    if name in ("triu", "tril"):
+        made.mask, made.dtype = _triangle(machine, name, source, second or Constant(0), node), source.dtype
+    elif name in ("logical_not", "bitwise_not"):
+        made.mask, made.dtype = _turned(source.mask), "bool"
+    elif name in ("eq", "ne", "gt", "lt", "ge", "le"):
+        compared(made, _SYMBOLS[name], source, given.get(1, "other") or Constant(None))
+    elif name in ("logical_and", "bitwise_and", "logical_or", "bitwise_or", "mul"):
+        symbol = "|" if name.endswith("or") else "&"
+        combined(made, symbol, source, given.get(1, "other") or Constant(None), node)
+    elif name in _CASTS:
+        made.mask = source.mask
+    elif name in _MOVED:
+        made.mask = None
+
+
+_SYMBOLS = {"eq": "==", "ne": "!=", "gt": ">", "lt": "<", "ge": ">=", "le": "<="}
+_SAME = frozenset([("==", 1), ("!=", 0), (">", 0), (">=", 1)])
+_TURNED = frozenset([("==", 0), ("!=", 1), ("<", 1), ("<=", 0)])
+
+
+def compared(made: Tensor, symbol: str, left: Value, right: Value) -> None:
+    """Note what the comparison of a mask with 0 or 1 gives."""
+    mask, number = left.mask if isinstance(left, Tensor) else None, right.value if isinstance(right, Constant) else None
+    if (symbol, number) in _SAME:
+        made.mask = mask
+    elif (symbol, number) in _TURNED:
+        made.mask = _turned(mask)
+    if made.mask is not None:
+        made.dtype = "bool"
+
+
+def combined(made: Tensor, symbol: str, left: Value, right: Value, node: ast.AST) -> None:
+    """Note what operators make of masks: one that leaves out more keeps nothing else."""
+    masks = [each.mask for each in (left, right) if isinstance(each, Tensor) and each.mask is not None]
+    if len(masks) != 1:
+        return
+    inverted = isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Invert)
+    if symbol == "-" and (inverted or is_constant(left, 1, 1.0)) and right is not left:
+        made.mask, made.dtype = _turned(masks[0]), right.dtype if isinstance(right, Tensor) and inverted else None
+    elif symbol in ("&", "*") or (symbol == "|" and masks[0].kind == PAST):
+        made.mask = masks[0]
+        made.dtype = next((each.dtype for each in (left, right) if isinstance(each, Tensor)), None)
+
+
+def note_layer(machine: Machine, name: str, given: Arguments, node: ast.AST) -> None:
+    """Note the masks that a layer of torch is given."""
+    for word, place in _LEAVES_OUT.get(name, {}).items():
+        _emit(machine, given.get(place, word), node, kept=False, logical=True)
+
+
+def _triangle(machine: Machine, name: str, source: Tensor, diagonal: Value, node: ast.AST) -> Mask | None:
+    place = number_of(diagonal)
+    if source.filling != 1 or place is None:
+        return None
+    if name == "triu":
+        return Mask(machine.site(node), FUTURE) if place >= 1 else None
+    return Mask(machine.site(node), PAST) if place >= 0 else None
+
+
+def _turned(mask: Mask | None) -> Mask | None:
+    return Mask(mask.site, _OTHER[mask.kind]) if mask is not None else None
+
+
+def _use(machine: Machine, name: str, given: Arguments, node: ast.AST) -> None:
+    first, second, third = (given.get(place, word) for place, word in enumerate(("input", "mask", "value")))
+    if name == "scaled_dot_product_attention":
+        _emit(machine, given.get(3, "attn_mask"), node, kept=True, logical=True)
+    elif name == "masked_fill":
+        if _are_scores(first) and _is_far_below(third):
+            _emit(machine, second, node, kept=False)
+    elif _are_scores(second) and _is_far_below(third):
+        _emit(machine, first, node, kept=True)
+    elif _are_scores(third) and _is_far_below(second):
+        _emit(machine, first, node, kept=False)
+
+
+def _are_scores(value: Value | None) -> bool:
+    return isinstance(value, Tensor) and value.scored
+
+
+def _is_far_below(value: Value | None) -> bool:
+    number = number_of(value.stacked[0] if isinstance(value, Tensor) and len(value.stacked) == 1 else value)
+    return number is not None and number < _FAR_BELOW
+
+
+def _emit(machine: Machine, mask: Value | None, node: ast.AST, *, kept: bool, logical: bool = False) -> None:
+    """Write down that a mask is used; `logical`: where another than one of true and false is added to the scores."""
+    if isinstance(mask, Tensor) and mask.mask is not None and (mask.dtype == "bool" or not logical):
+        machine.emit(Masked(machine.where(node), mask.mask, kept))
