@@ -30,6 +30,8 @@ from lightlint.values.core import (
     INTEGERS,
     LASTING,
     LEFT_OUT,
+    LISTED,
+    NO_TRAITS,
     NONE,
     SINGLE,
     TRUE,
@@ -245,6 +247,7 @@ def _factory(machine: Machine, last: str, given: Arguments, node: ast.AST) -> Te
             made.device = first.device if isinstance(first, Tensor) else None
     if isinstance(first, Sequence) and last in _OF_DATA:
         made.stacked = tuple(first.items)
+        made.traits |= LISTED if first.more or len(first.items) != 1 or first.grows else NO_TRAITS
     if first is not None and last in _OF_DATA:
         made.traits = made.traits | (first.traits & SINGLE)
     tensors.note_cuts(machine, made, first, last, node)
@@ -268,7 +271,7 @@ def _factory(machine: Machine, last: str, given: Arguments, node: ast.AST) -> Te
     return made
 
 
-_OF_DATA = ("from_numpy", "tensor", "as_tensor")
+_OF_DATA = ("from_numpy", "tensor", "as_tensor", "FloatTensor", "Tensor")
 
 
 def _ask_gradient(made: Tensor, given: Arguments) -> None:

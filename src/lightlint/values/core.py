@@ -19,6 +19,8 @@ SUMMED: Traits = frozenset({"sum of ranks"})  # of what each rank has found
 LEFT_OUT: Traits = frozenset({"left out"})  # labels, of which some are -100
 END: Traits = frozenset({"end token"})  # the end token of a tokenizer, or a text that ends with it
 TEMPLATED: Traits = frozenset({"chat template"})  # a text of a chat template, which has the special tokens in it
+CHANCES: Traits = frozenset({"log probability"})  # of what a distribution drew, or of what was computed from that
+LISTED: Traits = frozenset({"listed"})  # a tensor of a list's numbers, or what was computed from one
 ARRAYS: Traits = IDS | GATHERED | INTEGERS | LEFT_OUT
 """The traits that arrays keep whatever numpy does to them."""
 LASTING: Traits = frozenset({"rank", "version", "fitted", "unbound"})

@@ -11,7 +11,10 @@ _SIGNS = {"+": (1, 1), "-": (1, -1)}
 
 
 class NotLinear:
-    """A term that is a product of things that are no numbers of the program."""
+    """A term that is a product of things that are no numbers of the program: its factors; none where nobody looked further."""
+
+    def __init__(self, *factors: Value) -> None:
+        self.factors = factors
 
 
 def linear_terms(
@@ -30,7 +33,7 @@ def linear_terms(
     elif symbol == "*":
         numbers = [number_of(each) for each in parts]
         if all(each is None for each in numbers):
-            yield sign, NotLinear()
+            yield sign, NotLinear(*parts)
         for each, factor in zip(parts, reversed(numbers), strict=True):
             if factor:
                 yield from linear_terms(each, whole, sign if factor > 0 else -sign, depth + 1)

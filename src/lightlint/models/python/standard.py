@@ -18,6 +18,7 @@ from lightlint.models.python.containers import mapping_method
 from lightlint.models.ranks import groups
 from lightlint.models.registry import function, methods
 from lightlint.values.core import (
+    CHANCES,
     NONE,
     Class,
     Constant,
@@ -312,6 +313,8 @@ def distribution_method(machine: Machine, value: Value, name: str, given: Argume
     assert isinstance(value, Instance)
     held = list(value.arguments.values())
     made = tensors.derive(machine, node, *held, *given.values(), graph=name != "sample")
+    if name == "log_prob":
+        made.traits |= CHANCES
     if name == "sample":  # what was drawn is no network's number
         made.traits -= tensors.PREDICTED
     return made

@@ -85,10 +85,11 @@ def computed(machine: Machine, name: str, given: Arguments, node: ast.AST) -> Va
     if name not in ("where", "index_put_", "gather"):
         mix(machine, node, name, *given.values())
     made = derive(machine, node, *values, saves=name not in SAVES_NOTHING)
+    made.scalar |= name in ("std", "var", "norm") and len(values) == 1
     made.answer = name in _CHOOSING and isinstance(source, Tensor) and source.answer
     forms.note(made, name, given)
     if name in ("stack", "cat", "concat", "vstack", "hstack") and isinstance(source, Sequence):
-        made.stacked = tuple(source.items)
+        made.stacked, made.scalar = tuple(source.items), False
     if name in ("clamp", "clip") and isinstance(source, Tensor):
         made.clipped = source.gradient_of
     if name == "log" and isinstance(source, Tensor) and source.role in ("probabilities", "sigmoid"):
