@@ -62,7 +62,7 @@ class Weights:
 
 class Mask:
     """Which elements of a tensor are true, or 1, and no others: those of the "future" (above the diagonal of attention), or of
-    the "past" with the diagonal; where it was made."""
+    the "past" with the diagonal; of labels those that are "left out" by -100, or "counted". Where it was made."""
 
     __slots__ = ("kind", "site")
 
@@ -175,6 +175,8 @@ class Tensor(Value):
     batch_second: Module | None = None  # the layer that has the second one count them
     rows_of: Loader | None = None  # the loader whose batch has as many rows, in a table of rows and columns
     angle = ""  # what it is to an angle between vectors: see `models.numbers.angles`
+    looked_up: Module | None = None  # the embedding that was given these ids, and is told which one is padding
+    compared = False  # a test has asked which of its elements are some number, or are not
     norm_of: Tensor | None = None  # of whose vectors it is the length
     mask: Mask | None = None
     filling: Any = None  # the number that all of its elements are

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.events import Masked
 from lightlint.engine.machine import Machine
 from lightlint.values.core import Constant, Value, is_constant, number_of
-from lightlint.values.training import Mask, Tensor
+from lightlint.values.training import Mask, Module, Tensor
 
 FUTURE, PAST = "future", "past"
-_OTHER = {FUTURE: PAST, PAST: FUTURE}
+LEFT_OUT, COUNTED = "left out", "counted"
+_OTHER = {FUTURE: PAST, PAST: FUTURE, LEFT_OUT: COUNTED, COUNTED: LEFT_OUT}
+_IGNORED = -100
 _FAR_BELOW = -1000  # what a score is set to that is to count for nothing
 _LEAVES_OUT = {
     "MultiheadAttention": {"attn_mask": 5},
@@ -43,7 +46,7 @@ def note(machine: Machine, made: Value, name: str, given: Arguments, node: ast.A
         compared(made, _SYMBOLS[name], source, given.get(1, "other") or Constant(None))
     elif name in ("logical_and", "bitwise_and", "logical_or", "bitwise_or", "mul"):
         symbol = "|" if name.endswith("or") else "&"
-        combined(made, symbol, source, given.get(1, "other") or Constant(None), node)
+        combined(machine, made, symbol, source, given.get(1, "other") or Constant(None), node)
     elif name in _CASTS:
         made.mask = source.mask
     elif name in _MOVED:
@@ -58,6 +61,11 @@ _TURNED = frozenset([("==", 0), ("!=", 1), ("<", 1), ("<=", 0)])
 def compared(made: Tensor, symbol: str, left: Value, right: Value) -> None:
     """Note what the comparison of a mask with 0 or 1 gives."""
     mask, number = left.mask if isinstance(left, Tensor) else None, right.value if isinstance(right, Constant) else None
+    if symbol in ("==", "!=") and isinstance(left, Tensor):
+        for each in origins(left):
+            each.compared = True
+        if number == _IGNORED and made.site is not None:
+            made.mask = Mask(made.site, LEFT_OUT if symbol == "==" else COUNTED)
     if (symbol, number) in _SAME:
         made.mask = mask
     elif (symbol, number) in _TURNED:
@@ -66,7 +74,7 @@ def compared(made: Tensor, symbol: str, left: Value, right: Value) -> None:
         made.dtype = "bool"
 
 
-def combined(made: Tensor, symbol: str, left: Value, right: Value, node: ast.AST) -> None:
+def combined(machine: Machine, made: Tensor, symbol: str, left: Value, right: Value, node: ast.AST) -> None:
     """Note what operators make of masks: one that leaves out more keeps nothing else."""
     masks = [each.mask for each in (left, right) if isinstance(each, Tensor) and each.mask is not None]
     if len(masks) != 1:
@@ -74,14 +82,27 @@ def combined(made: Tensor, symbol: str, left: Value, right: Value, node: ast.AST
     inverted = isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Invert)
     if symbol == "-" and (inverted or is_constant(left, 1, 1.0)) and right is not left:
         made.mask, made.dtype = _turned(masks[0]), right.dtype if isinstance(right, Tensor) and inverted else None
+    elif symbol == "*" and "predicted" in made.traits:
+        if masks[0].kind in (LEFT_OUT, COUNTED):
+            machine.emit(Masked(machine.where(node), masks[0], kept=True))
     elif symbol in ("&", "*") or (symbol == "|" and masks[0].kind == PAST):
         made.mask = masks[0]
         made.dtype = next((each.dtype for each in (left, right) if isinstance(each, Tensor)), None)
 
 
-def note_layer(machine: Machine, name: str, given: Arguments, node: ast.AST) -> None:
-    """Note the masks that a layer of torch is given."""
-    for word, place in _LEAVES_OUT.get(name, {}).items():
+def origins(value: Value | None) -> Iterator[Tensor]:
+    """A tensor, and what it is a part, a view or a copy of."""
+    while isinstance(value, Tensor):
+        yield value
+        value = value.shaped_from or value.moved_from or value.part_of
+
+
+def note_layer(machine: Machine, module: Module, given: Arguments, node: ast.AST) -> None:
+    """Note the masks, and the padded ids, that a layer of torch is given."""
+    if module.name == "Embedding" and not is_constant(module.argument("padding_idx", 2) or Constant(None), None):
+        for each in origins(given.get(0, "input")):
+            each.looked_up = module
+    for word, place in _LEAVES_OUT.get(module.name, {}).items():
         _emit(machine, given.get(place, word), node, kept=False, logical=True)
 
 

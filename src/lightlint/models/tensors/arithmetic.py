@@ -37,7 +37,7 @@ def binary(machine: Machine, symbol: str, left: Value, right: Value, node: ast.A
     mix(machine, node, symbol, left, right)
     made = derive(machine, node, left, right, saves=symbol not in ("+", "-", "%"))
     _weigh(symbol, made, left, right)
-    masks.combined(made, symbol, left, right, node)
+    masks.combined(machine, made, symbol, left, right, node)
     angles.combined(machine, made, symbol, left, right, node)
     if symbol in ("+", "-", "*"):
         made.terms = (symbol, (left, right))

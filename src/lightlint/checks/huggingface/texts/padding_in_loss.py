@@ -1,12 +1,15 @@
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
-from lightlint.engine.events import LossComputed
+from lightlint.engine.events import LossComputed, Masked
 from lightlint.engine.events.huggingface import Labelled, TrainerRan
 from lightlint.frameworks.huggingface.trainer import TOKENS
+from lightlint.models.sequences import masks
+from lightlint.models.sequences.masks import LEFT_OUT
 from lightlint.values.core import Class, Sequence, Unknown, is_constant, text_of
 from lightlint.values.training import Instance, Tensor
 
@@ -25,8 +28,14 @@ _KEEPING = ("DataCollatorWithPadding", "DataCollatorForSeq2Seq", "DefaultDataCol
 _LOSSES = ("cross_entropy", "CrossEntropyLoss", "nll_loss", "NLLLoss")
 
 
+_TOLD = re.compile(r"\bpadding_idx\b")
+
+
 class PaddingInLoss(Check):
     users_with = ("TrainingArguments",)
+
+    def wants_users(self) -> tuple[str, ...]:
+        return (*self.users_with, "torch.optim", "optim.") if _TOLD.search(self.facts.source.text) else self.users_with
 
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Losses over all token ids of a batch that is padded, the padding with them."""
@@ -38,6 +47,15 @@ class PaddingInLoss(Check):
                         event.target,
                         None,
                         "the loss counts the padding of the batch: its targets are the input ids",
+                    )
+                elif _is_over_looked_up(event):
+                    message = "the loss counts the padding of the batch: its targets are the ids of which the embedding is told that one is padding"
+                    yield Fault.at(event, message)
+            for used in path.of(Masked):
+                if used.kept and used.mask.kind == LEFT_OUT and used.where.grad:
+                    yield Fault.at(
+                        used,
+                        "the mask is true where the labels are -100: it keeps what is to be left out, and drops the rest",
                     )
             for given in path.of(Labelled):
                 labels = given.given.keywords.get("labels")
@@ -78,6 +96,17 @@ def _is_over_ids(event: LossComputed) -> bool:
     if event.function not in _LOSSES or event.ignores or not reduced:
         return False
     return isinstance(target, Tensor) and target.role == TOKENS
+
+
+def _is_over_looked_up(event: LossComputed) -> bool:
+    """Whether targets are ids that an embedding was given, too, which is told which of them is padding, in a program that has
+    asked where that stands."""
+    reduced = event.reduction in ("mean", "sum") or bool(event.reduced)
+    if event.function not in _LOSSES or event.ignores or not reduced or not event.where.grad:
+        return False
+    sources = [*masks.origins(event.target)]
+    known = any(each.looked_up is not None for each in sources) and any(each.compared for each in sources)
+    return known and not any(each.filled or each.escaped for each in sources)
 
 
 def _are_ids(value: Value | None) -> bool:

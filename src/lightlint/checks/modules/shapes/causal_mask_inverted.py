@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Masked
+from lightlint.models.sequences.masks import FUTURE, PAST
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry
@@ -25,9 +26,10 @@ class CausalMaskInverted(Check):
         """Masks that leave each position what comes behind it, and nothing of what it may see."""
         used: dict[Site, list[Masked]] = defaultdict(list)
         for event in entry.of(Masked):
-            used[event.mask.site].append(event)
+            if event.mask.kind in (FUTURE, PAST):
+                used[event.mask.site].append(event)
         for made, events in used.items():
-            faults = [each for each in events if each.kept == (each.mask.kind == "future")]
+            faults = [each for each in events if each.kept == (each.mask.kind == FUTURE)]
             message = "the mask is the wrong way round where it is used: each position sees what comes behind it, and nothing else"
             if len(faults) == len(events):
                 yield Fault(made, message, None, (events[0].site,))

@@ -234,7 +234,7 @@ def layer(machine: Machine, module: Module, given: Arguments, node: ast.AST) -> 
         made.form = forms.COLUMN if is_one and made.as_given else None
         made.dense = True
     axes.of_layer(machine, module, made, given.get(0, "input") or given.keywords.get("query"), node)
-    masks.note_layer(machine, module.name, given, node)
+    masks.note_layer(machine, module, given, node)
     made.angle = angles.COSINE if module.name == "CosineSimilarity" else ""
     if module.name in ("LSTM", "GRU", "RNN", "MultiheadAttention", "LSTMCell"):
         made.packed = any(tensor.packed for tensor in inputs)
