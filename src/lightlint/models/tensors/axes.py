@@ -94,6 +94,7 @@ def of_layer(machine: Machine, module: Module, made: Tensor, given: Value | None
         return
     if module.name in _BY_ELEMENT:
         same(made, given)
+        made.scored, made.weights = False, None
     elif _BY_CHANNEL.fullmatch(module.name):
         made.rows_first, made.rank = given.rows_first, given.rank
     elif module.name == "Embedding" and given.rank is not None:
