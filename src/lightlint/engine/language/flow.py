@@ -244,7 +244,8 @@ def _while(machine: Machine, node: ast.While, scope: Scope) -> Steps:
         value = evaluate(machine, test, scope)
         known = machine.truth(value)
         loop.split |= known is None and value.traits >= ON_SOME
-        if known is False or loop.turn >= (_MOST_TURNS if known and not is_constant(value, True, 1) else TURNS):
+        counted = known and not is_constant(value, True, 1) and loop.kind != "batch"  # batches come to an end unseen
+        if known is False or loop.turn >= (_MOST_TURNS if counted else TURNS):
             return False
         loop.turn += 1
         return True

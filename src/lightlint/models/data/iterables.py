@@ -9,7 +9,7 @@ from collections.abc import Sequence as Items
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.calls import call
 from lightlint.engine.choices import Choices
-from lightlint.engine.containers import note_next
+from lightlint.engine.containers import listed, note_next
 from lightlint.engine.events import Cleared, NextTaken, PickedByTurn, RangeBegun, UsedUp
 from lightlint.engine.execution import Raised
 from lightlint.engine.frames import Iteration, Loop
@@ -354,6 +354,15 @@ def _note_batches(machine: Machine, source: Iteration | Loop | None) -> None:
     loop = machine.loops[-1] if machine.loops else None
     if loop is not None and source is not None and source.kind == "batch" and isinstance(loop.node, ast.While):
         loop.kind, loop.over = source.kind, source.over
+
+
+def taken_together(machine: Machine, value: Value, node: ast.AST) -> tuple[list[Value], bool]:
+    """What a container is made of that is given something to go over, and whether that is all: several batches at once, of a
+    loader's iterator that goes on, are what one turn of the `while` loop around is about."""
+    items, known = listed(machine, value, node)
+    if isinstance(value, Iterator) and isinstance(value.source, Iteration):
+        _note_batches(machine, value.source)
+    return items, known
 
 
 def following(machine: Machine, value: Value, default: Value | None, node: ast.AST) -> Value:

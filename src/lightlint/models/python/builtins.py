@@ -133,7 +133,7 @@ def _container(kind: str) -> Builtin:
         value = given.get(0, "")
         if value is None:
             return made(machine, Sequence([], kind), node)
-        items, known = listed(machine, value, node)
+        items, known = iterables.taken_together(machine, value, node)
         found = made(machine, Sequence(items, kind, more=not known), node)
         if isinstance(value, Sequence) and value.kind == "parameters":
             found.more = value.more

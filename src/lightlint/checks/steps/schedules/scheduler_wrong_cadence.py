@@ -31,8 +31,11 @@ class SchedulerWrongCadence(Check):
 
         in_batches = {each.schedule.site for each in entry.of(ScheduleStepped) if in_batch(each.where)}
 
+        stepped = {(each.optimizer, each.where.turns) for each in entry.of(Stepped)}
+
         def is_rare(event: ScheduleStepped) -> bool:
             often = event.schedule.site in in_batches or _once_for_each_batch(event)
+            often = often or (event.schedule.optimizer, event.where.turns) in stepped  # as often as its optimizer
             return _is_known(event) and counts_batches(event) and not often and bool(_turns(event))
 
         ends = [each.key for event in entry.of(Left) if event.leaves_loop for each in event.where.conditions]
@@ -86,7 +89,7 @@ def _stepped_too_often(path: Path, lengths: Set[Hashable]) -> Iterator[ScheduleS
         optimizer = optimizer_of(event.schedule)
         if optimizer is None or not _is_known(event) or not in_batch(event.where):
             continue
-        if event.where.depends_on("index") or once_in_several(event.where):
+        if _picks_turns(event, lengths) or once_in_several(event.where):
             continue
         around = event.schedule.closed_over
         for length in (event.schedule.length, *around):
@@ -98,6 +101,22 @@ def _stepped_too_often(path: Path, lengths: Set[Hashable]) -> Iterator[ScheduleS
             if counts and not turned and any(holds(key, window) for key in asked for window in windows):
                 yield event
                 break
+
+
+def _picks_turns(event: ScheduleStepped, lengths: Set[Hashable]) -> bool:
+    """Whether a test of a counter may leave steps out; one that ends the loop where whole windows end leaves out a rest."""
+    asked = [each for each in event.where.conditions if "index" in each.traits]
+    return not all(_is_below_length(each, lengths) for each in asked)
+
+
+def _is_below_length(condition: Condition, lengths: Set[Hashable]) -> bool:
+    """Whether it holds as long as a counter is below a number that has the length of a loader in it."""
+    match condition.key:
+        case (("<" | "<=") as symbol, _, limit) | ((">=" | ">") as symbol, _, limit):
+            below = condition.outcome is (symbol in ("<", "<="))
+        case _:
+            return False
+    return below and any(holds(limit, each) for each in lengths)
 
 
 def _plain(key: Hashable) -> Hashable:
