@@ -8,11 +8,11 @@ import libcst as cst
 
 from lightlint.check import Check, Fault, Repair
 from lightlint.engine.events import Forward, ModeSet, Stepped
-from lightlint.engine.frames import Condition, Loop
+from lightlint.engine.frames import Condition, Loop, Turn
 from lightlint.explore.questions.queries import acts_by_mode
 from lightlint.facts.project.mentions import occurs
 from lightlint.finding import Applicability, Tier
-from lightlint.fixes.edits import insert_before
+from lightlint.fixes.edits import insert_after, insert_before
 from lightlint.values.core import Site
 from lightlint.values.training import Module
 
@@ -30,7 +30,7 @@ class TrainModeNotRestored(Check):
         """Modules that were trained in train mode and later, at the same place, in eval mode."""
         for path in entry.paths:
             stepped = {each for event in path.of(Stepped) for each in event.parameters}
-            trained: set[tuple[Module, Site]] = set()
+            trained: dict[tuple[Module, Site], tuple[Turn, ...]] = {}
             left: dict[Module, ModeSet] = {}
             for event in path.events:
                 if isinstance(event, ModeSet):
@@ -46,13 +46,11 @@ class TrainModeNotRestored(Check):
                     if not used or event.module.escaped:
                         continue
                     if event.training:
-                        trained.add((event.module, event.site))
-                    elif (
-                        (event.module, event.site) in trained
-                        and event.module in left
-                        and not self._is_plain(event.module)
-                    ):
-                        yield from _fault(left[event.module], event)
+                        trained[event.module, event.site] = event.where.turns
+                        continue
+                    before = trained.get((event.module, event.site))
+                    if before is not None and event.module in left and not self._is_plain(event.module):
+                        yield from _fault(left[event.module], event, before)
 
     def _is_plain(self, module: Module) -> bool:
         """Whether the class of a net that no import leads to stands in the project all the same, and has no layer that acts by
@@ -70,6 +68,9 @@ class TrainModeNotRestored(Check):
         loop = next((each for each in self.tree.loops(node) if span and self.facts.span(each)[0] == span[0]), None)
         first = loop.body.body[0] if loop is not None and isinstance(loop.body, cst.IndentedBlock) else None
         draft = insert_before(self.code, first, f"{key}.train()") if first is not None else None
+        statement = self.tree.statement(node)
+        if span == self.facts.span(node) and isinstance(statement, cst.BaseSmallStatement):
+            draft = insert_after(self.code, statement, f"{key}.train()")
         unit = fault.message.rpartition(" ")[2]
         return Repair(f"call `{key}.train()` in each {unit}", draft, Applicability.UNSAFE) if key else None
 
@@ -85,10 +86,17 @@ class TrainModeNotRestored(Check):
         return ""
 
 
-def _fault(left: ModeSet, trained: Forward) -> Iterator[Fault]:
-    """What is told where, in the loop that trains again, a module is left in eval mode."""
-    later = {turn.loop: turn.number for turn in trained.where.turns}
-    shared = [(n, turn.loop) for n, turn in enumerate(left.where.turns) if later.get(turn.loop, 0) > turn.number]
+def _fault(left: ModeSet, trained: Forward, before: tuple[Turn, ...]) -> Iterator[Fault]:
+    """What is told where, in the loop that trains again, a module is left in eval mode.
+
+    `before`: the turns in which it was trained in train mode; its turn may be the one that leaves it, further up.
+    """
+    first, later = ({turn.loop: turn.number for turn in turns} for turns in (before, trained.where.turns))
+    shared = [
+        (n, turn.loop)
+        for n, turn in enumerate(left.where.turns)
+        if later.get(turn.loop, 0) > turn.number or first.get(turn.loop, turn.number) < turn.number
+    ]
     if not shared:
         return
     depth, loop = shared[-1]
@@ -96,7 +104,10 @@ def _fault(left: ModeSet, trained: Forward) -> Iterator[Fault]:
     how = "" if site == left.site else "this call leaves it there and "
     message = f"the model is trained in eval mode from here on: {how}no `train()` comes before the next {_unit(loop)}"
     tier = Tier.ERROR if acts_by_mode(trained.module) else None
-    yield Fault(site, message, tier, fixed_at=loop.site)
+    behind = (
+        None if site == left.site else site
+    )  # where the same turn trains on, which a `train()` at its top is no help for
+    yield Fault(site, message, tier, fixed_at=loop.site if later[loop] > left.where.turns[depth].number else behind)
 
 
 def _unit(loop: Loop) -> str:
