@@ -1,13 +1,13 @@
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Forward, ModeSet
-from lightlint.explore.questions.certain import held_anyhow
+from lightlint.explore.questions.certain import held_anyhow, wherever
 from lightlint.models.training.modules import by_mode
-from lightlint.values.core import Class
+from lightlint.values.core import Class, Constant
 from lightlint.values.training import Module
 
 if TYPE_CHECKING:
@@ -19,25 +19,39 @@ class EvalUndoneByTrain(Check):
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Parts that are put in eval mode, and in training mode with their whole before anything runs them."""
         found: dict[ModeSet, ModeSet] = {}
+        asked: list[ModeSet] = []
         for path in entry.paths:
             modes, runs = path.of(ModeSet), path.of(Forward)
             for made in modes:
                 part = made.module
                 if made.training or part.escaped or not _is_of_layers(made):
                     continue
+                asked.append(made)
                 later = [each for each in modes if each.time > made.time and part in each.module.modules()]
                 undone = next((each for each in later if each.training), None)
-                again = any(not each.training for each in later) or undone is None or undone.module is part
-                if again or undone is None or _is_told(undone) or _sets_modes(undone.module):
+                if undone is None or undone.module is part or _is_told(undone) or _sets_modes(undone.module):
                     continue
                 if _is_all_that_learns(made, undone.module) or _holds_for_another(made, undone, modes):
                     continue
                 used = [run for run in runs if run.time > made.time and _runs(run, part)]
-                if used and used[0].time > undone.time and any(run.training for run in used):
+                trained = next((run for run in used if run.training), None)
+                if trained is None or used[0].time < undone.time:
+                    continue
+                if not any(_puts_back(each, part, trained) for each in later):
                     found[made] = undone
         message = "undone before it is used: `train()` puts the whole module in training mode"
-        for made in held_anyhow(found, lambda each: [*_choosing(each), *found[each].where.conditions]):
-            yield Fault.at(made, message)
+        anyhow = {*held_anyhow(found, lambda each: [*_choosing(each), *found[each].where.conditions])}
+        whenever = (
+            {*wherever((each, each in found) for each in asked)} if entry.turned else set()
+        )  # an option asks for it
+        for made in found:
+            if made in anyhow or made in whenever:
+                yield Fault.at(made, message)
+
+
+def _puts_back(mode: ModeSet, part: Module, trained: Forward) -> bool:
+    """Whether a later `eval()` is for the part: one for the whole, behind the first run that trained it, is for a validation."""
+    return not mode.training and (mode.module is part or mode.time < trained.time)
 
 
 def _is_all_that_learns(made: ModeSet, whole: Module) -> bool:
@@ -81,8 +95,14 @@ def _is_of_layers(made: ModeSet) -> bool:
 
 def _choosing(made: ModeSet) -> list[Condition]:
     """The tests around a call but for those of what layer a part is."""
-    asked = made.where.conditions
-    return [each for each in asked if not (isinstance(each.key, tuple) and each.key[0] == "is instance")]
+    turns = made.where.turns
+    one_by_one = bool(turns) and turns[-1].loop.kind in ("known", "elements") and not made.module.children()
+
+    def asks_for_layer(key: Hashable | None) -> bool:
+        told = isinstance(key, tuple) and key[0] == "is instance"
+        return told or (one_by_one and key == Constant(True).key)  # of what is in sight it is no question
+
+    return [each for each in made.where.conditions if not asks_for_layer(each.key)]
 
 
 def _sets_modes(module: Module) -> bool:
