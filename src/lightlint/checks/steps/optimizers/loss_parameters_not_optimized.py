@@ -8,8 +8,8 @@ from lightlint.check import Check, Fault
 from lightlint.engine.events import Backward, Forward, OptimizerMade, StateLoaded, Stepped
 from lightlint.explore.questions.queries import identity, in_sight, is_held
 from lightlint.facts.project.mentions import occurs
-from lightlint.values.core import Class
-from lightlint.values.training import Module, Tensor
+from lightlint.values.core import Class, Value
+from lightlint.values.training import Module, Tensor, tensors_in
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry
@@ -36,8 +36,8 @@ class LossParametersNotOptimized(Check):
             module = event.module
             if any(is_held(each, module) for each in kept):
                 continue
-            result = event.result
-            if not isinstance(result, Tensor) or result.role != "loss" or id(module) in loaded or module.site is None:
+            gives_loss = any(each.role == "loss" for each in tensors_in(event.result))  # with other numbers, perhaps
+            if not gives_loss or id(module) in loaded or module.site is None:
                 continue
             for name, each in _learned(module):
                 if identity(each) in reached and identity(each) not in stepped and in_sight([module, each]):
@@ -49,8 +49,12 @@ class LossParametersNotOptimized(Check):
 def _learned(module: Module) -> list[tuple[str, Tensor]]:
     """The parameters that a class of the program makes for itself."""
     held = module.attributes.items() if isinstance(module.cls, Class) else ()
-    return [
-        (name, each)
-        for name, each in held
-        if isinstance(each, Tensor) and each.parameter and each.requires_grad and not each.table
-    ]
+    tensors = ((name, each) for name, value in held for each in (value, *_listed(value)) if isinstance(each, Tensor))
+    return [(name, each) for name, each in tensors if each.parameter and each.requires_grad and not each.table]
+
+
+def _listed(value: Value) -> list[Value]:
+    """What a ParameterList or ParameterDict holds."""
+    if not isinstance(value, Module) or not value.items or not value.name.startswith("Parameter"):
+        return []
+    return [*(value.items.values() if isinstance(value.items, dict) else value.items)]
