@@ -343,9 +343,18 @@ def _special(machine: Machine, value: Instance, name: str, node: ast.AST) -> Val
         return path(machine, node, value, is_text=name in ("stem", "suffix", "name"))
     if value.kind == "distribution" and name in ("mean", "probs", "logits", "loc", "scale", "variance", "stddev"):
         return tensors.derive(machine, node, *value.arguments.values())
-    if value.kind == "context":
-        return None
+    if name == "n" and "disable" in value.arguments:
+        return _counted(machine, value)
     return None
+
+
+def _counted(machine: Machine, bar: Instance) -> Value:
+    """How far a bar of tqdm is: nowhere, for ever, where it shows nothing."""
+    told = bar.arguments["disable"]
+    if machine.truth(told):
+        return Constant(0, told.traits)
+    key = ("of", bar.key, "n", tuple(loop.turn for loop in machine.loops))
+    return Unknown(key, told.traits | frozenset({"count"}), plain=True)
 
 
 def _batch_sampler(machine: Machine, loader: Loader, node: ast.AST) -> Value:

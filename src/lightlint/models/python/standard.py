@@ -173,13 +173,20 @@ def _through(_: Machine, given: Arguments, __: ast.AST) -> Value:
 def _progress(machine: Machine, given: Arguments, node: ast.AST) -> Value:
     value = given.get(0, "iterable") or given.keywords.get("sequence")
     if value is None or is_constant(value, None):
-        return machine.instance(Library("tqdm.tqdm"), "context", node)
-    return iterables.iterator(machine, iterables.iterate(machine, value, node), node, "progress")
+        return _shown(machine.instance(Library("tqdm.tqdm"), "context", node), given)
+    return _shown(iterables.iterator(machine, iterables.iterate(machine, value, node), node, "progress"), given)
 
 
 @function("tqdm.trange", "tqdm.auto.trange", "tqdm.notebook.trange", "tqdm.tnrange")
 def _trange(machine: Machine, given: Arguments, node: ast.AST) -> Value:
-    return iterables.range_of(machine, given.positional, node)
+    return _shown(iterables.range_of(machine, given.positional, node), given)
+
+
+def _shown(bar: Instance, given: Arguments) -> Instance:
+    """A bar of tqdm, which counts nothing where it is told to show nothing."""
+    if "disable" in given.keywords:
+        bar.arguments["disable"] = given.keywords["disable"]
+    return bar
 
 
 @function("itertools.chain")
