@@ -208,7 +208,7 @@ def _gathered(machine: Machine, value: Value, node: ast.AST) -> Value:
         return Sequence([_gathered(machine, each, node) for each in value.items], value.kind, more=value.more)
     if not isinstance(value, Tensor):
         return value
-    made = tensors.derive(machine, node, value)
+    made = tensors.derive(machine, node, value, graph=False, how="gather")
     made.traits |= GATHERED
     return made
 

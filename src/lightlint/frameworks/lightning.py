@@ -131,7 +131,8 @@ def _own_method(machine: Machine, module: Module, name: str, given: Arguments, n
         return NONE
     if name == "all_gather":
         machine.emit(Collective(machine.where(node), "self.all_gather", given.values()))
-        return tensors.derive(machine, node, *given.values())
+        flows = not is_constant(given.get(2, "sync_grads") or Constant(False), False)
+        return tensors.derive(machine, node, *given.values(), graph=flows, how="" if flows else "all_gather")
     if name in ("clip_gradients", "configure_gradient_clipping"):
         optimizer = given.get(0, "optimizer")
         held_parameters = optimizer.parameters if isinstance(optimizer, Optimizer) else []

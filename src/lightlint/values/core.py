@@ -45,12 +45,15 @@ class Cut:
     Args:
         how: the method or function, "comparison" for an operator.
         parameters: which the gradient would have reached.
+        graphs: the uses of parameters that it would have flowed through.
     """
 
-    __slots__ = ("how", "made", "parameters", "site")
+    __slots__ = ("graphs", "how", "made", "parameters", "site")
 
-    def __init__(self, how: str, site: Site, made: int, parameters: frozenset[Any]) -> None:
-        self.how, self.site, self.made, self.parameters = how, site, made, parameters
+    def __init__(
+        self, how: str, site: Site, made: int, parameters: frozenset[Any], graphs: frozenset[Any] = frozenset()
+    ) -> None:
+        self.how, self.site, self.made, self.parameters, self.graphs = how, site, made, parameters, graphs
 
 
 class Value:

@@ -11,6 +11,7 @@ from lightlint.engine.arguments import Arguments
 from lightlint.engine.calls import call
 from lightlint.engine.events import Collective, GroupMade, GroupStarted
 from lightlint.engine.machine import UNNAMED_RANK, Machine
+from lightlint.models import tensors
 from lightlint.models.names.tables import COLLECTIVES
 from lightlint.models.registry import FunctionModel, function, methods
 from lightlint.values.core import (
@@ -136,6 +137,9 @@ def _collective(name: str) -> FunctionModel:
         event = collective(machine, f"dist.{name}", given, node)
         if name.endswith("barrier"):
             machine.pending.clear()
+        if name in ("all_gather", "all_gather_into_tensor"):
+            for tensor in tensors_in(given.get(0, _OUTPUTS[name][0])):
+                tensors.note_cuts(machine, tensor, given.get(1, _INPUTS[name]), "all_gather", node)
         objects = given.get(0, "object_list")
         if name in _OF_OBJECTS and isinstance(objects, Sequence):
             objects.items[:] = [brought(machine, node, index) for index in range(len(objects.items))]
@@ -160,6 +164,7 @@ _OUTPUTS = {
     "all_gather": ("tensor_list", 0),
     "all_gather_into_tensor": ("output_tensor", 0),
 }
+_INPUTS = {"all_gather": "tensor", "all_gather_into_tensor": "input_tensor"}
 _OUTPUTS |= dict.fromkeys(("reduce_scatter", "reduce_scatter_tensor", "all_to_all_single"), ("output", 0))
 _OUTPUTS |= {"all_to_all": ("output_tensor_list", 0)}
 

@@ -13,7 +13,7 @@ from lightlint.engine.machine import Machine
 from lightlint.models.numbers import angles
 from lightlint.models.sequences import masks
 from lightlint.models.tensors import axes, draws, forms, layouts, precision
-from lightlint.models.tensors.derivation import derive, mix, without_given_gradients
+from lightlint.models.tensors.derivation import derive, meant_or_gathered, mix, without_given_gradients
 from lightlint.values.core import (
     Sequence,
     Unknown,
@@ -64,7 +64,7 @@ def binary(machine: Machine, symbol: str, left: Value, right: Value, node: ast.A
         _scale(machine, symbol, made, tensor, other)
         made.mixed |= isinstance(other, Unknown) and not other.plain
         if made.mixed:
-            made.cuts -= without_given_gradients(made.cuts)  # it may be a tensor with a graph of its own
+            made.cuts = meant_or_gathered(made.cuts)  # it may be a tensor with a graph of its own
     return made
 
 

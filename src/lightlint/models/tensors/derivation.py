@@ -126,7 +126,8 @@ def _note_cuts(machine: Machine, made: Value, sources: list[Tensor], how: str, n
     cuts = {cut for tensor in sources for cut in tensor.cuts if how != "detach" or cut.how != "autograd.grad"}
     reached = frozenset(each for tensor in sources for each in tensor.parameters) if how and machine.grad[-1] else None
     if reached:
-        cuts.add(Cut(how, machine.site(node), machine.clock, reached))
+        graphs = frozenset(graph for tensor in sources for graph in tensor.graph)
+        cuts.add(Cut(how, machine.site(node), machine.clock, reached, graphs))
     if cuts:
         made.cuts = frozenset(cuts)
 
@@ -134,6 +135,11 @@ def _note_cuts(machine: Machine, made: Value, sources: list[Tensor], how: str, n
 def without_given_gradients(cuts: frozenset[Cut]) -> frozenset[Cut]:
     """All but those by which `torch.autograd.grad` gave gradients as constants."""
     return frozenset(cut for cut in cuts if cut.how != "autograd.grad")
+
+
+def meant_or_gathered(cuts: frozenset[Cut]) -> frozenset[Cut]:
+    """Those that tell of themselves what lost its graph there, whatever it is mixed with later."""
+    return frozenset(cut for cut in cuts if cut.how in ("autograd.grad", "gather", "all_gather"))
 
 
 def _record(machine: Machine, made: Tensor, sources: list[Tensor], node: ast.AST | None, *, saves: bool) -> None:
