@@ -61,6 +61,7 @@ from lightlint.engine.events.python import (
     Misused,
     Passed,
     RangeBegun,
+    UnboundRead,
     Written,
 )
 from lightlint.engine.events.ranks import (
@@ -213,6 +214,7 @@ __all__ = [
     "TensorMoved",
     "Transformed",
     "Unattached",
+    "UnboundRead",
     "Unscaled",
     "UsedUp",
     "ViewRefused",

@@ -12,6 +12,13 @@ from lightlint.values.training import Instance
 
 
 @dataclass(eq=False)
+class UnboundRead(Event):
+    """A name was read to which no statement that ran has given a value: Python raises there."""
+
+    name: str
+
+
+@dataclass(eq=False)
 class Written(Event):
     """A file was written, by a function or method with a `name`; by `torch.save` a `value`."""
 

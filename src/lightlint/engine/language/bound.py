@@ -40,6 +40,20 @@ def locals_of(function: ast.AST) -> frozenset[str]:
 
 
 @lru_cache(maxsize=64)
+def statements_bind(tree: ast.Module) -> frozenset[str]:
+    """The names of a file that nothing gives values to but statements outside its functions and classes."""
+    if "*" in _bound_in(tree):
+        return frozenset()
+    elsewhere = {name for node in ast.walk(tree) if isinstance(node, _SCOPES) for name in _bound_within(node)}
+    others = {name for node in ast.walk(tree) if not isinstance(node, ast.Name) for name in _bound_by(node)}
+    return locals_of(tree) - elsewhere - others
+
+
+def _bound_within(scope: ast.AST) -> Iterator[str]:
+    return (name for node in ast.walk(scope) for name in _bound_by(node))
+
+
+@lru_cache(maxsize=64)
 def _bound_in(tree: ast.Module) -> frozenset[str]:
     return frozenset(name for node in ast.walk(tree) for name in _bound_by(node))
 

@@ -9,13 +9,15 @@ from lightlint.engine.arguments import Arguments
 from lightlint.engine.calls import call
 from lightlint.engine.choices import one_question
 from lightlint.engine.containers import listed, note_entry
+from lightlint.engine.events import UnboundRead
 from lightlint.engine.execution import EXPRESSIONS, Raised, evaluate
 from lightlint.engine.imports import kept
 from lightlint.engine.language import operators
-from lightlint.engine.language.bound import locals_of, may_bind, stored_in
+from lightlint.engine.language.bound import locals_of, may_bind, statements_bind, stored_in
 from lightlint.engine.language.definitions import function_of
 from lightlint.engine.language.signatures import refuses
 from lightlint.engine.machine import Machine
+from lightlint.engine.misuse import is_caught
 from lightlint.values.core import (
     ARRAYS,
     DEFAULT,
@@ -49,13 +51,21 @@ def _name(machine: Machine, node: ast.Name, scope: Scope) -> Value:
     if machine.models.names_builtin(node.id):
         return Library("builtins." + node.id)
     function = scope.function.node if scope.function is not None else None
+    tree = machine.sources.tree(scope.file)
     if function is not None and node.id in stored_in(function):
         if isinstance(node.ctx, ast.Load) and node.id in locals_of(function):
+            _note_unbound(machine, node)
             raise Raised(Library("builtins.UnboundLocalError"))
         machine.unbound = True
-    tree = machine.sources.tree(scope.file)
+    if function is None and tree is not None and node.id in statements_bind(tree):
+        _note_unbound(machine, node)
     bound = tree is None or may_bind(tree, node.id)
     return Unknown(("name", node.id), NO_TRAITS if bound else UNBOUND, hint=node.id)
+
+
+def _note_unbound(machine: Machine, node: ast.Name) -> None:
+    if isinstance(node.ctx, ast.Load) and not is_caught(machine, "NameError", "UnboundLocalError"):
+        machine.emit(UnboundRead(machine.where(node), node.id))
 
 
 def _attribute(machine: Machine, node: ast.Attribute, scope: Scope) -> Value:
