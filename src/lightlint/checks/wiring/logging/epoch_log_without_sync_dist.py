@@ -7,6 +7,7 @@ from lightlint.check import Check, Fault
 from lightlint.engine.events import Collective, Logged
 from lightlint.explore.questions.queries import watched_keys
 from lightlint.facts.ranks.world import Ranks
+from lightlint.finding import Tier
 from lightlint.values.core import is_constant, text_of
 from lightlint.values.training import Tensor
 
@@ -38,4 +39,5 @@ class EpochLogWithoutSyncDist(Check):
                     message = (
                         f"`{key}` is monitored and logged without `sync_dist`: each rank sees the mean of its own share"
                     )
-                    yield Fault.of(event, message)
+                    chosen_by = key in watched_keys(entry) and bool(self.facts.world.trainers)
+                    yield Fault.of(event, message, tier=Tier.WARNING if chosen_by else None)
