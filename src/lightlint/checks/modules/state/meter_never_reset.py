@@ -83,7 +83,8 @@ def _is_read(event: AttributeSet, name: str) -> bool:
     around = functions[-1] if functions else event.where.turns[-2].loop.node
     inside = {id(each) for each in ast.walk(batches.node)} if batches.node is not None else set()
     for node in ast.walk(around) if around is not None else ():
-        own = isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load) and id(node) not in inside
-        if own and node.lineno > batches.site[1] and ast.unparse(node) == name:
+        if not isinstance(node, (ast.Name, ast.Attribute)) or id(node) in inside:
+            continue
+        if isinstance(node.ctx, ast.Load) and node.lineno > batches.site[1] and ast.unparse(node) == name:
             return True
     return False
