@@ -35,21 +35,26 @@ class ModuleNotOptimized(Check):
         if not optimizers or not all(map(_has_no_others, optimizers)) or self._adds_groups():
             return
         changed = {identity(each) for optimizer in optimizers for each in optimizer.parameters} | _changed(entry)
-        copies = {event.site for event in entry.calls.get("copy.deepcopy", ())}
         loaded = {event.object for event in entry.of(StateLoaded)}
         given_back = [path.machine.given_back for path in entry.paths]
         told: set[Module] = set()
         for path in entry.paths:
             for module, optimizer in _trained_beside(path):
                 told_before = module in told or any(is_held(each, module) for each in given_back)
-                if told_before or module.site in copies or not loaded.isdisjoint(module.modules()):
+                if told_before or not loaded.isdisjoint(module.modules()):
                     continue
                 mine = [each for each in module.parameters() if each.requires_grad]
                 known = in_sight([*module.modules(), *mine]) and not any(each.gradient_touched for each in mine)
-                if mine and known and changed.isdisjoint(map(identity, mine)):
+                known = known and changed.isdisjoint(map(identity, mine)) and not self._is_copy(module)
+                if mine and known:
                     told.add(module)
                     assert module.site is not None
                     yield Fault(module.site, _message(module, optimizer), None, (optimizer.site or module.site,))
+
+    def _is_copy(self, module: Module) -> bool:
+        """Whether it is what another module was when it was copied: that of a teacher, or of a target."""
+        made = self.node_of(module.site) if module.site is not None else None
+        return self.names.call(made) in ("copy.deepcopy", "copy.copy")
 
     def _adds_groups(self) -> bool:
         own = File(self.facts.source.filename).absolute()
