@@ -32,7 +32,8 @@ def option_default(tree: Tree, names: Names, expression: cst.CSTNode | None) -> 
 
 
 def project_default(facts: Linked, expression: cst.CSTNode | None) -> object:
-    """As `option_default`, where the files that parse a command line and import this one hand the options on to it.
+    """As `option_default`, where the files that parse a command line and import this one hand the options on to it, or one
+    that this one imports makes the parser.
 
     Their trees are read: ask only when a finding hangs on it. `UNKNOWN` where they do not agree.
     """
@@ -40,16 +41,21 @@ def project_default(facts: Linked, expression: cst.CSTNode | None) -> object:
     held = expression.value if isinstance(expression, cst.Attribute) else None
     if own is not UNKNOWN or not isinstance(expression, cst.Attribute) or not _is_handed(facts, held):
         return own
-    others = [facts.other(path) for path in facts.project.users(facts.path, "ArgumentParser")]
+    paths = facts.project.users(facts.path, "ArgumentParser")
+    paths = paths or facts.project.imported_with(facts.path, "ArgumentParser")
+    others = [facts.other(path) for path in paths if path != facts.path]
     values = [_default_of(each.tree, each.names, expression.attr.value) for each in others if each is not None]
     return values[0] if values and all(each == values[0] for each in values) else UNKNOWN
 
 
 def _is_handed(facts: Linked, held: cst.CSTNode | None) -> bool:
-    """Whether something may be the options that another file has parsed: a parameter `args`, or `self.args`."""
+    """Whether something may be the options that another file has parsed: a parameter `args`, or `self.args`, or what a parser
+    from there gives."""
     match held:
         case cst.Name(value=name):
             found = facts.names.bindings.lookup(held)
+            if any(facts.names.method(each.value) == "parse_args" for each in found):
+                return True
             return name in _NAMES and len(found) == 1 and found[0].kind is Kind.PARAMETER
         case cst.Attribute(value=cst.Name(), attr=cst.Name(value=name)):
             return name in _NAMES

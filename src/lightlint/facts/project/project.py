@@ -326,8 +326,13 @@ class Project:
 
     def imports_one_with(self, path: Path, word: str) -> bool:
         """Whether a file imports from a file of the project that holds a word of the index."""
-        holding = frozenset(self.mentioning(word))
-        return any(not holding.isdisjoint(self._sources(name, path)) for name in self.summary(path).imported)
+        return bool(self.imported_with(path, word))
+
+    def imported_with(self, path: Path, word: str) -> tuple[Path, ...]:
+        """The files of the project that hold a word of the index, and that a file imports from."""
+        holding = self.mentioning(word)
+        sources = frozenset(source for name in self.summary(path).imported for source in self._sources(name, path))
+        return tuple(each for each in holding if each in sources)
 
     def imports_through(self, path: Path, package: str) -> bool:
         """Whether a file imports a package, itself or through the project's files that it imports."""

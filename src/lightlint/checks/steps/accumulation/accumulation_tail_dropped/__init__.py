@@ -18,6 +18,7 @@ from lightlint.facts.project.mentions import occurs
 from lightlint.facts.project.options import project_default
 from lightlint.facts.steps.accumulation import Window
 from lightlint.facts.values.sources import sources
+from lightlint.finding import Tier
 from lightlint.values.core import Constant, number_of
 from lightlint.values.training import Instance, Loader, Tensor
 
@@ -31,7 +32,7 @@ class AccumulationTailDropped(Check):
     def visit_Call(self, call: cst.Call) -> None:
         accumulation = self.facts.accumulation
         window = accumulation.window(call) if accumulation.is_step(call) else None
-        if window is None or self._has_closure(call) or self._is_one(window.size):
+        if window is None or self._has_closure(call) or self._size(window.size) == 1:
             return
         loop, function = self.loops.batch_loop(call), self.tree.function(call)
         if isinstance(loop, cst.For):
@@ -43,19 +44,19 @@ class AccumulationTailDropped(Check):
             return
         if dropped and not is_rest_asked(self.facts, call, window):
             size = self.tree.module.code_for_node(window.size)
-            self.report(
-                call, f"no step follows the last batches of an epoch where they do not fill a window of `{size}`"
-            )
+            message = f"no step follows the last batches of an epoch where they do not fill a window of `{size}`"
+            self.report(call, message, tier=_tier(self._size(window.size)))
 
     def _comes_round(self, step: cst.Call, loop: cst.For) -> bool:
         """Whether a loop ever comes from one step to the next: one that tries a single batch does not."""
         return self.facts.flow(self.tree.owner(step)).reaches_in_later_iteration(loop, step, [step])
 
-    def _is_one(self, size: cst.BaseExpression) -> bool:
-        """Whether a window holds one batch where nobody asks for more."""
-        options = (project_default(room, value) for room, value in sources(self.facts, size) if value is not None)
-        constants = [room.names.constant(value) for room, value in sources(self.facts, size)]
-        return 1 in constants or 1 in options or self._is_set_to_one(size)
+    def _size(self, size: cst.BaseExpression) -> int:
+        """How many batches a window holds where nobody asks for more: the fewest by any way, 0 for what is unknown."""
+        found = [(room, value) for room, value in sources(self.facts, size) if value is not None]
+        known = [*(project_default(*each) for each in found), *(room.names.constant(value) for room, value in found)]
+        fewest = min((each for each in known if isinstance(each, int) and each > 0), default=0)
+        return 1 if fewest != 1 and self._is_set_to_one(size) else fewest
 
     def _is_set_to_one(self, size: cst.BaseExpression) -> bool:
         """Whether a window is read from settings that code writes down as one batch, and nowhere as more."""
@@ -150,17 +151,19 @@ class AccumulationTailDropped(Check):
         sums = {step for path in entry.paths if not _counts_rest(path) for step in _adding_up(path)}
         for steps in _by_optimizer(entry):
             counts_batches = any(_traits(event) & {"index", "restarted"} for event in steps)
-            if counts_batches and all(map(_waits, steps)) and sums & set(steps) and not self._is_whole(steps[0].site):
-                yield Fault.at(steps[0], "no step follows the last batches of an epoch where they do not fill a window")
+            size = self._size_at(steps[0].site) if counts_batches and all(map(_waits, steps)) else 1
+            if size != 1 and sums & set(steps):
+                message = "no step follows the last batches of an epoch where they do not fill a window"
+                yield Fault.at(steps[0], message, tier=_tier(size))
 
-    def _is_whole(self, site: Site) -> bool:
-        """Whether the window of the step at a place holds one batch where nobody asks for more."""
+    def _size_at(self, site: Site) -> int:
+        """How many batches the window of the step at a place holds where nobody asks for more, 0 where that is unknown."""
         span = self.facts.rehearsed.span(site)
         for call in self.tree.all(cst.Call) if span is not None else ():
             window = self.facts.accumulation.window(call) if self.names.method(call) == "step" else None
             if window is not None and self.facts.positions.span(call) == span:
-                return self._is_one(window.size)
-        return False
+                return self._size(window.size)
+        return 0
 
     def clears(self, entry: Entry) -> Iterator[Site]:
         """Steps beside which another takes the rest, or of which the program makes sure that there is none."""
@@ -171,6 +174,11 @@ class AccumulationTailDropped(Check):
                 e for e in steps if others or counted or _traits(e) & _WITHOUT_REST or _may_be_filled(e) or is_filled(e)
             ]
             yield from (site for event in right for site in event.where.places)
+
+
+def _tier(size: int) -> Tier | None:
+    """What it means that batches are lost: of windows of two it is one in an epoch."""
+    return Tier.NOTE if size == 2 else None
 
 
 _WITHOUT_REST = frozenset({"batches", "samples", "last", "one"})
