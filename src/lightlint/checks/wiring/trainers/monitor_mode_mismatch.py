@@ -8,10 +8,11 @@ import libcst as cst
 from lightlint.check import Check, Fault, Repair
 from lightlint.engine.events import Configured, Logged
 from lightlint.facts.lightning.monitors import CHECKPOINT, STOPPING
+from lightlint.facts.ranks.world import TRAINER
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import insert_argument, replace
 from lightlint.models.names.metrics import direction
-from lightlint.values.core import Unknown, text_of, written
+from lightlint.values.core import Unknown, number_of, text_of, written
 from lightlint.values.training import Instance
 
 _PLATEAU = "torch.optim.lr_scheduler.ReduceLROnPlateau"
@@ -23,13 +24,14 @@ if TYPE_CHECKING:
 
 class MonitorModeMismatch(Check):
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
-        metrics = _metrics(entry)
+        metrics, longest = _metrics(entry), _most_epochs(entry)
         for name, positions in ((CHECKPOINT, (2, None)), (STOPPING, (0, 4))):
             for event in entry.calls.get(name, ()):
                 given = event.argument("mode", positions[1])
                 kept = event.argument("save_top_k")
                 top = written(kept)
                 keeps_all = kept is not None and (top is None or top.value in (-1, 0))
+                keeps_all |= 0 < longest <= (number_of(top) or 0)
                 sure = event.given.exact and not self.facts.lightning.may_be_below("1.3")  # then "auto" was the default
                 known = given if given is not None or sure else Unknown()
                 message = _message(event.argument("monitor", positions[0]), known, metrics)
@@ -58,6 +60,12 @@ class MonitorModeMismatch(Check):
         else:
             return None
         return Repair(f"take '{wanted}' for better", draft, Applicability.UNSAFE)
+
+
+def _most_epochs(entry: Entry) -> float:
+    """For how many epochs the Trainers of a program train at most, 0 where one of them does not say it."""
+    told = [number_of(event.argument("max_epochs")) for event in entry.calls.get(TRAINER, ())]
+    return max((each or 0 for each in told), default=0) if all(told) else 0
 
 
 _DEFAULT = "the default `mode` is"
