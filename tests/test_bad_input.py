@@ -109,6 +109,12 @@ REFUSED = {
 OLD = {  # what the project says of versions, a line that only an older Python reads, and whether it is right there
     "print for Python 2.7": ("Runs on Python 2.7.", "print loss\n", True),
     "print where nothing names Python": ("A network.", "print loss\n", True),
+    "print for Python 3": ("Runs on Python 3.9.", "print loss\n", True),
+    "print for Python 3 beside what only that reads": (
+        "Runs on Python 3.9.",
+        "print(loss, end='')\nprint loss\n",
+        False,
+    ),
     "print for both": ("Runs on Python 2.7 and 3.6.", "print loss\n", False),
     "async for Python 3.6": ("## Requirements\n\n* Python 3.6", "loss.cuda(async=True)\n", True),
     "async for Python 3.6 or later": ("* Python 3.6+", "loss.cuda(async=True)\n", False),

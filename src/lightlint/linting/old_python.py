@@ -10,6 +10,7 @@ from lightlint.facts.project.roots import root_of
 from lightlint.facts.versions.evidence import places_in, settled
 from lightlint.facts.versions.targets import target_of
 from lightlint.facts.versions.versions import Version
+from lightlint.memo.looked import looked
 
 # What older ones read, by the first Python that does not.
 _OLD = {
@@ -23,6 +24,11 @@ _STATEMENT = re.compile(r"\bprint\s+[^\s=(]|\bprint\s*>>|\bexcept\b[^:()]+,\s*\w
 _TWO = re.compile(
     r"(?i)\bpython\W{0,3}(?:versions?\W{1,2})?2(?:\.[\dx])?(?:\s*(?:,|/|and|or|\+|&)\s*(?:python\s*)?3|\.[67])"
 )
+_ONLY_THREE = re.compile(
+    r"\bf[\"']|\bnonlocal\b|\basync\s+def\b|\)\s*->\s*\w|\bprint\([^\n]*\b(?:end|flush|file|sep)\s*=|from __future__ import[^\n]*print"
+)
+_OF_THREE_ALONE = Version("3.0")
+_MOST_FILES = 200
 _TORCH_FOR_NEWER = "1.0"  # whose releases were the first for Python 3.7; older torch ran on Python 2.7 as well
 
 
@@ -32,7 +38,26 @@ def is_of_old_python(text: str, offset: int, message: str, path: Path) -> bool:
     line = text[start : end if end >= 0 else len(text)]
     ends = [version for version, pattern in _OLD.items() if pattern.search(line)]
     ends += [_MIXES_TABS] if "use of tabs and spaces" in message else []
-    return bool(ends) and _is_below(max(ends), path.absolute(), is_statement=bool(_STATEMENT.search(line)))
+    is_statement = bool(_STATEMENT.search(line))
+    return bool(ends) and (
+        _is_below(max(ends), path.absolute(), is_statement=is_statement)
+        or (is_statement and _is_script_of_two(text, path.absolute()))
+    )
+
+
+def _is_script_of_two(text: str, path: Path) -> bool:
+    """Whether a file is all Python 2 in a project that is for Python 3 alone, and no file imports it: a script that somebody
+    else wrote and nobody runs."""
+    root = root_of(path.parent)
+    python = settled("python", places_in(path.parent, root))
+    lower = python.range.lower if python is not None else None
+    if lower is None or lower < _OF_THREE_ALONE or _ONLY_THREE.search(text):
+        return False
+    named = re.compile(rf"^[ \t]*(?:from|import)\b[^\n#]*\b{re.escape(path.stem)}\b".encode(), re.MULTILINE)
+    files = [*path.parent.glob("*.py"), *path.parent.parent.glob("*.py"), *root.glob("*.py")]
+    for each in (path.parent, path.parent.parent, root, *files[:_MOST_FILES]):
+        looked(each)
+    return not any(named.search(bytes_at(each)) for each in files[:_MOST_FILES] if each != path)
 
 
 def _is_below(end: Version, path: Path, *, is_statement: bool) -> bool:

@@ -12,6 +12,8 @@ _LOST = re.compile(rf"\s*!\s*{_STATE}")
 _LAST = re.compile(rf"\s*{_STATE}")
 _SHELL = re.compile(r"\s*%%(?:bash|sh|shell)\b[^\r\n]*")
 _MOVED = re.compile(r"\s*(?:cd|pushd)\b")
+_GOES = re.compile(r"^\s*%?(?:cd|pushd)\s", re.MULTILINE)  # what does change the folder of the notebook
+_START = re.compile(r"cd\s+[\"']?/(?:content|kaggle/working)/?[\"']?")  # where notebooks of Colab and Kaggle begin
 _DIRECTORY = "`!cd` changes the directory of a shell that ends with the line, not that of the notebook"
 
 
@@ -27,8 +29,17 @@ class ShellStateLostInNotebook(Check):
                 met = _LOST.fullmatch(found[0])
                 if met is None or (_MOVED.match(met["command"]) and self._is_named(met["what"], start + found.end())):
                     continue
+                if _START.fullmatch(f"{met['command']} {met['what']}") and not self._has_gone(start):
+                    continue
                 begin = start + found.start() + len(found[0]) - len(found[0].lstrip())
                 self.report_span(begin, start + found.end(), self._message(" ".join(met["command"].split())))
+
+    def _has_gone(self, end: int) -> bool:
+        """Whether a line before a place may have changed the folder of the notebook."""
+        source = self.facts.source
+        spans = zip(source.masked, source.hidden, strict=False)
+        gone = any(start < end and _GOES.search(hidden) for (start, _), hidden in spans)
+        return gone or "chdir(" in source.text[:end]
 
     def _is_named(self, folder: str, end: int) -> bool:
         """Whether a later line of the cell names the folder from where the notebook is, and so counts on no change."""

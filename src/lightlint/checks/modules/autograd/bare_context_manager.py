@@ -10,7 +10,8 @@ from lightlint.fixes.edits import Draft, drop_statement, replace, wrap_statement
 
 _AUTOCAST = {"torch.autocast", "torch.amp.autocast", "torch.cuda.amp.autocast", "torch.cpu.amp.autocast"}
 _SWITCHES = {"torch.set_grad_enabled", "torch.autograd.set_grad_enabled"}  # which act when they are made
-_MANAGERS = {"torch.no_grad", "torch.enable_grad", "torch.inference_mode", "torch.random.fork_rng", *_AUTOCAST}
+_WITHOUT_GRADIENTS = {"torch.no_grad", "torch.inference_mode"}
+_MANAGERS = {*_WITHOUT_GRADIENTS, "torch.enable_grad", "torch.random.fork_rng", *_AUTOCAST}
 
 
 class BareContextManager(Check):
@@ -18,11 +19,35 @@ class BareContextManager(Check):
         name = self.names.call(statement.value)
         if name not in _MANAGERS or self._is_shown(statement):
             return
-        self.report(
-            statement,
-            f"`{name.rpartition('.')[2]}()` without `with` changes nothing for the lines below",
-            repair=Repair("put the rest of the block under it", self._draft(statement), Applicability.UNSAFE),
-        )
+        idle = name in _WITHOUT_GRADIENTS and self._is_done_below(statement)
+        repair = Repair("put the rest of the block under it", self._draft(statement), Applicability.UNSAFE)
+        message = f"`{name.rpartition('.')[2]}()` without `with` changes nothing for the lines below"
+        self.report(statement, message, tier=Tier.NOTE if idle else None, repair=None if idle else repair)
+
+    def _is_done_below(self, statement: cst.Expr) -> bool:
+        """Whether what the function puts in evaluation mode is used below in such blocks only."""
+        owner = self.tree.owner(statement)
+        calls = self.tree.own(owner, cst.Call)
+        evaluated = [each.func.value for each in calls if isinstance(each.func, cst.Attribute) and self._ends(each)]
+        keys = {self.names.key(each) for each in evaluated} - {""}
+        start = self.tree.order(statement)
+        used = [each for each in self.tree.within(owner, cst.Name, cst.Attribute) if self.names.key(each) in keys]
+        below = [each for each in used if self.tree.order(each) > start]
+        return bool(below) and all(map(self._is_without, below))
+
+    def _ends(self, call: cst.Call) -> bool:
+        return self.names.method(call) == "eval" and not call.args
+
+    def _is_without(self, node: cst.CSTNode) -> bool:
+        """Whether a block around a place records no gradients."""
+        above = self.tree.parent(node)
+        while above is not None:
+            if isinstance(above, cst.With) and any(
+                self.names.call(each.item) in _WITHOUT_GRADIENTS for each in above.items
+            ):
+                return True
+            above = self.tree.parent(above)
+        return False
 
     def visit_With(self, block: cst.With) -> None:
         for item in block.items:
