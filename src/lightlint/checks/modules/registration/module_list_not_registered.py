@@ -176,7 +176,7 @@ class ModuleListNotRegistered(Check):
         if any(each is not value and not isinstance(each, (cst.List, cst.Dict, cst.Name)) for each in sources):
             return True
         for arg in self.tree.within(node, cst.Arg):
-            handed = arg.value.value if isinstance(arg.value, cst.Subscript) else arg.value  # or an item of it
+            handed = _handed(arg.value)
             if self.names.key(handed) == f"self.{name}" and any(map(self._takes_modules, self._given_to(arg))):
                 return True
         return False
@@ -312,6 +312,16 @@ class ModuleListNotRegistered(Check):
                     kind = "dict" if isinstance(event.value, Mapping) else "list"
                     message = f"`self.{event.name}` is a plain {kind}: the modules in it are not trained, not moved and not saved"
                     yield Fault.of(event, message)
+
+
+def _handed(value: cst.BaseExpression) -> cst.BaseExpression:
+    """What an argument hands on: a container, or it too where it is an item of one, or its `values()`."""
+    match value:
+        case cst.Subscript(value=held):
+            return held
+        case cst.Call(func=cst.Attribute(value=held, attr=cst.Name("values" | "items"))):
+            return held
+    return value
 
 
 def _modules_in(value: Value) -> list[Module]:
