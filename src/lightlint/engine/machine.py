@@ -24,6 +24,7 @@ from lightlint.engine.choices import (
 from lightlint.engine.events import Collective, Event, Where
 from lightlint.engine.frames import Call, Condition, Iteration, Loop, Turn
 from lightlint.values.core import (
+    ITSELF,
     ON_SOME,
     OWN_DATA,
     Bound,
@@ -41,6 +42,8 @@ from lightlint.values.core import (
     Traits,
     Unknown,
     Value,
+    identified,
+    known_by,
 )
 from lightlint.values.training import Instance, Module, Tensor
 
@@ -325,6 +328,8 @@ class Machine:
         """Code out of sight may do anything to a value from now on, and to all it holds."""
         if isinstance(value, Unknown):
             value.escaped = True
+            if isinstance(value.key, tuple) and value.key[:1] == (ITSELF,):
+                value.key = None  # it may be another from now on
             return
         if isinstance(value, (Constant, Library)) or not isinstance(value, Value) or depth > 4:
             return
@@ -419,7 +424,7 @@ class Machine:
         self.assumptions += "assumed" in value.traits
         if known is not None:
             return known
-        key, negated = plain_key(value.key)
+        key, negated = plain_key(identified(value).key)
         test = (self.file, getattr(node, "lineno", 0), getattr(node, "col_offset", 0))
         loop = self.loops[-1] if self.loops else None
         periodic = "periodic" in value.traits and not leaves
@@ -502,13 +507,16 @@ class Machine:
         if isinstance(value, Tensor):
             traits = traits | OWN_DATA if value.role == "batch" else traits
             traits = traits - OWN_DATA - ON_SOME if value.escaped else traits
-        key, site = value.key, self.site(node)
+        key, site = known_by(value.key), self.site(node)
         if isinstance(node, ast.BoolOp) and node in self.tests_of:
             tests, passed = self.tests_of[node]
             traits = traits.union(passed, *(each.traits for each in tests if not isinstance(each, Tensor)))
             if len(tests) > 1:
                 unnamed = ("test", site, self.serial(site))
-                key = ("or" if isinstance(node.op, ast.Or) else "and", *(each.key or unnamed for each in tests))
+                key = (
+                    "or" if isinstance(node.op, ast.Or) else "and",
+                    *(known_by(each.key) or unnamed for each in tests),
+                )
         return Condition(key, outcome, site, traits, known, len(self.calls))
 
     @property

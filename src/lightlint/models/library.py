@@ -79,6 +79,7 @@ from lightlint.values.core import (
     Super,
     Unknown,
     Value,
+    identified,
     is_constant,
     number_of,
     text_of,
@@ -189,7 +190,7 @@ class LibraryModels:
         traits = traits_of(value) | traits_of(index) - IDS - GATHERED  # what ids choose are words, unless from ids
         if not isinstance(index, (Constant, Sequence)):
             traits -= LEFT_OUT  # a test may choose the rest
-        keys = (value.key, index.key)
+        keys = (identified(value).key, index.key)
         found = Unknown(("item", *keys) if None not in keys else None, traits, hint=text_of(index) or "")
         if isinstance(value, Unknown) and isinstance(index, Sequence):
             found.lent = value.lent  # a view of an array comes from the call that gave it
@@ -429,7 +430,8 @@ def _of_unknown(machine: Machine, value: Unknown, name: str, node: ast.AST) -> V
         return machine.of_unknown[value.key, name]
     if name in objects.OF_TENSORS:
         return Method(value, name)
-    found = Unknown(("of", value.key, name) if value.key is not None else None, value.traits & LASTING, hint=name)
+    key = identified(value).key
+    found = Unknown(("of", key, name) if key is not None else None, value.traits & LASTING, hint=name)
     found.holder = value  # type: ignore[attr-defined]
     return found
 

@@ -126,6 +126,29 @@ class Unknown(Value):
         return f"<unknown {self.hint or self.key}>"
 
 
+ITSELF = "itself"
+
+
+class Itself:
+    """What an unknown is known by that nothing else tells from others, until code out of sight may have changed it."""
+
+
+def identified(value: Value) -> Value:
+    """A value; an unknown one without a key gets one by which tests of it agree."""
+    if type(value) is Unknown and value.key is None:
+        value.key = (ITSELF, Itself())
+    return value
+
+
+def known_by(key: Hashable | None) -> Hashable | None:
+    """A key as others may compare it: None where it is, or holds, that of an unknown of this rehearsal alone."""
+    return None if _is_of_one(key) else key
+
+
+def _is_of_one(key: Hashable | None) -> bool:
+    return isinstance(key, tuple) and (key[:1] == (ITSELF,) or any(map(_is_of_one, key)))
+
+
 class Constant(Value):
     """A value that Python's own objects stand for: numbers, texts, None."""
 

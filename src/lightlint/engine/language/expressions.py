@@ -35,6 +35,7 @@ from lightlint.values.core import (
     Traits,
     Unknown,
     Value,
+    identified,
     traits_of,
 )
 from lightlint.values.training import Instance, Tensor
@@ -183,7 +184,7 @@ def _joined(machine: Machine, is_or: bool, tests: list[Value]) -> Value:
     if known is is_or:  # some other test decides before, or this one does
         is_flag = last.plain if isinstance(last, Unknown) else isinstance(last, Constant) and last.value is is_or
         return Constant(is_or, traits) if is_flag else Unknown(None, traits)
-    keys = tuple(test.key for test in tests if machine.truth(test) is None)
+    keys = tuple(identified(test).key for test in tests if machine.truth(test) is None)
     if None in keys:
         return Unknown(None, traits)
     plain = keys if is_or else tuple(("not", key) for key in keys)  # `x != 1 and x != 2` is neither

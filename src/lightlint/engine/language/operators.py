@@ -29,6 +29,7 @@ from lightlint.values.core import (
     Traits,
     Unknown,
     Value,
+    identified,
     is_constant,
     is_device,
     number_of,
@@ -101,7 +102,8 @@ def unary(machine: Machine, operator: ast.unaryop, value: Value, node: ast.AST) 
         known = machine.truth(value)
         if known is not None:
             return Constant(not known, value.traits)
-        return Unknown(("not", value.key) if value.key is not None else None, value.traits, plain=True)
+        key = identified(value).key
+        return Unknown(("not", key) if key is not None else None, value.traits, plain=True)
     if isinstance(value, Constant) and isinstance(value.value, (int, float)):
         if isinstance(operator, ast.USub):
             return Constant(-value.value, value.traits)
@@ -288,7 +290,7 @@ def compare(machine: Machine, symbol: str, left: Value, right: Value, node: ast.
         if (bar := _bar(higher, lower)) is not None:
             machine.emit(Passed(machine.where(node), bar))
             traits = traits | {"passed by any"}
-    keys = (left.key, right.key)
+    keys = (identified(left).key, identified(right).key)
     if symbol in ("==", "!="):
         if text_of(right) is not None:
             keys = (machine.text_key(left, node), right.key)
@@ -391,7 +393,7 @@ def _is_none(positive: bool, left: Value, right: Value, traits: Traits) -> Value
     )
     if surely_something or (isinstance(left, Unknown) and left.plain):
         return Constant(not positive, traits)
-    key = ("is" if positive else "is not", left.key, right.key) if left.key is not None else None
+    key = ("is" if positive else "is not", left.key, right.key) if identified(left).key is not None else None
     return Unknown(key, traits, plain=True)
 
 
