@@ -404,7 +404,7 @@ class Machine:
 
     def text_key(self, value: Value, node: ast.AST) -> Hashable:
         """What an unknown is known by that is compared with a text at `node`: it stays the same, whatever gave it."""
-        if value.key is not None or not isinstance(value, Unknown):
+        if known_by(value.key) is not None or not isinstance(value, Unknown):
             return value.key
         if value not in self.texts:
             site = self.site(node)

@@ -36,6 +36,7 @@ from lightlint.values.core import (
     Unknown,
     Value,
     identified,
+    known_by,
     traits_of,
 )
 from lightlint.values.training import Instance, Tensor
@@ -157,7 +158,7 @@ def _answer(machine: Machine, node: ast.BoolOp, tests: list[Value], passed: Trai
     """What several tests come to, of which the last may be sure; where they have no key for all, or a tensor stands for them,
     a condition is known by each."""
     answer = _with_traits(_joined(machine, isinstance(node.op, ast.Or), tests), passed)
-    if isinstance(answer, Tensor) or (answer.key is None and len(tests) > 1):
+    if isinstance(answer, Tensor) or (known_by(answer.key) is None and len(tests) > 1):
         machine.tests_of[node] = tests, passed
     else:
         machine.tests_of.pop(node, None)

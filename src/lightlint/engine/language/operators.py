@@ -290,15 +290,15 @@ def compare(machine: Machine, symbol: str, left: Value, right: Value, node: ast.
         if (bar := _bar(higher, lower)) is not None:
             machine.emit(Passed(machine.where(node), bar))
             traits = traits | {"passed by any"}
-    keys = (identified(left).key, identified(right).key)
-    if symbol in ("==", "!="):
-        if text_of(right) is not None:
-            keys = (machine.text_key(left, node), right.key)
-        elif text_of(left) is not None:
-            keys = (left.key, machine.text_key(right, node))
+    if symbol in ("==", "!=") and text_of(right) is not None:
+        keys = (machine.text_key(left, node), right.key)
+    elif symbol in ("==", "!=") and text_of(left) is not None:
+        keys = (left.key, machine.text_key(right, node))
     elif symbol in ("in", "not in") and (listed := _listed(right)) is not None:
         is_text = any(text_of(each) is not None for each in right.items) if isinstance(right, Sequence) else False
         keys = (machine.text_key(left, node) if is_text else left.key, (ANY_OF, listed))
+    else:
+        keys = (identified(left).key, identified(right).key)
     key = (symbol, *keys) if None not in keys else None
     return Unknown(key, traits, plain=True)
 
