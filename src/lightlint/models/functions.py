@@ -13,7 +13,7 @@ from lightlint.engine.language.definitions import GRAD_MODES
 from lightlint.engine.machine import WORKER, Machine
 from lightlint.engine.misuse import is_caught
 from lightlint.models import objects, tensors
-from lightlint.models.data import graphs
+from lightlint.models.data import graphs, learning
 from lightlint.models.names.classes import name_of
 from lightlint.models.names.kinds import kind_of
 from lightlint.models.names.tables import ACTIVATIONS, DEVICES, DTYPES, FACTORIES, HARMLESS, LOSSES, NUMBERS
@@ -100,7 +100,7 @@ def call_library(machine: Machine, library: Library, given: Arguments, node: ast
         return graphs.made(machine, call_unknown(machine, library, given, node))
     if root not in HARMLESS or path.startswith(_BUILDERS):
         return call_unknown(machine, library, given, node)
-    kept = traits_of(*given.values())
+    kept = traits_of(*given.values()) | learning.kept_of(given.values())
     if "dtype" in given.keywords:
         kept = kept | INTEGERS if names_integers(given.keywords["dtype"]) else kept - INTEGERS
     if last in ("where", "clip", "maximum", "abs", "select", "putmask", "delete", "extract"):
@@ -233,6 +233,7 @@ def _factory(machine: Machine, last: str, given: Arguments, node: ast.AST) -> Te
         made.dtype = "int64" if first.traits & INTEGERS else made.dtype
     if first is not None:
         made.cut_from = first.cut_from
+        made.traits |= learning.kept_of([first])
         if isinstance(first, Sequence) and any(is_constant(each, -100) for each in first.items):
             made.traits |= LEFT_OUT
     if last in ("zeros", "ones", "rand", "randn", "empty", "full", "randint"):

@@ -38,7 +38,7 @@ from lightlint.models import (
 from lightlint.models.annotations import annotated
 from lightlint.models.data import (
     iterables,
-    learning,  # noqa: F401 - its methods register themselves
+    learning,
     sources,
     transforms,
 )
@@ -59,6 +59,7 @@ from lightlint.models.ranks import (
 from lightlint.models.registry import ITEMS
 from lightlint.models.training import modules
 from lightlint.values.core import (
+    FITTED,
     GATHERED,
     IDS,
     LASTING,
@@ -152,6 +153,7 @@ class LibraryModels:
             _note_picked(machine, value, index, node)
         if isinstance(index, Sequence) and index.kind == "slice" and _is_gathered(value):
             machine.emit(Trimmed(machine.where(node), value))
+        learning.note_cut(machine, value, index, node)
         if isinstance(value, Sequence):
             part = _of_sequence(value, index)
             note_part(machine, index, part)
@@ -197,6 +199,8 @@ class LibraryModels:
         return found
 
     def set_item(self, machine: Machine, value: Value, index: Value, new: Value, node: ast.AST) -> None:
+        if isinstance(value, Unknown):
+            value.traits |= new.traits & FITTED
         if _is_gathered(index) and _is_gathered(new):  # what comes again goes where it is already
             machine.emit(Trimmed(machine.where(node), index))
         if isinstance(value, Mapping):

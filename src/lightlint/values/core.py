@@ -25,6 +25,7 @@ ARRAYS: Traits = IDS | GATHERED | INTEGERS | LEFT_OUT
 """The traits that arrays keep whatever numpy does to them."""
 LASTING: Traits = frozenset({"rank", "version", "fitted", "unbound"})
 """The traits that stay with whatever code out of sight makes of a value."""
+FITTED: Traits = frozenset({"fitted"})  # a transformer has made it, which has learnt from all of it
 DEFAULT: Traits = frozenset({"default"})  # the default of a parameter, or what hangs on one: another call gives another
 ASSUMED: Traits = frozenset({"assumed"})  # the default of what nobody in sight gives
 UNBOUND: Traits = frozenset({"unbound"})  # a name that its file binds nowhere, so whoever reads it raises

@@ -27,6 +27,15 @@ class SplitDrawn(Event):
 
 
 @dataclass(eq=False)
+class RowsCut(Event):
+    """Some of the rows that a transformer learnt from were taken, from `lower` up to `upper`: None for all on that side."""
+
+    value: Value
+    lower: Value
+    upper: Value
+
+
+@dataclass(eq=False)
 class BatchDrawn(Event):
     """A batch came out of a loader."""
 

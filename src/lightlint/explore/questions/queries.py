@@ -346,6 +346,13 @@ def _is_rare(key: Hashable, outcome: bool) -> bool:
     return holds if plain[0] in ("==", "sync gradients", "last batch") else plain[0] == "%" and not holds
 
 
+def in_function_of(where: Where, site: Site) -> bool:
+    """Whether a place lies in the function in which something happens."""
+    node = where.calls[-1].function.node if where.calls else None
+    same = site[0] == where.site[0]
+    return same and (node is None or node.lineno <= site[1] <= (node.end_lineno or node.lineno))
+
+
 def inside(where: Where, name: str) -> bool:
     """Whether a function of such a name is being run."""
     return any(call.function.name == name for call in where.calls)

@@ -181,6 +181,8 @@ _WRAPPERS = {
 }
 
 
+AVERAGES = ("diffusers.EMAModel", "torch_ema.ExponentialMovingAverage", "torch_ema.ema.ExponentialMovingAverage")
+"""Moving averages of parameters that can be put into a model, and what it had put back."""
 REGION_LOSSES = ("monai.losses.", "segmentation_models_pytorch.losses.")
 """Where the losses are that compare regions, such as that of Dice."""
 REGION_NETS = ("monai.networks.nets.", "segmentation_models_pytorch.")
@@ -242,6 +244,8 @@ def kind_of(path: str) -> str | None:
         return "module"
     if path.startswith(("timm.layers.", "timm.models.layers.", "einops.layers.torch.")):
         return "module"
+    if path in AVERAGES:
+        return "average"
     if path.startswith("torch.distributions."):
         return "distribution"
     if root in huggingface.ROOTS:

@@ -255,6 +255,7 @@ def _in_place(machine: Machine, tensor: Tensor, name: str, given: Arguments, nod
     masks.note(machine, tensor, name.removesuffix("_"), given.with_first(tensor), node)
     changed.mask = changed.filling = None
     changed.uninitialised = tensor.answer = False
+    changed.edited = True
     if name in _RESHAPES:
         forms.forget(changed)
     if any(not isinstance(each, Constant) for each in given.values()):

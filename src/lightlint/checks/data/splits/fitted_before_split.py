@@ -1,32 +1,79 @@
 from __future__ import annotations
 
+import ast
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
-from lightlint.engine.events import Called, SplitDrawn
+from lightlint.engine.events import Called, Event, RowsCut, SplitDrawn, Stepped
 from lightlint.models.data.learning import learns
+from lightlint.values.core import Constant, Value, is_constant
 
 if TYPE_CHECKING:
-    from lightlint.explore.rehearsals import Entry
+    from lightlint.explore.rehearsals import Entry, Path
+
+_HELD_OUT = re.compile(
+    r"(?:^|_)(?:x_?|y_?)?(?:test|val|valid|validation|eval|held|holdout|dev)(?:_|$|\d|[A-Z])|(?:[Tt]est|[Vv]al)(?:ing|_|$|[A-Z])"
+)
+_DEPTH = 3
 
 
 class FittedBeforeSplit(Check):
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Transformers that were fitted on all rows before some are set aside for a test."""
+        trains = any(path.of(Stepped) for path in entry.paths)
         for path in entry.paths:
-            fitted = [event for event in path.of(Called) if event.path.startswith("fit_") and _learns(event)]
+            fitted = [event for event in path.of(Called) if event.path.startswith("fit") and _learns(event)]
             for split in path.of(SplitDrawn):
                 before = [each for each in fitted if each.time < split.time]
                 if split.name == "train_test_split" and "fitted" in split.data[0].traits and before:
-                    event = before[-1]
-                    shown = event.receiver.name if event.receiver is not None else ""
-                    message = (
-                        f"`{shown}.{event.path}` sees the rows that `train_test_split` sets aside: they are no test "
-                        "any more"
-                    )
-                    yield Fault.at(event, message, split.site)
+                    yield _fault(before[-1], split, "`train_test_split` sets")
+            for first, last in _cut_apart(path) if trains else ():
+                before = [each for each in fitted if each.time < first.time]
+                if before and (_says_held_out(path, first) or _says_held_out(path, last)):
+                    yield _fault(before[-1], first, f"line {last.site[1]} sets")
+
+
+def _fault(event: Called, split: Event, who: str) -> Fault:
+    shown = event.receiver.name if event.receiver is not None else ""
+    message = f"`{shown}.{event.path}` sees the rows that {who} aside: they are no test any more"
+    return Fault.at(event, message, split.site)
 
 
 def _learns(event: Called) -> bool:
     return event.receiver is not None and event.receiver.kind == "estimator" and learns(event.receiver)
+
+
+def _cut_apart(path: Path) -> Iterator[tuple[RowsCut, RowsCut]]:
+    """Two parts of rows: those up to a number, and those from there on, or from a few before it, as of windows that begin in the
+    first part."""
+    cuts = [each for each in path.of(RowsCut) if not each.where.turns]
+    for first in cuts:
+        if is_constant(first.lower, None) and not is_constant(first.upper, None):
+            later = [each for each in cuts if each.time > first.time and _begins_at(each.lower, first.upper)]
+            yield from ((first, each) for each in later[:1])
+
+
+def _begins_at(lower: Value, upper: Value, depth: int = 0) -> bool:
+    if lower is upper or (lower.key is not None and lower.key == upper.key):
+        return not is_constant(lower, None)
+    symbol, parts = lower.terms if lower.terms is not None and depth < _DEPTH else ("", ())
+    if isinstance(lower, Constant) and isinstance(upper, Constant):
+        return False
+    return symbol in ("-", "+") and _begins_at(parts[0], upper, depth + 1)
+
+
+def _says_held_out(path: Path, event: Event) -> bool:
+    """Whether the statement that takes some rows calls something a test."""
+    tree = path.machine.sources.tree(event.site[0])
+    row = event.site[1]
+    found = [
+        each
+        for each in (ast.walk(tree) if tree is not None else ())
+        if isinstance(each, ast.stmt) and each.lineno <= row <= (each.end_lineno or row) and not hasattr(each, "body")
+    ]
+    names = (
+        getattr(one, "id", getattr(one, "attr", getattr(one, "arg", None))) for each in found for one in ast.walk(each)
+    )
+    return any(isinstance(name, str) and _HELD_OUT.search(name) for name in names)

@@ -1,15 +1,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
-from lightlint.engine.events import Backward, Cleared, Stepped
-from lightlint.explore.questions.queries import in_sight, sure
+from lightlint.engine.events import Backward, Cleared, Clipped, Stepped
+from lightlint.explore.questions.queries import in_function_of, in_sight, sure
+from lightlint.values.core import Site, Value
 from lightlint.values.training import Module, Tensor
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry, Path
+
+
+_DEPTH = 5
 
 
 class DetachedGeneratorLoss(Check):
@@ -18,6 +23,10 @@ class DetachedGeneratorLoss(Check):
         faults = {event for path in entry.paths for event in _cut_off(path)}
         message = "this loss hangs on the module that is stepped next through `detach()` alone: its optimizer gets no gradient"
         yield from (Fault.at(event, message) for event in sure(entry, Backward, lambda each: each in faults))
+        dead = {event: term for path in entry.paths for event, term in _dead_terms(path)}
+        message = "this term of the loss hangs on the module that is stepped next through `detach()` alone: nothing learns from it"
+        for event in sure(entry, Backward, lambda each: each in dead):
+            yield Fault(_place(event, dead[event]), message, None, (event.site,), event.where.places[1:])
 
 
 def _cut_off(path: Path) -> Iterator[Backward]:
@@ -42,6 +51,52 @@ def _is_cut_off(event: Backward, step: Stepped) -> bool:
         return False
     cut = any(cut.how == "detach" and cut.parameters & own for cut in loss.cuts)
     return cut and in_sight([loss, step.optimizer, *_owners(own)]) and not any(each.gradient_touched for each in own)
+
+
+def _dead_terms(path: Path) -> Iterator[tuple[Backward, Tensor]]:
+    """The terms of losses whose gradient gets to nothing that steps: the module that does was cut off, and what the gradient
+    reaches is cleared before it steps."""
+    for event, step in pairwise(each for each in path.events if isinstance(each, (Backward, Stepped))):
+        if not isinstance(event, Backward) or not isinstance(step, Stepped) or event.loss is None:
+            continue
+        own = set(step.parameters)
+        whole = own & set(event.parameters) and in_sight([event.loss, step.optimizer, *_owners(own)])
+        for term in _terms(event.loss) if whole and not any(each.gradient_touched for each in own) else ():
+            cut = any(each.how == "detach" and each.parameters & own for each in term.cuts)
+            reached = term.parameters
+            dead = cut and reached and not reached & own and not term.mixed
+            if dead and in_sight([term, *_owners({*reached})]) and _is_cleared(path, set(reached), step.time):
+                yield event, term
+
+
+def _is_cleared(path: Path, parameters: set[Tensor], time: int) -> bool:
+    """Whether all gradients of parameters are cleared behind a time, before any of them is used."""
+    for event in path.events:
+        if event.time <= time or not isinstance(event, (Cleared, Stepped, Clipped)):
+            continue
+        if isinstance(event, Cleared):
+            parameters = parameters - set(event.parameters)
+        elif parameters & set(event.parameters):
+            return False
+        if not parameters:
+            return True
+    return False
+
+
+def _terms(loss: Value, depth: int = 0) -> Iterator[Tensor]:
+    """What a loss is the sum of, without its factors."""
+    symbol, parts = loss.terms if loss.terms is not None and depth < _DEPTH else ("", ())
+    tensors = [each for each in parts if isinstance(each, Tensor)]
+    if symbol in ("+", "-") or (symbol in ("*", "/") and len(tensors) == 1):
+        for each in tensors:
+            yield from _terms(each, depth + 1)
+    elif depth and isinstance(loss, Tensor):
+        yield loss
+
+
+def _place(event: Backward, term: Tensor) -> Site:
+    """Where a term is worked out, if the function that goes backward does so."""
+    return term.site if term.site is not None and in_function_of(event.where, term.site) else event.site
 
 
 def _owners(parameters: set[Tensor]) -> list[Module]:
