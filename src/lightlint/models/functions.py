@@ -133,6 +133,10 @@ def _torch(machine: Machine, path: str, last: str, given: Arguments, node: ast.A
         return tensors.activated(machine, last, given.get(0, "input"), node, given.get(1, "dim"))
     if last in LOSSES and path.startswith("torch.nn.functional."):
         return tensors.loss(machine, last, given, node)
+    if path.startswith("torch.cuda.") and Library(path).names_tensor_type():
+        made = _factory(machine, last, given, node)
+        made.device = "cuda"
+        return made
     if path.startswith(
         ("torch.nn.init.", "torch.backends.", "torch.cuda.", "torch.mps.", "torch.random.", "torch.optim.swa_utils")
     ):
