@@ -7,6 +7,7 @@ import ast
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.calls import call
 from lightlint.engine.events import Clipped, Collective, GroupStarted, Restored
+from lightlint.engine.events.huggingface import ManagedBackward
 from lightlint.engine.machine import Machine
 from lightlint.models import tensors
 from lightlint.models.ranks.groups import FIRST_NAMES, RANK_NAMES, only_first, rank_value, world_size
@@ -76,6 +77,9 @@ def attribute(machine: Machine, value: Value, name: str, node: ast.AST) -> Value
         return Device("cuda")
     if name in ("world_size", "num_processes"):
         return world_size()
+    if name == "gradient_accumulation_steps":
+        assert isinstance(value, Instance)
+        return value.arguments.get(name) or Unknown(("of", value.key, name), hint=name, plain=True)
     if name == "sync_gradients":
         turns = tuple(loop.turn for loop in machine.loops)
         return Unknown(("sync gradients", turns), frozenset({"periodic"}), plain=True)
@@ -102,6 +106,8 @@ def call_method(machine: Machine, value: Value, name: str, given: Arguments, nod
         done = [_set_up(machine, value, each, node) for each in given.positional]
         return done[0] if len(done) == 1 else Sequence(done, "tuple")
     if name == "backward":
+        if value.kind == "accelerator":
+            machine.emit(ManagedBackward(machine.where(node), value, given.get(0, "loss") or NONE))
         tensors.backward(
             machine, given.get(0, "loss") or NONE, node, value.kind, keep=tensors.keeps_graph(given.behind(1))
         )

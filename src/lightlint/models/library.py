@@ -498,7 +498,7 @@ def _of_mapping(machine: Machine, value: Mapping, index: Value, node: ast.AST) -
         value.items[own] = call(machine, value.default, Arguments(), node)
         return value.items[own]
     if value.batch_of is not None and isinstance(key, str):
-        machine.emit(ColumnAsked(machine.where(node), value.batch_of, key))
+        machine.emit(ColumnAsked(machine.where(node), value.batch_of, key, value.row_of))
     if value.items and not isinstance(index, Constant):
         return containers.chosen(machine, value, index) or Unknown()
     entry = Unknown(("entry", key) if isinstance(key, str) else None, hint=key if isinstance(key, str) else "")

@@ -186,6 +186,18 @@ class OtherRanksNone(Constant):
         self.call, self.name = call, name
 
 
+class NoneOf(Constant):
+    """None as what changes its object in place gives back.
+
+    Args:
+        name: the method or function.
+    """
+
+    def __init__(self, name: str) -> None:
+        super().__init__(None)
+        self.name = name
+
+
 class NotYet(Constant):
     """None where Lightning has nothing to give, or nothing yet.
 
@@ -236,6 +248,7 @@ class Mapping(Value):
         self.copied: Value | None = None  # the optimizer whose group it is a copy of
         self.loaded: Any = None  # the call of `torch.load` that gave it
         self.batch_of: Value | None = None  # the Trainer that gives a batch to the program
+        self.row_of = False  # and it is a row, of which it has left what the model takes
         self.made_over: Value | None = None  # what a comprehension, or `fromkeys`, that made it went over
         self.unsure: set[Hashable] = set()  # keys that what is out of sight may have given other values
         self.rewritten = False  # who knows which of its entries have another value than the source has

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import copy
 from typing import Any
 
@@ -128,6 +129,7 @@ class Tensor(Value):
     table = False
     blind = False
     scaled: frozenset[Any] = frozenset()
+    divided: frozenset[Any] = frozenset()  # what of that it was divided by
     sums: frozenset[tuple[Site, tuple[int, ...]]] = frozenset()
     parameter = False
     owner: Module | None = None
@@ -142,6 +144,7 @@ class Tensor(Value):
     moved_from: Tensor | None = None
     shaped_from: Tensor | None = None  # by a method that gives a view or a copy, and leaves the tensor as it is
     part_of: Tensor | None = None  # of a part by places
+    taken_from: Tensor | None = None  # of a clone, of one with places filled and of a choice by a mask
     activation: tuple[str, Site] | None = None  # the last activation it went through, and where
     guessed = False  # a module out of sight gave it: it may be a tuple, and its parts anything
     answer = False  # a module gave it, and nothing but a choice among its numbers was made since
@@ -359,6 +362,7 @@ class Loader(Instance):
         self.sampler: Value | None = None
         self.device: str | None = None  # where its batches come out, None for where the data set makes them
         self.assumed = False
+        self.narrows: Callable[[Value], Value] | None = None  # what of a sample comes to the collator
 
     def prepared(self, by: Instance) -> Loader:
         """What Fabric or an Accelerator makes of it: one more loader of the same data; a loop over the first stays as it is."""

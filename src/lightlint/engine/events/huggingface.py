@@ -99,10 +99,14 @@ class Generated(Event):
 
 @dataclass(eq=False)
 class ColumnAsked(Event):
-    """A batch of a Trainer was asked for a column by name, which is not among those that every model takes."""
+    """A batch of a Trainer was asked for a column by name, which is not among those that every model takes.
+
+    `in_rows`: one of its rows, before a batch was made of them.
+    """
 
     trainer: Value
     name: str
+    in_rows: bool = False
 
 
 @dataclass(eq=False)
@@ -133,3 +137,20 @@ class Labelled(Event):
 
     model: Module
     given: Arguments
+
+
+@dataclass(eq=False)
+class ManagedBackward(Event):
+    """An Accelerator, or an engine of DeepSpeed, was told to run the backward pass of a loss."""
+
+    manager: Instance
+    loss: Value
+
+
+@dataclass(eq=False)
+class TokenCompared(Event):
+    """A tensor was compared with the id of a token that a tokenizer has a `name` for."""
+
+    tokenizer: Instance
+    name: str
+    other: Value

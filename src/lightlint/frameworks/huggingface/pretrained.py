@@ -14,7 +14,7 @@ from lightlint.frameworks.huggingface.values import dtype_of, is_quantized
 from lightlint.models.names.huggingface import QUANTIZATION
 from lightlint.models.registry import methods, of_pretrained, package
 from lightlint.models.training import modules
-from lightlint.values.core import NONE, Constant, Library, Unknown, Value, text_of
+from lightlint.values.core import NONE, Constant, Library, NoneOf, Unknown, Value, text_of
 from lightlint.values.training import Module
 
 _TOKENIZERS = re.compile(r"Tokenizer(?:Fast)?$|Processor$")
@@ -65,6 +65,7 @@ def model(machine: Machine, path: str, how: str, given: Arguments, node: ast.AST
 @of_pretrained(
     "resize_token_embeddings", "get_input_embeddings", "get_output_embeddings", "generate", "merge_and_unload", "unload", "set_adapter", "load_adapter", "add_adapter",
     "enable_adapters", "half", "float", "bfloat16", "double", "to", "print_trainable_parameters",
+    "gradient_checkpointing_enable", "enable_input_require_grads",
 )  # fmt: skip
 def model_method(machine: Machine, held: Module, name: str, given: Arguments, node: ast.AST) -> Value | None:
     """What a pretrained model has and no other module; None for the rest."""
@@ -87,8 +88,8 @@ def model_method(machine: Machine, held: Module, name: str, given: Arguments, no
         for each in held.own:
             each.requires_grad = True
         return NONE
-    if name == "print_trainable_parameters":
-        return NONE
+    if name in ("print_trainable_parameters", "gradient_checkpointing_enable", "enable_input_require_grads"):
+        return NoneOf(name)
     casts = any(not is_place(each) for each in given.values()) if name == "to" else name in _CASTS
     if casts:
         held.unwrapped().attributes["#dtype"] = Constant(f"{_CASTS[name]}") if name in _CASTS else Unknown()

@@ -10,7 +10,7 @@ from lightlint.engine.events.huggingface import TextsScored
 from lightlint.engine.execution import LeaveLoop, NextTurn, Raised
 from lightlint.engine.machine import Machine
 from lightlint.frameworks.huggingface.values import is_own
-from lightlint.models.names.huggingface import ROWS, TEXT_METRIC
+from lightlint.models.names.huggingface import ROWS, TEXT_METRIC, TRANSFORM
 from lightlint.models.registry import attributes, item_of, methods, package
 from lightlint.values.core import (
     NONE,
@@ -18,6 +18,7 @@ from lightlint.values.core import (
     Function,
     Library,
     Mapping,
+    NoneOf,
     Sequence,
     Unknown,
     Value,
@@ -74,8 +75,8 @@ def datasets(machine: Machine, path: str, given: Arguments, node: ast.AST) -> Va
     return None
 
 
-SPLIT, STREAMED = "#split", "#streamed"
-"""Under which names a table keeps the split that it is, and that it is read as it is gone over."""
+SPLIT, STREAMED, CHOSEN = "#split", "#streamed", "#chosen"
+"""Under which names a table keeps the split that it is, that it is read as it is gone over, and which of its rows were chosen."""
 
 
 def _is_same_everywhere(given: Arguments) -> bool:
@@ -118,12 +119,16 @@ def method(machine: Machine, held: Value, name: str, given: Arguments, node: ast
         made = _like(machine, held, node)
         if name in _PARTS and not (name in _FITTED and _is_same_everywhere(given)):
             made.attributes["#apart"] = Unknown()
+        if name in ("select", "take"):
+            made.attributes[CHOSEN] = given.get(0, "indices") or given.get(0, "n") or Unknown()
+        if name == "with_transform":
+            made.attributes[TRANSFORM] = given.get(0, "transform") or NONE
         return made
-    return (
-        NONE
-        if name in ("set_format", "set_transform", "save_to_disk", "push_to_hub", "cleanup_cache_files")
-        else Unknown()
-    )
+    if name == "set_transform":
+        held.attributes[TRANSFORM] = given.get(0, "transform") or NONE
+    if name in ("set_format", "set_transform"):
+        return NoneOf(name)
+    return NONE if name in ("save_to_disk", "push_to_hub", "cleanup_cache_files") else Unknown()
 
 
 def _like(machine: Machine, held: Instance, node: ast.AST) -> Instance:

@@ -52,7 +52,9 @@ def token_of(machine: Machine, held: Value, name: str, node: ast.AST) -> Value |
     """An attribute of a tokenizer; None for a method."""
     assert isinstance(held, Instance)
     if name in ("tokenizer", "image_processor", "feature_extractor"):
-        part = tokenizer(machine, "PreTrainedTokenizer", Arguments(double_star=Unknown()), node)
+        kind = held.name.replace("Processor", "Tokenizer") if held.name.endswith("Processor") else "PreTrainedTokenizer"
+        part = tokenizer(machine, kind, Arguments(double_star=Unknown()), node)
+        part.arguments.update(held.arguments)
         held.attributes[name] = part if name == "tokenizer" else Unknown(hint=name)
         return held.attributes[name]
     if name.startswith(("add_", "apply_", "get_", "convert_", "build_", "num_special", "prepare_", "sanitize_")):
@@ -61,7 +63,11 @@ def token_of(machine: Machine, held: Value, name: str, node: ast.AST) -> Value |
         given = held.arguments.get(name)
         traits = END if name in ("eos_token", "eos_token_id") else NO_TRAITS
         plain = not name.startswith("pad_token")  # many have none
-        return given or Unknown(("of", held.key, name), traits, hint=name, plain=plain)
+        if given is not None:
+            return given
+        found = Unknown(("of", held.key, name), traits, hint=name, plain=plain)
+        found.given_by = held
+        return found
     return None
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
+from copy import copy
+from functools import partial
 
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.calls import call
@@ -12,11 +14,12 @@ from lightlint.engine.events.huggingface import MetricsComputed, SettingsParsed,
 from lightlint.engine.execution import LeaveLoop, NextTurn, Raised
 from lightlint.engine.machine import Machine
 from lightlint.frameworks.huggingface.adapters import wrap
-from lightlint.frameworks.huggingface.values import is_own, setting
+from lightlint.frameworks.huggingface.columns import drops, narrows
+from lightlint.frameworks.huggingface.values import is_own, model_of, setting, settings_of
 from lightlint.frameworks.loops import driven
 from lightlint.models import objects
 from lightlint.models.data.workers import SAMPLE, work
-from lightlint.models.names.huggingface import ARGUMENTS, PARSER, TRAINER, WATCHER
+from lightlint.models.names.huggingface import ARGUMENTS, PARSER, ROWS, TRAINER, TRANSFORM, WATCHER
 from lightlint.models.python.settings import settings_at
 from lightlint.models.ranks.groups import FIRST_NAMES, RANK_NAMES, rank_value, world_size
 from lightlint.models.registry import attributes, making, methods
@@ -51,20 +54,6 @@ def made(machine: Machine, trainer: Instance, given: Arguments, node: ast.AST) -
     if isinstance(model, Module) and config is not None and not is_constant(config, None):
         trainer.arguments["model"] = wrap(machine, model, config, node)
     machine.emit(TrainerMade(machine.where(node), trainer, settings_of(trainer)))
-
-
-def model_of(trainer: Instance) -> Value | None:
-    """The model that a Trainer was given."""
-    return trainer.attributes.get("model") or trainer.argument("model", 0)
-
-
-def settings_of(trainer: Instance) -> Instance | None:
-    """Its TrainingArguments, None where they are out of sight."""
-    given = trainer.attributes.get("args") or trainer.arguments.get("args")
-    if given is None:
-        held = trainer.arguments.values()
-        given = next((each for each in held if isinstance(each, Instance) and each.kind == ARGUMENTS), None)
-    return given if isinstance(given, Instance) and given.kind == ARGUMENTS else None
 
 
 @making(ARGUMENTS)
@@ -217,9 +206,26 @@ def _row(machine: Machine, trainer: Instance, node: ast.AST) -> Mapping | None:
     loader.data, loader.arguments = data, {"dataset": data or Unknown()}
     if collator is not None and is_own(collator):
         loader.arguments["collate_fn"] = collator
+    if narrows(trainer):
+        loader.narrows = partial(_left_of, trainer)
+        transform = data.attributes.get(TRANSFORM) if isinstance(data, Instance) else None
+        if transform is not None and is_own(transform):
+            _try(machine, transform, [_left_of(trainer, Unknown())], node)
     work(machine, loader, node)
     made = loader.attributes.get(SAMPLE)
     return made if isinstance(made, Mapping) else None
+
+
+def _left_of(trainer: Instance, sample: Value) -> Value:
+    """What a Trainer leaves of a row: of a plain dict the columns that its model takes."""
+    data = trainer.argument("train_dataset", 3)
+    whole = Mapping(more=True) if isinstance(data, Instance) and data.kind == ROWS else sample
+    if not isinstance(whole, Mapping) or whole.encoding is not None:
+        return sample
+    found = copy(whole)
+    found.items = {key: each for key, each in whole.items.items() if isinstance(key, str) and not drops(trainer, key)}
+    found.batch_of, found.row_of = trainer, True
+    return found
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from lightlint.models.names.huggingface import ARGUMENTS
 from lightlint.values.core import Bound, Class, Function, Partial, Unknown, Value, is_constant, text_of, written
 from lightlint.values.training import Instance, Module
 
@@ -81,3 +82,17 @@ def problem_of(model: Module) -> str | None:
     configs = (model.arguments.get("config"), model.attributes.get("config"))
     held = [each.attributes.get("problem_type") for each in configs if isinstance(each, Instance)]
     return next((text for each in (*held, model.arguments.get("problem_type")) if (text := text_of(each))), None)
+
+
+def model_of(trainer: Instance) -> Value | None:
+    """The model that a Trainer was given."""
+    return trainer.attributes.get("model") or trainer.argument("model", 0)
+
+
+def settings_of(trainer: Instance) -> Instance | None:
+    """Its TrainingArguments, None where they are out of sight."""
+    given = trainer.attributes.get("args") or trainer.arguments.get("args")
+    if given is None:
+        held = trainer.arguments.values()
+        given = next((each for each in held if isinstance(each, Instance) and each.kind == ARGUMENTS), None)
+    return given if isinstance(given, Instance) and given.kind == ARGUMENTS else None

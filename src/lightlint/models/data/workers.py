@@ -103,6 +103,8 @@ def _run(machine: Machine, loader: Loader, data: Value | None, stream: list[Valu
         if read.name == "__iter__":
             stream.append(sample)
             sample = machine.models.iterate(machine, sample, node).pull(0) or sample
+    if loader.narrows is not None:
+        sample = loader.narrows(sample)
     if collate is not None and not is_constant(collate, None):
         return call(machine, collate, Arguments([Sequence([sample], more=True)]), node)
     return sample

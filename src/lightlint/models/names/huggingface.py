@@ -5,6 +5,8 @@ from __future__ import annotations
 TRAINER, ARGUMENTS, COLLATOR = "hf trainer", "training arguments", "collator"
 TOKENIZER, ADAPTER, QUANTIZATION, ROWS = "tokenizer", "adapter config", "quantization", "rows"
 TEXT_METRIC, WATCHER, PARSER = "text metric", "hf callback", "argument parser"
+TRANSFORM = "#transform"
+"""Under which name a table keeps what is done to its rows when they are read."""
 ROOTS = ("transformers", "trl", "peft", "datasets")
 
 

@@ -21,6 +21,7 @@ from lightlint.values.core import (
     Library,
     Mapping,
     Method,
+    NoneOf,
     Partial,
     Sequence,
     Unknown,
@@ -44,14 +45,14 @@ def sequence_method(machine: Machine, value: Sequence, name: str, given: Argumen
             value.items.append(first)
         else:
             value.more = True
-        return NONE
+        return NoneOf(name)
     if name in ("extend", "update") and first is not None:
         items, known = listed(machine, first, node)
         if items or not known:
             note_added(machine, value, items[0] if items else first, node)
         value.items += items[: max(0, _MOST_ITEMS - len(value.items))]
         value.more |= not known
-        return NONE
+        return NoneOf(name)
     if name in ("pop", "popleft", "remove"):
         machine.emit(Emptied(machine.where(node), value))
         if name == "popleft" or (name == "pop" and is_constant(first, 0)):
@@ -60,7 +61,7 @@ def sequence_method(machine: Machine, value: Sequence, name: str, given: Argumen
         value.items.clear()
         value.more = False
         machine.emit(Emptied(machine.where(node), value))
-        return NONE
+        return NoneOf(name)
     if name in ("pop", "popleft"):
         if not value.items or value.more:
             return value.items[-1] if value.items else Unknown()
@@ -71,15 +72,15 @@ def sequence_method(machine: Machine, value: Sequence, name: str, given: Argumen
     if name == "insert" and len(given.positional) > 1:
         index = number_of(first)
         value.items.insert(int(index) if index is not None else 0, given.positional[1])
-        return NONE
+        return NoneOf(name)
     if name == "copy":
         return Sequence(value.items, value.kind, more=value.more)
     if name == "remove":
         value.more = True
-        return NONE
+        return NoneOf(name)
     if name in ("sort", "reverse"):
         value.sorted = name == "sort"
-        return NONE
+        return NoneOf(name)
     if name in ("index", "count"):
         return Unknown(plain=True)
     return Unknown()
@@ -106,7 +107,7 @@ def mapping_method(machine: Machine, value: Mapping, name: str, given: Arguments
     if name == "pop" and value.batch_of is not None and isinstance(asked, Constant) and len(given.values()) == 1:
         column = asked.value
         if isinstance(column, str) and column not in value.items:
-            machine.emit(ColumnAsked(machine.where(node), value.batch_of, column))
+            machine.emit(ColumnAsked(machine.where(node), value.batch_of, column, value.row_of))
     if name == "popitem" or (name == "pop" and not isinstance(asked, Constant)):
         machine.emit(Emptied(machine.where(node), value))  # of one entry, whichever
     if name in ("get", "pop", "setdefault"):
@@ -125,7 +126,7 @@ def mapping_method(machine: Machine, value: Mapping, name: str, given: Arguments
             value.items = {key: _perhaps(machine, key, each) for key, each in value.items.items()}
         value.items.update(given.keywords)
         value.said |= dict.fromkeys(given.keywords, machine.site(node))
-        return NONE
+        return NoneOf(name)
     if name == "copy":
         copied = Mapping(value.items, more=value.more, source=value.source)
         copied.made, copied.depth, copied.said = value.made, value.depth, value.places()
@@ -135,7 +136,7 @@ def mapping_method(machine: Machine, value: Mapping, name: str, given: Arguments
         value.items.clear()
         value.more = False
         machine.emit(Emptied(machine.where(node), value))
-        return NONE
+        return NoneOf(name)
     return Unknown()
 
 

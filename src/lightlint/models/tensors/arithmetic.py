@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Hashable
 
 from lightlint.engine.events import (
     DifferenceSquared,
     Spread,
     Summed,
 )
+from lightlint.engine.events.huggingface import TokenCompared
 from lightlint.engine.machine import Machine
 from lightlint.models.numbers import angles
 from lightlint.models.sequences import masks
@@ -20,7 +22,7 @@ from lightlint.values.core import (
     Value,
     is_constant,
 )
-from lightlint.values.training import Tensor
+from lightlint.values.training import Instance, Tensor
 
 
 def binary(machine: Machine, symbol: str, left: Value, right: Value, node: ast.AST) -> Value | None:
@@ -30,6 +32,7 @@ def binary(machine: Machine, symbol: str, left: Value, right: Value, node: ast.A
         return None
     if symbol in ("==", "!=", "<", "<=", ">", ">=", "in", "not in", "is", "is not"):
         meet(machine, symbol, left, right, node)
+        _note_token(machine, left, right, node)
         made = derive(machine, node, left, right, graph=False, how="comparison")
         draws.compared(made, symbol, left, right)
         masks.compared(made, symbol, left, right)
@@ -66,6 +69,13 @@ def binary(machine: Machine, symbol: str, left: Value, right: Value, node: ast.A
         if made.mixed:
             made.cuts = meant_or_gathered(made.cuts)  # it may be a tensor with a graph of its own
     return made
+
+
+def _note_token(machine: Machine, left: Value, right: Value, node: ast.AST) -> None:
+    for token, other in ((left, right), (right, left)):
+        holder = token.given_by if isinstance(token, Unknown) and token.hint.endswith("_token_id") else None
+        if isinstance(token, Unknown) and isinstance(holder, Instance):
+            machine.emit(TokenCompared(machine.where(node), holder, token.hint, other))
 
 
 def note_square(machine: Machine, value: Value | None, node: ast.AST) -> None:
@@ -135,11 +145,19 @@ def _scale(machine: Machine, symbol: str, made: Tensor, tensor: Tensor, other: V
         if symbol == "*" and tensor.factors is not None:
             tensor.factors.append(other)
         made.scaled = tensor.scaled | {other.key if other.key is not None else ("?", machine.clock)}
+        made.divided = tensor.divided | (_factors(other) if symbol == "/" else frozenset())
         if symbol == "*" and "batch-size" in other.traits:
             made.reduction = "sum"
     elif symbol in ("+", "-"):
         made.role = tensor.role if tensor.role == "loss" else None
         made.reduction, made.scaled, made.criterion = tensor.reduction, tensor.scaled, tensor.criterion
+        made.divided = tensor.divided
+
+
+def _factors(value: Value) -> frozenset[Hashable]:
+    """A number, and what it is a product of."""
+    powers = value.factors or () if isinstance(value, Unknown) else ()
+    return frozenset([value.key, *(key for key, power in powers if power == 1)])
 
 
 def _combine(symbol: str, made: Tensor, left: Tensor, right: Tensor) -> None:
@@ -149,3 +167,4 @@ def _combine(symbol: str, made: Tensor, left: Tensor, right: Tensor) -> None:
     made.role, made.criterion = "loss", left.criterion or right.criterion
     made.reduction = left.reduction if left.reduction == right.reduction else left.reduction or right.reduction
     made.scaled = left.scaled | right.scaled if symbol in ("*", "/") else left.scaled & right.scaled
+    made.divided = left.divided | right.divided if symbol in ("*", "/") else left.divided & right.divided

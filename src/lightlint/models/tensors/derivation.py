@@ -96,6 +96,7 @@ def derive(
             first.scaled,
             first.activation,
         )
+        made.divided = first.divided
         made.metric, made.unscaled_loss, made.criterion = first.metric, first.unscaled_loss, first.criterion
         made.scaler, made.batch_of = first.scaler, first.batch_of
         made.terms, made.answer, made.stacked = first.terms, first.answer, first.stacked

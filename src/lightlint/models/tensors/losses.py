@@ -38,6 +38,7 @@ def reduce(name: str, made: Tensor, source: Value | None, given: Arguments) -> N
         made.reduction = "mean" if "mean" in name else "sum"
         made.role = "loss" if made.requires_grad or source.role == "loss" else None
         made.scaled, made.scalar, made.criterion = source.scaled, True, source.criterion
+        made.divided = source.divided
 
 
 def leaves_out(given: Mapping[str, Value]) -> bool:

@@ -180,6 +180,8 @@ def call_method(machine: Machine, tensor: Value, name: str, given: Arguments, no
         _place_by_type(found, given.get(0, "dtype"))
     if name in _SHAPING and isinstance(found, Tensor) and found is not tensor:
         found.shaped_from = tensor
+    if name in ("clone", "detach", "masked_fill", "long") and isinstance(found, Tensor) and found is not tensor:
+        found.taken_from = tensor
     layouts.note(machine, found, name, given.with_first(tensor), node)
     angles.note(machine, found, name, given.with_first(tensor), node)
     draws.note_moved(machine, found, name, given.with_first(tensor), node)

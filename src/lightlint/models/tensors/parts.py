@@ -100,7 +100,7 @@ def item(machine: Machine, tensor: Tensor, index: Value, node: ast.AST) -> Value
     if isinstance(index, Unknown) and tensor.rank in (1, None):
         made.sure_device = False  # a number, perhaps, which lets any device have what it picks
     made.form, made.layer, made.as_given = forms.of_item(tensor, index), "", False
-    made.part_of = None if indices else tensor
+    made.part_of, made.taken_from = (None, tensor) if indices else (tensor, None)
     if (start := _cut(index)) is not None:
         made.cut_from = (tensor.cut_from[0] if tensor.cut_from is not None else tensor, start)
     if tensor.encoding is not None and _is_cut_to_length(index):

@@ -74,16 +74,19 @@ def _at_targets(event: LossComputed | Labelled, targets: Value | None, ids: Valu
     """A fault where targets are first made of the ids, if that is a statement before the one that takes them."""
     shared = {id(each) for each in _sources(ids)}
     own = [each for each in [*_sources(targets)][: -1 if ids is None else None] if id(each) not in shared]
-    sites = [each.site for each in own if each.site is not None and not _is_within(each.site, event.site)]
+    made_anew = [each for each in own if each.moved_from is None] or own
+    sites = [each.site for each in made_anew if each.site is not None and not _is_within(each.site, event.site)]
     made = sites[-1] if sites else event.site
     return Fault(made, message, None, (event.site,), event.where.places[1:])
 
 
 def _sources(value: Value | None) -> Iterator[Tensor]:
-    """Ids, and what they are a move, a view or a copy of, the last one first."""
-    while isinstance(value, Tensor) and value.role == TOKENS:
+    """Ids, and what they are a move, a view or a copy of, the last one first, back to the batch that a loader gave."""
+    given = False
+    while isinstance(value, Tensor) and value.role == TOKENS and not (given and value.batch_of is None):
         yield value
-        value = value.shaped_from or value.moved_from or value.part_of
+        given = value.batch_of is not None
+        value = value.shaped_from or value.moved_from or value.part_of or value.taken_from
 
 
 def _is_within(site: Site, other: Site) -> bool:

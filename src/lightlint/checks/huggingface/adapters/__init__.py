@@ -1,0 +1,1 @@
+"""Adapters: how they are made, loaded and merged."""
