@@ -33,6 +33,7 @@ class WrappedStateDictPrefix(Check):
         checkpoints = LightningCheckpoints(self.facts)
         for load, read, keys in loads:
             self._check_elsewhere(load, read, keys)
+            self._check_beside(load, read, keys)
             found = checkpoints.wrapped(load, read, keys)
             if found is not None:
                 self.report(
@@ -67,6 +68,31 @@ class WrappedStateDictPrefix(Check):
             self.report(
                 load,
                 f"the keys in `{constant}` start with `{saved[1]}`, as line {row} of {other.path.name} saves them: "
+                f"the load into the bare model {self._effect(load)}",
+            )
+
+    def _check_beside(self, load: cst.Call, read: cst.Call, keys: tuple[str, ...]) -> None:
+        """A file that another one in the folder saves to the same path: where several do, all with the prefix."""
+        given = self.names.argument(read, "f", 0)
+        path = self.names.constant(given.value) if given is not None else None
+        if not isinstance(path, str) or next(SavedStates(self.facts).saves_to(path), None) is not None:
+            return
+        project, here = self.facts.project, self.facts.path
+        near = [
+            each for each in project.mentioning("optim.", "DataLoader") if each != here and each.parent == here.parent
+        ]
+        texts = [(each, project.text(each)) for each in near]
+        linked = [self.facts.other(each) for each, text in texts if path in text and "torch.save" in text]
+        saving = [other for other in linked if other is not None and any(SavedStates(other).saves_to(path))]
+        found = [(other, SavedStates(other).under_text(path, keys)) for other in saving]
+        if not found or any(SavedStates(other).knows_prefixes() or state is None for other, state in found):
+            return
+        other, state = found[0]
+        if state is not None:
+            row = other.source.locate(other.span(state[0])[0]).row
+            self.report(
+                load,
+                f"the keys in `{path}` start with `{state[1]}`, as line {row} of {other.path.name} saves them: "
                 f"the load into the bare model {self._effect(load)}",
             )
 

@@ -70,6 +70,21 @@ class SavedStates:
                 if held is not None and self._facts.prefixes.of(call.func.value) == "":
                     yield call, *held
 
+    def saves_to(self, path: str) -> Iterator[cst.Call]:
+        """The calls of `torch.save` that write to a path that they spell out."""
+        for save in self._tree.all(cst.Call):
+            given = self._names.argument(save, "f", 1) if self._names.call(save) == SAVE else None
+            if given is not None and self._names.constant(given.value) == path:
+                yield save
+
+    def under_text(self, path: str, keys: tuple[str, ...]) -> tuple[cst.Call, str] | None:
+        """A state dict that the file saves to a path, under some keys, with its prefix: if nothing else is saved there."""
+        found = [[*self.of(save)] for save in self.saves_to(path)]
+        states = [state for held in found for under, state in held if under == keys]
+        prefixes = {self.prefix(state) for state in states}
+        prefix = prefixes.pop() if len(prefixes) == 1 else None
+        return (states[0], prefix) if prefix and all(found) else None
+
     def under_constant(self, name: str, keys: tuple[str, ...]) -> tuple[cst.Call, str] | None:
         """A state dict that the file saves, under some keys, to the path that a constant of it names, with its prefix."""
         for save in self._tree.all(cst.Call):
