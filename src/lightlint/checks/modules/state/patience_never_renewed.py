@@ -19,15 +19,22 @@ Counter = cst.Name | cst.Attribute
 
 class PatienceNeverRenewed(Check):
     def visit_AugAssign(self, node: cst.AugAssign) -> None:
-        if isinstance(node.operator, cst.AddAssign) and self.names.constant(node.value) == 1:
+        if self._is_step(node):
             self._look_at(node, node.target)
 
     def visit_Assign(self, node: cst.Assign) -> None:
-        target, value = node.targets[0].target, node.value
-        if isinstance(value, cst.BinaryOperation) and isinstance(value.operator, cst.Add) and len(node.targets) == 1:
-            sides = (value.left, value.right)
-            if {self.code.text_of(each) for each in sides} == {self.code.text_of(target), "1"}:
-                self._look_at(node, target)
+        if self._is_step(node):
+            self._look_at(node, node.targets[0].target)
+
+    def _is_step(self, statement: cst.CSTNode) -> bool:
+        """Whether a statement adds one to a counter."""
+        if isinstance(statement, cst.AugAssign):
+            return isinstance(statement.operator, cst.AddAssign) and self.names.constant(statement.value) == 1
+        value = statement.value if isinstance(statement, cst.Assign) and len(statement.targets) == 1 else None
+        if not isinstance(statement, cst.Assign) or not isinstance(value, cst.BinaryOperation):
+            return False
+        sides = {self.code.text_of(each) for each in (value.left, value.right)}
+        return isinstance(value.operator, cst.Add) and sides == {self.code.text_of(statement.targets[0].target), "1"}
 
     def _look_at(self, step: cst.AugAssign | cst.Assign, counter: cst.BaseExpression) -> None:
         """Report a step of a counter that only worse results take, that ends the training, and that nothing sets back."""
@@ -62,10 +69,7 @@ class PatienceNeverRenewed(Check):
 
     def _compared(self, test: cst.BaseExpression) -> list[cst.BaseExpression]:
         """What a test compares, by itself or in what it was worked out before."""
-        if isinstance(test, cst.Name):
-            bound = self.names.bindings.lookup(test)
-            value = bound[0].value if len(bound) == 1 and not bound[0].path else None
-            return self._compared(value) if isinstance(value, cst.Comparison) else []
+        test = self._told(test)
         if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
             return self._compared(test.expression)
         ordered = (cst.LessThan, cst.LessThanEqual, cst.GreaterThan, cst.GreaterThanEqual)
@@ -74,6 +78,18 @@ class PatienceNeverRenewed(Check):
             if len(each.comparisons) == 1 and isinstance(each.comparisons[0].operator, ordered):
                 found += [each.left, each.comparisons[0].comparator]
         return found
+
+    def _told(self, test: cst.BaseExpression) -> cst.BaseExpression:
+        """What a name stands for that is given one value, followed as long as there is such a name."""
+        seen: set[str] = set()
+        while isinstance(test, cst.Name) and test.value not in seen:
+            seen.add(test.value)
+            bound = self.names.bindings.lookup(test)
+            value = bound[0].value if len(bound) == 1 and not bound[0].path else None
+            if not isinstance(value, (cst.Name, cst.Comparison, cst.UnaryOperation, cst.BooleanOperation)):
+                break
+            test = value
+        return test
 
     def _set_in(self, branch: cst.CSTNode, compared: list[cst.BaseExpression]) -> str:
         """The one of some compared values that a branch gives another value, which went into the comparison as well."""
@@ -97,7 +113,7 @@ class PatienceNeverRenewed(Check):
         """What a counter is compared with, where this ends the loop or tells others to; empty for no such test."""
         name = self.code.text_of(counter)
         for test in self.tree.own(place, cst.If) if place is not None else ():
-            for each in self.tree.within(test.test, cst.Comparison):
+            for each in self.tree.within(self._told(test.test), cst.Comparison):
                 sides = [each.left, each.comparisons[0].comparator]
                 texts = [self.code.text_of(side) for side in sides]
                 if name in texts and len(each.comparisons) == 1 and self._ends(test.body):
@@ -119,17 +135,17 @@ class PatienceNeverRenewed(Check):
             return False
         word = counter.attr.value if isinstance(counter, cst.Attribute) else name
         places = self._places(word, counter)
+        if not all(self._beaten(each) for each in places if self._is_step(each)):
+            return False  # it counts better results, too
         if isinstance(counter, cst.Attribute):
-            started = [each for each in places if getattr(self.tree.function(each), "name", None) and each is not step]
+            started = [each for each in places if self.tree.function(each) is not None and not self._is_step(each)]
             inits = [each for each in started if self.tree.function(each).name.value == "__init__"]  # type: ignore[union-attr]
-            own = len(started) == len(inits) == 1 and len(places) == 2 and step in places
+            own = len(started) == len(inits) == 1 and all(each in started or self._is_step(each) for each in places)
             texts = {self.names.constant(each) for each in self.tree.all(cst.SimpleString)}
             return own and word not in texts and not is_changed_elsewhere(self.facts.project, self.facts.source, word)
         owner = self.tree.owner(step)
-        mine = [each for each in places if self.tree.owner(each) is owner]
-        others = [each for each in mine if each is not step]
-        before = [each for each in others if not self.tree.contains(loops[0], each)]
-        return len(before) == len(others) == 1 and self._is_start(before[0])
+        mine = [each for each in places if self.tree.owner(each) is owner and not self._is_step(each)]
+        return len(mine) == 1 and not self.tree.contains(loops[0], mine[0])
 
     def _places(self, word: str, counter: Counter) -> list[cst.CSTNode]:
         """The statements that give a name values, or an attribute of any object."""
@@ -152,8 +168,3 @@ class PatienceNeverRenewed(Check):
         if isinstance(above, (cst.AssignTarget, cst.NamedExpr, cst.Param, cst.AsName, cst.CompFor)):
             return getattr(above, "target", None) is inner or isinstance(above, (cst.Param, cst.AsName))
         return isinstance(above, (cst.AugAssign, cst.AnnAssign, cst.For)) and above.target is inner
-
-    def _is_start(self, statement: cst.CSTNode) -> bool:
-        value = statement.value if isinstance(statement, (cst.Assign, cst.AnnAssign)) else None
-        numbers = value.elements if isinstance(value, cst.Tuple) else ()
-        return self.names.constant(value) == 0 or any(self.names.constant(each.value) == 0 for each in numbers)
