@@ -430,8 +430,8 @@ class Machine:
         periodic = "periodic" in value.traits and not leaves
         if test in self.flips and not (periodic and loop is not None and loop.begins_window):
             outcome = self.flips[test]
-            if periodic and loop is not None and not loop.known:
-                loop.rest = True
+            if periodic and loop is not None and loop.kind == "batch" and not loop.known:
+                loop.rest |= "rank" not in value.traits and not self.split_ranks  # all ranks take as many turns
         elif self._asks_for_last(key) and not leaves:
             outcome = negated
         elif periodic:
