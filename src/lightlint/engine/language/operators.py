@@ -254,8 +254,8 @@ def compare(machine: Machine, symbol: str, left: Value, right: Value, node: ast.
         left = Constant(machine.rank, left.traits)  # `local + node * count == 0`: of all ranks the first
     if machine.rank:
         left, right = _rank_of(machine, symbol, left, right), _rank_of(machine, symbol, right, left)
-    if symbol in ("is", "is not") and isinstance(right, Constant) and right.value is None:
-        return _is_none(symbol == "is", left, right, traits)
+    if symbol in ("is", "is not", "==", "!=") and isinstance(right, Constant) and right.value is None:
+        return _is_none(symbol in ("is", "=="), left, right, traits)
     if symbol in ("==", "!=", "in", "not in") and _is_device_among_constants(left, right):
         return Constant(symbol in ("!=", "not in"))
     if isinstance(left, Constant) and isinstance(right, Constant):

@@ -21,7 +21,6 @@ ASKING = {
     "torch.cuda.is_available",
     "torch.cuda.get_arch_list",
     "torch.accelerator.is_available",
-    "torch.backends.cudnn.version",
 }
 # of what takes a `device`, what makes nothing there
 _NAMING = (
