@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from lightlint.facts.project.roots import nearest_with, root_of
 from lightlint.facts.versions.evidence import places_in
+from lightlint.facts.versions.hints import hints_in
 from lightlint.facts.versions.pins import declared_within, entries_of, pins_in, pins_of_runs, pins_of_settings
 from lightlint.facts.versions.pins.notebooks import pins_of_notebooks
 from lightlint.facts.versions.pins.old_code import pins_of_old_code
@@ -16,6 +17,7 @@ _READ_ONCE = (
     pins_of_settings,
     pins_of_notebooks,
     pins_of_old_code,
+    hints_in,
     entries_of,
     places_in,
     target_in,

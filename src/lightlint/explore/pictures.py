@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lightlint.engine.events import SampleMade, Transformed
+from lightlint.explore.samples import parts_of
 from lightlint.models.data.workers import SAMPLE
-from lightlint.values.core import Library, Mapping, Sequence, Value, number_of
+from lightlint.values.core import Library, Sequence, Value, number_of
 from lightlint.values.training import Instance, Loader, Module, Tensor
 
 if TYPE_CHECKING:
@@ -81,12 +82,7 @@ def _as_drawn(value: Value | None) -> tuple[Loader, Hashable] | None:
 def _of_sample(entry: Entry, loader: Loader, part: Hashable) -> list[Instance] | None:
     """What the data set of a program did to a part of its samples."""
     made = [each for each in entry.of(SampleMade) if each.loader is loader]
-    value = loader.attributes.get(SAMPLE)
-    held: dict[Hashable, Value] = {}
-    if isinstance(value, Sequence):
-        held = dict(enumerate(value.items))
-    elif isinstance(value, Mapping):
-        held = value.items
+    held, value = parts_of(loader), loader.attributes.get(SAMPLE)
     if part in held:
         value = held[part]
     elif part is not None:

@@ -100,7 +100,8 @@ def call_library(machine: Machine, library: Library, given: Arguments, node: ast
         return graphs.made(machine, call_unknown(machine, library, given, node))
     if root not in HARMLESS or path.startswith(_BUILDERS):
         return call_unknown(machine, library, given, node)
-    kept = traits_of(*given.values()) | learning.kept_of(given.values())
+    values = given.values()
+    kept = traits_of(*values) | learning.kept_of(values)
     if "dtype" in given.keywords:
         kept = kept | INTEGERS if names_integers(given.keywords["dtype"]) else kept - INTEGERS
     if last in ("where", "clip", "maximum", "abs", "select", "putmask", "delete", "extract"):
@@ -108,7 +109,7 @@ def call_library(machine: Machine, library: Library, given: Arguments, node: ast
     if last in ("putmask", "place", "copyto", "put") and isinstance(filled := given.get(0, "a"), Unknown):
         filled.traits -= LEFT_OUT
     found = Unknown(None, kept & (LASTING | ARRAYS) if root == "numpy" else kept, hint=last)
-    found.lent = given.values()
+    found.lent = values
     if _DRAWS.fullmatch(path) is not None:
         machine.clock += 1
         found.key = ("drawn", machine.clock)

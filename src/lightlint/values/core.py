@@ -40,13 +40,17 @@ def site_of(file: str, node: ast.expr) -> Site:
     return file, row, start, node.end_lineno or row, node.end_col_offset or start
 
 
+GATHERS = ("gather", "all_gather")
+"""How a `Cut` is called that gathering made."""
+
+
 class Cut:
     """A place where a value was taken out of its graph.
 
     Args:
         how: the method or function, "comparison" for an operator.
         parameters: which the gradient would have reached.
-        graphs: the uses of parameters that it would have flowed through.
+        graphs: the uses of parameters that it would have flowed through, of what was gathered.
     """
 
     __slots__ = ("graphs", "how", "made", "parameters", "site")
@@ -128,16 +132,13 @@ class Unknown(Value):
 
 
 ITSELF = "itself"
-
-
-class Itself:
-    """What an unknown is known by that nothing else tells from others, until code out of sight may have changed it."""
+"""How the key of an unknown begins that nothing else tells from others, until code out of sight may have changed it."""
 
 
 def identified(value: Value) -> Value:
     """A value; an unknown one without a key gets one by which tests of it agree."""
     if type(value) is Unknown and value.key is None:
-        value.key = (ITSELF, Itself())
+        value.key = (ITSELF, object())
     return value
 
 

@@ -193,6 +193,16 @@ class Tensor(Value):
         self.key = ("tensor", made)
         self.parts: dict[Any, Tensor] = {}
 
+    @property
+    def seen_of(self) -> Tensor | None:
+        """What it is a move, a view or a part of."""
+        return self.shaped_from or self.moved_from or self.part_of
+
+    @property
+    def made_of(self) -> Tensor | None:
+        """The same, also of a clone, of one with places filled and of a choice by a mask."""
+        return self.seen_of or self.taken_from
+
     def __repr__(self) -> str:
         return f"<tensor {self.role or ''}{' parameter' if self.parameter else ''} on {self.device}>"
 

@@ -225,9 +225,14 @@ def factors_of(value: Value) -> tuple[tuple[Hashable, int], ...] | None:
     return None
 
 
+def is_number_key(key: Hashable) -> bool:
+    """Whether a factor is a number that is written down."""
+    return isinstance(key, tuple) and key[:1] == ("number",)
+
+
 def _length_in(value: Value) -> Hashable:
     """The key of the length of something that a number is, or a written multiple of; None for another number."""
-    found = [key for key, power in factors_of(value) or () if not (isinstance(key, tuple) and key[:1] == ("number",))]
+    found = [key for key, power in factors_of(value) or () if not is_number_key(key)]
     is_length = len(found) == 1 and isinstance(found[0], tuple) and found[0][:1] == ("length",)
     return found[0] if is_length and (found[0], 1) in (factors_of(value) or ()) else None
 

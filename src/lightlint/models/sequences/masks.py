@@ -94,7 +94,7 @@ def origins(value: Value | None) -> Iterator[Tensor]:
     """A tensor, and what it is a part, a view or a copy of."""
     while isinstance(value, Tensor):
         yield value
-        value = value.shaped_from or value.moved_from or value.part_of
+        value = value.seen_of
 
 
 def note_layer(machine: Machine, module: Module, given: Arguments, node: ast.AST) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Sequence
 
-from lightlint.engine.language.operators import factors_of
+from lightlint.engine.language.operators import factors_of, is_number_key
 from lightlint.values.core import Constant, Value, is_constant
 from lightlint.values.training import Module
 
@@ -52,7 +52,7 @@ def _times(whole: _Powers, part: _Powers) -> float:
     left.subtract(part)
     number = 1.0
     for key, power in left.items():
-        if isinstance(key, tuple) and key[:1] == ("number",):
+        if isinstance(key, tuple) and is_number_key(key):
             number *= key[1] ** power
         elif power < 0:
             return 0

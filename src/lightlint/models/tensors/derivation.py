@@ -14,6 +14,7 @@ from lightlint.engine.events import (
 from lightlint.engine.machine import Machine
 from lightlint.models.tensors.draws import holds_draw
 from lightlint.values.core import (
+    GATHERS,
     INTEGERS,
     NO_TRAITS,
     ON_SOME,
@@ -127,7 +128,7 @@ def _note_cuts(machine: Machine, made: Value, sources: list[Tensor], how: str, n
     cuts = {cut for tensor in sources for cut in tensor.cuts if how != "detach" or cut.how != "autograd.grad"}
     reached = frozenset(each for tensor in sources for each in tensor.parameters) if how and machine.grad[-1] else None
     if reached:
-        graphs = frozenset(graph for tensor in sources for graph in tensor.graph)
+        graphs = frozenset(graph for tensor in sources for graph in tensor.graph) if how in GATHERS else frozenset()
         cuts.add(Cut(how, machine.site(node), machine.clock, reached, graphs))
     if cuts:
         made.cuts = frozenset(cuts)
@@ -140,7 +141,7 @@ def without_given_gradients(cuts: frozenset[Cut]) -> frozenset[Cut]:
 
 def meant_or_gathered(cuts: frozenset[Cut]) -> frozenset[Cut]:
     """Those that tell of themselves what lost its graph there, whatever it is mixed with later."""
-    return frozenset(cut for cut in cuts if cut.how in ("autograd.grad", "gather", "all_gather"))
+    return frozenset(cut for cut in cuts if cut.how in ("autograd.grad", *GATHERS))
 
 
 def _record(machine: Machine, made: Tensor, sources: list[Tensor], node: ast.AST | None, *, saves: bool) -> None:

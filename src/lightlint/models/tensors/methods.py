@@ -175,18 +175,19 @@ def call_method(machine: Machine, tensor: Value, name: str, given: Arguments, no
         return NONE
     if name == "full_tensor" and tensor.owner is not None and tensor.owner.sharded == "fully_shard":
         machine.emit(ShardsGathered(machine.where(node), name))
-    found = computed(machine, name, given.with_first(tensor), node)
+    whole = given.with_first(tensor)
+    found = computed(machine, name, whole, node)
     if name == "type" and isinstance(found, Tensor) and found is not tensor:
         _place_by_type(found, given.get(0, "dtype"))
     if name in _SHAPING and isinstance(found, Tensor) and found is not tensor:
         found.shaped_from = tensor
     if name in ("clone", "detach", "masked_fill", "long") and isinstance(found, Tensor) and found is not tensor:
         found.taken_from = tensor
-    layouts.note(machine, found, name, given.with_first(tensor), node)
-    angles.note(machine, found, name, given.with_first(tensor), node)
-    draws.note_moved(machine, found, name, given.with_first(tensor), node)
+    layouts.note(machine, found, name, whole, node)
+    angles.note(machine, found, name, whole, node)
+    draws.note_moved(machine, found, name, whole, node)
     if name in precision.NAMES:
-        precision.note(machine, found, name, given.with_first(tensor), node, sure=not tensor.mixed)
+        precision.note(machine, found, name, whole, node, sure=not tensor.mixed)
     return found
 
 

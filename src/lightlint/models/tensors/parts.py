@@ -96,7 +96,8 @@ def item(machine: Machine, tensor: Tensor, index: Value, node: ast.AST) -> Value
     made = derive(machine, node, tensor, keep=True, saves=bool(indices) or isinstance(index, Unknown))
     one = isinstance(number_of(index), int)
     made.scalar = tensor.rank == 1 and one
-    axes.parted("unbind" if one else "", tensor if one else None, made)
+    if one:
+        axes.parted("unbind", tensor, made)
     if isinstance(index, Unknown) and tensor.rank in (1, None):
         made.sure_device = False  # a number, perhaps, which lets any device have what it picks
     made.form, made.layer, made.as_given = forms.of_item(tensor, index), "", False

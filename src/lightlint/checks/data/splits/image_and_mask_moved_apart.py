@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Called, CalledUnknown, Forward, LossComputed, Picked, SampleMade, Transformed
 from lightlint.explore.questions.queries import beside
+from lightlint.explore.samples import part_of_batch, parts_of
 from lightlint.models.data.transforms import AS_TOLD, drawing
-from lightlint.models.data.workers import NUMBER, SAMPLE
-from lightlint.values.core import Library, Mapping, Sequence, Unknown, is_constant
+from lightlint.models.data.workers import NUMBER
+from lightlint.values.core import Library, Mapping, Unknown, is_constant
 from lightlint.values.training import Tensor
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 _MODES = ("1", "L", "P")  # of pictures with one number for each place
 _FLAGS = ("ImageReadMode.GRAY", "cv2.IMREAD_GRAYSCALE")
 _SEEDING = ("manual_seed", "seed", "seed_everything", "set_rng_state", "setstate", "fork_rng")
-_DEEPEST, _MOST_MOVES = 4, 5
+_DEEPEST = 4
 _TO_CLASSES = ("long", "bool", "int", "round", "byte")
 
 
@@ -101,7 +102,7 @@ def _covers(path: Path, sample: SampleMade, moved: list[Transformed], mask: Tran
     drawn, shared = ({draw for each in _origins(of.given[0]) for draw in _draws(each.key)} for of in (mask, picture))
     if drawn - shared - _drawn_for(mask) or _is_picked_apart(sample, mask, picture):
         return True
-    by_part = {key: _moves_of(value, moved) for key, value in _parts(sample).items()}
+    by_part = {key: _moves_of(value, moved) for key, value in parts_of(sample.loader).items()}
     if any(mask in moves and picture in moves for moves in by_part.values()):
         return True
     holding = {key for key, moves in by_part.items() if mask in moves}
@@ -146,19 +147,11 @@ def _factors(value: Value | None) -> Iterator[Value]:
             yield from (one for side in each.terms[1] for one in _terms(side))
 
 
-def _parts(sample: SampleMade) -> dict[Hashable, Value]:
-    """What a sample is made of, by place or name."""
-    made = sample.loader.attributes.get(SAMPLE)
-    if isinstance(made, Sequence):
-        return dict(enumerate(made.items))
-    return {**made.items} if isinstance(made, Mapping) else {}
-
-
 def _held_against(
     path: Path, sample: SampleMade, moved: list[Transformed]
 ) -> Iterator[tuple[Transformed, Transformed, str]]:
     """What is moved by itself and is the target of a loss, whose input a model made of another picture of the same sample."""
-    parts = _parts(sample)
+    parts = parts_of(sample.loader)
     by_part = {key: each for key, value in parts.items() if (each := _last_move(value, moved)) is not None}
     for loss in path.of(LossComputed) if len(by_part) > 1 else ():
         target, given = loss.target, loss.input
@@ -191,12 +184,5 @@ def _gave(event: Transformed, value: Value) -> bool:
 
 def _part_of(sample: SampleMade, value: Value | None) -> Hashable:
     """Which part of a loader's samples a tensor is, wherever it was moved; None for none."""
-    for _ in range(_MOST_MOVES):
-        if not isinstance(value, Tensor):
-            return None
-        if value.part is not None and value.role == "batch":
-            same = value.batch_of is not None and value.batch_of.data is sample.loader.data
-            part: Hashable = value.part
-            return part if same else None
-        value = value.moved_from or value.shaped_from
-    return None
+    found = part_of_batch(value)
+    return found[1] if found is not None and found[0].data is sample.loader.data else None

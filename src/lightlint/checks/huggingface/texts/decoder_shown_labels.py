@@ -74,7 +74,7 @@ def _is_same(shown: Value | None, labels: Value | None) -> bool:
 def _origin(value: Value | None, depth: int = 0) -> Hashable:
     """What tokens are moves, copies and views of; None where it is not known, and where a part was cut out."""
     while isinstance(value, Tensor):
-        before = value.shaped_from or value.moved_from or value.part_of or value.taken_from
+        before = value.made_of
         if value.cut_from is not None:
             return None
         if before is None:

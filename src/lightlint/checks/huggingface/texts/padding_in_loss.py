@@ -86,7 +86,7 @@ def _sources(value: Value | None) -> Iterator[Tensor]:
     while isinstance(value, Tensor) and value.role == TOKENS and not (given and value.batch_of is None):
         yield value
         given = value.batch_of is not None
-        value = value.shaped_from or value.moved_from or value.part_of or value.taken_from
+        value = value.made_of
 
 
 def _is_within(site: Site, other: Site) -> bool:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Backward, Collective, Stepped
 from lightlint.explore.questions.queries import may_be_alone
+from lightlint.values.core import GATHERS
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry, Path
@@ -33,4 +34,4 @@ def _is_lost(cut: Cut, path: Path) -> bool:
     trained = {each for step in path.of(Stepped) for each in step.parameters}
     uses = [each for each in cut.graphs if not each.guess]
     known = path.finished and bool(uses) and bool(cut.parameters & trained)
-    return known and cut.how in ("gather", "all_gather") and not any(each.used or each.escaped for each in cut.graphs)
+    return known and cut.how in GATHERS and not any(each.used or each.escaped for each in cut.graphs)

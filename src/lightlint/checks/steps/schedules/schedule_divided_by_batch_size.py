@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import LoaderMade, ScheduleMade
-from lightlint.engine.language.operators import factors_of
+from lightlint.engine.language.operators import factors_of, is_number_key
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -28,7 +28,7 @@ class ScheduleDividedByBatchSize(Check):
             for event in path.of(ScheduleMade):
                 for length in (event.schedule.length, *event.schedule.closed_over):
                     sizes = [size for each in loaders if (size := _divided(length, each)) is not None]
-                    if any(not _is_number(size) or self._names_size(event) for size in sizes):
+                    if any(not is_number_key(size) or self._names_size(event) for size in sizes):
                         given = event.where.calls and length is not event.schedule.length  # to what makes the schedule
                         yield Fault(event.where.calls[-1].site if given else event.site, _MESSAGE)
 
@@ -45,10 +45,6 @@ def _divided(length: Value | None, loader: Loader) -> Hashable | None:
     keys = [("batch size", loader.number), *(key for key, power in size if power > 0)]
     counts = factors.get(("length", loader.number), 0) > 0
     return next((key for key in keys if counts and factors.get(key, 0) < 0), None)
-
-
-def _is_number(key: Hashable) -> bool:
-    return isinstance(key, tuple) and key[:1] == ("number",)
 
 
 def _factors(value: Value | None) -> tuple[tuple[Hashable, int], ...]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Left, ScheduleStepped, Stepped
-from lightlint.engine.language.operators import factors_of
+from lightlint.engine.language.operators import factors_of, is_number_key
 from lightlint.explore.questions.queries import holds, in_batch, loader_lengths, once_in_several, optimizer_of, sure
 from lightlint.finding import Tier
 from lightlint.values.core import Constant, Sequence, number_of, written
@@ -169,20 +169,16 @@ def _share(milestone: Value, epochs: Value | None) -> float | None:
 def _multiple(number: Value, epochs: Value | None) -> float | None:
     """By what a program multiplies the number of epochs to get another, as in `epochs // 3`; None where it does not."""
     part, whole = (dict((factors_of(each) if each is not None else None) or ()) for each in (number, epochs))
-    if not whole or not whole.items() <= part.items() or all(map(_is_number, whole)):
+    if not whole or not whole.items() <= part.items() or all(map(is_number_key, whole)):
         return None
     found = 1.0
     for key, power in part.items():
         if key not in whole:
-            value = key[1] if isinstance(key, tuple) and _is_number(key) else None
+            value = key[1] if isinstance(key, tuple) and is_number_key(key) else None
             if not isinstance(value, (int, float)) or not value:
                 return None
             found *= value**power
     return found
-
-
-def _is_number(key: Hashable) -> bool:
-    return isinstance(key, tuple) and key[:1] == ("number",)
 
 
 def _dies_out(event: ScheduleStepped) -> bool:

@@ -238,9 +238,8 @@ def layer(machine: Machine, module: Module, given: Arguments, node: ast.AST) -> 
     made.angle = angles.COSINE if module.name == "CosineSimilarity" else ""
     if module.name in ("LSTM", "GRU", "RNN", "MultiheadAttention", "LSTMCell"):
         made.packed = any(tensor.packed for tensor in inputs)
-        state, cell = (tensors.derive(machine, node, made) for _ in range(2))
-        if module.name in ("LSTM", "GRU", "RNN") and isinstance(module.cls, Library):
-            state.states_of = cell.states_of = module
-        pair = Sequence([state, cell], "tuple") if module.name == "LSTM" else state
-        return Sequence([made, pair], "tuple")
+        states = [tensors.derive(machine, node, made) for _ in range(2 if module.name == "LSTM" else 1)]
+        for each in states if module.name in ("LSTM", "GRU", "RNN") and isinstance(module.cls, Library) else ():
+            each.states_of = module
+        return Sequence([made, Sequence(states, "tuple") if module.name == "LSTM" else states[0]], "tuple")
     return made

@@ -16,6 +16,7 @@ from lightlint.values.training import Module
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry
+    from lightlint.facts.linked import Linked
 
 
 class WrappedStateDictPrefix(Check):
@@ -64,12 +65,7 @@ class WrappedStateDictPrefix(Check):
             return
         saved = states.under_constant(constant, keys)
         if saved is not None:
-            row = other.source.locate(other.span(saved[0])[0]).row
-            self.report(
-                load,
-                f"the keys in `{constant}` start with `{saved[1]}`, as line {row} of {other.path.name} saves them: "
-                f"the load into the bare model {self._effect(load)}",
-            )
+            self._report_saved(load, constant, other, saved)
 
     def _check_beside(self, load: cst.Call, read: cst.Call, keys: tuple[str, ...]) -> None:
         """A file that another one in the folder saves to the same path: where several do, all with the prefix."""
@@ -89,12 +85,16 @@ class WrappedStateDictPrefix(Check):
             return
         other, state = found[0]
         if state is not None:
-            row = other.source.locate(other.span(state[0])[0]).row
-            self.report(
-                load,
-                f"the keys in `{path}` start with `{state[1]}`, as line {row} of {other.path.name} saves them: "
-                f"the load into the bare model {self._effect(load)}",
-            )
+            self._report_saved(load, path, other, state)
+
+    def _report_saved(self, load: cst.Call, path: str, other: Linked, saved: tuple[cst.CSTNode, str]) -> None:
+        """Report a load of what another file saves with a prefix before its keys."""
+        row = other.source.locate(other.span(saved[0])[0]).row
+        self.report(
+            load,
+            f"the keys in `{path}` start with `{saved[1]}`, as line {row} of {other.path.name} saves them: "
+            f"the load into the bare model {self._effect(load)}",
+        )
 
     def _effect(self, load: cst.Call) -> str:
         strict = self.names.argument(load, "strict", 1)

@@ -1,0 +1,33 @@
+"""What the samples of a loader are made of, and which part of them a tensor of a batch is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lightlint.models.data.workers import SAMPLE
+from lightlint.values.core import Mapping, Sequence, Value
+from lightlint.values.training import Loader, Tensor
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+_MOST_MOVES = 5
+
+
+def parts_of(loader: Loader) -> dict[Hashable, Value]:
+    """What a sample of a loader is made of, by place or name; nothing of one that is a single thing."""
+    made = loader.attributes.get(SAMPLE)
+    if isinstance(made, Sequence):
+        return dict(enumerate(made.items))
+    return {**made.items} if isinstance(made, Mapping) else {}
+
+
+def part_of_batch(value: Value | None) -> tuple[Loader, Hashable] | None:
+    """The loader that gave a tensor, wherever that was moved and however it was shaped since, and which part of its batches it is."""
+    for _ in range(_MOST_MOVES):
+        if not isinstance(value, Tensor):
+            return None
+        if value.part is not None and value.role == "batch" and value.batch_of is not None:
+            return value.batch_of, value.part
+        value = value.moved_from or value.shaped_from
+    return None
