@@ -14,6 +14,7 @@ from lightlint.config.options import SettingsError
 from lightlint.config.settings import Settings
 from lightlint.finding import Finding
 from lightlint.pages import find
+from lightlint.reports.place import ordered
 from lightlint.results import Result
 
 _ANY_TEXT = "surrogatepass"  # a notebook's JSON may hold half of a pair, and a file's name what is no UTF-8
@@ -132,7 +133,7 @@ def compare(
             new.append(finding)
     kept = [each for each in stays if not is_looked_for(each)]
     gone = len(stays) - len(kept) + sum(map(len, moved.values()))
-    return Compared(tuple(sorted(new, key=lambda finding: finding.sort_key)), tuple(sorted([*met, *kept])), gone)
+    return Compared(tuple(ordered(new)), tuple(sorted([*met, *kept])), gone)
 
 
 def read(path: Path) -> list[Known]:

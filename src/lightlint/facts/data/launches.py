@@ -45,7 +45,7 @@ def is_launched_on_nodes(near: Path, root: Path) -> bool | None:
     """Whether a script or page beside a program, in a folder beside, or else above it, starts it on several nodes; None where
     none starts it with a launcher."""
     for folder in folders_above(near, root):
-        for told in (_texts(folder, SHELL_SCRIPTS | {".md"}), [*_aside(folder)]):
+        for told in _told(folder):
             if any(map(_starts_on_nodes, told)):
                 return True
             if any(_LAUNCHES.search(text) is not None for text in told):
@@ -53,10 +53,10 @@ def is_launched_on_nodes(near: Path, root: Path) -> bool | None:
     return None
 
 
-def _aside(folder: Path) -> Iterator[str]:
-    """What the scripts in the folders beside a program say."""
-    for inner in _inner(folder)[:_MOST_LAUNCHES]:
-        yield from _texts(inner, SHELL_SCRIPTS)
+def _told(folder: Path) -> Iterator[list[str]]:
+    """What the scripts and pages beside a program say, then what the scripts in the folders beside it do."""
+    yield _texts(folder, SHELL_SCRIPTS | {".md"})
+    yield [text for inner in _inner(folder)[:_MOST_LAUNCHES] for text in _texts(inner, SHELL_SCRIPTS)]
 
 
 def _starts_on_nodes(text: str) -> bool:
@@ -75,11 +75,11 @@ def _says_one(found: re.Match[str], text: str) -> bool:
     return False
 
 
-def documents(root: Path, suffixes: frozenset[str]) -> list[str]:
-    """What the files of a project with some endings say, up to two folders down."""
+def documents(root: Path, *kinds: frozenset[str]) -> list[list[str]]:
+    """What the files of a project say, up to two folders down, by kinds of endings."""
     folders = [root, *_inner(root)]
     folders += [inner for each in folders[1:] for inner in _inner(each)]
-    return [text for each in folders[:_MOST_PAGES] for text in _texts(each, suffixes)]
+    return [[text for each in folders[:_MOST_PAGES] for text in _texts(each, suffixes)] for suffixes in kinds]
 
 
 def tells_of_one_node(text: str) -> bool:

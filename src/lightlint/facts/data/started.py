@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cached_property
 from pathlib import Path
 
 from lightlint.facts.data.launches import SHELL_SCRIPTS, documents
@@ -38,29 +39,34 @@ class Documents:
     """
 
     def __init__(self, root: Path) -> None:
-        self._root = root
-        pages = [*documents(root, _PAGES), *filter(_STARTS.search, documents(root, _NOTES))]
-        self._texts = [_REFERENCE.sub("", text) for text in pages]
+        pages, notes = documents(root, _PAGES, _NOTES)
+        self._texts = [_REFERENCE.sub("", text) for text in (*pages, *filter(_STARTS.search, notes))]
 
     def starts_alone(self, program: Path) -> bool:
         """Whether a program is started as one process only: by all texts that start it, or else by all that there are, none of
         which speaks of several processes or devices then."""
-        own = [text for text in self._texts if self._starts(text, program)]
-        texts = own or self._texts
-        return any(map(_STARTS.search, texts)) and not any(map(_SEVERAL.search, texts))
+        named = re.compile(rf"(?<![\w.-])(?P<path>[\w./${{}}-]*/)?{re.escape(program.name)}(?![\w-])")
+        own = [text for text in self._texts if program.name in text and _starts(text, named, program.parent)]
+        return _tell_of_one(own) if own else self._all_tell_of_one
 
-    def _starts(self, text: str, program: Path) -> bool:
-        """Whether a line of a text starts a program: with Python, or with what starts several processes."""
-        name = re.escape(program.name)
-        if program.name not in text:
-            return False
-        named = re.compile(rf"(?<![\w.-])(?P<path>[\w./${{}}-]*/)?{name}(?![\w-])")
-        return any(
-            (started is not None and _leads_to(started["path"] or "", program.parent))
-            and (_COMMANDS.search(line) or _SEVERAL.search(line))
-            for line in _ON.sub(" ", text).splitlines()
-            for started in [named.search(line)]
-        )
+    @cached_property
+    def _all_tell_of_one(self) -> bool:
+        return _tell_of_one(self._texts)
+
+
+def _starts(text: str, named: re.Pattern[str], place: Path) -> bool:
+    """Whether a line of a text starts a program of a folder: with Python, or with what starts several processes."""
+    for line in _ON.sub(" ", text).splitlines():
+        started = named.search(line)
+        starts = _COMMANDS.search(line) or _SEVERAL.search(line)
+        if started is not None and starts and _leads_to(started["path"] or "", place):
+            return True
+    return False
+
+
+def _tell_of_one(texts: list[str]) -> bool:
+    """Whether texts start a program, and none speaks of several processes or devices."""
+    return any(map(_STARTS.search, texts)) and not any(map(_SEVERAL.search, texts))
 
 
 def _leads_to(folder: str, place: Path) -> bool:

@@ -67,6 +67,7 @@ class Project:
         self._texts: OrderedDict[Path, str] = OrderedDict()  # those that were asked for last
         self._size = 0  # of these
         self._registers: dict[Path, bool] = {}
+        self._on_nodes: dict[Path, bool | None] = {}
         self._listings: dict[Path, frozenset[str]] = {}
         self._words: dict[Path, frozenset[str]] = {}
         self._offered: dict[Path, tuple[frozenset[str], frozenset[Question]]] = {}
@@ -239,7 +240,9 @@ class Project:
     def is_on_nodes(self, folder: Path) -> bool | None:
         """Whether what stands in a folder is launched on several nodes; None where nothing says it."""
         self.asked.add(("nodes", str(folder)))
-        return is_launched_on_nodes(folder, self.root)
+        if folder not in self._on_nodes:
+            self._on_nodes[folder] = is_launched_on_nodes(folder, self.root)
+        return self._on_nodes[folder]
 
     def is_run_alone(self, program: Path) -> bool:
         """Whether scripts and pages start a program as one process only, or all programs of the project where none names it."""

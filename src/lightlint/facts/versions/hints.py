@@ -15,12 +15,12 @@ from pathlib import Path
 from lightlint.facts.data.launches import SHELL_SCRIPTS
 from lightlint.facts.versions.evidence import DISTRIBUTIONS
 from lightlint.facts.versions.pins.folders import entries_of, inner_folders
-from lightlint.facts.versions.pins.kinds import is_page_of_news
+from lightlint.facts.versions.pins.kinds import PROSE, is_page_of_news
 from lightlint.facts.versions.pins.pin import Pin
 from lightlint.facts.versions.pins.reading import inside, text_of
 from lightlint.facts.versions.versions import Version
 
-_TEXTS = frozenset((".md", ".rst", ".txt", ".markdown", ".adoc", ".org", ".yml", ".yaml", ".toml", ".cfg", ".def", ""))
+_TEXTS = PROSE | SHELL_SCRIPTS | {".yml", ".yaml", ".toml", ".cfg", ".def"}
 _MOST_FILES, _LONGEST = 150, 60_000
 _BETWEEN = r"(?:[\W_]{0,4}(?:version|ver|v|is|was|with|on|of|using|build|release|stable)?){0,4}[\W_]{0,3}"
 _NAMES = {"torch": r"(?:py)?torch(?![a-z])"}
@@ -65,6 +65,5 @@ def _said(package: str) -> re.Pattern[str]:
 def _texts(top: Path) -> Iterator[Path]:
     for folder in inner_folders(top):
         for file in entries_of(folder)[0]:
-            suffix = file.suffix.lower()
-            if (suffix in _TEXTS or suffix in SHELL_SCRIPTS) and not is_page_of_news(file):
+            if file.suffix.lower() in _TEXTS and not is_page_of_news(file):
                 yield file

@@ -96,3 +96,13 @@ def settings_of(trainer: Instance) -> Instance | None:
         held = trainer.arguments.values()
         given = next((each for each in held if isinstance(each, Instance) and each.kind == ARGUMENTS), None)
     return given if isinstance(given, Instance) and given.kind == ARGUMENTS else None
+
+
+def replaces(trainer: Instance, *names: str) -> bool:
+    """Whether a class of the program has methods of its own in the place of some of the Trainer's."""
+    return isinstance(trainer.cls, Class) and any(trainer.cls.find(name) is not None for name in names)
+
+
+def name_of_collator(collator: Value | None) -> str:
+    """The name of a collator's class, or of the function that it is; empty for one without."""
+    return collator.name if isinstance(collator, Instance) else getattr(collator, "last", "")

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from lightlint.check import Check, Fault
 from lightlint.engine.events.huggingface import Labelled, TrainerRan
 from lightlint.facts.releases.hugging_face import tier_since
-from lightlint.frameworks.huggingface.values import base_of
-from lightlint.values.core import Class, Library, Sequence, Unknown, is_constant
+from lightlint.frameworks.huggingface.values import base_of, name_of_collator, replaces
+from lightlint.values.core import Library, Sequence, Unknown, is_constant
 from lightlint.values.training import Instance, Tensor
 
 if TYPE_CHECKING:
@@ -35,10 +35,8 @@ class DecoderShownLabels(Check):
             if self._is_pair(event.model) and _is_same(given.get("decoder_input_ids"), given["labels"]):
                 yield Fault.at(event, _MESSAGE)
         for ran in entry.of(TrainerRan):
-            model, row, cls = base_of(ran.model), ran.row, ran.trainer.cls
-            own = isinstance(cls, Class) and any(
-                cls.find(name) is not None for name in ("compute_loss", "training_step")
-            )
+            model, row = base_of(ran.model), ran.row
+            own = replaces(ran.trainer, "compute_loss", "training_step")
             if row is None or model is None or own or not self._is_pair(model) or _makes_inputs(ran.trainer):
                 continue
             site = row.places().get("decoder_input_ids")
@@ -58,7 +56,7 @@ def _makes_inputs(trainer: Instance) -> bool:
     collator = trainer.argument("data_collator", 2)
     if collator is None or is_constant(collator, None):
         return False
-    named = collator.name if isinstance(collator, Instance) else getattr(collator, "last", "")
+    named = name_of_collator(collator)
     alone = isinstance(collator, Instance) and not collator.open_arguments and collator.argument("model", 1) is None
     return not (
         named in ("default_data_collator", "DefaultDataCollator") or (named == "DataCollatorForSeq2Seq" and alone)

@@ -8,9 +8,10 @@ from lightlint.check import Check, Fault
 from lightlint.engine.events import LossComputed, Masked
 from lightlint.engine.events.huggingface import Labelled, TrainerRan
 from lightlint.frameworks.huggingface.trainer import TOKENS
+from lightlint.frameworks.huggingface.values import name_of_collator, replaces
 from lightlint.models.sequences import masks
 from lightlint.models.sequences.masks import LEFT_OUT
-from lightlint.values.core import Class, Sequence, Unknown, is_constant, text_of
+from lightlint.values.core import Sequence, Unknown, is_constant, text_of
 from lightlint.values.training import Instance, Tensor
 
 if TYPE_CHECKING:
@@ -139,11 +140,10 @@ def _in_rows(path: Path) -> Iterator[Fault]:
 def _takes_labels(trainer: Instance) -> bool:
     """Whether the loss is the model's own, of the labels as the rows have them."""
     collator = trainer.argument("data_collator", 2)
-    named = collator.name if isinstance(collator, Instance) else getattr(collator, "last", "")
+    named = name_of_collator(collator)
     kept = collator is None or named in _KEEPING or is_constant(collator, None)
     kept |= not isinstance(collator, Unknown) and trainer.name == "Trainer" and not named.startswith("DataCollator")
-    cls = trainer.cls
-    own = isinstance(cls, Class) and any(cls.find(name) is not None for name in ("compute_loss", "training_step"))
+    own = replaces(trainer, "compute_loss", "training_step")
     return kept and not own and "compute_loss_func" not in trainer.arguments
 
 

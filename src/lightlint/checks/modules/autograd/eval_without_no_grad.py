@@ -44,7 +44,6 @@ class EvalWithoutNoGrad(Check):
         used = [event for event in entry.of(Forward) if not goes_nowhere(event.graph)]
         useful = {event.site for event in used if not event.training}
         training = {event.site for event in used if event.training}
-        alike = {_class_of(each) for each in used if each.training}
         alike = {_class_of(each) for each in used if each.training} - {None}  # of one that is given another's weights
         told: dict[Site, Site] = {}  # one place a loop is enough
         faults: list[Fault] = []

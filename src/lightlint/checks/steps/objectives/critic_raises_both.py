@@ -53,7 +53,6 @@ def _origin(term: object, said: dict[int, Forward]) -> Forward | None:
 
 def _trains(path: Path, event: Backward, module: Module) -> bool:
     """Whether the next step of an optimizer behind a backward pass is one for a module."""
-    steps = (each for each in path.of(Stepped) if each.time > event.time)
-    first = min(steps, key=lambda each: each.time, default=None)
+    first = next((each for each in path.of(Stepped) if each.time > event.time), None)
     own = {id(each) for each in module.parameters()}
     return first is not None and bool(first.parameters) and all(id(each) in own for each in first.parameters)

@@ -51,7 +51,7 @@ _OF_OTHER_THINGS = (
     "change|history|news|release|contribut|code[-_]of|security|licen[cs]e|to-?do|roadmap|citation|authors|credits|faq"
 )
 _IS_PAGE = re.compile(rf"(?!{_OF_OTHER_THINGS})[\w-]+\.(?:md|rst)$")
-_PROSE = {".md", ".rst", ".markdown", ".adoc", ".org", ".txt", ""}
+PROSE = {".md", ".rst", ".markdown", ".adoc", ".org", ".txt", ""}
 _IS_NO_TEXT = re.compile(r"\.(?:pdf|docx?|html?|tex|png|jpe?g|gif|svg|json|ya?ml|toml|cfg|ini|py|ipynb|zip|gz)$")
 _IS_FORM = re.compile(  # for those who report or send something: what stands there is an example
     r"(?:issue|pull[-_ ]?request|merge[-_ ]?request|pr)[-_ ]?templates?|^(?:bug|issue)[-_ ]?report"
@@ -84,7 +84,7 @@ def reader_of(file: Path) -> Reader | None:
         return _load("requirement_files:requirement_pins")
     if suffix in {".yml", ".yaml"} or name == "devcontainer.json":
         return _of_yaml(name, folder)
-    if suffix in _PROSE and _IS_README.match(name):
+    if suffix in PROSE and _IS_README.match(name):
         return _load("prose:readme_pins")
     if _IS_PAGE.match(name):
         return _load("prose:page_pins")
@@ -107,10 +107,10 @@ def _is_readme(name: str, suffix: str) -> bool:
 def is_weak(file: Path) -> bool:
     """Whether a file tells of one way to install among others: a script, CI, a README."""
     name, suffix = file.name.lower(), file.suffix.lower()
-    is_prose = suffix in _PROSE and name.startswith(("install", "get")) and not name.startswith("installed")
+    is_prose = suffix in PROSE and name.startswith(("install", "get")) and not name.startswith("installed")
     is_prose |= _is_readme(name, suffix)
     is_prose |= suffix in {".ipynb", ".py"} and name not in _EXACT
-    return is_prose or name in _WEAK or suffix in SHELL_SCRIPTS or suffix in _PROSE - _LISTS or is_of_ci(file)
+    return is_prose or name in _WEAK or suffix in SHELL_SCRIPTS or suffix in PROSE - _LISTS or is_of_ci(file)
 
 
 def is_page(file: Path) -> bool:

@@ -79,11 +79,13 @@ class WrappedStateDictPrefix(Check):
         ]
         texts = [(each, project.text(each)) for each in near]
         linked = [self.facts.other(each) for each, text in texts if path in text and "torch.save" in text]
-        saving = [other for other in linked if other is not None and any(SavedStates(other).saves_to(path))]
-        found = [(other, SavedStates(other).under_text(path, keys)) for other in saving]
-        if not found or any(SavedStates(other).knows_prefixes() or state is None for other, state in found):
+        rooms = [(other, SavedStates(other)) for other in linked if other is not None]
+        found = [
+            (other, states, states.under_text(path, keys)) for other, states in rooms if any(states.saves_to(path))
+        ]
+        if not found or any(states.knows_prefixes() or state is None for _, states, state in found):
             return
-        other, state = found[0]
+        other, _, state = found[0]
         if state is not None:
             self._report_saved(load, path, other, state)
 

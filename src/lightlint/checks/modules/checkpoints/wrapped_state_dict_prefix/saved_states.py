@@ -72,10 +72,14 @@ class SavedStates:
 
     def saves_to(self, path: str) -> Iterator[cst.Call]:
         """The calls of `torch.save` that write to a path that they spell out."""
+        return (save for save, given in self._saves() if self._names.constant(given) == path)
+
+    def _saves(self) -> Iterator[tuple[cst.Call, cst.BaseExpression]]:
+        """The calls of `torch.save`, each with where it writes to."""
         for save in self._tree.all(cst.Call):
             given = self._names.argument(save, "f", 1) if self._names.call(save) == SAVE else None
-            if given is not None and self._names.constant(given.value) == path:
-                yield save
+            if given is not None:
+                yield save, given.value
 
     def under_text(self, path: str, keys: tuple[str, ...]) -> tuple[cst.Call, str] | None:
         """A state dict that the file saves to a path, under some keys, with its prefix: if nothing else is saved there."""
@@ -87,11 +91,10 @@ class SavedStates:
 
     def under_constant(self, name: str, keys: tuple[str, ...]) -> tuple[cst.Call, str] | None:
         """A state dict that the file saves, under some keys, to the path that a constant of it names, with its prefix."""
-        for save in self._tree.all(cst.Call):
-            path = self._names.argument(save, "f", 1) if self._names.call(save) == SAVE else None
-            if path is None or not isinstance(path.value, cst.Name) or path.value.value != name:
+        for save, given in self._saves():
+            if not isinstance(given, cst.Name) or given.value != name:
                 continue
-            found = self._names.bindings.lookup(path.value)
+            found = self._names.bindings.lookup(given)
             if len(found) != 1 or found[0].kind is not Kind.ASSIGN or found[0].scope is not self._tree.module:
                 continue
             for under, state in self.of(save):

@@ -84,13 +84,13 @@ def text_pins(file: Path, text: str, kind: Kind) -> Iterator[Pin]:
     for found in _TRIED.finditer(text) if kind is Kind.CI else ():
         row = text.count("\n", 0, found.start()) + 1
         yield from (Pin("python", each, file, row, kind=kind) for each in _MINOR.findall(found[1]))
-    lines = [*lines_of(text)]
-    spelled = [each for line in lines for each in spelled_out(line, variables)]
+    lines = [(line, spelled_out(line, variables)) for line in lines_of(text)]
+    spelled = [each for _, meant in lines for each in meant]
     yield from python_pins(file, spelled)
     yield from module_pins(file, spelled, kind)
-    for line in lines:
+    for line, meant in lines:
         yield from line_pins(file, line, variables, kind)
-        for each in spelled_out(line, variables):
+        for each in meant:
             yield from job_pins(file, each, kind)
         if _MAY_NAME_IMAGE.search(line.text):
             yield from _image_pins(file, line, variables, kind)

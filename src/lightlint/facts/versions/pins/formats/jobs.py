@@ -80,7 +80,7 @@ def python_pins(file: Path, lines: Iterable[Line]) -> Iterator[Pin]:
             yield from (Pin("python", each, file, row, kind=Kind.PROSE) for each in _PYTHON_MODULE.findall(loaded[1]))
 
 
-def spelled_out(line: Line, variables: Variables) -> Iterable[Line]:
+def spelled_out(line: Line, variables: Variables) -> list[Line]:
     """A line that names modules or an environment, with what its variables stand for."""
     if "$" not in line.text or not _NAMES_ONE.search(line.text):
         return [line]
