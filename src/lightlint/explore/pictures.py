@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lightlint.engine.events import SampleMade, Transformed
-from lightlint.explore.samples import parts_of
+from lightlint.explore.samples import parts_of, whole_of
 from lightlint.models.data.workers import SAMPLE
 from lightlint.values.core import Library, Sequence, Value, number_of
 from lightlint.values.training import Instance, Loader, Module, Tensor
@@ -37,22 +37,12 @@ def transforms_of(entry: Entry, tensor: Value | None) -> list[Instance] | None:
     if found is None:
         return None
     loader, part = found
-    data = _whole(loader.data)
+    data = whole_of(loader.data)
     if data is None or data.escaped or loader.escaped or loader.open_arguments:
         return None
     if isinstance(data.cls, Library):
         return _of_library(data) if part == 0 else None
     return _of_sample(entry, loader, part)
-
-
-def _whole(data: Value | None) -> Instance | None:
-    """The data set of which another is a part."""
-    for _ in range(_DEPTH):
-        inner = data.arguments.get("dataset") if isinstance(data, Instance) else None
-        if not isinstance(inner, Instance) or inner.kind != "data set":
-            break
-        data = inner
-    return data if isinstance(data, Instance) else None
 
 
 def _of_library(data: Instance) -> list[Instance] | None:

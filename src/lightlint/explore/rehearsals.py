@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import cast
+from typing import TypeVar, cast
 
 from lightlint.engine.events import Called, E, Event, FitStarted
 from lightlint.engine.execution import LeaveLoop, NextTurn, Raised, Returned
@@ -22,6 +22,8 @@ from lightlint.frameworks import deepspeed, fabric, huggingface, lightning, part
 from lightlint.models.library import LibraryModels
 from lightlint.models.names.kinds import kind_of_class
 from lightlint.values.core import Class, Function
+
+A = TypeVar("A")
 
 _MOST_PATHS = 8
 _STEPS_PER_PATH = 3_500
@@ -83,6 +85,7 @@ class Entry:
     paths: list[Path] = field(default_factory=list)
     turned: bool = True
     whole: bool = False
+    _answers: dict[object, object] = field(default_factory=dict)
 
     def pairs(self) -> Iterator[tuple[Path, Path]]:
         """The rehearsals as rank 0 and as rank 1 that differ in nothing else, and whose tests agree."""
@@ -105,6 +108,12 @@ class Entry:
             name = event.path if event.receiver is None else f".{event.path}"
             found.setdefault(name, []).append(event)
         return found
+
+    def once(self, question: Callable[[Entry], A]) -> A:
+        """The answer to a question that several rules ask, worked out for the first of them."""
+        if question not in self._answers:
+            self._answers[question] = question(self)
+        return cast("A", self._answers[question])
 
 
 @dataclass(eq=False)

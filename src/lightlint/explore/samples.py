@@ -6,12 +6,22 @@ from typing import TYPE_CHECKING
 
 from lightlint.models.data.workers import SAMPLE
 from lightlint.values.core import Mapping, Sequence, Value
-from lightlint.values.training import Loader, Tensor
+from lightlint.values.training import Instance, Loader, Tensor
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-_MOST_MOVES = 5
+_MOST_MOVES, _DEPTH = 5, 4
+
+
+def whole_of(data: Value | None) -> Instance | None:
+    """The data set of which another is a part, or it itself."""
+    for _ in range(_DEPTH):
+        inner = data.arguments.get("dataset") if isinstance(data, Instance) else None
+        if not isinstance(inner, Instance) or inner.kind != "data set":
+            break
+        data = inner
+    return data if isinstance(data, Instance) else None
 
 
 def parts_of(loader: Loader) -> dict[Hashable, Value]:

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 
 def evaluated_loaders(entry: Entry) -> dict[Hashable, tuple[Loader, Forward]]:
     """The loaders whose batches go through modules that the program trains in evaluation alone, each with one such pass."""
+    return entry.once(_evaluated_loaders)
+
+
+def _evaluated_loaders(entry: Entry) -> dict[Hashable, tuple[Loader, Forward]]:
     found: dict[Hashable, tuple[Loader, Forward]] = {}
     trained: set[Hashable] = set()
     if not entry.turned or not all(path.finished for path in entry.paths):

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 
 _MORE = re.compile(
-    r"(?:acc|accuracy|acc@?\d+|top@?\d+|f1|f1score|fscore|auc|auroc|auprc|iou|miou|jaccard|dice|psnr|ssim|bleu\d?|rouge\w?|recall|precision"
+    r"(?:acc|accuracy|accuracies|acc@?\d+|top@?\d+|f1|f1score|fscore|auc|auroc|auprc|iou|miou|jaccard|dice|psnr|ssim|bleu\d?|rouge\w?|recall|precision"
     r"|kappa|mcc|mAP|map@?50|map@?50@?95)$"
 )
-_LESS = re.compile(r"(?:loss|error|err|perplexity|ppl|mse|rmse|mae|wer|cer|nll|fid|lpips)$")
+_LESS = re.compile(r"(?:loss|losses|error|err|perplexity|ppl|mse|rmse|mae|wer|cer|nll|fid|lpips)$")
 _TURNED = re.compile(
     r"(?:neg|negative|minus|inv|inverse|inverted|not|one|1|reverse|complement|distance|dist|gap|diff|drop|free|without|reduction|improvement)$"
 )

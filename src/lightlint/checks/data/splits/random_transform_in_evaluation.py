@@ -8,6 +8,7 @@ import libcst as cst
 from lightlint.check import Check, Fault
 from lightlint.engine.events import SampleMade, Transformed
 from lightlint.explore.questions.evaluation import evaluated_loaders
+from lightlint.explore.samples import whole_of
 from lightlint.facts.objects.classes import DATA_MODULE
 from lightlint.facts.project.mentions import has_no_step_for
 from lightlint.models.data.fixed_transforms import pictures_of
@@ -17,10 +18,7 @@ from lightlint.values.training import Instance
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry
-    from lightlint.values.core import Value
     from lightlint.values.training import Loader
-
-_DEPTH = 3
 
 
 class RandomTransformInEvaluation(Check):
@@ -32,21 +30,13 @@ class RandomTransformInEvaluation(Check):
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Data sets of nothing but evaluation whose pictures a random transform changes."""
         for loader, event in evaluated_loaders(entry).values():
-            data = _whole(loader.data)
+            data = whole_of(loader.data)
             if data is None or data.site is None or data.escaped:
                 continue
             found = next(_of_library(data) if isinstance(data.cls, Library) else _of_program(entry, loader), None)
             if found is not None and not has_no_step_for(self.facts.project, self.facts.source, event.where.phase):
                 message = f"the data that is evaluated goes through `{found.name}`: each evaluation sees other pictures"
                 yield Fault(data.site, message)
-
-
-def _whole(data: Value | None, depth: int = 0) -> Instance | None:
-    """The data set of which a loader's is a part."""
-    if isinstance(data, Instance) and depth < _DEPTH:
-        inner = data.arguments.get("dataset")
-        return _whole(inner, depth + 1) if isinstance(inner, Instance) and inner.kind == "data set" else data
-    return None
 
 
 def _of_library(data: Instance) -> Iterator[Instance]:

@@ -36,12 +36,15 @@ def _gone_on_with(path: Path) -> Iterator[tuple[AttributeSet, AttributeSet]]:
         holder, key = event.object, (id(event.object), event.name)
         before = latest.get(key)
         latest[key] = event
-        if before is None or not isinstance(holder, Instance) or holder.kind != "object" or not in_sight([holder]):
+        if before is None or event.before is not before.value:
+            continue
+        if not isinstance(holder, Instance) or holder.kind != "object" or not in_sight([holder]):
             continue
         sums = all({"summed", "predicted"} <= each.value.traits and not each.where.grad for each in (before, event))
-        around = _epochs(before, event)
-        learned = any(before.where.time < step.where.time < event.where.time for step in path.of(Stepped))
-        if sums and learned and event.before is before.value and around is not None and holder.made < around.made:
+        around = _epochs(before, event) if sums else None
+        if around is None or holder.made >= around.made:
+            continue
+        if any(before.where.time < step.where.time < event.where.time for step in path.of(Stepped)):
             yield before, event
 
 

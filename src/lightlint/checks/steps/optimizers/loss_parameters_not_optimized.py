@@ -1,13 +1,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Backward, Forward, OptimizerMade, StateLoaded, Stepped
 from lightlint.explore.questions.queries import identity, in_sight, is_held
-from lightlint.facts.project.mentions import occurs
+from lightlint.facts.project.mentions import is_called_elsewhere
 from lightlint.values.core import Class, Value
 from lightlint.values.training import Module, Tensor, tensors_in
 
@@ -21,12 +20,7 @@ class LossParametersNotOptimized(Check):
         optimizers = [event.optimizer for event in entry.of(OptimizerMade)]
         if not optimizers or any(each.escaped for each in optimizers) or not any(True for _ in entry.of(Stepped)):
             return
-        if occurs(
-            self.facts.project,
-            "add_param_group",
-            r"\.add_param_group\s*\(",
-            Path(self.facts.source.filename).absolute(),
-        ):
+        if is_called_elsewhere(self.facts.project, self.facts.source, "add_param_group"):
             return
         stepped = {identity(each) for optimizer in optimizers for each in optimizer.parameters}
         reached = {identity(each) for event in entry.of(Backward) for each in event.parameters}

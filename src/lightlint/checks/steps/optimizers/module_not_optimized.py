@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path as File
 from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
@@ -15,7 +14,7 @@ from lightlint.engine.events import (
     WeightSet,
 )
 from lightlint.explore.questions.queries import identity, in_sight, is_held
-from lightlint.facts.project.mentions import occurs
+from lightlint.facts.project.mentions import is_called_elsewhere
 from lightlint.values.core import Class, Library
 from lightlint.values.training import Module, Optimizer, tensors_in
 
@@ -32,33 +31,31 @@ class ModuleNotOptimized(Check):
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Whole modules that a training loss reaches, which were made here at random, and that no optimizer has."""
         optimizers = [event.optimizer for event in entry.of(OptimizerMade)]
-        if not optimizers or not all(map(_has_no_others, optimizers)) or self._adds_groups():
+        if not optimizers or not all(map(_has_no_others, optimizers)):
+            return
+        beside = [pair for path in entry.paths for pair in _trained_beside(path)]
+        if not beside or is_called_elsewhere(self.facts.project, self.facts.source, "add_param_group"):
             return
         changed = {identity(each) for optimizer in optimizers for each in optimizer.parameters} | _changed(entry)
         loaded = {event.object for event in entry.of(StateLoaded)}
         given_back = [path.machine.given_back for path in entry.paths]
         told: set[Module] = set()
-        for path in entry.paths:
-            for module, optimizer in _trained_beside(path):
-                told_before = module in told or any(is_held(each, module) for each in given_back)
-                if told_before or not loaded.isdisjoint(module.modules()):
-                    continue
-                mine = [each for each in module.parameters() if each.requires_grad]
-                known = in_sight([*module.modules(), *mine]) and not any(each.gradient_touched for each in mine)
-                known = known and changed.isdisjoint(map(identity, mine)) and not self._is_copy(module)
-                if mine and known:
-                    told.add(module)
-                    assert module.site is not None
-                    yield Fault(module.site, _message(module, optimizer), None, (optimizer.site or module.site,))
+        for module, optimizer in beside:
+            told_before = module in told or any(is_held(each, module) for each in given_back)
+            if told_before or not loaded.isdisjoint(module.modules()):
+                continue
+            mine = [each for each in module.parameters() if each.requires_grad]
+            known = in_sight([*module.modules(), *mine]) and not any(each.gradient_touched for each in mine)
+            known = known and changed.isdisjoint(map(identity, mine)) and not self._is_copy(module)
+            if mine and known:
+                told.add(module)
+                assert module.site is not None
+                yield Fault(module.site, _message(module, optimizer), None, (optimizer.site or module.site,))
 
     def _is_copy(self, module: Module) -> bool:
         """Whether it is what another module was when it was copied: that of a teacher, or of a target."""
         made = self.node_of(module.site) if module.site is not None else None
         return self.names.call(made) in ("copy.deepcopy", "copy.copy")
-
-    def _adds_groups(self) -> bool:
-        own = File(self.facts.source.filename).absolute()
-        return occurs(self.facts.project, "add_param_group", r"\.add_param_group\s*\(", own)
 
 
 def _message(module: Module, optimizer: Optimizer) -> str:

@@ -10,6 +10,7 @@ from lightlint.check import Check, Fault, Repair
 from lightlint.engine.events import ScheduleStepped
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import insert_argument, replace
+from lightlint.models.names.metrics import direction
 from lightlint.values.core import Constant, Value, text_of
 from lightlint.values.training import Schedule
 
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry
 
 _PLATEAU = "torch.optim.lr_scheduler.ReduceLROnPlateau"
-_RISING = {"acc", "accuracy", "accuracies", "f1", "auc", "auroc", "iou", "miou", "dice", "psnr", "ssim", "bleu", "recall", "precision"}  # fmt: skip
-_FALLING = {"loss", "losses", "err", "error", "mse", "mae", "rmse", "perplexity", "ppl", "cer", "wer", "nll"}
 
 
 class PlateauModeMismatch(Check):
@@ -67,11 +66,7 @@ def _wanted(metric: Value) -> str:
     if turned or isinstance(metric, Constant):
         return ""
     last = re.split(r"[.\[]", _name(metric))[-1]
-    words = set(re.findall(r"[a-z]+\d?", re.sub(r"([a-z])([A-Z])", r"\1_\2", last).lower()))
-    rising, falling = bool(words & _RISING), bool(words & _FALLING)
-    if rising == falling:
-        return ""
-    return "max" if rising else "min"
+    return direction(last)
 
 
 def _name(value: Value) -> str:
