@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.events import Transformed
 from lightlint.engine.machine import Machine
+from lightlint.models.data import mixing
 from lightlint.models.data.fixed_transforms import Size, is_fixed, size_after, takes_whole
 from lightlint.models.registry import FunctionModel, function
 from lightlint.models.tensors.draws import MOVING, holds_draw
@@ -51,6 +52,8 @@ _WINDOW = ("top", "left")  # where a window of a picture begins
 def transformed(machine: Machine, transform: Instance, given: Arguments, node: ast.AST) -> Value:
     """What a transform makes of samples: of several as many."""
     values = given.values()
+    if mixing.mixes(transform) and (len(values) > 1 or given.star is not None):
+        return mixing.mixed(machine, transform, given, node)
     made: list[Value] = []
     for each in values:
         result = Unknown(None, traits_of(each) & LASTING, hint=transform.name)

@@ -185,6 +185,9 @@ AVERAGES = ("diffusers.EMAModel", "torch_ema.ExponentialMovingAverage", "torch_e
 """Moving averages of parameters that can be put into a model, and what it had put back."""
 REGION_LOSSES = ("monai.losses.", "segmentation_models_pytorch.losses.")
 """Where the losses are that compare regions, such as that of Dice."""
+MIXER = "mixer"
+"""What mixes the examples of a batch, and their targets."""
+_MIXERS = re.compile(r"timm\.data\.(?:mixup\.)?Mixup|torchvision\.transforms\.v2\.(?:MixUp|CutMix)")
 REGION_NETS = ("monai.networks.nets.", "segmentation_models_pytorch.")
 
 
@@ -220,6 +223,8 @@ def kind_of(path: str) -> str | None:
         return "data set"
     if root == "torchvision" and path.startswith("torchvision.datasets."):
         return "data set"
+    if _MIXERS.fullmatch(path):
+        return MIXER
     if path.startswith(("torchvision.transforms.", "albumentations.")) and last not in _NO_TRANSFORMS:
         return "transform"
     if root == "lightning" and (last == "Callback" or ".callbacks." in path):
@@ -242,7 +247,7 @@ def kind_of(path: str) -> str | None:
         return "module"
     if path.startswith((*REGION_LOSSES, *REGION_NETS)):
         return "module"
-    if path.startswith(("timm.layers.", "timm.models.layers.", "einops.layers.torch.")):
+    if path.startswith(("timm.layers.", "timm.models.layers.", "timm.loss.", "einops.layers.torch.")):
         return "module"
     if path in AVERAGES:
         return "average"

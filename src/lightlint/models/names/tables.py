@@ -406,6 +406,8 @@ LOSSES: dict[str, str] = {
     "KLDivLoss": "log-probabilities",
     "binary_cross_entropy": "probabilities",
     "BCELoss": "probabilities",
+    "LabelSmoothingCrossEntropy": "logits",
+    "SoftTargetCrossEntropy": "logits",
 }
 """What a loss function wants as input (PyTorch's documentation of each)."""
 for _name in [

@@ -7,6 +7,8 @@ from lightlint.values.core import SINGLE, Constant, Sequence, Value, is_constant
 from lightlint.values.training import Instance, Tensor
 
 COLUMN, ROW = "column", "row"
+SOFT = "soft"
+"""The dtype of floats that are probabilities of the classes, one row for each example."""
 _DTYPES = {
     "long": "int64",
     "int": "int32",
