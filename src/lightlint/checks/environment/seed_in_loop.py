@@ -130,8 +130,14 @@ def _trains_on(path: Path, seeded: Called) -> bool:
 
 def _is_seeded_anew(path: Path, seeded: Called) -> bool:
     """Whether the loop around a seed also seeds with something that may differ from turn to turn."""
-    others = (each for each in path.of(Called) if each.path in _SEEDS | _ANEW and not _is_fixed(each))
-    return _any_beside(seeded, others)
+    calls = [each for each in path.of(Called) if each.path in _SEEDS | _ANEW]
+    return _any_beside(seeded, (each for each in calls if not _is_fixed(each) or _is_another(seeded, each)))
+
+
+def _is_another(seeded: Called, other: Called) -> bool:
+    """Whether one call gives another number in another turn, as one that goes through the ranks does."""
+    one, two = seeded.argument("seed", 0), other.argument("seed", 0)
+    return seeded.site == other.site and getattr(one, "value", None) != getattr(two, "value", None)
 
 
 def _any_beside(seeded: Called, events: Iterable[Event]) -> bool:

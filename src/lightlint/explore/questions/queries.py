@@ -159,15 +159,16 @@ def uses_gpu(path: Path) -> bool:
     )
 
 
-def sure(entry: Entry, kind: type[E], is_fault: Callable[[E], bool]) -> Iterator[E]:
+def sure(entry: Entry, kind: type[E], is_fault: Callable[[E], bool], *, turned: int = 2) -> Iterator[E]:
     """The faulty events of a kind at places where, on each path that gets there, one is faulty: where not each test was turned,
-    only those of the default path, for one that was not may tell of what is right."""
+    only those of the default path, for one that was not may tell of what is right. `turned`: on how many tests the way there
+    may hang, at most, where one more may tell of that, too."""
     faulty: dict[Site, E] = {}
     spared: set[Site] = set()
     for path in entry.paths:
         found = {event.site: event for event in path.of(kind) if is_fault(event)}
         spared |= {event.site for event in path.of(kind)} - found.keys()
-        if entry.turned or not path.flips:
+        if not path.flips or (entry.turned and len(path.flips) <= turned):
             faulty.update(found)
     yield from (event for site, event in faulty.items() if site not in spared)
 

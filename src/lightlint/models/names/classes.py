@@ -54,10 +54,10 @@ def is_function(value: Value | None) -> bool:
 def is_none_of(value: Value | None, kinds: list[Value]) -> bool:
     """Whether an object is surely of none of some classes."""
     cls = class_of(value) if not isinstance(value, Bound) else Library(FUNCTION)
-    return isinstance(cls, Library) and all(_is_apart(cls.path, each) for each in kinds)
+    return isinstance(cls, Library) and all(is_apart(cls.path, each) for each in kinds)
 
 
-def _is_apart(path: str, kind: Value) -> bool:
+def is_apart(path: str, kind: Value) -> bool:
     """Whether a class of torch, or that of functions, derives from another neither by itself nor by what that says of others."""
     if isinstance(kind, Class):
         return kind.sees_all() and not any(each.startswith(("abc.", "typing.")) for each in kind.libraries())
@@ -65,8 +65,8 @@ def _is_apart(path: str, kind: Value) -> bool:
         return isinstance(kind, Library) and bool(_NO_WRAPPER.fullmatch(kind.path))
     if not isinstance(kind, Library) or not _OF_TORCH.fullmatch(kind.path):
         return path == FUNCTION and isinstance(kind, Library) and kind.path in ("torch.nn.Module", "torch.Tensor")
-    if kind.path == path:
-        return False
+    if kind.path == path or path == "torch.nn.Module":
+        return kind.path != path
     own = path.rpartition(".")[2]
     derived = _DERIVE.get(kind.last)
     return not (own == f"Lazy{kind.last}" or (derived and re.fullmatch(derived, own)))

@@ -20,12 +20,14 @@ from lightlint.engine.machine import Machine
 from lightlint.engine.misuse import ask
 from lightlint.models import objects, tensors
 from lightlint.models.data import iterables, loaders, sources
-from lightlint.models.names.classes import class_of, is_none_of
+from lightlint.models.names.classes import class_of, is_apart, is_none_of
 from lightlint.models.names.tables import DEVICES
 from lightlint.models.registry import is_lightning
 from lightlint.values.core import (
     ARRAYS,
+    FALSE,
     NONE,
+    TRUE,
     WHOLE,
     Bound,
     Class,
@@ -344,6 +346,27 @@ def _is_instance(value: Value | None, kinds: list[Value]) -> bool | None:
     return None
 
 
+def _issubclass(_: Machine, given: Arguments, __: ast.AST) -> Value:
+    cls, wanted = given.get(0, ""), given.get(1, "")
+    kinds = wanted.items if isinstance(wanted, Sequence) else [wanted] if wanted is not None else []
+    if not isinstance(cls, (Class, Library)) or not kinds:
+        return Unknown(plain=True)
+    lineage = cls.lineage() if isinstance(cls, Class) else [cls]
+    names = {each.last for each in lineage if isinstance(each, Library)}
+    if any(each in lineage or (isinstance(each, Library) and each.last in names) for each in kinds):
+        return TRUE
+    bases = [each for each in lineage if isinstance(each, Library)]
+    whole = bool(bases) and all(isinstance(each, (Class, Library)) for each in lineage)
+    if whole and all(is_apart(base.path, kind) for base in bases for kind in kinds):
+        return FALSE
+    return Unknown(("is subclass", cls.key, tuple(each.key for each in kinds)), plain=True)
+
+
+def _dir(_: Machine, given: Arguments, __: ast.AST) -> Value:
+    key = getattr(given.get(0, ""), "key", None)
+    return Unknown(("dir", key) if key is not None else None)
+
+
 def _python_class(path: str) -> object:
     """A class of Python's own, None for another's."""
     root, _, last = path.rpartition(".")
@@ -551,6 +574,8 @@ _BUILTINS: dict[str, Builtin] = {
     "any": _any_all("any"),
     "all": _any_all("all"),
     "isinstance": _isinstance,
+    "issubclass": _issubclass,
+    "dir": _dir,
     "getattr": _getattr,
     "hasattr": _hasattr,
     "setattr": _setattr,

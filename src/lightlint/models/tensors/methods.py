@@ -59,6 +59,9 @@ _OVERWRITES = frozenset(
 _SHAPING = frozenset(["unsqueeze", "squeeze", "permute", "transpose", "flatten", "reshape", "view", "contiguous"])
 
 
+_GRADIENT = ("grad", "_grad")
+
+
 def attribute(machine: Machine, tensor: Tensor, name: str, node: ast.AST) -> Value:
     """An attribute of a tensor."""
     if name == "data":
@@ -73,7 +76,7 @@ def attribute(machine: Machine, tensor: Tensor, name: str, node: ast.AST) -> Val
         made = derive(machine, node, tensor, graph=False, keep=True, how=name)
         made.escaped |= tensor.layer in _RECURRENT  # of a packed sequence, perhaps: what it holds
         return made
-    if name == "grad":
+    if name in _GRADIENT:
         tensor.gradient_touched, tensor.gradient_read = True, machine.clock
         for parameter in tensor.parameters:
             parameter.gradient_touched = True
@@ -309,9 +312,9 @@ def set_attribute(machine: Machine, tensor: Tensor, name: str, new: Value, node:
     if name == "requires_grad":
         tensor.requires_grad = not is_constant(new, False)
         _note_switch(machine, tensor, node)
-    elif name == "grad" and is_constant(new, None):
+    elif name in _GRADIENT and is_constant(new, None):
         machine.emit(Cleared(machine.where(node), [tensor] if tensor.parameter else [*tensor.parameters], None))
-    elif name == "grad":
+    elif name in _GRADIENT:
         tensor.gradient_touched = True
         if isinstance(new, Tensor) and new.clipped is tensor:
             _clip(machine, tensor, Arguments([Unknown()]), node)

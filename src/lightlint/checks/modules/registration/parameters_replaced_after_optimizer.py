@@ -55,6 +55,7 @@ def _replaced_whole(path: Path, made: Sequence[OptimizerMade], reached: set[Tens
     stepped = {event.optimizer for event in path.of(Stepped)}
     trained = [event for event in made if event.optimizer in stepped and not event.optimizer.more]
     idle = [event for event in trained if not reached & set(event.optimizer.parameters)]
+    idle = [event for event in idle if not any(each.gradient_touched for each in event.optimizer.parameters)]
     modules = [each for each in path.machine.objects if isinstance(each, Module) and isinstance(each.cls, Class)]
     for event in idle:
         left = [each for each in modules if set(each.parameters()) & set(event.optimizer.parameters)]

@@ -6,17 +6,19 @@ from typing import TYPE_CHECKING
 from lightlint.check import Check, Fault
 from lightlint.engine.events import WrapperAsked
 from lightlint.explore.questions.groups import with_groups
+from lightlint.explore.questions.queries import holds
 from lightlint.values.core import Class, Value
 from lightlint.values.training import Module
 
 if TYPE_CHECKING:
-    from lightlint.explore.rehearsals import Entry
+    from lightlint.explore.rehearsals import Entry, Path
 
 
 class ParallelWrapperAttribute(Check):
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """What is asked of a wrapper that only the module inside has."""
-        for event in (event for path in with_groups(entry) for event in path.of(WrapperAsked)):
+        asked = [(path, event) for path in with_groups(entry) for event in path.of(WrapperAsked)]
+        for event in (event for path, event in asked if not _asked_for_kind(path, event.wrapper)):
             inner: Value | None = event.wrapper
             while isinstance(inner, Module) and inner.wraps is not None:
                 inner = inner.wraps
@@ -25,6 +27,12 @@ class ParallelWrapperAttribute(Check):
                 if inner.cls.find(event.name) is not None or event.name in inner.attributes:
                     message = f"this raises AttributeError: {shown} does not pass on `{event.name}` of `{inner.name}`"
                     yield Fault.at(event, message)
+
+
+def _asked_for_kind(path: Path, wrapper: Module) -> bool:
+    """Whether a test that may come out otherwise asks what the wrapper is or has."""
+    keys = (wrapper.key, wrapper.cls.key)
+    return any(holds(test, key) for test in path.machine.answers for key in keys)
 
 
 def _is_made(wrapper: Module, inner: Module) -> bool:

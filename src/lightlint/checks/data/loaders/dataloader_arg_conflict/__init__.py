@@ -208,7 +208,7 @@ class DataloaderArgConflict(Check):
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Loaders whose constructor raises for two arguments that exclude each other."""
         told = by_choice(entry, LoaderMade, _conflicts)
-        for event in dict.fromkeys((*sure(entry, LoaderMade, _conflicts), *told)):
+        for event in dict.fromkeys((*sure(entry, LoaderMade, _conflicts, turned=1), *told)):
             yield Fault.at(event, f"`{_excluded(event)}` excludes `shuffle=True`: the constructor raises ValueError")
         options = [e.loader.arguments.get(name) for e in entry.of(LoaderMade) for name in ("num_workers", *_OF_WORKERS)]
         for event in sure(of_default_run(entry, options), LoaderMade, lambda each: bool(self._idle(each))):
