@@ -171,7 +171,8 @@ def _torch(machine: Machine, path: str, last: str, given: Arguments, node: ast.A
             else getattr(first, "device", None)
         )
         made.uninitialised = last == "empty_like"
-        made.filling = 1 if last == "ones_like" else None
+        made.filling = {"ones_like": 1, "zeros_like": 0}.get(last)
+        made.binary = made.filling is not None
         _ask_gradient(made, given)
         return made
     if path.count(".") == 1 or path.startswith(
@@ -232,8 +233,9 @@ def _factory(machine: Machine, last: str, given: Arguments, node: ast.AST) -> Te
     made.device, made.origin, made.sure_device = device, made.site, "default" not in traits_of(written)
     made.uninitialised = last == "empty" or (last in ("Tensor", "FloatTensor") and _are_sizes(given))
     forms.note(made, last, Arguments([], dict(given.keywords)))
-    filling = Constant(1) if last == "ones" else given.get(1, "fill_value") if last == "full" else None
+    filling = given.get(1, "fill_value") if last == "full" else Constant({"ones": 1, "zeros": 0}.get(last))
     made.filling = number_of(filling) if not is_constant(filling, True) else 1
+    made.binary = made.filling in (0, 1)
     if last in ("tensor", "as_tensor", "from_numpy") and "dtype" not in given.keywords and first is not None:
         made.dtype = "int64" if first.traits & INTEGERS else made.dtype
     if first is not None:

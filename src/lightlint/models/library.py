@@ -44,6 +44,7 @@ from lightlint.models.data import (
 )
 from lightlint.models.names.parameters import parameters_of
 from lightlint.models.names.tables import BUILTINS, MOVES
+from lightlint.models.numbers import gradients
 from lightlint.models.python import (
     containers,
     contexts,
@@ -239,6 +240,7 @@ class LibraryModels:
             value.traits |= ON_SOME if machine.split_ranks else NO_TRAITS
             value.answer, value.terms, (value.data_of or value).filled = False, None, True
             value.mask = value.filling = None
+            gradients.note_set(machine, value, index, new, node)
             by_place = isinstance(index, Sequence) and not tensors_in(index)  # and by no test for padding
             value.traits |= LEFT_OUT if is_constant(new, -100) and by_place else NO_TRAITS
             if value.role == "batch" and (name := text_of(index)) is not None:

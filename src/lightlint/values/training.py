@@ -184,6 +184,8 @@ class Tensor(Value):
     norm_of: Tensor | None = None  # of whose vectors it is the length
     mask: Mask | None = None
     filling: Any = None  # the number that all of its elements are
+    binary = False  # they are zeros and ones
+    cleared = False  # some were set to zero
     scored = False  # products of vectors, perhaps scaled and masked since
     weights: Weights | None = None  # a softmax gave it
     states_of: Module | None = None  # the recurrent layer whose final states it is: layers and directions first

@@ -46,6 +46,20 @@ class Cleared(Event):
 
 
 @dataclass(eq=False)
+class RowsCleared(Event):
+    """Some of a parameter's gradient was set to zero, in rows or by a mask, or always is, by a hook."""
+
+    parameter: Tensor
+
+
+@dataclass(eq=False)
+class RowsSet(Event):
+    """Some of a parameter's numbers were given other values, in rows or by a mask."""
+
+    parameter: Tensor
+
+
+@dataclass(eq=False)
 class Stepped(Event):
     """An optimizer changed its parameters; `via`: direct, scaler, lightning, accelerate."""
 

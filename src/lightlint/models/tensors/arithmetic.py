@@ -12,7 +12,7 @@ from lightlint.engine.events import (
 )
 from lightlint.engine.events.huggingface import TokenCompared
 from lightlint.engine.machine import Machine
-from lightlint.models.numbers import angles
+from lightlint.models.numbers import angles, gradients
 from lightlint.models.sequences import masks
 from lightlint.models.tensors import axes, draws, forms, layouts, precision
 from lightlint.models.tensors.derivation import derive, meant_or_gathered, mix, without_given_gradients
@@ -34,6 +34,7 @@ def binary(machine: Machine, symbol: str, left: Value, right: Value, node: ast.A
         meet(machine, symbol, left, right, node)
         _note_token(machine, left, right, node)
         made = derive(machine, node, left, right, graph=False, how="comparison")
+        made.binary = True
         draws.compared(made, symbol, left, right)
         masks.compared(made, symbol, left, right)
         return made
@@ -59,6 +60,8 @@ def binary(machine: Machine, symbol: str, left: Value, right: Value, node: ast.A
         meet(machine, symbol, left, right, node)
     if symbol in ("+", "-"):
         note_sum(machine, made, left, right, node, taken=symbol == "-")
+    if symbol == "*":
+        gradients.note_product(machine, left, right, node)
     if isinstance(left, Tensor) and isinstance(right, Tensor):
         _combine(symbol, made, left, right)
     else:

@@ -104,6 +104,7 @@ def derive(
         made.form, made.dtype, made.layer, made.packed = first.form, first.dtype, first.layer, first.packed
         made.as_given, made.cut_from = first.as_given, first.cut_from
         made.encoding, made.unreduced = first.encoding, first.unreduced
+        made.binary, made.cleared = first.binary, first.cleared
         made.mask, made.filling, made.angle = first.mask, first.filling, first.angle
     return made
 

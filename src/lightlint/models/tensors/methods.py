@@ -23,7 +23,7 @@ from lightlint.models.names.tables import (
     NUMBERS,
     OUTPUTS,
 )
-from lightlint.models.numbers import angles
+from lightlint.models.numbers import angles, gradients
 from lightlint.models.sequences import masks
 from lightlint.models.tensors import axes, draws, forms, layouts, precision
 from lightlint.models.tensors.arithmetic import note_sum, turns_to_batch
@@ -160,7 +160,8 @@ def call_method(machine: Machine, tensor: Value, name: str, given: Arguments, no
     if name.startswith("new_"):
         fresh = machine.tensor(node)
         fresh.device = device_of(given.keywords["device"]) if "device" in given.keywords else tensor.device
-        fresh.filling = 1 if name == "new_ones" else None
+        fresh.filling = {"new_ones": 1, "new_zeros": 0}.get(name)
+        fresh.binary = fresh.filling is not None
         return fresh
     if tensor.role == "batch" and name in ("items", "keys", "values", "get"):
         return _as_mapping(machine, tensor, name, given, node)
@@ -174,6 +175,8 @@ def call_method(machine: Machine, tensor: Value, name: str, given: Arguments, no
     if name.endswith("_") and not name.startswith("__"):
         tensor.traits = tensor.traits | ON_SOME if machine.split_ranks else tensor.traits - ON_SOME
         return _in_place(machine, tensor, name, given, node)
+    if name == "register_hook" and tensor.parameter:
+        gradients.note_hook(machine, tensor, given.get(0, "hook"), derive(machine, node, graph=False), node)
     if name in ("register_hook", "retain_grad"):
         return NONE
     if name == "full_tensor" and tensor.owner is not None and tensor.owner.sharded == "fully_shard":
@@ -259,7 +262,8 @@ def _in_place(machine: Machine, tensor: Tensor, name: str, given: Arguments, nod
     others = [each for value in given.values() for each in tensors_in(value)]
     changed = tensor.data_of or tensor
     masks.note(machine, tensor, name.removesuffix("_"), given.with_first(tensor), node)
-    changed.mask = changed.filling = None
+    changed.mask = None
+    gradients.note_in_place(machine, tensor, name, given, node)
     changed.uninitialised = tensor.answer = False
     changed.edited = True
     if name in _RESHAPES:
@@ -316,6 +320,7 @@ def set_attribute(machine: Machine, tensor: Tensor, name: str, new: Value, node:
         machine.emit(Cleared(machine.where(node), [tensor] if tensor.parameter else [*tensor.parameters], None))
     elif name in _GRADIENT:
         tensor.gradient_touched = True
+        gradients.note_given(machine, tensor, new, node)
         if isinstance(new, Tensor) and new.clipped is tensor:
             _clip(machine, tensor, Arguments([Unknown()]), node)
     elif name == "data":
