@@ -37,6 +37,17 @@ class TrainerRan(Event):
 
 
 @dataclass(eq=False)
+class Rewarded(Event):
+    """A reward function of a Trainer of TRL, the one at a `place` among them, gave something back, in code at a site."""
+
+    trainer: Instance
+    settings: Instance | None
+    place: int
+    result: Value
+    returned_at: Site | None
+
+
+@dataclass(eq=False)
 class MetricsComputed(Event):
     """`compute_metrics` of a Trainer gave something back."""
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Hashable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from copy import copy
 from functools import partial
 
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.calls import call
-from lightlint.engine.events.huggingface import MetricsComputed, SettingsParsed, TrainerMade, TrainerRan
+from lightlint.engine.events.huggingface import MetricsComputed, Rewarded, SettingsParsed, TrainerMade, TrainerRan
 from lightlint.engine.execution import LeaveLoop, NextTurn, Raised
 from lightlint.engine.machine import Machine
 from lightlint.frameworks.huggingface.adapters import wrap
@@ -18,7 +18,7 @@ from lightlint.frameworks.huggingface.columns import drops, narrows
 from lightlint.frameworks.huggingface.values import is_own, model_of, setting, settings_of
 from lightlint.frameworks.loops import driven
 from lightlint.models import objects
-from lightlint.models.data.workers import SAMPLE, work
+from lightlint.models.data.workers import SAMPLE, apart, work
 from lightlint.models.names.huggingface import ARGUMENTS, PARSER, ROWS, TRAINER, TRANSFORM, WATCHER
 from lightlint.models.python.settings import settings_at
 from lightlint.models.ranks.groups import FIRST_NAMES, RANK_NAMES, rank_value, world_size
@@ -194,6 +194,27 @@ def _run(machine: Machine, trainer: Instance, name: str, node: ast.AST) -> None:
             for each in callbacks_of(trainer):
                 _tell(machine, each, trainer, node)
     _compute_metrics(machine, trainer, settings, node)
+    if name == "train":
+        _reward(machine, trainer, settings, node)
+
+
+_OF_REWARDS = ("prompts", "completions", "completion_ids")
+
+
+def _reward(machine: Machine, trainer: Instance, settings: Instance | None, node: ast.AST) -> None:
+    """What the program's reward functions give; all else that they do is left aside."""
+    given = trainer.argument("reward_funcs", 1)
+    for place, function in enumerate(given.items if isinstance(given, Sequence) else [given]):
+        if function is None or not is_own(function):
+            continue
+        told: dict[str, Value] = {name: Sequence([Unknown((name, trainer.key))], more=True) for name in _OF_REWARDS}
+        outside = machine.events
+        result: Value = Unknown()
+        machine.events = []
+        with apart(machine, set()), suppress(Exception):  # it may raise what the program does, or spend the budget
+            result = call(machine, function, Arguments([], told, double_star=Unknown()), node)
+        machine.events = outside
+        machine.emit(Rewarded(machine.where(node), trainer, settings, place, result, machine.returned_at))
 
 
 def _row(machine: Machine, trainer: Instance, node: ast.AST) -> Mapping | None:

@@ -43,7 +43,7 @@ def work(machine: Machine, loader: Loader, node: ast.AST) -> None:
     stream: list[Value] = []
 
     def make_sample(turned: Condition | None = None) -> None:
-        with _copied(machine, [data, *seen[1:]]), _apart(machine, called, turned), suppress(Exception):
+        with _copied(machine, [data, *seen[1:]]), apart(machine, called, turned), suppress(Exception):
             # it may raise what the program does, or spend the budget
             made = _run(machine, loader, data, stream, node)
             loader.attributes[SAMPLE] = made
@@ -134,8 +134,9 @@ def _copied(machine: Machine, values: list[Value | None]) -> Iterator[None]:
 
 
 @contextmanager
-def _apart(machine: Machine, inside: set[int], turned: Condition | None) -> Iterator[None]:
-    """What is decided and counted in a worker is the worker's alone, as is what it calls; one test may be `turned` there."""
+def apart(machine: Machine, inside: set[int], turned: Condition | None = None) -> Iterator[None]:
+    """What is decided and counted in a worker, or in what runs like one, is its alone, as is what it calls; one test may be
+    `turned` there."""
     steps, budget, answers, asked = machine.steps, machine.budget, dict(machine.answers), dict(machine.asked)
     bounds, choices, equals = dict(machine.bounds), dict(machine.choices), dict(machine.equals)
     called, flips = machine.called, machine.flips

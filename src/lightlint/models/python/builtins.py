@@ -203,7 +203,9 @@ def _number(name: str) -> Builtin:
                 return Unknown(None, value.traits, plain=True)
         if isinstance(value, Unknown) and name != "str" and name != "bool":
             traits = value.traits | WHOLE if name == "int" else value.traits - WHOLE
-            return Unknown(value.key, traits, hint=value.hint, plain=True, factors=value.factors)
+            found = Unknown(value.key, traits, hint=value.hint, plain=True, factors=value.factors)
+            found.terms, found.lent = ("abs", (value,)) if name == "abs" else value.terms, value.lent
+            return found
         if name == "bool":
             known = machine.truth(value)
             return Constant(known) if known is not None else Unknown(value.key, value.traits, plain=True)
