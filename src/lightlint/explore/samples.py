@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lightlint.models.data.workers import SAMPLE
-from lightlint.values.core import Mapping, Sequence, Value
+from lightlint.values.core import Mapping, Sequence, Unknown, Value
 from lightlint.values.training import Instance, Loader, Tensor
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-_MOST_MOVES, _DEPTH = 5, 4
+_MOST_MOVES, _DEPTH, _DEEPEST = 5, 4, 8
 
 
 def whole_of(data: Value | None) -> Instance | None:
@@ -41,3 +41,19 @@ def part_of_batch(value: Value | None) -> tuple[Loader, Hashable] | None:
             return value.batch_of, value.part
         value = value.moved_from or value.shaped_from
     return None
+
+
+def parts_in(value: Value | None, depth: int = 0) -> set[tuple[Loader, Hashable]]:
+    """The parts of batches that something was computed from, also by code out of sight."""
+    if value is None or depth > _DEEPEST:
+        return set()
+    found: set[tuple[Loader, Hashable]] = set()
+    held: list[Value | None] = [*(value.terms[1] if value.terms is not None else ())]
+    if isinstance(value, Tensor):
+        own = part_of_batch(value)
+        found = {*value.seen, *([own] if own is not None else [])}
+    elif isinstance(value, Sequence):
+        held += value.items
+    elif isinstance(value, Unknown):
+        held += [*value.lent, value.given_by, getattr(value, "holder", None)]
+    return found.union(*(parts_in(each, depth + 1) for each in held))

@@ -113,6 +113,7 @@ class Unknown(Value):
     counted_from: Value | None = None  # what a counter was before a loop counted on
     lent: Iterable[Value] = ()
     given_by: Value | None = None
+    made_by: Value | None = None  # the transform of pictures that gave it
 
     def __init__(
         self,

@@ -172,6 +172,7 @@ class Tensor(Value):
     factors: list[Value] | None = None  # of a loss: with what it, and what that gives, is multiplied
     unreduced: list[str] | None = None  # of the terms of a loss: what it is reduced with later
     sizes: tuple[int, ...] = ()  # of a new tensor, where all are numbers
+    seen: frozenset[tuple[Loader, Any]] = frozenset()  # the parts of batches that it was computed from
     batch_of: Loader | None = None  # whose batch it is, or a part of
     stacked: tuple[Value, ...] = ()  # what was put one beside the other
     thin = False  # its last dimension has one element

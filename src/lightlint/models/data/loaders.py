@@ -113,6 +113,9 @@ def _of_tokens(machine: Machine, loader: Loader, made: Mapping, node: ast.AST) -
             tensor = tensors.derive(machine, node, each, keep=True)
             tensor.device, tensor.batch_of, tensor.shaped_from = loader.device, loader, each
             batch.items[key] = tensor
+        elif isinstance(each, Unknown) and each.made_by is not None:
+            batch.items[key] = tensor = _batch_tensor(machine, loader, loader.device, node)
+            tensor.part = key
     batch.encoding = made.encoding
     return batch
 

@@ -57,6 +57,7 @@ def transformed(machine: Machine, transform: Instance, given: Arguments, node: a
     made: list[Value] = []
     for each in values:
         result = Unknown(None, traits_of(each) & LASTING, hint=transform.name)
+        result.made_by = transform
         result.lent = [each, *getattr(each, "lent", ())]
         made.append(result)
     whole: Value = made[0] if len(made) == 1 else Sequence(made, "tuple")

@@ -13,7 +13,8 @@ from lightlint.engine.choices import asked_for_constants, plain_key
 from lightlint.engine.events import CudaUsed, HandleUsed, LoaderWorked, SampleMade
 from lightlint.engine.frames import Condition
 from lightlint.engine.machine import WORKER, Machine
-from lightlint.values.core import Bound, Class, Function, Mapping, Sequence, Unknown, Value, is_constant
+from lightlint.models.names.huggingface import ROWS, TRANSFORM
+from lightlint.values.core import Bound, Class, Constant, Function, Mapping, Sequence, Unknown, Value, is_constant
 from lightlint.values.training import Instance, Loader
 
 SAMPLE, BATCH = "#sample", "#batch"
@@ -103,11 +104,27 @@ def _run(machine: Machine, loader: Loader, data: Value | None, stream: list[Valu
         if read.name == "__iter__":
             stream.append(sample)
             sample = machine.models.iterate(machine, sample, node).pull(0) or sample
+    elif isinstance(data, Instance) and data.kind == ROWS and loader.narrows is None:
+        sample = _row_of(machine, data, node)
     if loader.narrows is not None:
         sample = loader.narrows(sample)
     if collate is not None and not is_constant(collate, None):
         return call(machine, collate, Arguments([Sequence([sample], more=True)]), node)
     return sample
+
+
+def _row_of(machine: Machine, table: Instance, node: ast.AST) -> Value:
+    """A row of a table of Datasets, as what is done to rows when they are read makes it of a batch of one."""
+    row, transform = table.attributes.get("#row"), table.attributes.get(TRANSFORM)
+    if transform is None or is_constant(transform, None):
+        return row or Unknown()
+    columns = row.items if isinstance(row, Mapping) else {}
+    batch = Mapping({name: Sequence([each], more=True) for name, each in columns.items()}, more=True)
+    made = call(machine, transform, Arguments([batch]), node)
+    if not isinstance(made, Mapping):
+        return Unknown()
+    first = {name: machine.models.item(machine, each, Constant(0), node) for name, each in made.items.items()}
+    return Mapping(first, more=made.more)
 
 
 @contextmanager

@@ -85,6 +85,10 @@ def derive(
             made.gradient_touched = True
         if not tensor.scalar:
             made.scalar = False
+        if tensor.part is not None and tensor.batch_of is not None:
+            made.seen |= {(tensor.batch_of, tensor.part)}
+        elif tensor.seen:
+            made.seen |= tensor.seen
     for tensor in sources:
         if tensor.device == "cpu" and made.device == "cpu" and tensor.role != "batch":
             made.origin, made.stored_at = tensor.origin or tensor.site, tensor.stored_at

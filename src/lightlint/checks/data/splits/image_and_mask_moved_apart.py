@@ -1,15 +1,16 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Called, CalledUnknown, Forward, LossComputed, Picked, SampleMade, Transformed
 from lightlint.explore.questions.queries import beside
-from lightlint.explore.samples import part_of_batch, parts_of
+from lightlint.explore.samples import part_of_batch, parts_in, parts_of
 from lightlint.models.data.transforms import AS_TOLD, drawing
 from lightlint.models.data.workers import NUMBER
-from lightlint.values.core import Library, Mapping, Unknown, is_constant
+from lightlint.values.core import Library, Mapping, Sequence, Unknown, is_constant, number_of
 from lightlint.values.training import Tensor
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 _MODES = ("1", "L", "P")  # of pictures with one number for each place
 _FLAGS = ("ImageReadMode.GRAY", "cv2.IMREAD_GRAYSCALE")
+_JOINING = ("torch.cat", "torch.concat", "torch.concatenate")
 _SEEDING = ("manual_seed", "seed", "seed_everything", "set_rng_state", "setstate", "fork_rng")
 _DEEPEST = 4
 _TO_CLASSES = ("long", "bool", "int", "round", "byte")
@@ -38,7 +40,7 @@ class ImageAndMaskMovedApart(Check):
                     covers = _covers(path, sample, moved, masks[0], pictures[0])
                     pairs = [] if covers else [(masks[0], pictures[0], "mask")]
                 else:
-                    pairs = [*_held_against(path, sample, moved)]
+                    pairs = [*_held_against(path, sample, moved), *_laid_upon(path, sample, moved)]
                 for mask, picture, what in pairs[:1]:
                     shared = {draw for each in moved if each is not mask for draw in _drawn_for(each)}
                     if mask.given[0] is not picture.given[0] and not _drawn_for(mask) & shared:
@@ -164,6 +166,26 @@ def _held_against(
         others = [by_part[each] for each in seen - within if each in by_part]
         if key not in seen and others and not within:
             yield by_part[key], others[0], "picture that it is held against"
+
+
+def _laid_upon(
+    path: Path, sample: SampleMade, moved: list[Transformed]
+) -> Iterator[tuple[Transformed, Transformed, str]]:
+    """Pictures of a sample that are moved by themselves, and of which, or of what is made of them, the channels are put together:
+    each place of one is taken for the same place of the other."""
+    by_part = {key: each for key, value in parts_of(sample.loader).items() if (each := _last_move(value, moved))}
+    for call in path.of(Called) if len(by_part) > 1 else ():
+        items, dimension = call.argument("tensors", 0), call.argument("dim", 1)
+        joined = call.path in _JOINING and number_of(dimension) in (1, -3)
+        held = items.items if joined and isinstance(items, Sequence) else []
+        of = [
+            {key for loader, key in parts_in(each) if loader.data is sample.loader.data} & by_part.keys()
+            for each in held
+        ]
+        for first, second in combinations((next(iter(each)) for each in of if len(each) == 1), 2):
+            if first != second and by_part[first] is not by_part[second]:
+                one, other = sorted((by_part[first], by_part[second]), key=lambda each: each.time)
+                yield other, one, "picture that is laid upon another"
 
 
 def _last_move(value: Value, moved: list[Transformed]) -> Transformed | None:
