@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from lightlint.check import Check
+from lightlint.facts.code.bindings import dotted_name
 from lightlint.facts.project.mentions import is_changed_elsewhere
 
 if TYPE_CHECKING:
@@ -33,8 +34,11 @@ class PatienceNeverRenewed(Check):
         value = statement.value if isinstance(statement, cst.Assign) and len(statement.targets) == 1 else None
         if not isinstance(statement, cst.Assign) or not isinstance(value, cst.BinaryOperation):
             return False
-        sides = {self.code.text_of(each) for each in (value.left, value.right)}
-        return isinstance(value.operator, cst.Add) and sides == {self.code.text_of(statement.targets[0].target), "1"}
+        counter = statement.targets[0].target
+        if not isinstance(value.operator, cst.Add) or not isinstance(counter, (cst.Name, cst.Attribute)):
+            return False
+        others = [each for each in (value.left, value.right) if self.names.constant(each) != 1]
+        return len(others) == 1 and dotted_name(others[0]) == dotted_name(counter) != ""
 
     def _look_at(self, step: cst.AugAssign | cst.Assign, counter: cst.BaseExpression) -> None:
         """Report a step of a counter that only worse results take, that ends the training, and that nothing sets back."""
