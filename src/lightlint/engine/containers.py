@@ -251,6 +251,11 @@ def _keeps_values(node: ast.DictComp) -> bool:
     return False
 
 
+def _shows_dict(over: Value | None) -> bool:
+    """Whether it is a dict, or its entries: what is made of one is made of each."""
+    return isinstance(over, Mapping) or (isinstance(over, Sequence) and over.rows_of is not None)
+
+
 def _turns(machine: Machine, node: Any, scope: Scope, act: Callable[[Scope], None]) -> bool:
     """Go through the turns of a comprehension; gives whether they are all there are."""
     inner = Scope(scope.file, scope)
@@ -268,7 +273,7 @@ def _turns(machine: Machine, node: Any, scope: Scope, act: Callable[[Scope], Non
         rows = iteration.everything
         if rows is not None:
             iteration = Iteration(lambda turn: rows[turn], iteration.kind, len(rows), True, iteration.bound)
-        turns = iteration.turns if iteration.known else min(iteration.turns, 2)
+        turns = iteration.turns if iteration.known or _shows_dict(iteration.over) else min(iteration.turns, 2)
         known &= iteration.known and turns <= _MOST_ITEMS
         loop = Loop(node, machine.site(node), iteration.kind, iteration.bound, iteration.over, iteration.known)
         machine.emit(Looped(machine.where(node), loop))

@@ -20,6 +20,9 @@ LEFT_OUT: Traits = frozenset({"left out"})  # labels, of which some are -100
 END: Traits = frozenset({"end token"})  # the end token of a tokenizer, or a text that ends with it
 TEMPLATED: Traits = frozenset({"chat template"})  # a text of a chat template, which has the special tokens in it
 CHANCES: Traits = frozenset({"log probability"})  # of what a distribution drew, or of what was computed from that
+OF_TOKENS: Traits = frozenset(
+    {"mean over tokens"}
+)  # a mean over the tokens of a batch, of which others have another number
 LISTED: Traits = frozenset({"listed"})  # a tensor of a list's numbers, or what was computed from one
 ARRAYS: Traits = IDS | GATHERED | INTEGERS | LEFT_OUT
 """The traits that arrays keep whatever numpy does to them."""

@@ -146,6 +146,7 @@ class Tensor(Value):
     part_of: Tensor | None = None  # of a part by places
     taken_from: Tensor | None = None  # of a clone, of one with places filled and of a choice by a mask
     activation: tuple[str, Site] | None = None  # the last activation it went through, and where
+    of_tokens = False  # a model gave it that was told labels, of texts that were filled up
     guessed = False  # a module out of sight gave it: it may be a tuple, and its parts anything
     answer = False  # a module gave it, and nothing but a choice among its numbers was made since
     criterion = False  # a loss function gave it, as it is or with other terms

@@ -32,7 +32,9 @@ from lightlint.models.tensors.derivation import PREDICTED, derive, detached, dev
 from lightlint.models.tensors.losses import backward, keeps_graph
 from lightlint.models.tensors.parts import part, part_of_guess
 from lightlint.values.core import (
+    NO_TRAITS,
     NONE,
+    OF_TOKENS,
     ON_SOME,
     Constant,
     Library,
@@ -102,6 +104,7 @@ def attribute(machine: Machine, tensor: Tensor, name: str, node: ast.AST) -> Val
     if tensor.guessed and name in OUTPUTS:
         found = part_of_guess(machine, tensor, derive(machine, node, tensor, keep=True, saves=False), node)
         found.role = "loss" if name == "loss" else found.role
+        found.traits |= OF_TOKENS if tensor.of_tokens and name == "loss" else NO_TRAITS
         return found
     return Method(tensor, name)
 

@@ -16,6 +16,7 @@ from lightlint.models.tensors import axes, forms
 from lightlint.models.tensors.derivation import derive
 from lightlint.values.core import (
     NO_TRAITS,
+    OF_TOKENS,
     OWN_DATA,
     Constant,
     Sequence,
@@ -33,7 +34,7 @@ def part(machine: Machine, tensor: Tensor, index: object, node: ast.AST) -> Tens
     if tensor.role != "batch":
         made = derive(machine, node, tensor, keep=True)
         made.scalar |= tensor.rank == 1
-        return part_of_guess(machine, tensor, made, node)
+        return _first_of(tensor, index, part_of_guess(machine, tensor, made, node))
     key = index if isinstance(index, (int, str)) else str(index)
     found = tensor.parts.get(key)
     if found is None:
@@ -49,6 +50,12 @@ def part(machine: Machine, tensor: Tensor, index: object, node: ast.AST) -> Tens
         found.whole = tensor
         tensor.parts[key] = found
     return found
+
+
+def _first_of(outputs: Tensor, index: object, part: Tensor) -> Tensor:
+    """A part of what a model gave: of one that was told labels, the first is the loss."""
+    part.traits |= OF_TOKENS if outputs.of_tokens and index == 0 else NO_TRAITS
+    return part
 
 
 def put_part(batch: Tensor, name: str, new: Value) -> None:
@@ -111,7 +118,7 @@ def item(machine: Machine, tensor: Tensor, index: Value, node: ast.AST) -> Value
     anything = tensor.guessed or tensor.role == "batch"
     if text_of(index) is not None or (anything and isinstance(index, Unknown) and "index" not in index.traits):
         made.escaped = True  # what a module out of sight gives by name may be anything
-    return part_of_guess(machine, tensor, made, node)
+    return _first_of(tensor, number_of(index), part_of_guess(machine, tensor, made, node))
 
 
 def _slices(index: Value) -> tuple[list[list[Value]], int]:

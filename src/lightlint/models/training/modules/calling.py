@@ -108,6 +108,8 @@ def call_module(machine: Machine, module: Module, given: Arguments, node: ast.AS
         result.guessed = True
     if last in BY_ROW and isinstance(result, Tensor):
         _go_by_row(machine, module, result, given.get(0, "input"), node)
+    if isinstance(result, Tensor) and module.unwrapped().opaque and not machine.grad[-1] and "labels" in given.keywords:
+        result.of_tokens = _are_filled_up(given)
     _mark_answers(result, given, is_last=outermost)
     if outermost:
         graph = frozenset(each for tensor in tensors_in(result) for each in tensor.graph)
@@ -123,6 +125,14 @@ def call_module(machine: Machine, module: Module, given: Arguments, node: ast.AS
             Forward(where, module, result, grad, training, graph, trained, changes, held, inputs, given, acting)
         )
     return result
+
+
+def _are_filled_up(given: Arguments) -> bool:
+    """Whether the texts of a batch, of several, were filled up to one length."""
+    ids = given.keywords.get("input_ids")
+    loader = ids.batch_of if isinstance(ids, Tensor) else None
+    one = loader is not None and is_constant(loader.arguments.get("batch_size", Constant(1)), 1)
+    return ids is not None and ids.encoding is not None and ids.encoding.pads is True and not one
 
 
 def _mark_answers(result: Value, given: Arguments, *, is_last: bool) -> None:
