@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 import libcst as cst
 
@@ -15,6 +16,7 @@ from lightlint.facts.code.names import UNKNOWN
 from lightlint.facts.ranks.comparisons import mirrored
 
 if TYPE_CHECKING:
+    from lightlint.facts.code.tree import Tree
     from lightlint.facts.linked import Linked
 
 _DEPTH = 4
@@ -32,6 +34,8 @@ _LOOKUPS = {"builtins.hasattr", "builtins.getattr"}
 _ASKS = re.compile("__version__|metadata|hasattr|getattr|signature|fields")
 _RISING = (cst.GreaterThan, cst.GreaterThanEqual)
 _FALLING = (cst.LessThan, cst.LessThanEqual)
+
+_spelled: WeakKeyDictionary[Tree, dict[str, list[cst.BaseExpression]]] = WeakKeyDictionary()
 
 
 class Leads(StrEnum):
@@ -167,15 +171,23 @@ class VersionTests:
                 if found.kind in {Kind.ASSIGN, Kind.PARAMETER} and found.value is not None:
                     yield tests, found.value, found.site
 
-    def _kept(self, flag: cst.Attribute) -> Iterator[cst.BaseExpression]:
+    def _kept(self, flag: cst.Attribute) -> Sequence[cst.BaseExpression]:
         """What an attribute of an object or of a class of the file is set to, by its spelling: `STATE.OLD = ...`."""
+        found = _spelled.get(self.facts.tree)
+        if found is None:
+            found = _spelled[self.facts.tree] = self._by_spelling()
+        return found.get(self.facts.names.key(flag) or "", ())
+
+    def _by_spelling(self) -> dict[str, list[cst.BaseExpression]]:
+        """The values of all assignments of the file, by what they are given to."""
         tree, names = self.facts.tree, self.facts.names
-        spelled = names.key(flag)
-        for assign in tree.all(cst.Assign) if spelled else ():
+        found: dict[str, list[cst.BaseExpression]] = {}
+        for assign in tree.all(cst.Assign):
             room = tree.class_of(assign)
             prefix = f"{room.name.value}." if room is not None and tree.owner(assign) is tree.owner(room) else ""
-            if any(f"{prefix}{names.key(each.target)}" == spelled for each in assign.targets):
-                yield assign.value
+            for spelled in {f"{prefix}{names.key(each.target)}" for each in assign.targets}:
+                found.setdefault(spelled, []).append(assign.value)
+        return found
 
     def _called(self, func: cst.CSTNode) -> Iterator[tuple[VersionTests, cst.FunctionDef]]:
         for tests, found in self._bindings(func) if isinstance(func, cst.Name) else ():

@@ -300,15 +300,13 @@ class ModuleListNotRegistered(Check):
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Modules in plain containers that a forward pass uses, or that get gradients and are in no optimizer of the rest."""
         for path in entry.paths:
-            trained, given = _trained(path) | _used(path), _given(path)
-            for event in path.of(AttributeSet):
-                hidden = _weights_of(_modules_in(event.value)) - _registered(event.object)
-                told = _hides(event) and not event.object.escaped and trained & hidden and not given & hidden
-                if (
-                    told
-                    and not _hides_on_purpose(event.value)
-                    and not hidden & _seen_by_others(path, _modules_in(event.value))
-                ):
+            hiding = [event for event in path.of(AttributeSet) if _hides(event) and not event.object.escaped]
+            trained, given = (_trained(path) | _used(path), _given(path)) if hiding else (set(), set())
+            for event in hiding:
+                held = _modules_in(event.value)
+                hidden = _weights_of(held) - _registered(event.object)
+                told = trained & hidden and not given & hidden and not _hides_on_purpose(event.value)
+                if told and not hidden & _seen_by_others(path, held):
                     kind = "dict" if isinstance(event.value, Mapping) else "list"
                     message = f"`self.{event.name}` is a plain {kind}: the modules in it are not trained, not moved and not saved"
                     yield Fault.of(event, message)
