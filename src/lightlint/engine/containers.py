@@ -18,6 +18,7 @@ from lightlint.values.core import ON_SOME, Constant, Mapping, Promised, Scope, S
 from lightlint.values.training import Instance, Module, Tensor, tensors_in
 
 _MOST_ITEMS = 32  # of a container that is gone over
+_MOST_HELD = 400  # by a container that is added to
 
 
 def made(machine: Machine, container: Sequence, node: ast.AST) -> Sequence:
@@ -37,7 +38,16 @@ def listed(machine: Machine, value: Value, node: ast.AST) -> tuple[list[Value], 
             break
         items.append(item)
     iteration.close()
+    if isinstance(value, Sequence) and len(items) < len(value.items):
+        return [*value.items], not value.more  # no turn is run for any of them
     return items, iteration.known and iteration.turns <= _MOST_ITEMS
+
+
+def extend(container: Sequence, items: list[Value], *, known: bool) -> None:
+    """Put several values into a list, set or deque."""
+    room = max(0, _MOST_HELD - len(container.items))
+    container.items += items[:room]
+    container.more |= not known or len(items) > room
 
 
 def key_of(value: Value, otherwise: Hashable) -> Hashable:

@@ -111,6 +111,7 @@ def iteration_of(machine: Machine, frame: Frame) -> Iteration:
             iteration.kind, iteration.over = inner.kind, inner.over
             iteration.bound = inner.bound if frame.yields_each_turn else None
             iteration.known = iteration.known and inner.known
+        iteration.known = iteration.known and (frame.done or frame.yielded < _MOST_YIELDS)
         return value
 
     iteration = Iteration(pull, "elements", _MOST_YIELDS, True)

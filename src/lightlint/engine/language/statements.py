@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from lightlint.engine.containers import assign_target, listed
+from lightlint.engine.containers import assign_target, extend, listed
 from lightlint.engine.events import Appended, Emptied, LeafChanged, Left, LoadedUsed, Rebound, ResultDropped
 from lightlint.engine.execution import SIMPLE, LeaveLoop, NextTurn, Raised, Returned, annotation_of, evaluate
 from lightlint.engine.imports import import_from, import_module
@@ -128,8 +128,7 @@ def _update(machine: Machine, node: ast.AugAssign, scope: Scope) -> None:
         items, known = listed(machine, change, node)
         if items:
             machine.emit(Appended(machine.where(node), before, items[0], consumed_before=False))
-        before.items += items[: max(0, 64 - len(before.items))]
-        before.more |= not known
+        extend(before, items, known=known)
         return
     if symbol == "|" and isinstance(before, Mapping) and isinstance(change, Mapping):
         before.items.update(change.items)

@@ -9,8 +9,8 @@ from collections.abc import Sequence as Items
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.calls import call
 from lightlint.engine.choices import Choices
-from lightlint.engine.containers import listed, note_next
-from lightlint.engine.events import Cleared, NextTaken, PickedByTurn, RangeBegun, UsedUp
+from lightlint.engine.containers import extend, listed, note_next
+from lightlint.engine.events import Appended, Cleared, NextTaken, PickedByTurn, RangeBegun, UsedUp
 from lightlint.engine.execution import Raised
 from lightlint.engine.frames import Iteration, Loop
 from lightlint.engine.generators import Frame, iteration_of
@@ -124,24 +124,37 @@ def sequence(machine: Machine, value: Sequence, node: ast.AST) -> Iteration:
     value.gone_over = True
     if not value.more and len(value.items) <= _MOST_KNOWN:
         return known(value.items, value)
-    iteration, begun = _open(value.items, value), len(machine.events)
+    iteration, begun, time = _open(value.items, value), len(machine.events), machine.clock
     rows = [each.items[-1] if isinstance(each, Sequence) and each.items else each for each in value.items]
     parameters = [each for each in rows if isinstance(each, Tensor) and each.leaf]
-    if len(parameters) == len(rows) > _MOST_KNOWN:
-        iteration.close = lambda: _do_as_with_first(machine, parameters, begun, node)
+    if len(rows) > _MOST_KNOWN:
+        all_alike = parameters if len(parameters) == len(rows) else []
+        iteration.close = lambda: _do_as_with_first(machine, all_alike, begun, time, node)
     return iteration
 
 
-def _do_as_with_first(machine: Machine, parameters: list[Tensor], begun: int, node: ast.AST) -> None:
-    """Freeze, thaw or clear the parameters that a loop did not come to, for there are many, as it did all of the first."""
+def _do_as_with_first(machine: Machine, parameters: list[Tensor], begun: int, time: int, node: ast.AST) -> None:
+    """Freeze, thaw, clear or keep the parameters that a loop did not come to, for there are many, as it did all of the first.
+
+    A container from before that got some of what the loop came to may get others.
+    """
     first, others = parameters[:_MOST_KNOWN], parameters[_MOST_KNOWN:]
     trained = {each.requires_grad for each in first}
     if len(trained) == 1:
         for each in others:
             each.requires_grad = next(iter(trained))
     cleared = {each for event in machine.events[begun:] if isinstance(event, Cleared) for each in event.parameters}
-    if cleared.issuperset(first):
+    if first and cleared.issuperset(first):
         machine.emit(Cleared(machine.where(node), [each for each in others if each not in cleared], None))
+    added: dict[Sequence, set[Value]] = {}
+    for event in machine.events[begun:]:
+        if isinstance(event, Appended) and event.container.made <= time:
+            added.setdefault(event.container, set()).add(event.value)
+    for container, values in added.items():
+        if first and values.issuperset(first):
+            extend(container, [*others], known=True)
+        else:
+            container.more = True
 
 
 def _open(items: Items[Value], over: Value) -> Iteration:
@@ -321,6 +334,12 @@ def zip_of(machine: Machine, values: list[Value], node: ast.AST) -> Iterator:
 
     outer = Iteration(pull, lead.kind, turns, all(row.known for row in rows), lead.bound, lead.over)
     outer.once = next((row.once for row in rows if row.once is not None), None)
+
+    def close() -> None:
+        for row in rows:
+            row.close()
+
+    outer.close = close
     return iterator(machine, outer, node, "zip")
 
 

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Hashable
 
 from lightlint.engine.arguments import Arguments
-from lightlint.engine.containers import listed, note_filled, note_next
+from lightlint.engine.containers import extend, listed, note_filled, note_next
 from lightlint.engine.events import Appended, CopySet, Emptied, StateRead
 from lightlint.engine.events.huggingface import ColumnAsked
 from lightlint.engine.machine import Machine, Test
@@ -50,8 +50,7 @@ def sequence_method(machine: Machine, value: Sequence, name: str, given: Argumen
         items, known = listed(machine, first, node)
         if items or not known:
             note_added(machine, value, items[0] if items else first, node)
-        value.items += items[: max(0, _MOST_ITEMS - len(value.items))]
-        value.more |= not known
+        extend(value, items, known=known)
         return NoneOf(name)
     if name in ("pop", "popleft", "remove"):
         machine.emit(Emptied(machine.where(node), value))
