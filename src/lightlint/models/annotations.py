@@ -13,7 +13,7 @@ from lightlint.models.names.kinds import kind_of, kind_of_class
 from lightlint.models.training import modules
 from lightlint.syntax import walked
 from lightlint.values.core import TRUE, Class, Constant, Library, Mapping, Sequence, Unknown, Value
-from lightlint.values.training import Instance, Loader, Optimizer, Schedule, Tensor
+from lightlint.values.training import Instance, Loader, Module, Optimizer, Schedule, Tensor
 
 _PLAIN = ("builtins.int", "builtins.float", "builtins.str", "builtins.bool")
 
@@ -72,16 +72,19 @@ def assumed(machine: Machine, cls: Class, node: ast.AST) -> Instance | None:
     if machine.entered[id(cls.node)] or kind_of_class(cls) == "unknown":
         return None
     machine.entered[id(cls.node)] += 1
-    before = len(machine.events)
+    before, objects = len(machine.events), len(machine.objects)
     try:
-        made = machine.models.make(machine, cls, Arguments(), node)
-        _open(made, cls)
-        return made
-    except Raised:
-        return None
+        made: Instance | None = machine.models.make(machine, cls, Arguments(), node)
+    except Raised:  # not for who has made it
+        made = next((each for each in machine.objects[objects:] if each.cls is cls), None)
+        if isinstance(made, Module):
+            modules.leave_open(machine, made, node)
     finally:
         machine.entered[id(cls.node)] -= 1
         del machine.events[before:]  # it was made somewhere else, before
+    if made is not None:
+        _open(made, cls)
+    return made
 
 
 def _open(made: Instance, cls: Class) -> None:

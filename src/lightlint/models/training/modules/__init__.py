@@ -1,7 +1,16 @@
 """Modules: making, calling, moving and setting the mode of what `torch.nn` and the program build."""
 
 from lightlint.models.training.modules.calling import call_module, layer, library_forward
-from lightlint.models.training.modules.making import by_mode, move, opaque, parameter, set_mode, set_up, wrap
+from lightlint.models.training.modules.making import (
+    by_mode,
+    leave_open,
+    move,
+    opaque,
+    parameter,
+    set_mode,
+    set_up,
+    wrap,
+)
 from lightlint.models.training.modules.methods import attribute, call_method, part_of
 from lightlint.models.training.modules.states import load_result, note_replaced, note_use, result_attribute
 
@@ -11,6 +20,7 @@ __all__ = [
     "call_method",
     "call_module",
     "layer",
+    "leave_open",
     "library_forward",
     "load_result",
     "move",

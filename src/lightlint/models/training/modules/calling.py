@@ -18,6 +18,7 @@ from lightlint.engine.machine import Machine
 from lightlint.models import tensors
 from lightlint.models.names.huggingface import FORWARD_KEYWORDS
 from lightlint.models.names.kinds import REGION_LOSSES, REGION_NETS
+from lightlint.models.names.metrics import direction
 from lightlint.models.names.tables import ACTIVATIONS, BY_ROW, LOSSES
 from lightlint.models.numbers import angles
 from lightlint.models.sequences import masks
@@ -53,6 +54,9 @@ _ANSWERING = re.compile(
 )
 """Those among them that a pass answers where they are handed something."""
 
+_MEASURING = re.compile(r"(?:^|_)(?:metrics?|measures?|correct)(?:_|$)")
+"""What those are called that tell how good its answers are, as do those with the name of a metric that is to grow."""
+
 _PREPARING = re.compile(
     r"_*(?:set|prepare|update|init|initiali[sz]e|build|make|create|resize|tie|untie|add|remove|register|load|reset|adjust|expand"
     r"|reorder|validate|check|configure|convert|push|merge|unmerge|enable|disable|activate|deactivate|freeze|unfreeze|setup)(?:_|$)"
@@ -62,7 +66,11 @@ _PREPARING = re.compile(
 
 def _is_no_pass(module: Module, given: Arguments) -> bool:
     """Whether a part of a module out of sight is by its name a method that runs none of its layers."""
-    if module.whole is None or not _ASKING.match(module.name):
+    if module.whole is None:
+        return False
+    if _MEASURING.search(module.name) or direction(module.name) == "max":
+        return True
+    if not _ASKING.match(module.name):
         return False
     return not given.values() or _ANSWERING.fullmatch(module.name) is None
 

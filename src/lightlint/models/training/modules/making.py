@@ -47,9 +47,14 @@ def parameter(machine: Machine, owner: Module | None, node: ast.AST | None) -> T
 def opaque(machine: Machine, node: ast.AST | None, path: str = "?") -> Module:
     """A module whose layers are out of sight: one parameter stands for all of its own."""
     made = machine.new(Module, Library(path), node)
-    made.opaque = True
-    made.own = [parameter(machine, made, node)]
+    leave_open(machine, made, node)
     return made
+
+
+def leave_open(machine: Machine, module: Module, node: ast.AST | None) -> None:
+    """Let a module have layers out of sight."""
+    module.opaque = module.initialised = True
+    module.own = [*module.own, parameter(machine, module, node)]
 
 
 def by_mode(module: Module) -> bool:
