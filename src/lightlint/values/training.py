@@ -144,6 +144,7 @@ class Tensor(Value):
     moved_from: Tensor | None = None
     shaped_from: Tensor | None = None  # by a method that gives a view or a copy, and leaves the tensor as it is
     part_of: Tensor | None = None  # of a part by places
+    only_from: Tensor | None = None  # the one tensor that it was computed from
     taken_from: Tensor | None = None  # of a clone, of one with places filled and of a choice by a mask
     activation: tuple[str, Site] | None = None  # the last activation it went through, and where
     of_tokens = False  # a model gave it that was told labels, of texts that were filled up
@@ -206,6 +207,18 @@ class Tensor(Value):
     def made_of(self) -> Tensor | None:
         """The same, also of a clone, of one with places filled and of a choice by a mask."""
         return self.seen_of or self.taken_from
+
+    @property
+    def source(self) -> Tensor:
+        """The tensor from whose numbers alone it was computed, with none left out by place; itself, if there is no other."""
+        source = self
+        while True:
+            below = source.moved_from or source.shaped_from
+            if below is None and source.part is None and source.part_of is None:
+                below = source.only_from
+            if below is None:
+                return source
+            source = below
 
     def __repr__(self) -> str:
         return f"<tensor {self.role or ''}{' parameter' if self.parameter else ''} on {self.device}>"

@@ -88,7 +88,10 @@ def note_square(machine: Machine, value: Value | None, node: ast.AST) -> None:
 
 
 def meet(machine: Machine, symbol: str, left: Value | None, right: Value | None, node: ast.AST) -> None:
-    if isinstance(left, Tensor) and isinstance(right, Tensor) and forms.differ(left, right):
+    """Write down that a column and a row meet; those of one tensor are held against each other on purpose."""
+    if not (isinstance(left, Tensor) and isinstance(right, Tensor) and forms.differ(left, right)):
+        return
+    if left.source is not right.source:
         machine.emit(Spread(machine.where(node), symbol, left, right))
 
 

@@ -56,6 +56,7 @@ def derive(
         made.sure_device = True
         return made
     made.traits = traits_of(*sources)
+    made.only_from = sources[0] if len(sources) == 1 else None
     for tensor in sources:
         if tensor.parameter:
             made.traits |= PREDICTED

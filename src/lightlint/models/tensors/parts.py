@@ -34,6 +34,7 @@ def part(machine: Machine, tensor: Tensor, index: object, node: ast.AST) -> Tens
     if tensor.role != "batch":
         made = derive(machine, node, tensor, keep=True)
         made.scalar |= tensor.rank == 1
+        made.only_from = None
         return _first_of(tensor, index, part_of_guess(machine, tensor, made, node))
     key = index if isinstance(index, (int, str)) else str(index)
     found = tensor.parts.get(key)
@@ -109,6 +110,7 @@ def item(machine: Machine, tensor: Tensor, index: Value, node: ast.AST) -> Value
         made.sure_device = False  # a number, perhaps, which lets any device have what it picks
     made.form, made.layer, made.as_given = forms.of_item(tensor, index), "", False
     made.part_of, made.taken_from = (None, tensor) if indices else (tensor, None)
+    made.shaped_from = tensor if _takes_all(index) else None
     if (start := _cut(index)) is not None:
         made.cut_from = (tensor.cut_from[0] if tensor.cut_from is not None else tensor, start)
     if tensor.encoding is not None and _is_cut_to_length(index):
@@ -125,6 +127,15 @@ def _slices(index: Value) -> tuple[list[list[Value]], int]:
     """The bounds of the slices in an index, and how many dimensions it speaks of."""
     places = index.items if isinstance(index, Sequence) and index.kind == "tuple" else [index]
     return [each.items for each in places if isinstance(each, Sequence) and each.kind == "slice"], len(places)
+
+
+def _takes_all(index: Value) -> bool:
+    """Whether an index only adds dimensions: `[:, None]`."""
+    places = index.items if isinstance(index, Sequence) and index.kind == "tuple" else [index]
+    slices, _ = _slices(index)
+    added = [each for each in places if is_constant(each, None, ...)]
+    whole = all(is_constant(bound, None) for bounds in slices for bound in bounds)
+    return whole and len(slices) + len(added) == len(places)
 
 
 def _cut(index: Value) -> Value | None:
