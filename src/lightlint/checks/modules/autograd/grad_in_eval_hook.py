@@ -32,7 +32,7 @@ class GradInEvalHook(Check):
                 where = event.where
                 if where.phase not in _PHASES or event.caught or hidden.get(_run(event), event.time) < event.time:
                     continue
-                if not where.grad:
+                if not where.grad and not event.graph:  # else it was recorded under an `enable_grad` elsewhere
                     found[event] = _OFF
                 elif self._is_inference(path, event):
                     found[event] = _INFERENCE
