@@ -73,12 +73,12 @@ def _is_in_pass(event: Event) -> bool:
 
 
 def _asks_for_one(condition: Condition) -> bool:
-    """Whether a test may ask whether there is a layer already."""
-    key, _ = plain_key(condition.key)
-    parts = key[1:] if isinstance(key, tuple) and key[0] in ("and", "or") else [key]
-    return condition.known or any(
-        each is None or (isinstance(each, tuple) and each[0] in ("is", "test")) for each in parts
-    )
+    """Whether a test may ask whether there is a layer already, and perhaps finds none."""
+    key, negated = plain_key(condition.key)
+    several = isinstance(key, tuple) and key[0] in ("and", "or")
+    parts = key[1:] if isinstance(key, tuple) and several else [key]
+    words = ("is", "test", "has", "in") if several or condition.outcome == negated else ("is", "test")
+    return condition.known or any(each is None or (isinstance(each, tuple) and each[0] in words) for each in parts)
 
 
 def _is_meant(event: Event) -> bool:
