@@ -118,6 +118,13 @@ OLD = {  # what the project says of versions, a line that only an older Python r
     "print for both": ("Runs on Python 2.7 and 3.6.", "print loss\n", False),
     "async for Python 3.6": ("## Requirements\n\n* Python 3.6", "loss.cuda(async=True)\n", True),
     "async for Python 3.6 or later": ("* Python 3.6+", "loss.cuda(async=True)\n", False),
+    "async for an old torch, which no Python from 3.7 on runs": (
+        "Python >= 3.5.5, PyTorch == 0.4",
+        "loss.cuda(async=True)\n",
+        True,
+    ),
+    "async for a torch of Python 3.7": ("Python >= 3.5.5, PyTorch == 1.1", "loss.cuda(async=True)\n", False),
+    "async for Python 3.7 and an old torch": ("Python >= 3.7, PyTorch == 0.4", "loss.cuda(async=True)\n", False),
     "async for an old torch": ("pip install torch==0.4.1", "loss.cuda(async=True)\n", True),
     "async for Python 2 and 3": ("Runs with PyTorch >=0.4 on python 2,3.", "loss.cuda(async=True)\n", True),
     "async for any Python": ("A network.", "loss.cuda(async=True)\n", True),
