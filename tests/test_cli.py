@@ -285,6 +285,20 @@ def test_no_files_is_status_0_with_a_line(tmp_path: Path) -> None:
     assert lightlint("-q", cwd=tmp_path).stderr == ""
 
 
+def test_no_files_for_all_are_ignored_says_so(project: Path) -> None:
+    (project / "sub").mkdir()
+    (project / "sub/x.py").write_text("import torch\n")
+    (project / ".gitignore").write_text("*\n")
+    ran = lightlint(".", cwd=project)
+    count = len([*project.rglob("*.py")])
+    says = f"no Python files found under .: .gitignore leaves out {count}, which `--no-respect-gitignore` takes in"
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", f"lightlint: {says}\n")
+    assert f"sub{os.sep}x.py" in lightlint("--no-respect-gitignore", "--show-files", cwd=project).stdout
+    (project / ".gitignore").write_text("*.py\n!train.py\n")
+    (project / "sub/.gitignore").write_text("*\n")
+    assert "sub/.gitignore leaves out 1," in lightlint("sub", cwd=project).stderr.replace(os.sep, "/")
+
+
 def test_a_missing_path_does_not_hide_the_findings_of_others(project: Path) -> None:
     ran = lightlint("gone.py", "train.py", "--exit-zero", cwd=project)
     assert ran.returncode == 2

@@ -6,6 +6,7 @@ import io
 import os
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, TextIO
 
@@ -139,7 +140,7 @@ def _paths(arguments: Sequence[str], options: Namespace, settings: Settings) -> 
                 progress=progress,
             )
     if not result.files and not result.problems and not options.quiet:
-        _say(f"no Python files found under {', '.join(options.paths)}")
+        _say(_nothing_found(options.paths, settings))
     if options.write_baseline is not None:
         from lightlint.cli import baseline
 
@@ -155,6 +156,21 @@ def _paths(arguments: Sequence[str], options: Namespace, settings: Settings) -> 
 
         whole.keep(arguments, stamps, "".join(_texts(result, options, settings, sys.stdout)), status)
     return status
+
+
+def _nothing_found(paths: Sequence[str], settings: Settings) -> str:
+    """What a run over no files says: git may ignore what it keeps all the same."""
+    from lightlint.pipeline.run import files_of
+    from lightlint.sources.discover import ignore_file_of
+
+    said = f"no Python files found under {', '.join(paths)}"
+    if not settings.respect_gitignore or files_of(paths, settings)[0]:  # another shard's
+        return said
+    left_out, _ = files_of(paths, replace(settings, respect_gitignore=False))
+    ignoring = ignore_file_of(left_out[0]) if left_out else None
+    if ignoring is None:
+        return said
+    return f"{said}: {ignoring} leaves out {len(left_out)}, which `--no-respect-gitignore` takes in"
 
 
 def _cache(options: Namespace, settings: Settings) -> Cache | None:

@@ -168,6 +168,31 @@ def _ignored(ignores: _Ignores, path: str, is_directory: bool) -> bool:
     return next((verdict for verdict in verdicts if verdict is not None), False)
 
 
+def ignore_file_of(path: str | Path) -> str | None:
+    """The file whose patterns have git ignore a path, or a directory it is in; None where none does."""
+    lineage = _lineage(os.path.abspath(path))
+    count = next((number for number, each in enumerate(lineage) if _is_repository(each)), 1) + 1
+    for number, each in enumerate(lineage[: count - 1]):
+        for folder in lineage[number + 1 : count]:
+            for name in (".gitignore", os.path.join(".git", "info", "exclude")):
+                verdict = _verdict_of(os.path.join(folder, name), each, folder)
+                if verdict:
+                    file = os.path.join(folder, name)
+                    return file if os.path.relpath(file).startswith(os.pardir) else os.path.relpath(file)
+                if verdict is False:
+                    break
+    return None
+
+
+def _verdict_of(file: str, path: str, folder: str) -> bool | None:
+    try:
+        with open(file, "rb") as opened:
+            patterns = parse_gitignore(opened.read())
+    except OSError:
+        return None
+    return patterns.verdict(os.fsencode(os.path.relpath(path, folder).replace(os.sep, "/")), os.path.isdir(path))
+
+
 def _is_environment(path: str) -> bool:
     looked(path)
     return any(os.path.lexists(os.path.join(path, mark)) for mark in _ENVIRONMENT_MARKS)
