@@ -13,7 +13,7 @@ from lightlint.checks.modules.checkpoints.checkpoint_non_tensor_payload.file_nam
     name_of_key,
     name_written,
 )
-from lightlint.checks.modules.checkpoints.checkpoint_non_tensor_payload.loaded import reads_items
+from lightlint.checks.modules.checkpoints.checkpoint_non_tensor_payload.loaded import keys_needed, reads_items
 from lightlint.checks.modules.checkpoints.checkpoint_non_tensor_payload.numpy_values import NumpyValues
 from lightlint.facts.code.bindings import Binding, Kind
 from lightlint.facts.project.mentions import occurs
@@ -81,7 +81,10 @@ class CheckpointNonTensorPayload(Check):
         program loads under a name of which nothing is known."""
         files = self.names.argument(save, "f", 1), self.names.argument(load, "f", 0)
         names = [name_written(self.facts, each.value) for each in files if each is not None]
-        return len(names) < len(files) or (may_be_one(*names) and not (noted and is_unknown(names[1])))
+        if len(names) < len(files) or not may_be_one(*names):
+            return len(names) < len(files)
+        keys = self._keys(save.args[0].value) if any(map(is_unknown, names)) else None
+        return not (noted and is_unknown(names[1])) and (keys is None or keys_needed(self.facts, load) <= keys)
 
     def _items(self, value: cst.BaseExpression, depth: int = 0) -> list[cst.BaseExpression]:
         """What a checkpoint holds: the values of a dict, or the one thing that is saved."""
@@ -101,6 +104,13 @@ class CheckpointNonTensorPayload(Check):
         if isinstance(value, cst.Call) and self.names.call(value) == "builtins.dict":
             return [arg.value for arg in value.args if arg.keyword is not None]
         return [value]
+
+    def _keys(self, saved: cst.BaseExpression) -> set[str] | None:
+        """The keys of a dict that is written where it is saved; None of anything else."""
+        keys = [getattr(each, "key", None) for each in saved.elements] if isinstance(saved, cst.Dict) else []
+        texts = [self.names.constant(each) if each is not None else None for each in keys]
+        known = {each for each in texts if isinstance(each, str)}
+        return known if known and len(known) == len(texts) else None
 
     def _added(self, name: cst.Name) -> list[cst.BaseExpression]:
         """What `state["args"] = args` puts into a dict that is saved under its name."""

@@ -9,23 +9,50 @@ import libcst as cst
 if TYPE_CHECKING:
     from lightlint.facts.linked import Linked
 
+_TRIES = (cst.If, cst.IfExp, cst.BooleanOperation, cst.Try, cst.While, cst.For)
 _OF_DICTS = {"get", "items", "keys", "values", "pop", "update"}
 
 
 def reads_items(facts: Linked, load: cst.Call) -> bool:
     """Whether what is loaded is taken for a dict: it goes into a module, or its items are asked for."""
-    parent = facts.tree.parent(load)
-    if isinstance(parent, cst.Assign) and len(parent.targets) == 1:
-        target = parent.targets[0].target
-        owner = facts.tree.owner(parent)
-        if not isinstance(target, cst.Name):
-            return False
-        return any(
-            _takes_items(facts, each)
-            for each in facts.tree.own(owner, cst.Name)
-            if each.value == target.value and each is not target and load in facts.reaching.sources(each)
+    return any(_takes_items(facts, each) for each in _uses(facts, load))
+
+
+def keys_needed(facts: Linked, load: cst.Call) -> set[str]:
+    """The keys that are asked for whatever is loaded: with another file the program would raise."""
+    found: set[str] = set()
+    for each in _uses(facts, load):
+        parent = facts.tree.parent(each)
+        if not isinstance(parent, cst.Subscript) or parent.value is not each or _is_tried(facts, parent, load):
+            continue
+        index = parent.slice[0].slice if len(parent.slice) == 1 else None
+        key = facts.names.constant(index.value) if isinstance(index, cst.Index) else None
+        found |= (
+            {key} if isinstance(key, str) and not isinstance(facts.tree.parent(parent), cst.AssignTarget) else set()
         )
-    return _takes_items(facts, load)
+    return found
+
+
+def _is_tried(facts: Linked, node: cst.CSTNode, load: cst.Call) -> bool:
+    """Whether a test or a `try`, which the load is not in as well, stands around something."""
+    around = (each for each in facts.tree.ancestors(node) if isinstance(each, _TRIES))
+    return any(not facts.tree.contains(each, load) for each in around)
+
+
+def _uses(facts: Linked, load: cst.Call) -> list[cst.BaseExpression]:
+    """Where what is loaded is used: in its place, or under the name that it is given."""
+    parent = facts.tree.parent(load)
+    if not isinstance(parent, cst.Assign) or len(parent.targets) != 1:
+        return [load]
+    target = parent.targets[0].target
+    return [
+        each
+        for each in facts.tree.own(facts.tree.owner(parent), cst.Name)
+        if isinstance(target, cst.Name)
+        and each.value == target.value
+        and each is not target
+        and load in facts.reaching.sources(each)
+    ]
 
 
 def _takes_items(facts: Linked, value: cst.BaseExpression) -> bool:
