@@ -221,6 +221,8 @@ def set_up_schedule(machine: Machine, schedule: Schedule, last: str, given: Argu
             )
             schedule.length = product
     rate = given.get(1, "lr_lambda") if last == "LambdaLR" else None
+    if isinstance(rate, Sequence) and len(rate.items) == 1 and not rate.more:
+        rate = rate.items[0]  # of the one group
     if isinstance(rate, (Function, Bound, Partial)):
         schedule.factor = call(machine, rate, Arguments([Unknown(("epoch", schedule.number), plain=True)]), node)
         schedule.factor_site = machine.returned_at

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,9 +12,11 @@ from lightlint.explore.questions.queries import in_sight
 from lightlint.facts.lightning.hooks import TRAINING_STEP
 from lightlint.facts.project.mentions import occurs
 from lightlint.text import words_of
+from lightlint.values.core import Constant, Function, Sequence
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry
+    from lightlint.values.training import Schedule
 
 
 _ASKED = r"(?<!self)\.lr_schedulers\s*\("  # of a module, by a callback
@@ -36,10 +40,22 @@ class ManualSchedulerNeverStepped(Check):
         trained = any(entry.of(Stepped))
         for event in entry.of(Configured):
             for schedule in (each.schedule for each in event.schedules):
-                if trained and event.automatic is False and in_sight([schedule]) and schedule.site not in stepped:
+                if schedule.site in stepped or self._changes_nothing(schedule):
+                    continue
+                if trained and event.automatic is False and in_sight([schedule]):
                     name = event.module.name
                     message = (
                         f"nothing steps this scheduler: `{name}` optimizes by hand, so the learning rate never changes"
                     )
                     if schedule.site is not None:
                         yield Fault(schedule.site, message, also=tuple(call.site for call in event.where.calls))
+
+    def _changes_nothing(self, schedule: Schedule) -> bool:
+        """Whether its function gives one number in each epoch, and no attribute that this is read from is set twice."""
+        rate = schedule.arguments.get("lr_lambda")
+        rate = rate.items[0] if isinstance(rate, Sequence) and rate.items else rate
+        if not isinstance(schedule.factor, Constant) or not isinstance(rate, Function):
+            return False
+        read = {each.attr for each in ast.walk(rate.node) if isinstance(each, ast.Attribute)}
+        text = self.facts.source.text
+        return all(len(re.findall(rf"\.{name}\b[ \t]*(?:[-+*/]=|=(?!=))", text)) < 2 for name in read)
