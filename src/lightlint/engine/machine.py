@@ -338,6 +338,8 @@ class Machine:
         value.escaped = True
         held: list[Value] = []
         if isinstance(value, Tensor):
+            if (of := value.gradient_seen) is not None:
+                of.gradient_changed = True
             for graph in value.graph:
                 graph.escaped = True
             self.lent.update(dict.fromkeys(value.parameters))

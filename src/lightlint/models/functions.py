@@ -17,7 +17,7 @@ from lightlint.models.data import graphs, learning
 from lightlint.models.names.classes import name_of
 from lightlint.models.names.kinds import kind_of
 from lightlint.models.names.tables import ACTIVATIONS, DEVICES, DTYPES, FACTORIES, HARMLESS, LOSSES, NUMBERS
-from lightlint.models.numbers import angles
+from lightlint.models.numbers import angles, gradients
 from lightlint.models.ranks.groups import rank_value
 from lightlint.models.registry import FUNCTIONS, PACKAGES, function
 from lightlint.models.tensors import draws, forms, layouts, precision
@@ -132,6 +132,10 @@ def _torch(machine: Machine, path: str, last: str, given: Arguments, node: ast.A
     if last in ACTIVATIONS:
         tensors.note_single(machine, last, given.get(0, "input"), given.get(1, "dim"), node)
         return tensors.activated(machine, last, given.get(0, "input"), node, given.get(1, "dim"))
+    written = (
+        given.values() if last.endswith("_") else [each for each in (given.keywords.get("out"),) if each is not None]
+    )
+    gradients.change(*written)
     if last in LOSSES and path.startswith("torch.nn.functional."):
         return tensors.loss(machine, last, given, node)
     if path.startswith("torch.cuda.") and Library(path).names_tensor_type():

@@ -91,6 +91,7 @@ class Encoding:
         self.asked = False
 
 
+_MOST_VIEWS = 4
 ANY_PART = "?"
 """The part of a batch that stands for each of its values."""
 
@@ -137,6 +138,7 @@ class Tensor(Value):
     buffer = False
     data_of: Tensor | None = None  # the parameter whose `.data` it is: its memory, without its gradient
     gradient_of: Tensor | None = None
+    gradient_changed = False  # its gradient was given other numbers by hand, or may have been
     gradient_touched = False  # its gradient was read or changed by hand
     changed_by_hand = False
     part: Any = None
@@ -202,6 +204,16 @@ class Tensor(Value):
     def seen_of(self) -> Tensor | None:
         """What it is a move, a view or a part of."""
         return self.shaped_from or self.moved_from or self.part_of
+
+    @property
+    def gradient_seen(self) -> Tensor | None:
+        """The tensor of whose gradient it is a move, a view or a part, or the gradient itself."""
+        shown: Tensor | None = self
+        for _ in range(_MOST_VIEWS):
+            if shown is None or shown.gradient_of is not None:
+                break
+            shown = shown.seen_of
+        return shown.gradient_of if shown is not None else None
 
     @property
     def made_of(self) -> Tensor | None:

@@ -195,6 +195,8 @@ def _delete(machine: Machine, node: ast.Delete, scope: Scope) -> None:
             holder = evaluate(machine, target.value, scope)
             if isinstance(holder, Instance):
                 holder.attributes.pop(target.attr, None)
+            elif isinstance(holder, Tensor):  # `del parameter.grad`: it has none from here on
+                machine.models.set_attribute(machine, holder, target.attr, NONE, target)
 
 
 def _return(machine: Machine, node: ast.Return, scope: Scope) -> None:

@@ -9,7 +9,7 @@ from lightlint.engine.calls import call
 from lightlint.engine.events import RowsCleared, RowsSet
 from lightlint.engine.machine import Machine
 from lightlint.values.core import Constant, Sequence, Value, is_constant, number_of
-from lightlint.values.training import Tensor
+from lightlint.values.training import Tensor, tensors_in
 
 _MOST_MOVES = 4
 _BITS = (0, 1)
@@ -17,6 +17,7 @@ _BITS = (0, 1)
 
 def note_set(machine: Machine, tensor: Tensor, index: Value, new: Value, node: ast.AST) -> None:
     """`tensor[index] = new`."""
+    change(tensor)
     tensor.binary = tensor.binary and number_of(new) in (*_BITS, True, False)
     if _is_zero(new):
         tensor.cleared = True
@@ -29,6 +30,7 @@ def note_set(machine: Machine, tensor: Tensor, index: Value, new: Value, node: a
 
 def note_in_place(machine: Machine, tensor: Tensor, name: str, given: Arguments, node: ast.AST) -> None:
     """A method that changes a tensor in place."""
+    change(tensor)
     part = tensor.part_of
     held = tensor.data_of or tensor
     filled = _filled_with(name, given)
@@ -42,14 +44,17 @@ def note_in_place(machine: Machine, tensor: Tensor, name: str, given: Arguments,
         note_cleared(machine, tensor, node)
 
 
-def note_product(machine: Machine, left: Value, right: Value, node: ast.AST) -> None:
-    """`left *= right`."""
-    if isinstance(node, ast.AugAssign) and isinstance(left, Tensor) and is_mask(right):
-        note_cleared(machine, left, node)
+def note_update(machine: Machine, symbol: str, left: Value, right: Value, node: ast.AST) -> None:
+    """`left *= right` and its like, of any two values."""
+    if isinstance(node, ast.AugAssign) and isinstance(left, Tensor):
+        change(left)
+        if symbol == "*" and is_mask(right):
+            note_cleared(machine, left, node)
 
 
 def note_given(machine: Machine, parameter: Tensor, gradient: Value, node: ast.AST) -> None:
     """`parameter.grad = gradient`."""
+    parameter.gradient_changed = True
     if isinstance(gradient, Tensor) and _is_masked(gradient):
         machine.emit(RowsCleared(machine.where(node), parameter))
 
@@ -96,16 +101,18 @@ def _is_masked(value: Tensor) -> bool:
     return False
 
 
-def _gradient(tensor: Tensor | None) -> Tensor | None:
+def _gradient(tensor: Tensor) -> Tensor | None:
     """The parameter whose gradient a tensor is, or shows a part of."""
-    for _ in range(_MOST_MOVES):
-        if tensor is None:
-            return None
-        if tensor.gradient_of is not None:
-            of = tensor.gradient_of
-            return of if of.parameter else next(iter(of.parameters), None)
-        tensor = tensor.seen_of
-    return None
+    of = tensor.gradient_seen
+    return of if of is None or of.parameter else next(iter(of.parameters), None)
+
+
+def change(*values: Value) -> None:
+    """Gradients among some values, or views of them, are given other numbers."""
+    for tensor in (each for value in values for each in tensors_in(value)):
+        of = tensor.gradient_seen
+        if of is not None:
+            of.gradient_changed = True
 
 
 def _is_one(index: Value) -> bool:

@@ -60,8 +60,7 @@ def binary(machine: Machine, symbol: str, left: Value, right: Value, node: ast.A
         meet(machine, symbol, left, right, node)
     if symbol in ("+", "-"):
         note_sum(machine, made, left, right, node, taken=symbol == "-")
-    if symbol == "*":
-        gradients.note_product(machine, left, right, node)
+    gradients.note_update(machine, symbol, left, right, node)
     if isinstance(left, Tensor) and isinstance(right, Tensor):
         _combine(symbol, made, left, right)
     else:

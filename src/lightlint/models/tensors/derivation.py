@@ -256,4 +256,6 @@ def detached(machine: Machine, tensor: Tensor, name: str, node: ast.AST) -> Tens
             False,
         )
         return tensor
-    return derive(machine, node, tensor, graph=False, keep=True, how=name)
+    made = derive(machine, node, tensor, graph=False, keep=True, how=name)
+    made.shaped_from = tensor
+    return made

@@ -76,6 +76,7 @@ def attribute(machine: Machine, tensor: Tensor, name: str, node: ast.AST) -> Val
             held.packed = False
             return held
         made = derive(machine, node, tensor, graph=False, keep=True, how=name)
+        made.shaped_from = tensor
         made.escaped |= tensor.layer in _RECURRENT  # of a packed sequence, perhaps: what it holds
         return made
     if name in _GRADIENT:

@@ -94,7 +94,7 @@ def _faults(entry: Entry, *, given: bool = False) -> Iterator[_Again]:
     for path in entry.paths:
         for again in _again(path):
             parameter, step = again.parameter, again.step
-            if parameter.gradient_touched or parameter.escaped or step.via == "lightning":
+            if parameter.gradient_changed or parameter.escaped or step.via == "lightning":
                 continue
             known = identity(parameter)
             rarely = known not in (often if in_batch(step.where) else cleared)
