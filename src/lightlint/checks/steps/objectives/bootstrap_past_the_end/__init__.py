@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from lightlint.check import Check, Fault
+from lightlint.checks.steps.objectives.bootstrap_past_the_end.asked import is_come_to
 from lightlint.checks.steps.objectives.bootstrap_past_the_end.horizons import are_cut_short
 from lightlint.explore.questions.bootstrap import bootstrapped, is_answer, is_number
 from lightlint.values.training import Tensor
@@ -42,6 +43,12 @@ class BootstrapPastTheEnd(Check):
                 cut.site for each in answers for cut in each.cuts
             }
             asked = any(self._is_asked_for(each) for each in places if each is not None)
+            asked = asked or any(
+                is_come_to(path, each, target, _is_end)
+                for path in entry.paths
+                for each in places
+                if each is not None and event in path.of(type(event))
+            )
             if all(map(is_number, others)) and target.site is not None and not asked:
                 message = "the target goes on behind the end of an episode: the value of the next state counts after the last step, too"
                 if any(self._is_of_one(each, target.site) for each in ends):
