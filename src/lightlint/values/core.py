@@ -116,6 +116,7 @@ class Unknown(Value):
     counted_from: Value | None = None  # what a counter was before a loop counted on
     lent: Iterable[Value] = ()
     given_by: Value | None = None
+    by_one = False  # of a counter: it goes up by one
     made_by: Value | None = None  # the transform of pictures that gave it
 
     def __init__(

@@ -16,6 +16,7 @@ from lightlint.engine.events.data import (
     SplitDrawn,
     Transformed,
     UsedUp,
+    WindowCut,
     WorkerAsked,
 )
 from lightlint.engine.events.lightning import (
@@ -227,6 +228,7 @@ __all__ = [
     "WeightSet",
     "WeightsUsed",
     "Where",
+    "WindowCut",
     "WorkerAsked",
     "WrapperAsked",
     "Written",

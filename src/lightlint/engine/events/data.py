@@ -36,6 +36,11 @@ class RowsCut(Event):
 
 
 @dataclass(eq=False)
+class WindowCut(Event):
+    """Some steps of a series were taken, from the number of a turn or a sample on, or up to it: the next begin one step later."""
+
+
+@dataclass(eq=False)
 class BatchDrawn(Event):
     """A batch came out of a loader."""
 

@@ -165,6 +165,7 @@ def _counted(
     key = ("counter", node.lineno, node.col_offset, tuple(loop.turn for loop in machine.loops), machine.clock)
     found = Unknown(key, traits | {"summed"}, plain=True)
     found.cuts = before.cuts | change.cuts
+    found.by_one = symbol == "+" and number_of(change) == 1
     found.counted_from = (before.counted_from or before) if isinstance(before, Unknown) else None
     return found
 

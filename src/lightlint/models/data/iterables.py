@@ -257,7 +257,9 @@ def range_of(machine: Machine, args: list[Value], node: ast.AST, *, endless: boo
     machine.emit(RangeBegun(machine.where(node), start))
 
     def pull(turn: int) -> Value:
-        return _counter(machine, turn, first if "rank" not in start.traits else None, node, INDEX)
+        counter = _counter(machine, turn, first if "rank" not in start.traits else None, node, INDEX)
+        counter.by_one = step == 1
+        return counter
 
     turns = unknown_turns(pull, "count", bound)
     turns.everything = everything
@@ -307,6 +309,7 @@ def enumerate_of(machine: Machine, value: Value, node: ast.AST, start: Value | N
         index: Value = Constant(turn)
         if not inner.known:
             index = _counter(machine, turn, 0, node, COUNT)
+            index.by_one = True
         if first and start is not None:
             index = operators.binary(machine, "+", index, start, node)
         return Sequence([index, item], "tuple")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from lightlint.engine.arguments import Arguments
-from lightlint.engine.events import RowsCut, SplitDrawn
+from lightlint.engine.events import RowsCut, SplitDrawn, WindowCut
 from lightlint.engine.machine import Machine
 from lightlint.models.registry import function, methods
 from lightlint.values.core import FITTED, INTEGERS, LASTING, Sequence, Traits, Unknown, Value, is_constant, traits_of
@@ -35,11 +35,34 @@ def estimator_method(_: Machine, estimator: Value, name: str, given: Arguments, 
 
 
 def note_cut(machine: Machine, value: Value, index: Value, node: ast.AST) -> None:
-    """Write down that rows, or windows of them, are taken from what a transformer has learnt from."""
+    """Write down that rows are taken from what a transformer has learnt from, and that windows are cut out of a series."""
+    first = index.items[0] if isinstance(index, Sequence) and index.kind == "tuple" and index.items else index
+    if not isinstance(first, Sequence) or first.kind != "slice" or len(first.items) < _BOUNDS:
+        return
+    lower, upper, *step = first.items
     if value.traits & FITTED:
-        first = index.items[0] if isinstance(index, Sequence) and index.kind == "tuple" and index.items else index
-        if isinstance(first, Sequence) and first.kind == "slice" and len(first.items) > 1:
-            machine.emit(RowsCut(machine.where(node), value, first.items[0], first.items[1]))
+        machine.emit(RowsCut(machine.where(node), value, lower, upper))
+    apart = any(_are_apart(one, other) for one, other in ((lower, upper), (upper, lower)))
+    if apart and (not step or is_constant(step[0], None, 1)):
+        machine.emit(WindowCut(machine.where(node)))
+
+
+_BOUNDS, _DEPTH = 2, 3
+
+
+def _are_apart(counter: Value, other: Value, depth: int = 0) -> bool:
+    """Whether one bound is a number that counts up by one, and the other is more than one from it."""
+    if not isinstance(counter, Unknown) or not counter.by_one or other.terms is None or depth > _DEPTH:
+        return False
+    symbol, terms = other.terms
+    left, right = terms if len(terms) == _BOUNDS else (None, None)
+    if symbol not in ("+", "-") or left is None or right is None:
+        return False
+    is_left, is_right = (each.key is not None and each.key == counter.key for each in (left, right))
+    width = right if is_left else left if is_right and symbol == "+" else None
+    if width is not None:
+        return not is_constant(width, 0, 1)
+    return _are_apart(counter, left, depth + 1) or (symbol == "+" and _are_apart(counter, right, depth + 1))
 
 
 def learns(estimator: Instance) -> bool:

@@ -210,7 +210,7 @@ def sample(machine: Machine, data: Instance, node: ast.AST) -> Value:
     """One sample, as training sees it outside of a loader."""
     own = data.cls.find("__getitem__") if isinstance(data.cls, Class) else None
     if isinstance(own, Function) and not machine.entered[id(own.node)]:
-        return call(machine, Bound(data, own), Arguments([Unknown(workers.NUMBER, plain=True)]), node)
+        return call(machine, Bound(data, own), Arguments([workers.number()]), node)
     return Unknown()
 
 

@@ -75,6 +75,13 @@ def _bears_on(machine: Machine, data: Value | None) -> bool:
     return any(test in machine.flips for test in tests)
 
 
+def number() -> Unknown:
+    """The number that a sample is asked for by."""
+    found = Unknown(NUMBER, plain=True)
+    found.by_one = True
+    return found
+
+
 def data_of(loader: Loader) -> Value | None:
     """The data set behind parts and wrappers of it."""
     value = loader.data
@@ -99,7 +106,7 @@ def _run(machine: Machine, loader: Loader, data: Value | None, stream: list[Valu
         else None
     )
     if isinstance(read, Function) and data is not None:
-        given = [Unknown(NUMBER, plain=True)] if read.name != "__iter__" else []
+        given = [number()] if read.name != "__iter__" else []
         sample = call(machine, Bound(data, read), Arguments([*given]), node)
         if read.name == "__iter__":
             stream.append(sample)

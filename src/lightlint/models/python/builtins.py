@@ -205,6 +205,7 @@ def _number(name: str) -> Builtin:
             traits = value.traits | WHOLE if name == "int" else value.traits - WHOLE
             found = Unknown(value.key, traits, hint=value.hint, plain=True, factors=value.factors)
             found.terms, found.lent = ("abs", (value,)) if name == "abs" else value.terms, value.lent
+            found.by_one = value.by_one
             return found
         if name == "bool":
             known = machine.truth(value)
