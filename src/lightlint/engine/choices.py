@@ -72,6 +72,11 @@ def asked_for_constants(key: Hashable | None) -> Asked | None:
     return None
 
 
+def holds_draw(key: Hashable | None) -> bool:
+    """Whether a value is known by a number that was drawn at random, or by what comes of one."""
+    return isinstance(key, tuple) and (key[:1] == ("drawn",) or any(map(holds_draw, key)))
+
+
 def is_constant_key(key: Hashable | None) -> bool:
     """Whether a key is that of a constant, written down or of a library, as `math.inf`."""
     return isinstance(key, tuple) and key[:1] == ("constant",)

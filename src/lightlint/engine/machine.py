@@ -18,10 +18,11 @@ from lightlint.engine.choices import (
     asked_for_constants,
     excludes,
     holds_between,
+    holds_draw,
     plain_key,
     shared_truth,
 )
-from lightlint.engine.events import Collective, Event, Where
+from lightlint.engine.events import Collective, DrawDecided, Event, Where
 from lightlint.engine.frames import Call, Condition, Iteration, Loop, Turn
 from lightlint.values.core import (
     ITSELF,
@@ -221,6 +222,7 @@ class Machine:
         self.process = 0  # which one runs: that of the program, or one that it starts
         self.group_ended = False  # whether a process group has been destroyed, and none started since
         self.default_device: str | None = "cpu"
+        self.default_dtype = "float32"
         self.seed: Value | None = None  # of torch's own generator, where the program sets one
         self.given_back: Value | None = None  # by a function that nobody calls, to whoever may
         self.returned_at: Site | None = (
@@ -290,6 +292,7 @@ class Machine:
         """Start with modules that another rehearsal has run, and count on from where it stopped."""
         self.modules, self._imports = dict(modules), other._imports
         self.clock, self.made_before = other.clock, other.number()
+        self.default_dtype = other.default_dtype
 
     @contextmanager
     def importing(self, file: str) -> Iterator[None]:
@@ -427,6 +430,8 @@ class Machine:
         if known is not None:
             return known
         key, negated = plain_key(identified(value).key)
+        if self.forwards and holds_draw(key):
+            self.emit(DrawDecided(self.where(node), key))
         test = (self.file, getattr(node, "lineno", 0), getattr(node, "col_offset", 0))
         loop = self.loops[-1] if self.loops else None
         periodic = "periodic" in value.traits and not leaves

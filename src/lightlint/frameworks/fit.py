@@ -88,9 +88,27 @@ class Fit:
             hook(self.machine, callback, name, [self.trainer, self.module, *args], self.node)
         return self.own(name, *args)
 
+    def step(self, name: str, *args: Value) -> Value | None:
+        """A step of the module, under the autocast that the Trainer's precision asks for."""
+        asked = self.trainer.arguments.get("precision")
+        dtype = _AUTOCAST.get(str(asked.value)) if isinstance(asked, Constant) else None
+        if dtype is None or self.device == "cpu":
+            return self.own(name, *args)
+        context = self.machine.instance(Library("torch.amp.autocast"), "autocast", self.node)
+        context.arguments = {"device_type": Constant("cuda"), "dtype": Constant(f"torch.{dtype}")}
+        self.machine.autocasts.append(context)
+        try:
+            return self.own(name, *args)
+        finally:
+            self.machine.autocasts.remove(context)
+
     def loop(self, kind: str, bound: Value | None) -> AbstractContextManager[Loop]:
         """A loop of Lightning's own."""
         return driven(self.machine, kind, bound, self.node)
+
+
+_AUTOCAST = {"16": "float16", "16-mixed": "float16", "bf16": "bfloat16", "bf16-mixed": "bfloat16"}
+"""The dtype that a Trainer's precision lets autocast use."""
 
 
 def fit(machine: Machine, module: Module, trainer: Instance, supply: Supply, node: ast.AST) -> None:
@@ -248,7 +266,7 @@ def _step(
 
 def _training_step(run: Fit, batch: Value, index: Value, automatic: bool) -> Value:
     machine = run.machine
-    result = run.own("training_step", batch, index, Constant(0))
+    result = run.step("training_step", batch, index, Constant(0))
     own = run.module.cls.find("training_step") if isinstance(run.module.cls, Class) else None
     if result is None or not isinstance(own, Function):
         return NONE
@@ -352,7 +370,7 @@ def _evaluate(run: Fit, stage: str, phase: str) -> None:
             for loop.turn in (1, 2):
                 batch, index = batch_of(machine, run.held_out, run.device, run.node), batch_index(machine)
                 run.all(f"on_{stage}_batch_start", batch, index)
-                result = run.own(f"{stage}_step", batch, index, Constant(0)) or NONE
+                result = run.step(f"{stage}_step", batch, index, Constant(0)) or NONE
                 run.all(f"on_{stage}_batch_end", result, batch, index)
         if stage != "predict":
             run.own(f"{stage}_epoch_end", Unknown(hint="outputs"))  # before Lightning 2.0

@@ -13,11 +13,11 @@ from lightlint.engine.language.definitions import GRAD_MODES
 from lightlint.engine.machine import WORKER, Machine
 from lightlint.engine.misuse import is_caught
 from lightlint.models import objects, tensors
-from lightlint.models.data import graphs, learning
+from lightlint.models.data import graphs, learning, ranking
 from lightlint.models.names.classes import name_of
 from lightlint.models.names.kinds import kind_of
 from lightlint.models.names.tables import ACTIVATIONS, DEVICES, DTYPES, FACTORIES, HARMLESS, LOSSES, NUMBERS
-from lightlint.models.numbers import angles, gradients
+from lightlint.models.numbers import angles, gradients, halves
 from lightlint.models.ranks.groups import rank_value
 from lightlint.models.registry import FUNCTIONS, PACKAGES, function
 from lightlint.models.tensors import draws, forms, layouts, precision
@@ -33,6 +33,7 @@ from lightlint.values.core import (
     LISTED,
     NO_TRAITS,
     NONE,
+    SHUFFLED,
     SINGLE,
     TRUE,
     Constant,
@@ -48,9 +49,10 @@ from lightlint.values.core import (
     names_cuda,
     names_integers,
     number_of,
+    text_of,
     traits_of,
 )
-from lightlint.values.training import Module, Tensor, tensors_in
+from lightlint.values.training import Instance, Module, Tensor, tensors_in
 
 _PRETRAINED = re.compile(
     r"^(torchvision\.models\.(?!\w*Weights\b|(?:get|list)_\w+$(?<!get_model)|feature_extraction\.)|timm\.create_model|torch\.hub\.load$|segmentation_models_pytorch\.|monai\.networks\.)"
@@ -108,11 +110,14 @@ def call_library(machine: Machine, library: Library, given: Arguments, node: ast
         kept = kept - LEFT_OUT
     if last in ("putmask", "place", "copyto", "put") and isinstance(filled := given.get(0, "a"), Unknown):
         filled.traits -= LEFT_OUT
-    found = Unknown(None, kept & (LASTING | ARRAYS) if root == "numpy" else kept, hint=last)
+    found = Unknown(
+        None, kept & (LASTING | ARRAYS) if root == "numpy" else kept, hint=last, plain=path.startswith("math.")
+    )
     found.lent = values
     if _DRAWS.fullmatch(path) is not None:
         machine.clock += 1
         found.key = ("drawn", machine.clock)
+    ranking.note(machine, path, given, found, node)
     if root == "numpy":
         draws.note_moved(machine, found, last, given, node)
     return found
@@ -175,6 +180,7 @@ def _torch(machine: Machine, path: str, last: str, given: Arguments, node: ast.A
             else getattr(first, "device", None)
         )
         made.uninitialised = last == "empty_like"
+        halves.fresh(machine, made, last, given, node)
         made.filling = {"ones_like": 1, "zeros_like": 0}.get(last)
         made.binary = made.filling is not None
         _ask_gradient(made, given)
@@ -237,6 +243,8 @@ def _factory(machine: Machine, last: str, given: Arguments, node: ast.AST) -> Te
     made.device, made.origin, made.sure_device = device, made.site, "default" not in traits_of(written)
     made.uninitialised = last == "empty" or (last in ("Tensor", "FloatTensor") and _are_sizes(given))
     forms.note(made, last, Arguments([], dict(given.keywords)))
+    halves.fresh(machine, made, last, given, node)
+    made.traits |= SHUFFLED if last == "randperm" else NO_TRAITS
     filling = given.get(1, "fill_value") if last == "full" else Constant({"ones": 1, "zeros": 0}.get(last))
     made.filling = number_of(filling) if not is_constant(filling, True) else 1
     made.binary = made.filling in (0, 1)
@@ -335,18 +343,28 @@ def _parameter(machine: Machine, given: Arguments, node: ast.AST) -> Value:
     return made
 
 
-@function(
-    "torch.amp.autocast",
-    "torch.cuda.amp.autocast",
-    "torch.cpu.amp.autocast",
-)
+@function("torch.cpu.amp.autocast")
+def _autocast_on_cpu(machine: Machine, given: Arguments, node: ast.AST) -> Value:
+    context = _context(machine, given, node)
+    context.arguments["device_type"] = Constant("cpu")
+    return context
+
+
+@function("torch.amp.autocast", "torch.cuda.amp.autocast")
 def _autocast(machine: Machine, given: Arguments, node: ast.AST) -> Value:
+    return _context(machine, given, node)
+
+
+def _context(machine: Machine, given: Arguments, node: ast.AST) -> Instance:
     old = isinstance(given.get(0, ""), Constant) and isinstance(getattr(given.get(0, ""), "value", None), bool)
     context = machine.instance(Library("torch.amp.autocast"), "autocast", node)
     first = given.get(0, "device_type")
     context.arguments = dict(given.keywords)
     if first is not None:
         context.arguments["enabled" if old else "device_type"] = first
+    second = given.get(1, "dtype")
+    if second is not None:
+        context.arguments["dtype"] = second
     context.open_arguments = not given.exact
     return context
 
@@ -495,6 +513,14 @@ def _extractor(machine: Machine, given: Arguments, node: ast.AST) -> Value:
 @function("torch.set_default_device", "torch.set_default_tensor_type")
 def _default_device(machine: Machine, given: Arguments, node: ast.AST) -> Value:
     machine.default_device = tensors.device_of(given.get(0, "device"))
+    if not given.keywords and text_of(given.get(0, "device")) is None:
+        machine.default_dtype = ""
+    return NONE
+
+
+@function("torch.set_default_dtype")
+def _default_dtype(machine: Machine, given: Arguments, _: ast.AST) -> Value:
+    machine.default_dtype = halves.dtype_of(given.get(0, "d"))
     return NONE
 
 
@@ -525,7 +551,6 @@ def _same(_: Machine, given: Arguments, __: ast.AST) -> Value:
 @function(
     "torch.set_float32_matmul_precision",
     "torch.use_deterministic_algorithms",
-    "torch.set_default_dtype",
 )
 def _nothing(_: Machine, __: Arguments, ___: ast.AST) -> Value:
     return NONE

@@ -39,12 +39,13 @@ from lightlint.models.annotations import annotated
 from lightlint.models.data import (
     iterables,
     learning,
+    orders,
     sources,
     transforms,
 )
 from lightlint.models.names.parameters import parameters_of
 from lightlint.models.names.tables import BUILTINS, MOVES
-from lightlint.models.numbers import gradients
+from lightlint.models.numbers import gradients, halves
 from lightlint.models.python import (
     containers,
     contexts,
@@ -67,6 +68,7 @@ from lightlint.values.core import (
     LEFT_OUT,
     NO_TRAITS,
     ON_SOME,
+    RANKING,
     Bound,
     Class,
     Constant,
@@ -150,6 +152,11 @@ class LibraryModels:
             machine.escape(new)
 
     def item(self, machine: Machine, value: Value, index: Value, node: ast.AST) -> Value:
+        part = self._item(machine, value, index, node)
+        orders.note_picked(machine, value, index, part, node)
+        return part
+
+    def _item(self, machine: Machine, value: Value, index: Value, node: ast.AST) -> Value:
         if value.filled_by is not None:
             _note_picked(machine, value, index, node)
         if isinstance(index, Sequence) and index.kind == "slice" and _is_gathered(value):
@@ -195,6 +202,8 @@ class LibraryModels:
             traits -= LEFT_OUT  # a test may choose the rest
         keys = (identified(value).key, index.key)
         found = Unknown(("item", *keys) if None not in keys else None, traits, hint=text_of(index) or "")
+        if traits & RANKING:
+            found.answers = value.answers
         if isinstance(value, Unknown) and isinstance(index, Sequence):
             found.lent = value.lent  # a view of an array comes from the call that gave it
         return found
@@ -237,6 +246,7 @@ class LibraryModels:
             if value.escaped:  # who has the whole has its new part
                 machine.escape(new)
         elif isinstance(value, Tensor):
+            halves.set_item(machine, value, index, new, node)
             value.traits |= ON_SOME if machine.split_ranks else NO_TRAITS
             value.answer, value.terms, (value.data_of or value).filled = False, None, True
             value.mask = value.filling = None

@@ -32,6 +32,8 @@ FITTED: Traits = frozenset({"fitted"})  # a transformer has made it, which has l
 DEFAULT: Traits = frozenset({"default"})  # the default of a parameter, or what hangs on one: another call gives another
 ASSUMED: Traits = frozenset({"assumed"})  # the default of what nobody in sight gives
 UNBOUND: Traits = frozenset({"unbound"})  # a name that its file binds nowhere, so whoever reads it raises
+RANKING: Traits = frozenset({"ranking"})  # of one batch: a metric that is no mean over examples
+SHUFFLED: Traits = frozenset({"random order"})  # numbers, or rows, in a random order
 SINGLE: Traits = frozenset({"single"})  # one number, in whatever shape
 Site = tuple[str, int, int, int, int]
 """A place in the program: file, row from 1, column from 0 (in UTF-8 bytes, as `ast` counts), end row, end column."""
@@ -89,6 +91,9 @@ class Value:
     key: Hashable | None = None
     encoding: Any = None  # the call of a tokenizer that gave it, or what it is a part of
     filled_by: Any = None  # the loop over batches each of which put something into it
+    order_cut: tuple[Value, Value, Value] | None = (
+        None  # the random order that it is a part of, from where and up to where
+    )
     cut_from: tuple[Value, Value | None] | None = (
         None  # the whole of which it is a slice in the last dimension, and from where
     )

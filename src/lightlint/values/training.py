@@ -124,6 +124,7 @@ class Tensor(Value):
     reduction: str | None = None
     form: str | None = None
     dtype: str | None = None
+    stored = ""  # the dtype, where a cast, autocast or its making surely says so: see `models.numbers.halves`
     layer = ""
     as_given = False  # by its layer: it has the dimensions that this gave
     mixed = False

@@ -41,6 +41,32 @@ class WindowCut(Event):
 
 
 @dataclass(eq=False)
+class RowsPicked(Event):
+    """Rows of a value were picked by a part of a random order, from `lower` up to `upper`: None for all on that side. The
+    value may be the order, as where rows are shuffled."""
+
+    value: Value
+    order: Value
+    lower: Value
+    upper: Value
+
+
+@dataclass(eq=False)
+class RankingComputed(Event):
+    """A metric that is no mean over examples, such as an area under the curve, was computed of one batch."""
+
+    function: str
+    result: Value
+
+
+@dataclass(eq=False)
+class RankingAveraged(Event):
+    """The mean of such `results` was taken."""
+
+    results: frozenset[Value]
+
+
+@dataclass(eq=False)
 class BatchDrawn(Event):
     """A batch came out of a loader."""
 

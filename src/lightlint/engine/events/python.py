@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 
 from lightlint.engine.arguments import Arguments
@@ -142,3 +143,10 @@ class Passed(Event):
     """Something unknown was compared with a number that about any passes: above what is 0 at most, below what is huge."""
 
     bar: Value
+
+
+@dataclass(eq=False)
+class DrawDecided(Event):
+    """A test came out as a number that was drawn at random says, by the `key` of the test."""
+
+    key: Hashable

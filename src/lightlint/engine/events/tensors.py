@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lightlint.engine.events.base import Event
-from lightlint.values.training import Mask, Module, Rearranged, Tensor, Weights
+from lightlint.values.training import Instance, Mask, Module, Rearranged, Tensor, Weights
 
 
 @dataclass(eq=False)
@@ -161,3 +161,12 @@ class ScalarIndexed(Event):
 @dataclass(eq=False)
 class CudaUsed(Event):
     """A worker used CUDA."""
+
+
+@dataclass(eq=False)
+class PrecisionRefused(Event):
+    """Numbers were to go into a tensor that does not take them: one beyond what float16 can hold, or those of another dtype."""
+
+    given: str
+    held: str
+    autocast: Instance | None

@@ -9,11 +9,12 @@ from collections.abc import Callable, Hashable
 from typing import Any
 
 from lightlint.engine.choices import ANY_OF, is_constant_key
-from lightlint.engine.events import Averaged, Passed
+from lightlint.engine.events import Averaged, Passed, RankingAveraged
 from lightlint.engine.machine import UNNAMED_RANK, Machine
 from lightlint.values.core import (
     ARRAYS,
     NO_TRAITS,
+    RANKING,
     SUMMED,
     WHOLE,
     Bound,
@@ -125,6 +126,8 @@ def binary(machine: Machine, symbol: str, left: Value, right: Value, node: ast.A
         left = Constant(left.value, left.traits - {"rank of all"})  # the place on a node, or the node's
     if symbol == "/" and left.traits & SUMMED and (length := _length_in(right)) is not None:
         machine.emit(Averaged(machine.where(node), left, Unknown(length)))
+    if symbol == "/" and left.traits & RANKING and left.answers:
+        machine.emit(RankingAveraged(machine.where(node), left.answers))
     found = machine.models.binary(machine, symbol, left, right, node)
     if found is not None:
         return found
@@ -197,6 +200,8 @@ def _named(symbol: str, left: Value, right: Value) -> Value:
 
 def _traits(symbol: str, left: Value, right: Value) -> Traits:
     traits = traits_of(left, right) - WHOLE
+    if symbol == "%" and text_of(left) is not None:  # a text with what is filled in
+        return (traits | traits_of(*right.items) if isinstance(right, Sequence) else traits) - ARRAYS
     if any(isinstance(each, Constant) and isinstance(each.value, str) for each in (left, right)):
         traits -= ARRAYS  # a text
     if symbol in ("*", "/") and isinstance(left, Constant) and isinstance(right, Constant):

@@ -166,6 +166,7 @@ def _counted(
     found = Unknown(key, traits | {"summed"}, plain=True)
     found.cuts = before.cuts | change.cuts
     found.by_one = symbol == "+" and number_of(change) == 1
+    found.answers = before.answers | change.answers
     found.counted_from = (before.counted_from or before) if isinstance(before, Unknown) else None
     return found
 

@@ -7,6 +7,7 @@ import ast
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.events import HandleUsed, RandomDrawn
 from lightlint.engine.machine import WORKER, Machine
+from lightlint.models.data import orders
 from lightlint.models.registry import FunctionModel, attributes, function, methods
 from lightlint.values.core import NONE, TRUE, Constant, Library, Sequence, Unknown, Value, text_of
 from lightlint.values.training import Instance
@@ -48,7 +49,7 @@ for _path in _GENERATORS:
 
 
 @methods("random")
-def generator_method(machine: Machine, generator: Value, name: str, _: Arguments, node: ast.AST) -> Value:
+def generator_method(machine: Machine, generator: Value, name: str, given: Arguments, node: ast.AST) -> Value:
     """A method of a random generator: it is seeded, or drawn from."""
     assert isinstance(generator, Instance)
     if name in _SEEDS:
@@ -56,6 +57,10 @@ def generator_method(machine: Machine, generator: Value, name: str, _: Arguments
             generator.attributes["#seeded"] = TRUE
         return generator
     draw(machine, generator, node)
+    if name == "permutation":
+        return orders.permuted(machine, given)
+    if name == "shuffle":
+        return orders.shuffled(given)
     machine.clock += 1
     return Unknown(("drawn", machine.clock) if name in _NUMBERS else None)
 

@@ -7,12 +7,13 @@ import re
 from collections.abc import Iterator
 
 from lightlint.engine.arguments import Arguments
+from lightlint.engine.choices import holds_draw
 from lightlint.engine.events import Transformed
 from lightlint.engine.machine import Machine
 from lightlint.models.data import mixing
 from lightlint.models.data.fixed_transforms import Size, is_fixed, size_after, takes_whole
 from lightlint.models.registry import FunctionModel, function
-from lightlint.models.tensors.draws import MOVING, holds_draw
+from lightlint.models.tensors.draws import MOVING
 from lightlint.values.core import LASTING, Library, Mapping, Sequence, Unknown, Value, traits_of
 from lightlint.values.training import Instance, Module
 

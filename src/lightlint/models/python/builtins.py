@@ -254,7 +254,9 @@ def _sum(machine: Machine, given: Arguments, node: ast.AST) -> Value:
         traits = total.traits | {"summed"}
         if "batch-size" in traits and not known:
             traits = traits - {"batch-size"} | {"samples"}
-        return Unknown(total.key if known else None, traits, plain=True)
+        summed = Unknown(total.key if known else None, traits, plain=True)
+        summed.answers = total.answers
+        return summed
     return total
 
 

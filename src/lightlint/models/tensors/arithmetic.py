@@ -12,7 +12,7 @@ from lightlint.engine.events import (
 )
 from lightlint.engine.events.huggingface import TokenCompared
 from lightlint.engine.machine import Machine
-from lightlint.models.numbers import angles, gradients
+from lightlint.models.numbers import angles, gradients, halves
 from lightlint.models.sequences import masks
 from lightlint.models.tensors import axes, draws, forms, layouts, precision
 from lightlint.models.tensors.derivation import derive, meant_or_gathered, mix, without_given_gradients
@@ -35,6 +35,7 @@ def binary(machine: Machine, symbol: str, left: Value, right: Value, node: ast.A
         _note_token(machine, left, right, node)
         made = derive(machine, node, left, right, graph=False, how="comparison")
         made.binary = True
+        made.stored = halves.FLAG
         draws.compared(made, symbol, left, right)
         masks.compared(made, symbol, left, right)
         return made
@@ -42,6 +43,7 @@ def binary(machine: Machine, symbol: str, left: Value, right: Value, node: ast.A
     made = derive(machine, node, left, right, saves=symbol not in ("+", "-", "%"))
     _weigh(symbol, made, left, right)
     masks.combined(machine, made, symbol, left, right, node)
+    halves.combined(machine, made, symbol, left, right, node)
     angles.combined(machine, made, symbol, left, right, node)
     if symbol in ("+", "-", "*"):
         made.terms = (symbol, (left, right))

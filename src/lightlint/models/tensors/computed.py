@@ -18,6 +18,7 @@ from lightlint.models.names.tables import (
     TUPLES,
     WITHOUT_GRAPH,
 )
+from lightlint.models.numbers import halves
 from lightlint.models.sequences import attention
 from lightlint.models.tensors import axes, forms, precision
 from lightlint.models.tensors.arithmetic import meet, note_square
@@ -124,6 +125,7 @@ def activated(
     if isinstance(value, Tensor):
         made.form, made.layer, made.as_given = value.form, value.layer, value.as_given
         axes.same(made, value)
+        halves.note(machine, made, name.lower(), Arguments([value]), node)
         attention.note_softmax(machine, made, name, dimension, node)
     return made
 

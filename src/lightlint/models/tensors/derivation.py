@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Any
 
+from lightlint.engine.choices import holds_draw
 from lightlint.engine.events import (
     DevicesMixed,
     GarbageRead,
@@ -12,7 +13,6 @@ from lightlint.engine.events import (
     ReadEarly,
 )
 from lightlint.engine.machine import Machine
-from lightlint.models.tensors.draws import holds_draw
 from lightlint.values.core import (
     GATHERS,
     INTEGERS,
@@ -107,6 +107,7 @@ def derive(
         made.scaler, made.batch_of = first.scaler, first.batch_of
         made.terms, made.answer, made.stacked = first.terms, first.answer, first.stacked
         made.form, made.dtype, made.layer, made.packed = first.form, first.dtype, first.layer, first.packed
+        made.stored = first.stored
         made.as_given, made.cut_from = first.as_given, first.cut_from
         made.encoding, made.unreduced = first.encoding, first.unreduced
         made.binary, made.cleared = first.binary, first.cleared
@@ -223,7 +224,7 @@ def number_in(machine: Machine, tensor: Tensor, how: str, node: ast.AST) -> Unkn
     machine.emit(NumberTaken(machine.where(node), tensor))
     key = tensor.key if holds_draw(tensor.key) else ("item", tensor.made)
     number = Unknown(key, frozenset(traits), plain=True)
-    number.named, number.terms = tensor.named, tensor.terms
+    number.named, number.terms, number.order_cut = tensor.named, tensor.terms, tensor.order_cut
     _note_cuts(machine, number, [tensor], how, node)
     return number
 

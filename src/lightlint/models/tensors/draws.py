@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Hashable
 
 from lightlint.engine.arguments import Arguments
+from lightlint.engine.choices import holds_draw
 from lightlint.engine.events import Transformed
 from lightlint.engine.machine import Machine
 from lightlint.values.core import Library, Value, is_constant
@@ -14,11 +14,6 @@ from lightlint.values.training import Tensor
 DRAWING = ("rand", "randn", "randint")
 MOVING = ("flip", "fliplr", "flipud", "rot90", "roll")
 """What moves things in a tensor or array as it is told, at random where that was drawn."""
-
-
-def holds_draw(key: Hashable) -> bool:
-    """Whether a number comes of one that was drawn at random."""
-    return isinstance(key, tuple) and (key[:1] == ("drawn",) or any(map(holds_draw, key)))
 
 
 def note_drawn(made: Tensor, name: str, sizes: list[Value] | None) -> None:

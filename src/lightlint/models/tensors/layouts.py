@@ -9,6 +9,7 @@ from lightlint.engine.arguments import Arguments
 from lightlint.engine.events import DimensionsMixed, StatesMixed, ViewRefused
 from lightlint.engine.language.operators import factors_of
 from lightlint.engine.machine import Machine
+from lightlint.models.numbers import halves
 from lightlint.models.sequences import attention, masks, states
 from lightlint.models.tensors import axes
 from lightlint.values.core import Constant, Sequence, Value, number_of
@@ -33,6 +34,7 @@ def note(machine: Machine, made: Value, name: str, given: Arguments, node: ast.A
     if name in _JOINING and isinstance(made, Tensor) and isinstance(source, Sequence):
         axes.joined(made, source, given.get(1, "dim") or Constant(0))
     masks.note(machine, made, name, given, node)
+    halves.note(machine, made, name, given, node)
     if name == "einsum":
         attention.note_einsum(machine, made, given, node)
     if not isinstance(made, Tensor) or not isinstance(source, Tensor):

@@ -23,7 +23,7 @@ from lightlint.models.names.tables import (
     NUMBERS,
     OUTPUTS,
 )
-from lightlint.models.numbers import angles, gradients
+from lightlint.models.numbers import angles, gradients, halves
 from lightlint.models.sequences import masks
 from lightlint.models.tensors import axes, draws, forms, layouts, precision
 from lightlint.models.tensors.arithmetic import note_sum, turns_to_batch
@@ -93,6 +93,8 @@ def attribute(machine: Machine, tensor: Tensor, name: str, node: ast.AST) -> Val
     if name == "requires_grad":
         tensor.told_frozen |= not tensor.requires_grad
         return Constant(tensor.requires_grad) if not tensor.escaped else Unknown()
+    if name == "dtype" and tensor.stored and not tensor.escaped:
+        return Constant(f"torch.{tensor.stored}")
     if name == "shape":
         return shape_of(machine, tensor, node)
     if name in ("T", "mT", "H", "real", "imag"):
@@ -164,6 +166,7 @@ def call_method(machine: Machine, tensor: Value, name: str, given: Arguments, no
     if name.startswith("new_"):
         fresh = machine.tensor(node)
         fresh.device = device_of(given.keywords["device"]) if "device" in given.keywords else tensor.device
+        fresh.stored = tensor.stored if "dtype" not in given.keywords else halves.dtype_of(given.keywords["dtype"])
         fresh.filling = {"new_ones": 1, "new_zeros": 0}.get(name)
         fresh.binary = fresh.filling is not None
         return fresh
@@ -233,6 +236,7 @@ def _moved(machine: Machine, tensor: Tensor, name: str, given: Arguments, node: 
     made.sure_device |= name == "cpu" or text_of(target) == "cpu"
     made.sure_device &= "default" not in traits_of(target)
     forms.note(made, "to" if name in ("to", "type_as") else "cuda", given.with_first(tensor))
+    halves.moved(made, tensor, target)
     made.rows_of = tensor.rows_of
     axes.same(made, tensor)
     if tensor.role == "batch":
@@ -268,6 +272,7 @@ def _in_place(machine: Machine, tensor: Tensor, name: str, given: Arguments, nod
     masks.note(machine, tensor, name.removesuffix("_"), given.with_first(tensor), node)
     changed.mask = None
     gradients.note_in_place(machine, tensor, name, given, node)
+    halves.changed(machine, tensor, name, given.with_first(tensor), node)
     changed.uninitialised = tensor.answer = False
     changed.edited = True
     if name in _RESHAPES:

@@ -12,6 +12,7 @@ from lightlint.engine.events import (
     ScalarIndexed,
 )
 from lightlint.engine.machine import Machine
+from lightlint.models.numbers import halves
 from lightlint.models.tensors import axes, forms
 from lightlint.models.tensors.derivation import derive
 from lightlint.values.core import (
@@ -34,6 +35,7 @@ def part(machine: Machine, tensor: Tensor, index: object, node: ast.AST) -> Tens
     if tensor.role != "batch":
         made = derive(machine, node, tensor, keep=True)
         made.scalar |= tensor.rank == 1
+        made.stored = tensor.stored if tensor.stored in halves.FLOATS else ""  # one number picks otherwise than several
         made.only_from = None
         return _first_of(tensor, index, part_of_guess(machine, tensor, made, node))
     key = index if isinstance(index, (int, str)) else str(index)
@@ -105,6 +107,7 @@ def item(machine: Machine, tensor: Tensor, index: Value, node: ast.AST) -> Value
     one = isinstance(number_of(index), int)
     made.scalar = tensor.rank == 1 and one
     if one:
+        made.stored = tensor.stored if tensor.stored in halves.FLOATS else ""
         axes.parted("unbind", tensor, made)
     if isinstance(index, Unknown) and tensor.rank in (1, None):
         made.sure_device = False  # a number, perhaps, which lets any device have what it picks

@@ -4,9 +4,19 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
-from lightlint.engine.events import Appended, Called, SampleMade, SplitDrawn, Stepped, WindowCut
+from lightlint.engine.events import (
+    Appended,
+    Called,
+    Event,
+    LoaderMade,
+    RowsPicked,
+    SampleMade,
+    SplitDrawn,
+    Stepped,
+    WindowCut,
+)
 from lightlint.explore.samples import whole_of
-from lightlint.values.core import Sequence, Unknown, Value
+from lightlint.values.core import Sequence, Unknown, Value, is_constant
 from lightlint.values.training import Instance
 
 if TYPE_CHECKING:
@@ -26,6 +36,36 @@ class WindowsSplitAtRandom(Check):
                 row = _row_of_windows(path, split.data[0]) if split.data and not _in_order(path, split) else None
                 if row is not None:
                     yield Fault.at(split, _MESSAGE.format(row))
+            for first, rows in _parted(path):
+                row = _row_of_windows(path, rows)
+                if row is not None:
+                    yield Fault.at(first, _MESSAGE.format(row))
+
+
+def _parted(path: Path) -> Iterator[tuple[Event, Value]]:
+    """Rows that one part of a random order picks, where the rest of it picks the others."""
+    picks: list[tuple[Event, Value, tuple[Value, Value, Value]]] = [
+        (event, event.value, (event.order, event.lower, event.upper)) for event in path.of(RowsPicked)
+    ]
+    for call in path.of(Called):
+        indices = call.argument("indices", 1) if call.name == "Subset" else None
+        data = call.argument("dataset", 0)
+        if indices is not None and data is not None and indices.order_cut is not None:
+            picks.append((call, data, indices.order_cut))
+    for made in path.of(LoaderMade):
+        sampler, data = made.loader.sampler, made.loader.data
+        indices = sampler.argument("indices", 0) if isinstance(sampler, Instance) else None
+        if indices is not None and data is not None and indices.order_cut is not None:
+            picks.append((made, data, indices.order_cut))
+    for first, rows, (order, lower, upper) in picks:
+        if is_constant(lower, None, 0) and not is_constant(upper, None):
+            rest = [cut for _, other, cut in picks if _is_same(rows, other) and _is_same(order, cut[0])]
+            if any(_is_same(cut[1], upper) for cut in rest):
+                yield first, rows
+
+
+def _is_same(one: Value, other: Value) -> bool:
+    return one is other or (one.key is not None and one.key == other.key)
 
 
 def _in_order(path: Path, split: SplitDrawn) -> bool:

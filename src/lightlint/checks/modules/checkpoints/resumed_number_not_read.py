@@ -1,13 +1,14 @@
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Iterator
 from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
-from lightlint.engine.events import StateLoaded, Stepped, Written
+from lightlint.engine.events import Passed, StateLoaded, Stepped, Written
 from lightlint.explore.questions.checkpoints import counted_behind, idle_keys, read_keys, saves_of, unread
-from lightlint.explore.questions.queries import in_sight
-from lightlint.values.core import Mapping, number_of
+from lightlint.explore.questions.queries import in_sight, loops_again
+from lightlint.values.core import Constant, Mapping, number_of
 from lightlint.values.training import Optimizer
 
 if TYPE_CHECKING:
@@ -28,10 +29,58 @@ class ResumedNumberNotRead(Check):
                 keys = read.get(source[0].site)
                 if keys is None or not in_sight([load.object]):
                     continue
-                for save in saves_of(paths, load.object):
-                    unused = idle.get(source[0].site, set())
-                    for key, value in unread(save, keys, unused):
-                        yield from _faults(path, load, save, (key, key in unused), value)
+                saves, unused = [*saves_of(paths, load.object)], idle.get(source[0].site, set())
+                found = [
+                    fault
+                    for save in saves
+                    for key, value in unread(save, keys, unused)
+                    for fault in _faults(path, load, save, (key, key in unused), value)
+                ]
+                yield from found
+                if saves and not any(map(_holds_result, saves)):
+                    yield from _saved_nowhere(path, load)
+
+
+_RESULT = re.compile(
+    r"best|loss|acc|score|metric|result|min|max|low|high|top|err|psnr|ssim|iou|dice|f1|map|auc|bleu|ppl|stop|patience|monitor",
+    re.IGNORECASE,
+)
+"""What numbers are called that may be the best so far."""
+
+
+def _holds_result(save: Written) -> bool:
+    """Whether a checkpoint holds what may be the best result so far."""
+    items = save.value.items if isinstance(save.value, Mapping) else {}
+    return any(isinstance(key, str) and _RESULT.search(key) for key in items)
+
+
+def _saved_nowhere(path: Path, load: StateLoaded) -> Iterator[Fault]:
+    """Where a resumed run saves its first result as the best one, over the best of the run before."""
+    trained = any(event.optimizer is load.object and event.time > load.time for event in path.of(Stepped))
+    again = loops_again(path)
+    passed = [event for event in path.of(Passed) if event.time > load.time] if trained else []
+    for event in passed:
+        loop = event.where.turns[-1].loop if event.where.turns else None
+        alone = sum(each.site == event.site for each in passed) == 1  # the next one has another to beat
+        saves = (each for each in path.of(Written) if each.time > event.time and each.where.same_turn(event.where))
+        if loop in again and alone and any(map(_is_best_of_all, saves)):
+            yield Fault.at(event, _MESSAGE.format(_shown(event.bar)))
+
+
+_MESSAGE = "a resumed run has {} to beat again, as no checkpoint says what the best one was: its first result is saved over that"
+_NUMBERED = frozenset(["index", "count", "batch-mean", "batch-sum", "own data", "summed", "samples", "batches"])
+"""What numbers in the names of files are that keep one file from being written over another."""
+
+
+def _shown(bar: Value) -> str:
+    return f"{bar.value:g}" if isinstance(bar, Constant) and isinstance(bar.value, (int, float)) else "nothing"
+
+
+def _is_best_of_all(save: Written) -> bool:
+    """Whether a file of one name is written because a result passes what there is to beat."""
+    asked = [each for each in save.where.conditions if "passed by any" in each.traits]
+    by_result = any(not each.traits & {"index", "count"} for each in asked)
+    return by_result and save.name == "torch.save" and save.path is not None and not save.path.traits & _NUMBERED
 
 
 def _faults(

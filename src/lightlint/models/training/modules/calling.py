@@ -20,7 +20,7 @@ from lightlint.models.names.huggingface import FORWARD_KEYWORDS
 from lightlint.models.names.kinds import REGION_LOSSES, REGION_NETS
 from lightlint.models.names.metrics import direction
 from lightlint.models.names.tables import ACTIVATIONS, BY_ROW, LOSSES
-from lightlint.models.numbers import angles
+from lightlint.models.numbers import angles, halves
 from lightlint.models.sequences import masks
 from lightlint.models.tensors import axes, forms
 from lightlint.models.tensors.losses import leaves_out
@@ -253,6 +253,7 @@ def layer(machine: Machine, module: Module, given: Arguments, node: ast.AST) -> 
         made.dense = True
     axes.of_layer(machine, module, made, given.get(0, "input") or given.keywords.get("query"), node)
     masks.note_layer(machine, module, given, node)
+    halves.of_layer(machine, module, made)
     made.angle = angles.COSINE if module.name == "CosineSimilarity" else ""
     if module.name in ("LSTM", "GRU", "RNN", "MultiheadAttention", "LSTMCell"):
         made.packed = any(tensor.packed for tensor in inputs)

@@ -7,6 +7,7 @@ import libcst as cst
 
 from lightlint.check import Check, Fault, Repair
 from lightlint.checks.modules.checkpoints.wrapped_state_dict_prefix.lightning_checkpoints import LightningCheckpoints
+from lightlint.checks.modules.checkpoints.wrapped_state_dict_prefix.lightning_elsewhere import LightningElsewhere
 from lightlint.checks.modules.checkpoints.wrapped_state_dict_prefix.saved_states import SavedStates
 from lightlint.engine.events import Called, StateLoaded, StateTaken
 from lightlint.finding import Applicability
@@ -31,11 +32,11 @@ class WrappedStateDictPrefix(Check):
                 load = next((call for call, _, under in loads if under == keys), None)
                 if prefix and load is not None and states.all_have(keys, prefix):
                     self._report_save(state, prefix, load)
-        checkpoints = LightningCheckpoints(self.facts)
+        checkpoints, elsewhere = LightningCheckpoints(self.facts), LightningElsewhere(self.facts)
         for load, read, keys in loads:
             self._check_elsewhere(load, read, keys)
             self._check_beside(load, read, keys)
-            found = checkpoints.wrapped(load, read, keys)
+            found = checkpoints.wrapped(load, read, keys) or elsewhere.wrapped(load, read, keys)
             if found is not None:
                 self.report(
                     load,

@@ -15,7 +15,7 @@ from lightlint.facts.objects.checkpoints import SAVE
 from lightlint.facts.objects.classes import MODULE, NN_MODULE
 
 if TYPE_CHECKING:
-    from lightlint.facts.file import FileFacts
+    from lightlint.facts.linked import Linked
 
 _TRAINER = "lightning.Trainer"
 _WRITTEN = {"best_model_path", "last_model_path"}
@@ -41,7 +41,7 @@ class Wrapped:
 class LightningCheckpoints:
     """The checkpoints of the one LightningModule that a file trains."""
 
-    def __init__(self, facts: FileFacts) -> None:
+    def __init__(self, facts: Linked) -> None:
         self._facts = facts
         self._names = facts.names
         self._tree = facts.tree
@@ -53,11 +53,11 @@ class LightningCheckpoints:
         network = self._class_of(load.func.value) if isinstance(load.func, cst.Attribute) else None
         if keys != ("state_dict",) or path is None or network is None or self._trained is None:
             return None
-        holding, held = self._names_of_state(self._trained), self._names_of_state(network)
-        if holding is None or held is None or holding & held or self._changes_keys(load):
+        holding, held = self.names_of_state(self._trained), self.names_of_state(network)
+        if holding is None or held is None or holding & held or self.changes_keys(load):
             return None
         attribute = next((each for each in sorted(holding) if self._is_made_as(each, network)), "")
-        if not attribute or self._spells(attribute) or not self._is_written(path.value):
+        if not attribute or self.spells(attribute) or not self._is_written(path.value):
             return None
         return Wrapped(self._trained.name.value, attribute, network.name.value)
 
@@ -80,7 +80,7 @@ class LightningCheckpoints:
         origin = self._facts.values.constructor(value)
         return self._classes.local(origin.name) if origin is not None else None
 
-    def _names_of_state(self, node: cst.ClassDef) -> frozenset[str] | None:
+    def names_of_state(self, node: cst.ClassDef) -> frozenset[str] | None:
         """The attributes by whose names a class's state dict begins, and others; None where more may be in it."""
         if self._classes.base_names(node) not in {(MODULE,), (NN_MODULE,)} or any(
             name in self._classes.methods(node) for name in _OWN_KEYS
@@ -103,14 +103,14 @@ class LightningCheckpoints:
         values = self._classes.attribute_values(self._trained, attribute) if self._trained is not None else []
         return bool(values) and all(self._class_of(value) is network for value in values)
 
-    def _changes_keys(self, load: cst.Call) -> bool:
+    def changes_keys(self, load: cst.Call) -> bool:
         """Whether the function of a load may rename what it loads: it sets or takes out items."""
         owner = self._tree.owner(load)
         items = [each for each in self._tree.own(owner, cst.AssignTarget) if isinstance(each.target, cst.Subscript)]
         calls = self._tree.own(owner, cst.Call)
         return bool(items) or any(self._names.method(call) in {"pop", "update", "popitem"} for call in calls)
 
-    def _spells(self, attribute: str) -> bool:
+    def spells(self, attribute: str) -> bool:
         """Whether the file knows of the prefix."""
         texts = (self._names.constant(each) for each in self._tree.all(cst.SimpleString))
         return any(isinstance(text, str) and text.startswith(f"{attribute}.") for text in texts)

@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from lightlint.check import Check, Fault
+from lightlint.engine.events import Logged, RankingAveraged, RankingComputed
+from lightlint.values.core import RANKING, Value, is_constant
+from lightlint.values.training import Loader
+
+if TYPE_CHECKING:
+    from lightlint.explore.rehearsals import Entry, Path
+
+_MESSAGE = "`{}` of single batches is averaged over the batches, which is not that of all examples: it counts no pair of examples of two batches"
+_STAGES = ("validation_step", "test_step")
+
+
+class RankingAveragedByBatch(Check):
+    def rehearse(self, entry: Entry) -> Iterator[Fault]:
+        """Metrics of how examples are ranked that are computed of each batch of an evaluation, and averaged."""
+        for path in entry.paths:
+            averaged = {each for event in path.of(RankingAveraged) for each in event.results} | _logged(path)
+            for event in path.of(RankingComputed):
+                if event.result in averaged and not event.where.grad and _has_several(event):
+                    yield Fault.at(event, _MESSAGE.format(event.function))
+
+
+def _logged(path: Path) -> set[Value]:
+    """What Lightning averages over the batches of an evaluation."""
+    found: set[Value] = set()
+    for event in path.of(Logged):
+        kept = event.where.hook in _STAGES and not is_constant(event.keywords.get("on_epoch"), False)
+        own = "reduce_fx" not in event.keywords and not event.open_keywords
+        if kept and own and event.value is not None and event.value.traits & RANKING:
+            found |= event.value.answers
+    return found
+
+
+def _has_several(event: RankingComputed) -> bool:
+    """Whether the batches hold several examples, and are not all that there is."""
+    loops = [turn.loop for turn in event.where.turns if turn.loop.kind == "batch"]
+    loader = loops[-1].over if loops else None
+    if not isinstance(loader, Loader):
+        return bool(loops)
+    size = loader.arguments.get("batch_size")
+    whole = size is None or size.traits & {"samples"} or _is_length(size)
+    return not (whole or is_constant(size, 1, None))
+
+
+def _is_length(size: Value) -> bool:
+    key = size.key
+    return isinstance(key, tuple) and ("length" in key[:1] or any(_starts_so(each) for each in key))
+
+
+def _starts_so(key: object) -> bool:
+    return isinstance(key, tuple) and key[:1] == ("length",)
