@@ -37,6 +37,7 @@ from lightlint.models import (
 )
 from lightlint.models.annotations import annotated
 from lightlint.models.data import (
+    configured,  # noqa: F401 - its functions register themselves
     iterables,
     learning,
     orders,

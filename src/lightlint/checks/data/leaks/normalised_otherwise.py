@@ -8,6 +8,7 @@ from lightlint.engine.events import Forward
 from lightlint.explore.pictures import transforms_of
 from lightlint.explore.questions.evaluation import evaluated_loaders
 from lightlint.explore.questions.queries import identity_of
+from lightlint.models.data.configured import numbers_named
 from lightlint.values.core import Sequence, Value, number_of
 from lightlint.values.training import Instance
 
@@ -60,6 +61,8 @@ def _numbers(transform: Instance) -> tuple[Hashable, ...] | None:
 
 
 def _as_numbers(value: Value | None) -> tuple[float, ...] | None:
+    if (named := numbers_named(value)) is not None:
+        return (named[0],) if len(set(named)) == 1 else named
     items = value.items if isinstance(value, Sequence) and not value.more else [] if value is None else [value]
     numbers = [number_of(each) for each in items]
     known = [each for each in numbers if each is not None]
