@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from lightlint.checks.wiring.logging.metric_compute_without_reset.states import Carrying
 from lightlint.facts.code.bindings import Kind
 from lightlint.facts.code.tree import Loop
 from lightlint.facts.data.loops import LoopKind
@@ -36,7 +37,10 @@ def own_counts_one_epoch(facts: FileFacts, name: str) -> bool:
         return False
     found = facts.of_class(name)
     words = found[0].tree.within(found[1], cst.Name) if found is not None else []
-    return bool(words) and not any("reset" in each.value for each in words)
+    if found is None or not words or any("reset" in each.value for each in words):
+        return False
+    methods = {each.name.value: each for each in found[0].classes.methods(found[1]).values()}
+    return "update" not in methods or any(map(Carrying(found[0]).goes_on, methods.values()))
 
 
 class RunningMetrics:
