@@ -263,7 +263,7 @@ def _factory(machine: Machine, last: str, given: Arguments, node: ast.AST) -> Te
     if last in ("tensor", "as_tensor", "scalar_tensor", "Tensor"):
         plain = isinstance(first, (Constant, Unknown)) and (isinstance(first, Constant) or first.plain)
         made.scalar = plain and last != "Tensor"
-        if written is None and not plain and not isinstance(first, Sequence):
+        if written is None and not plain and not isinstance(first, Sequence) and last != "Tensor":
             made.device = first.device if isinstance(first, Tensor) else None
     if isinstance(first, Sequence) and last in _OF_DATA:
         made.stacked = tuple(first.items)
@@ -271,7 +271,7 @@ def _factory(machine: Machine, last: str, given: Arguments, node: ast.AST) -> Te
     if first is not None and last in _OF_DATA:
         made.traits = made.traits | (first.traits & SINGLE)
     tensors.note_cuts(machine, made, first, last, node)
-    if tensors_in(first) and written is None and last not in ("from_numpy", "randperm"):
+    if tensors_in(first) and written is None and last not in ("from_numpy", "randperm", "Tensor"):
         made.device = None
     if (
         last in ("zeros", "ones", "rand", "randn", "empty")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from copy import copy
 from typing import Any
 
@@ -145,6 +145,8 @@ class Tensor(Value):
     part: Any = None
     whole: Tensor | None = None  # the batch it is a part of
     moved_from: Tensor | None = None
+    placed: Hashable | None = None  # what the device is known by that it was moved to last
+    stays = False  # the move that gave it went to where it lay, and did nothing else
     shaped_from: Tensor | None = None  # by a method that gives a view or a copy, and leaves the tensor as it is
     part_of: Tensor | None = None  # of a part by places
     only_from: Tensor | None = None  # the one tensor that it was computed from

@@ -233,6 +233,8 @@ def _moved(machine: Machine, tensor: Tensor, name: str, given: Arguments, node: 
         machine.emit(TensorMoved(machine.where(node), tensor, device, named, as_other))
     made = derive(machine, node, tensor, keep=True, saves=False)
     made.device, made.scalar, made.moved_from, made.part = device, tensor.scalar, tensor, tensor.part
+    made.placed = target.key if target is not None else name
+    made.stays = _names_device_only(name, target, given) and _lies_there(tensor, made)
     made.sure_device |= name == "cpu" or text_of(target) == "cpu"
     made.sure_device &= "default" not in traits_of(target)
     forms.note(made, "to" if name in ("to", "type_as") else "cuda", given.with_first(tensor))
@@ -242,6 +244,21 @@ def _moved(machine: Machine, tensor: Tensor, name: str, given: Arguments, node: 
     if tensor.role == "batch":
         made.parts = {}
     return made
+
+
+def _names_device_only(name: str, target: Value | None, given: Arguments) -> bool:
+    """Whether a move says where to, and nothing of another type."""
+    if not given.exact or len(given.positional) > 1 or "dtype" in given.keywords:
+        return False
+    named = target is not None and not isinstance(target, Tensor) and not (text_of(target) or "").startswith("torch.")
+    return name in ("cuda", "cpu") or (name == "to" and named)
+
+
+def _lies_there(tensor: Tensor, moved: Tensor) -> bool:
+    """Whether a tensor lies already where it is moved to."""
+    if moved.placed is not None and moved.placed == tensor.placed:
+        return True
+    return moved.device is not None and moved.device == tensor.device and (moved.device != "cpu" or tensor.sure_device)
 
 
 def _place_by_type(made: Tensor, target: Value | None) -> None:

@@ -9,6 +9,7 @@ import libcst as cst
 from lightlint.check import Check, Fault, Repair
 from lightlint.checks.modules.autograd.discarded_tensor_result.drawn import TENSORS, Drawn
 from lightlint.checks.modules.autograd.discarded_tensor_result.fields import Fields
+from lightlint.checks.modules.autograd.discarded_tensor_result.moved_again import MovedAgain
 from lightlint.engine.events import Called, CalledUnknown, Forward, LossComputed, ResultDropped
 from lightlint.facts.code.bindings import Binding, Kind
 from lightlint.facts.objects.type_tests import is_told
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from lightlint.values.core import Site
 
 _MOVING = {"to", "cuda", "cpu", "float", "half", "double", "long", "type"}
+_PLACING = {"to", "cuda", "cpu"}
 _MOVING_WORDS = frozenset(_MOVING)
 _TENSOR_ONLY = {
     "unsqueeze", "squeeze", "permute", "view", "reshape", "clamp", "detach", "contiguous", "flatten", "transpose", "flip",
@@ -57,7 +59,7 @@ class DiscardedTensorResult(Check):
             return
         if method not in _MOVING | _TENSOR_ONLY or not self._is_tensor(receiver, statement):
             return
-        if self._is_wanted(statement, call):
+        if self._is_wanted(statement, call) or self._is_moved_again(call, statement):
             return
         text = self.code.text_of(receiver)
         lost = call is not statement.value or self._is_drawn(receiver)
@@ -203,8 +205,9 @@ class DiscardedTensorResult(Check):
                 continue  # of this and that, of which some move in place
             call = self.node_of(event.site)
             statement = self.tree.statement(call) if call is not None else None
-            if isinstance(call, cst.Call) and isinstance(statement, cst.Expr) and self._is_wanted(statement, call):
-                continue
+            if isinstance(call, cst.Call) and isinstance(statement, cst.Expr):
+                if self._is_wanted(statement, call) or self._is_moved_again(call, statement):
+                    continue
             if event in staying:
                 continue
             sure = source.role == "batch" or source.origin is not None or source.graph or source.traits
@@ -216,12 +219,23 @@ class DiscardedTensorResult(Check):
 
     def clears(self, entry: Entry) -> Iterator[Site]:
         """Moves to where everything lies."""
-        yield from (event.site for event in self._staying(entry))
+        staying = self._staying(entry)
+        lost = {event.site for event in entry.of(ResultDropped) if event not in staying}
+        yield from (event.site for event in staying if event.site not in lost)
 
     def _staying(self, entry: Entry) -> list[ResultDropped]:
-        """The moves to the one device that a file names, the CPU: nothing is lost yet."""
-        staying = [each for each in entry.of(ResultDropped) if each.moved.moved_from and each.moved.device == "cpu"]
-        return [] if staying and _OTHER_DEVICES.search(self.facts.source.text) else staying
+        """The moves of what lies there already, and those to the one device that a file names, the CPU: nothing is lost yet."""
+        moves = [each for each in entry.of(ResultDropped) if each.moved.moved_from]
+        to_cpu = any(each.moved.device == "cpu" for each in moves)
+        alone = to_cpu and not _OTHER_DEVICES.search(self.facts.source.text)
+        return [each for each in moves if each.moved.stays or (alone and each.moved.device == "cpu")]
+
+    def _is_moved_again(self, call: cst.Call, statement: cst.CSTNode) -> bool:
+        """Whether whatever reads the tensor after a dropped move moves it itself, in who calls the function, too."""
+        name = call.func.value if isinstance(call.func, cst.Attribute) else None
+        if not isinstance(name, cst.Name) or self.names.method(call) not in _PLACING:
+            return False
+        return MovedAgain(self.facts).is_moved_again(name, statement)
 
     def repair(self, node: cst.CSTNode, _: Fault) -> Repair | None:
         """A part of a batch is put where it came from."""

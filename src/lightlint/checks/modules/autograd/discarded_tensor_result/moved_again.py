@@ -1,0 +1,56 @@
+"""Tensors that whoever reads them moves to a device first, so that a move before that, which is dropped, costs nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+if TYPE_CHECKING:
+    from lightlint.facts.file import FileFacts
+
+_PLACING = {"to", "cuda"}
+_DESCRIBING = {"shape", "size", "dtype", "ndim", "dim", "numel"}
+
+
+class MovedAgain:
+    """The later moves in one file."""
+
+    def __init__(self, facts: FileFacts) -> None:
+        self._facts, self._tree, self._names = facts, facts.tree, facts.names
+
+    def is_moved_again(self, name: cst.Name, statement: cst.CSTNode) -> bool:
+        """Whether all that may read a name as a statement leaves it moves it, and something does."""
+        owner = self._tree.owner(statement)
+        bound = [each.site for each in self._names.bindings.lookup(name)]
+        flow = self._facts.flow(owner)
+        uses = [
+            each
+            for each in self._tree.within(owner, cst.Name)
+            if each.value == name.value and each not in bound and not self._tree.contains(statement, each)
+        ]
+        if any(self._tree.owner(each) is not owner for each in uses):
+            return False
+        read = [each for each in uses if flow.reaches(statement, [each], avoiding=bound)]
+        told = [self._is_moved(each) for each in read if not self._is_described(each)]
+        return bool(told) and all(told)
+
+    def _is_described(self, value: cst.CSTNode) -> bool:
+        """Whether only what is the same on each device is asked for."""
+        above = self._tree.parent(value)
+        return isinstance(above, cst.Attribute) and above.value is value and above.attr.value in _DESCRIBING
+
+    def _is_moved(self, value: cst.CSTNode) -> bool:
+        above = self._tree.parent(value)
+        call = self._tree.parent(above) if isinstance(above, cst.Attribute) and above.value is value else None
+        if isinstance(call, cst.Call) and isinstance(above, cst.Attribute):
+            dropped = isinstance(self._tree.parent(call), cst.Expr)
+            return call.func is above and above.attr.value in _PLACING and not dropped
+        function = self._tree.function(above) if isinstance(above, cst.Return) else None
+        calls = self._facts.hooks.calls_of.get(function, ()) if function is not None else ()
+        return bool(calls) and all(map(self._is_result_moved, calls))
+
+    def _is_result_moved(self, call: cst.Call) -> bool:
+        above = self._tree.parent(call)
+        moved = isinstance(above, cst.Attribute) and above.value is call and above.attr.value in _PLACING
+        return moved and isinstance(self._tree.parent(above), cst.Call)
