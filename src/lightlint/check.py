@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from lightlint.facts.file import FileFacts
+from lightlint.facts.project.settled import Settled
 from lightlint.finding import Applicability, Finding, Fix, Tier
 from lightlint.fixes.code import Code
 from lightlint.fixes.draft import Draft, as_fix
@@ -192,9 +193,10 @@ class Check:
     ) -> None:
         """Report a finding at a node; `tier` replaces the page's where this case is better or worse than the rule's.
 
-        Nothing is said of code that never runs, as under `if False:` or behind `return`.
+        Nothing is said of code that never runs, as under `if False:`, behind `return`, or for a setting that the file itself
+        makes another.
         """
-        if self._is_due() and not self.facts.is_dead(node):
+        if self._is_due() and not self.facts.is_dead(node) and not self.facts.fact(Settled).is_against(node):
             start, end = self.facts.positions.span(node)
             self._report_span(start, end, message, repair, tier)
 

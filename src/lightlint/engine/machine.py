@@ -330,7 +330,7 @@ class Machine:
     def escape(self, value: object, depth: int = 0) -> None:
         """Code out of sight may do anything to a value from now on, and to all it holds."""
         if isinstance(value, Unknown):
-            value.escaped = True
+            value.escaped, value.items = True, None
             if isinstance(value.key, tuple) and value.key[:1] == (ITSELF,):
                 value.key = None  # it may be another from now on
             return

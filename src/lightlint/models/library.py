@@ -195,6 +195,9 @@ class LibraryModels:
             return value  # Generic[T]
         if value.encoding is not None and _is_whole(index):
             return value
+        kept = value.items.items.get(key_of(index, None)) if isinstance(value, Unknown) and value.items else None
+        if kept is not None:
+            return kept
         crop = transforms.cropped(machine, value, index, node) if isinstance(value, Unknown) else None
         if crop is not None:
             return crop
@@ -272,6 +275,7 @@ class LibraryModels:
         elif isinstance(value, Unknown):
             value.traits -= LEFT_OUT
             machine.escape(new)
+            _keep(value, index, new)
 
     def iterate(self, machine: Machine, value: Value, node: ast.AST) -> Iteration:
         if isinstance(value, OtherRanksNone):
@@ -338,6 +342,8 @@ class LibraryModels:
 
     def call_method(self, machine: Machine, method: Method, given: Arguments, node: ast.AST) -> Value:
         value = method.receiver
+        if isinstance(value, Unknown) and value.items is not None and method.name not in _READING:
+            value.items = None
         if isinstance(value, Tensor):
             return tensors.call_method(machine, value, method.name, given, node)
         if isinstance(value, Sequence):
@@ -380,6 +386,7 @@ class LibraryModels:
 
 
 _OF_PAIRS = {"values": 0, "indices": 1}  # what `max`, `sort` and `topk` along a dimension name their two tensors
+_READING = {"get", "items", "keys", "values", "copy"}
 _OPERATOR_METHODS = {
     "+": "__add__",
     "-": "__sub__",
@@ -402,6 +409,17 @@ def _note_picked(machine: Machine, value: Value, index: Value, node: ast.AST) ->
         return
     if before.over is not None and loop.over is not None and before not in machine.loops:
         machine.emit(PickedByTurn(machine.where(node), before.over, loop.over))
+
+
+def _keep(value: Unknown, index: Value, new: Value) -> None:
+    """Remember a text or flag that is put into something unknown under a name, as into a configuration from a file."""
+    if not isinstance(index, Constant):
+        value.items = None  # any of them, perhaps
+    elif isinstance(new, Constant) and isinstance(new.value, (str, bool)):
+        value.items = value.items or Mapping()
+        value.items.items[key_of(index, None)] = new
+    elif value.items is not None:
+        value.items.items.pop(key_of(index, None), None)
 
 
 def _is_gathered(value: Value) -> bool:

@@ -105,6 +105,7 @@ class Unknown(Value):
     `loaded`: the call of `torch.load` that gave it, and under which key; `method_of`: the object of a class with bases out
     of sight that it was read from. `told`: what it has turned out to be since.
     `lent`: what the call out of sight that gave it was given; `given_by`: the object of whose method that was a call.
+    `items`: the texts and flags that the program has put into it since.
 
     Args:
         key: what two reads of the same unknown share, None where even that is unknown.
@@ -123,6 +124,7 @@ class Unknown(Value):
     given_by: Value | None = None
     by_one = False  # of a counter: it goes up by one
     made_by: Value | None = None  # the transform of pictures that gave it
+    items: Mapping | None = None
 
     def __init__(
         self,

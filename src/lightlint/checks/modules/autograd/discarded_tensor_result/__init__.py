@@ -59,7 +59,7 @@ class DiscardedTensorResult(Check):
             return
         if method not in _MOVING | _TENSOR_ONLY or not self._is_tensor(receiver, statement):
             return
-        if self._is_wanted(statement, call) or self._is_moved_again(call, statement):
+        if self._costs_nothing(statement, call):
             return
         text = self.code.text_of(receiver)
         lost = call is not statement.value or self._is_drawn(receiver)
@@ -205,10 +205,10 @@ class DiscardedTensorResult(Check):
                 continue  # of this and that, of which some move in place
             call = self.node_of(event.site)
             statement = self.tree.statement(call) if call is not None else None
-            if isinstance(call, cst.Call) and isinstance(statement, cst.Expr):
-                if self._is_wanted(statement, call) or self._is_moved_again(call, statement):
-                    continue
-            if event in staying:
+            said = (
+                isinstance(call, cst.Call) and isinstance(statement, cst.Expr) and self._costs_nothing(statement, call)
+            )
+            if said or event in staying:
                 continue
             sure = source.role == "batch" or source.origin is not None or source.graph or source.traits
             placed = shaped or source.device != "cuda"
@@ -230,12 +230,12 @@ class DiscardedTensorResult(Check):
         alone = to_cpu and not _OTHER_DEVICES.search(self.facts.source.text)
         return [each for each in moves if each.moved.stays or (alone and each.moved.device == "cpu")]
 
-    def _is_moved_again(self, call: cst.Call, statement: cst.CSTNode) -> bool:
-        """Whether whatever reads the tensor after a dropped move moves it itself, in who calls the function, too."""
+    def _costs_nothing(self, statement: cst.Expr, call: cst.Call) -> bool:
+        """Whether a dropped move is wanted, or whatever reads the tensor moves it itself, in who calls the function, too."""
         name = call.func.value if isinstance(call.func, cst.Attribute) else None
-        if not isinstance(name, cst.Name) or self.names.method(call) not in _PLACING:
-            return False
-        return MovedAgain(self.facts).is_moved_again(name, statement)
+        if self._is_wanted(statement, call) or not isinstance(name, cst.Name):
+            return self._is_wanted(statement, call)
+        return self.names.method(call) in _PLACING and MovedAgain(self.facts).is_moved_again(name, statement)
 
     def repair(self, node: cst.CSTNode, _: Fault) -> Repair | None:
         """A part of a batch is put where it came from."""
