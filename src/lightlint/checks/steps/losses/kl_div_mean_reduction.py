@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Set
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,7 @@ from lightlint.explore.questions.queries import speaks_of
 from lightlint.explore.questions.scales import evens
 from lightlint.finding import Tier
 from lightlint.values.core import Library, Unknown, Value, number_of
-from lightlint.values.training import Tensor
+from lightlint.values.training import Instance, Tensor
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry
@@ -44,15 +44,36 @@ class KlDivMeanReduction(Check):
 
 
 def _is_evened(path: Way, event: LossComputed) -> bool:
-    """Whether nothing else is trained on, by an optimizer whose steps are the same however small all gradients are."""
-    losses = [each.loss for each in path.of(Backward)]
+    """Whether the optimizers that step by it step by nothing else, and the same however small all gradients are."""
     divergences = {id(each.factors) for each in path.of(LossComputed) if each.function == event.function}
-    optimizers = [each.optimizer.cls for each in path.of(Stepped)]
-    return (
-        bool(losses and optimizers)
-        and all(each is not None and id(each.factors) in divergences for each in losses)
-        and all(isinstance(each, Library) and evens(each.path, decays=False) for each in optimizers)
+    stepping = _losses_by_optimizer(path)
+    own = [each for each, losses in stepping.items() if any(_is_of(loss, {id(event.factors)}) for loss in losses)]
+    return bool(own) and all(
+        isinstance(each.cls, Library)
+        and evens(each.cls.path, decays=False)
+        and all(_is_of(loss, divergences) for loss in stepping[each])
+        for each in own
     )
+
+
+def _is_of(loss: Tensor | None, factors: Set[int]) -> bool:
+    """Whether a loss is one of some that were computed, by what each was multiplied with, and nothing besides."""
+    return loss is not None and id(loss.factors) in factors
+
+
+def _losses_by_optimizer(path: Way) -> dict[Instance, list[Tensor | None]]:
+    """What went backward before the steps of each optimizer: since any steps of others before."""
+    found: dict[Instance, list[Tensor | None]] = {}
+    waiting: list[Tensor | None] = []
+    stepped = False
+    for event in path.events:
+        if isinstance(event, Backward):
+            waiting = [event.loss] if stepped else [*waiting, event.loss]
+            stepped = False
+        elif isinstance(event, Stepped):
+            found.setdefault(event.optimizer, []).extend(waiting)
+            stepped = True
+    return found
 
 
 def _are_of_classes(given: Tensor) -> bool:

@@ -189,7 +189,17 @@ class CheckpointNonTensorPayload(Check):
         return ("torch.optim", "optim.", "ArgumentParser") if given and open_loads else ()
 
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
-        """Namespaces and other objects in what is saved and loaded again by the default of `torch.load`."""
+        """Namespaces and other objects in what is saved and loaded again by the default of `torch.load`.
+
+        What a program hands to the function that saves is named before what a function does that nobody calls.
+        """
+        found = [*self._faults(entry)]
+        words = self.wants_users() if found and not entry.whole and entry in self.facts.rehearsed.entries else ()
+        users = self.facts.rehearsed.of_users(words) if words else []
+        told = {fault.site for user in users for fault in self._faults(user)}
+        yield from (fault for fault in found if fault.site not in told)
+
+    def _faults(self, entry: Entry) -> Iterator[Fault]:
         if not self.facts.torch.may_be_at_least(Version("2.6")):
             return
         loads = [event for event in entry.calls.get("torch.load", ()) if event.argument("weights_only") is None]
