@@ -67,7 +67,7 @@ class ResumeStateIncomplete(Check):
                 saved = set(map(identity_of, sources))
                 for each in _counting(paths) if resumed else ():
                     mine = not isinstance(each, Schedule) or identity_of(each.optimizer) in resumed
-                    if mine and _is_of(path, each) and identity_of(each) not in loaded and not self._skips_ahead():
+                    if mine and _is_of(path, each) and identity_of(each) not in loaded and not self._starts_anew():
                         several = any(
                             isinstance(one, Schedule) and identity_of(one) != identity_of(each) for one in sources
                         )
@@ -114,6 +114,29 @@ class ResumeStateIncomplete(Check):
                 if held & optimizers:
                     return each.site
         return None
+
+    def _starts_anew(self) -> bool:
+        """Whether the schedule is stepped on to where the run was, or begins again on purpose."""
+        return self._skips_ahead() or any(map(self._sets_rate, self.tree.all(cst.Assign)))
+
+    def _sets_rate(self, assign: cst.Assign) -> bool:
+        """Whether the rates of an optimizer are set beside the load of its state: `for group in groups: group["lr"] = rate`."""
+        target = assign.targets[0].target
+        if not isinstance(target, cst.Subscript) or self._key_of(target) != "lr":
+            return False
+        loops, group = self.tree.loops(assign), target.value
+        if loops and isinstance(loops[0], cst.For) and self.names.key(loops[0].target) == self.names.key(group):
+            group, loops = loops[0].iter, loops[1:]
+        elif isinstance(group, cst.Subscript):
+            group = group.value
+        word = self._key_of(group) if isinstance(group, cst.Subscript) else group
+        of_groups = word == "param_groups" or (isinstance(word, cst.Attribute) and word.attr.value == "param_groups")
+        beside = self.tree.own(self.tree.owner(assign), cst.Call)
+        return of_groups and not loops and any(self.names.method(each) == "load_state_dict" for each in beside)
+
+    def _key_of(self, item: cst.Subscript) -> object:
+        index = item.slice[0].slice
+        return self.names.constant(index.value) if isinstance(index, cst.Index) else None
 
     def _skips_ahead(self) -> bool:
         """Whether a turn that a checkpoint has behind it only steps a schedule: such a block ends in `continue`."""
