@@ -276,6 +276,10 @@ def test_an_old_python_runs_no_newer_torch(project, files: dict[str, str], below
         ({"requirements.txt": "allennlp==2.10.1\ntransformers\n"}, "4.21"),
         ({"environment.yml": "dependencies:\n  - pip:\n    - colossalai==0.3.6\n"}, "4.36.3"),
         ({"requirements.txt": "torch<2\n"}, "4.48"),
+        ({"requirements.txt": "unsloth>=2024.8\ntransformers>=4.35\n"}, "5.17.1"),
+        ({"requirements.txt": "unsloth==2025.12.10\ntransformers\n"}, "4.57.4"),
+        ({"requirements.txt": "unsloth\n"}, "5.17.1"),
+        ({"requirements.txt": "adapters\ntorch\n"}, "4.58"),
     ],
 )
 def test_what_is_pinned_beside_it_goes_with_no_newer_transformers(project, files: dict[str, str], below: str):
@@ -283,6 +287,15 @@ def test_what_is_pinned_beside_it_goes_with_no_newer_transformers(project, files
     assert not transformers.may_be_at_least(below)
     assert transformers.may_be_below(below)
     assert not transformers.surely_below(below)
+
+
+@pytest.mark.parametrize(
+    ("unsloth", "below"), [("unsloth>=0.3", "1.15.1"), ("unsloth==2025.9.11", "0.23.1"), ("unsloth", "1.15.1")]
+)
+def test_unsloth_goes_with_no_newer_trl(project, unsloth: str, below: str):
+    trl = project({"requirements.txt": f"{unsloth}\ntrl\n"}, package="trl")
+    assert not trl.may_be_at_least(below)
+    assert trl.may_be_below(below)
 
 
 @pytest.mark.parametrize("torch", ["torch", "torch>=1.8", "torch==2.9.0"])

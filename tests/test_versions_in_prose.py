@@ -330,6 +330,21 @@ net = torch.nn.utils.weight_norm(resnet50(pretrained=True).fc)
 """
 
 
+def test_what_a_run_noted_is_called_so(tmp_path: Path, monkeypatch, capsys):
+    noted = tmp_path / "wandb" / "run-20200904_10" / "files" / "requirements.txt"
+    noted.parent.mkdir(parents=True)
+    noted.write_text("torch==1.6.0\n")
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "train.py").write_text(OLD_CODE)
+    monkeypatch.chdir(tmp_path)
+    forget_versions()
+    assert run_command(["--show-settings", "train.py"]) == 0
+    said = (
+        "    from wandb/run-20200904_10/files/requirements.txt:1: torch==1.6.0, what was installed when a run began\n"
+    )
+    assert said in capsys.readouterr().out
+
+
 def test_old_code_beside_a_readme_is_clean(tmp_path: Path, monkeypatch, capsys):
     (tmp_path / ".git").mkdir()
     monkeypatch.chdir(tmp_path)

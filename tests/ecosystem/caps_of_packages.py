@@ -1,4 +1,4 @@
-"""Which Python, torch and Transformers a release of another package leaves, from what pip says of its files; nothing is installed.
+"""Which Python, torch, Transformers and TRL a release of another package leaves, from what pip says of its files; nothing is installed.
 
 pip -vv index versions numpy > LOGS/numpy.log
 pip install --dry-run --no-deps --ignore-installed --ignore-requires-python --report ASKED/vllm==0.5.4.json vllm==0.5.4
@@ -23,13 +23,13 @@ from lightlint.facts.versions.versions import Version, parse_range
 
 _HEAD = """\
 # Written by tests/ecosystem/caps_of_packages.py from the names of wheels and what their metadata asks for: before which Python,
-# torch or Transformers those end that go with the releases of a package below a version ("" is any); the first row that fits
+# torch, Transformers or TRL those end that go with the releases of a package below a version ("" is any); the first row that fits
 # counts, and an empty end is none. A release whose source is built may run on a newer Python than its wheels: all this is hearsay.
 schema = 1
 """
 _WHEEL = re.compile(r"/([A-Za-z0-9_]+)-(\d+(?:\.\d+)*)-(?:\d+-)?([^/\s-]+)-([^/\s-]+)-[^/\s-]+\.whl")
 _SOURCE = re.compile(r"/[A-Za-z0-9_.-]+-(\d+(?:\.\d+)*)\.(?:tar\.gz|zip)")
-_CAPPED = ("torch", "transformers")
+_CAPPED = ("torch", "transformers", "trl")
 _SAME = {"tensorflow": ("tensorflow-gpu",)}
 _BY_TOKENIZERS = [("4.0", "3.9"), ("4.16", "3.10")]  # what the wheels of tokenizers leave that a Transformers asks for
 _ANY_PYTHON = (99, 0)

@@ -104,14 +104,26 @@ def canonical(name: str) -> str:
 
 @cache
 def capping() -> frozenset[str]:
-    """Packages whose releases end with some Python, torch or Transformers: `data/caps.toml`."""
+    """Packages whose releases end with some Python, torch, Transformers or TRL: `data/caps.toml`."""
     return frozenset(name for package, rows in table("caps").items() if package != "schema" for name in rows)
 
 
 def is_pinned(name: str) -> bool:
     """Whether a distribution's version matters, by its canonical name."""
-    caps = table("caps")
-    return name in PINNED or name in caps["torch"] or name in caps["transformers"]
+    return name in PINNED or any(name in rows for rows in _caps().values())
+
+
+def _caps() -> dict[str, dict[str, list[list[str]]]]:
+    """Before which versions of packages those end that go with the releases of others, without what Python leaves of any."""
+    return {package: rows for package, rows in table("caps").items() if package not in ("schema", "python")}
+
+
+@cache
+def _capping_now() -> frozenset[str]:
+    """The packages whose newest release caps another: to name one without a version says as much."""
+    return frozenset(
+        name for rows in _caps().values() for name, ends in rows.items() if ends[-1][1] and not ends[-1][0]
+    )
 
 
 def pin_of(file: Path, row: int, requirement: Requirement | None, *, conditional: bool = False) -> Iterator[Pin]:
@@ -123,7 +135,7 @@ def pin_of(file: Path, row: int, requirement: Requirement | None, *, conditional
     if requirement and is_pinned(name):
         tag = _TAG.search(requirement.url)
         specifier = requirement.specifier or (f"=={tag[1]}" if tag else "")
-        specifier = specifier or (_ANY if name in (*OF_LIGHTNING_1, "allennlp") else "")
+        specifier = specifier or (_ANY if name in OF_LIGHTNING_1 or name in _capping_now() else "")
         if specifier:
             yield Pin(name, specifier, file, row, conditional=conditional or bool(requirement.marker))
 

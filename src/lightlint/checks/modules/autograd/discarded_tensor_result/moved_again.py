@@ -52,5 +52,6 @@ class MovedAgain:
 
     def _is_result_moved(self, call: cst.Call) -> bool:
         above = self._tree.parent(call)
-        moved = isinstance(above, cst.Attribute) and above.value is call and above.attr.value in _PLACING
-        return moved and isinstance(self._tree.parent(above), cst.Call)
+        if not isinstance(above, cst.Attribute) or above.value is not call or above.attr.value not in _PLACING:
+            return False
+        return isinstance(self._tree.parent(above), cst.Call)
