@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from lightlint.facts.file import FileFacts
+from lightlint.facts.project.settled import Settled
 from lightlint.finding import Applicability, Finding, Fix, Tier
 from lightlint.fixes.code import Code
 from lightlint.fixes.draft import Draft, as_fix
@@ -195,7 +196,7 @@ class Check:
         Nothing is said of code that never runs, as under `if False:`, behind `return`, or for a setting that the file itself
         makes another.
         """
-        if self._is_due() and not self.facts.is_dead(node) and not self.facts.settled.is_against(node):
+        if self._is_due() and not self.facts.is_dead(node) and not Settled(self.facts).is_against(node):
             start, end = self.facts.positions.span(node)
             self._report_span(start, end, message, repair, tier)
 

@@ -19,7 +19,6 @@ from lightlint.facts.linked import Linked
 from lightlint.facts.objects.checkpoints import Checkpoints
 from lightlint.facts.objects.kept import KeptValues
 from lightlint.facts.objects.prefixes import Prefixes
-from lightlint.facts.project.settled import Settled
 from lightlint.facts.ranks.data_parallel import DataParallel
 from lightlint.facts.ranks.forwards import Forwards
 from lightlint.facts.steps.keepers import Keepers
@@ -66,11 +65,6 @@ class FileFacts(Linked):
     def kept_values(self) -> KeptValues:
         """What attributes may hold."""
         return KeptValues(self.tree, self.names, self.classes, self.source.text)
-
-    @cached_property
-    def settled(self) -> Settled:
-        """Which tests the program's own settings decide."""
-        return Settled(self)
 
     @property
     def data_parallel(self) -> DataParallel:
