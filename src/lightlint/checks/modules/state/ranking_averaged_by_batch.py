@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -21,7 +22,8 @@ class RankingAveragedByBatch(Check):
         for path in entry.paths:
             averaged = {each for event in path.of(RankingAveraged) for each in event.results} | _logged(path)
             for event in path.of(RankingComputed):
-                if event.result in averaged and not event.where.grad and _has_several(event):
+                several = event.result in averaged and not event.where.grad and _has_several(event)
+                if several and not _are_graphs(path, event.site[0]):
                     yield Fault.at(event, _MESSAGE.format(event.function))
 
 
@@ -31,9 +33,34 @@ def _logged(path: Path) -> set[Value]:
     for event in path.of(Logged):
         kept = event.where.hook in _STAGES and not is_constant(event.keywords.get("on_epoch"), False)
         own = "reduce_fx" not in event.keywords and not event.open_keywords
+        own &= not is_constant(event.keywords.get("batch_size"), 1)
         if kept and own and event.value is not None and event.value.traits & RANKING:
             found |= event.value.answers
     return found
+
+
+_OF_GRAPHS = frozenset(
+    [
+        "ndata",
+        "edata",
+        "srcdata",
+        "dstdata",
+        "edge_index",
+        "edge_label",
+        "edge_label_index",
+        "train_mask",
+        "val_mask",
+        "test_mask",
+    ]
+)
+"""What a graph has, as libraries for graphs call it."""
+
+
+def _are_graphs(path: Path, file: str) -> bool:
+    """Whether a file asks for parts of graphs, each of which may be all there is to rank."""
+    tree = path.machine.sources.tree(file)
+    names = ast.walk(tree) if tree is not None else ()
+    return any(getattr(each, word, "") in _OF_GRAPHS for each in names for word in ("attr", "id", "arg"))
 
 
 def _has_several(event: RankingComputed) -> bool:
