@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from lightlint.check import Check, Fault, Repair
+from lightlint.facts.code.bindings import Kind
 from lightlint.facts.releases.compat import is_versioned
 from lightlint.facts.releases.hugging_face import tier_since
 from lightlint.facts.versions.tables import table
@@ -19,7 +20,49 @@ if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry
 
 
+_PARSES = {"parse_args_into_dataclasses", "parse_json_file", "parse_yaml_file", "parse_dict"}
+
+
 class HuggingFaceRemovedArg(Check):
+    def visit_Attribute(self, attribute: cst.Attribute) -> None:
+        """What is read of the arguments of a Trainer went with the argument: `training_args.overwrite_output_dir`."""
+        name = attribute.attr.value
+        removed = _removed("transformers", "TrainingArguments").get(name)
+        above = self.tree.parent(attribute)
+        if removed is None or isinstance(above, cst.AssignTarget) or not self._are_arguments(attribute.value):
+            return
+        tier = tier_since(self.facts, "transformers", removed["in"])
+        if tier is None or self._is_set(name) or is_versioned(self.facts, attribute, raises="AttributeError"):
+            return
+        target = self.facts.target("transformers").version.minor
+        message = f"a Trainer's arguments have no `{name}` since transformers {removed['in']} (target: {target})"
+        self.report(attribute, f"{message}{_instead(name, removed)}", tier=tier)
+
+    def _are_arguments(self, value: cst.BaseExpression) -> bool:
+        """Whether a name surely holds the arguments of a Trainer as Transformers has them, made or read from a command line."""
+        found = self.names.bindings.lookup(value) if isinstance(value, cst.Name) else []
+        made = [self._made(each.value, each.path) if each.kind is Kind.ASSIGN else None for each in found]
+        return bool(made) and all(name is not None and _are_of_transformers(name) for name in made)
+
+    def _made(self, value: cst.BaseExpression | None, path: tuple[int, ...]) -> str | None:
+        """The class that a call makes an object of: of a parser of several the one in its place."""
+        if not isinstance(value, cst.Call) or not path:
+            return self.names.call(value)
+        parser = value.func.value if isinstance(value.func, cst.Attribute) else None
+        origin = self.values.constructor(parser) if isinstance(parser, cst.Name) else None
+        if self.names.method(value) not in _PARSES or origin is None or origin.call is None:
+            return None
+        given = self.names.argument(origin.call, "dataclass_types", 0)
+        classes = given.value if origin.name.endswith("HfArgumentParser") and given is not None else None
+        if not isinstance(classes, (cst.Tuple, cst.List)) or len(path) != 1 or path[0] >= len(classes.elements):
+            return None
+        return self.names.of(classes.elements[path[0]].value)
+
+    def _is_set(self, name: str) -> bool:
+        """Whether the file itself gives some object such an attribute."""
+        named = (each for each in self.tree.all(cst.Attribute) if each.attr.value == name)
+        return any(isinstance(self.tree.parent(each), cst.AssignTarget) for each in named)
+
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Keywords that a Trainer, its arguments or an Accelerator no longer take."""
         for path, events in entry.calls.items():
@@ -70,6 +113,10 @@ class HuggingFaceRemovedArg(Check):
                 draft = replace_argument_name(self.code, arg, new)
                 return Repair(f"rename to `{new}`", draft, writes=f"{package}>={removed['since']}")
         return None
+
+
+def _are_of_transformers(name: str) -> bool:
+    return name.startswith("transformers.") and kind_of(name) == ARGUMENTS
 
 
 def _tables(path: str) -> tuple[tuple[str, str], ...]:
