@@ -131,7 +131,7 @@ def _makes(path: Path, event: HyperparametersSaved, name: str, value: Value) -> 
     if name not in event.promised:
         return False
     if isinstance(value, Module):
-        return _is_called_with_sizes(path, event, value)
+        return _is_called_by_name(event.module.cls, name, bare=True) or _is_called_with_sizes(path, event, value)
     key = ("hyperparameter", event.module.number, name)
     calls = [(each.callee, *each.values) for each in path.of(CalledUnknown)]
     calls += [(*each.given.values(),) for each in path.of(Called) if not each.path.startswith(_TAKERS)]
@@ -155,10 +155,11 @@ def _is_called_with_sizes(path: Path, event: HyperparametersSaved, module: Modul
     return False
 
 
-def _is_called_by_name(cls: object, name: str) -> bool:
-    """Whether a class calls what has the name of an argument, as it may where it is given one."""
-    calls = (each.func for each in ast.walk(cls.node) if isinstance(each, ast.Call)) if isinstance(cls, Class) else ()
-    return any(name in (getattr(each, "id", ""), getattr(each, "attr", "")) for each in calls)
+def _is_called_by_name(cls: object, name: str, *, bare: bool = False) -> bool:
+    """Whether a class calls what has the name of an argument, as it may where it is given one; `bare`: with nothing at all."""
+    calls = (each for each in ast.walk(cls.node) if isinstance(each, ast.Call)) if isinstance(cls, Class) else ()
+    called = (each.func for each in calls if not bare or not (each.args or each.keywords))
+    return any(name in (getattr(each, "id", ""), getattr(each, "attr", "")) for each in called)
 
 
 def _said(kind: str, names: list[str]) -> str:
