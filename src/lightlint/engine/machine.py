@@ -89,6 +89,9 @@ class Sources(Protocol):
     def has_engine(self, file: str) -> bool:
         """Whether a file is launched with an engine that shards what is trained, as the settings beside it say."""
 
+    def gives(self, cls: str, name: str) -> bool:
+        """Whether settings of the project, as Hydra's, make objects of a class and say what an argument of it is."""
+
 
 class Models(Protocol):
     """What libraries and the values of training do."""

@@ -12,7 +12,7 @@ from lightlint.engine.execution import annotation_of
 from lightlint.engine.machine import Machine
 from lightlint.explore.roles import roles_in
 from lightlint.models.annotations import by_name, of_library
-from lightlint.values.core import Bound, Class, Function, Unknown, Value
+from lightlint.values.core import Bound, Class, Constant, Function, Unknown, Value
 from lightlint.values.training import Instance, Module, Optimizer, Tensor
 from lightlint.values.training import Iterator as Generated
 
@@ -26,9 +26,27 @@ def make_with_assumed(machine: Machine, cls: Class) -> Instance:
     """An instance of a class of the program, with assumed arguments; a library's constructor may be given any."""
     init = cls.find("__init__")
     given = assumed_arguments(machine, init, skip=1) if isinstance(init, Function) else Arguments()
+    if isinstance(init, Function):
+        given.keywords |= _from_settings(machine, cls, init)
     made = machine.models.make(machine, cls, given, cls.node)
     made.open_arguments |= not isinstance(init, Function)
     return made
+
+
+def _from_settings(machine: Machine, cls: Class, init: Function) -> dict[str, Value]:
+    """The arguments that settings of the project give instead of their defaults, whatever these say there."""
+    names = [*init.node.args.posonlyargs, *init.node.args.args]
+    usual = [*zip(reversed(names), reversed(init.defaults), strict=False)]
+    usual += [
+        (each, init.keyword_defaults[each.arg])
+        for each in init.node.args.kwonlyargs
+        if each.arg in init.keyword_defaults
+    ]
+    return {
+        each.arg: Unknown(("parameter", each.arg), hint=each.arg, plain=True)
+        for each, default in usual
+        if isinstance(default, Constant) and machine.sources.gives(cls.name, each.arg)
+    }
 
 
 def call_with_assumed(machine: Machine, function: Function, receiver: Instance | None) -> None:

@@ -22,6 +22,7 @@ class ProjectSources:
         registers: whether running a module may do more than to give its names their values.
         settings: the file that is opened by a name in a folder, and what it says; None where none is in sight.
         has_engine: whether what stands in a folder is launched with an engine that shards what is trained.
+        gives: whether settings say what an argument of a class is, both by their names.
     """
 
     def __init__(
@@ -33,8 +34,9 @@ class ProjectSources:
         registers: Callable[[str], bool],
         settings: Callable[[str, Path], tuple[Path, object] | None] = lambda _, __: None,
         has_engine: Callable[[Path], bool] = lambda _: False,
+        gives: Callable[[str, str], bool] = lambda _, __: False,
     ) -> None:
-        self._settings, self._has_engine = settings, has_engine
+        self._settings, self._has_engine, self._gives = settings, has_engine, gives
         self._find, self._read, self._text, self._does_register = find, read, text, registers
         self._parsed: dict[str, Parsed | None] = dict(given)
         self._registers: dict[str, bool] = {}
@@ -102,6 +104,10 @@ class ProjectSources:
         """Whether a file is launched with an engine that shards what is trained, as the settings beside it say."""
         return self._has_engine(Path(file).parent)
 
+    def gives(self, cls: str, name: str) -> bool:
+        """Whether settings of the project, as Hydra's, make objects of a class and say what an argument of it is."""
+        return self._gives(cls, name)
+
     def is_generator(self, file: str, node: ast.AST) -> bool:
         """Whether a function of a file yields."""
         parsed = self.parsed(file)
@@ -127,7 +133,7 @@ class _Alone(ProjectSources):
 
     def __init__(self, project: ProjectSources, whole: tuple[str, ...]) -> None:
         given = {each: project.parsed(each) for each in whole}
-        asking = project._settings, project._has_engine
+        asking = project._settings, project._has_engine, project._gives
         super().__init__(project._find, project._read, given, project._text, project._does_register, *asking)
         self._wanted: dict[str, set[str]] = {}
         """The names that the bases of a file's classes begin with, and those that others want of it: it may have them from yet

@@ -256,7 +256,7 @@ def _rehearsals(
     def does_register(file: str) -> bool:
         return project.registers(Path(file))
 
-    asking = project.settings, project.has_engine
+    asking = project.settings, project.has_engine, project.gives
     sources = ProjectSources(project.find_module, read, {}, text, does_register, *asking)
     return Rehearsals(sources, file, training=training)
 

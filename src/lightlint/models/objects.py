@@ -191,7 +191,7 @@ def _default(machine: Machine, cls: Class, name: str, default: ast.expr | None, 
         if factory is not None:
             return call(machine, factory, Arguments(), node)
         written = written.arguments.get("default")
-    if written is None:
+    if written is None or (isinstance(written, Constant) and machine.sources.gives(cls.name, name)):
         return Unknown(("field", cls.name, name), hint=name)
     if isinstance(written, Constant) and number_of(written) is not None:
         return Unknown(("field", cls.name, name), unless_told(written), hint=name, plain=True, default=written)

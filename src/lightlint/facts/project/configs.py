@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
@@ -33,11 +33,16 @@ _TRAINER = "lightning.Trainer"
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """A YAML file: the Trainers it sets up and the dotted names of the classes it names."""
+    """A YAML file: the Trainers it sets up and the arguments it gives to the classes it names."""
 
     path: Path
     trainers: tuple[CallSummary, ...]
-    classes: frozenset[str]
+    given: Mapping[str, frozenset[str]]
+
+    @property
+    def classes(self) -> Set[str]:
+        """The dotted names."""
+        return self.given.keys()
 
 
 class Configs:
@@ -64,6 +69,16 @@ class Configs:
         """The files that name a class, by its dotted name."""
         names = {name for config in self.files for name in config.classes}
         return {name: tuple(config for config in self.files if name in config.classes) for name in names}
+
+    @cached_property
+    def given(self) -> Mapping[str, frozenset[str]]:
+        """The arguments that some file gives to the classes it names, by the last word of their names."""
+        found: dict[str, frozenset[str]] = {}
+        for config in self.files:
+            for name, words in config.given.items():
+                last = name.rpartition(".")[2]
+                found[last] = found.get(last, frozenset()) | words
+        return found
 
     def near(self, entry: Path) -> tuple[CallSummary, ...]:
         """The Trainers in the YAML files beside or below a file that starts the training, or in the project's own folders."""
@@ -110,7 +125,7 @@ class Configs:
         grouped = path.parent.name == "trainer" and isinstance(content, dict) and _sets_up_trainer(content, named=True)
         tables = [content] if grouped and isinstance(content, dict) else list(_trainer_tables(content))
         trainers = tuple(CallSummary(_TRAINER, 0, (), _arguments(table), starred=True) for table in tables)
-        return Config(path, trainers, frozenset(_classes(content)))
+        return Config(path, trainers, _given(content))
 
 
 def _trainers(configs: Iterable[Config]) -> tuple[CallSummary, ...]:
@@ -158,9 +173,14 @@ def _arguments(table: Mapping[str, object]) -> dict[str, object]:
     return {name: value if isinstance(value, plain) else UNKNOWN for name, value in table.items() if name not in _HYDRA}
 
 
-def _classes(content: object) -> Iterator[str]:
+def _given(content: object) -> dict[str, frozenset[str]]:
+    """The arguments of each class that is named, by its dotted name."""
+    found: dict[str, frozenset[str]] = {}
     for _, table in _mappings(content):
         for key in _NAMING:
             value = table.get(key)
             if isinstance(value, str) and "." in value:
-                yield value
+                inner = table.get("init_args") if key == "class_path" else table
+                words = frozenset(inner) - _HYDRA if isinstance(inner, dict) else frozenset()
+                found[value] = found.get(value, frozenset()) | words
+    return found

@@ -253,6 +253,10 @@ class Project:
     def _documents(self) -> Documents:
         return Documents(self.root)
 
+    def gives(self, cls: str, name: str) -> bool:
+        """Whether settings of the project say what an argument of a class is, where its code makes what they name."""
+        return bool(self.mentioning("instantiate", "LightningCLI")) and name in self.configs.given.get(cls, ())
+
     @property
     def configs(self) -> Configs:
         """The YAML files under the root."""
