@@ -18,6 +18,8 @@ class NameUnboundOnOtherRanks(Check):
         """Names that one of two ranks reads without having got to what gives them their values, as the other has."""
         for pair in entry.pairs():
             for path, other in (pair, pair[::-1]):
+                if other.fails:  # before it comes to the name, perhaps
+                    continue
                 known = {event.name for event in other.of(UnboundRead)}
                 for event in path.of(UnboundRead):
                     read_by_one = event.where.depends_on("rank")  # the other may have no value either, and not ask
