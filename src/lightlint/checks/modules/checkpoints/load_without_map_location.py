@@ -9,6 +9,7 @@ import libcst as cst
 from lightlint.check import Check, Fault, Repair
 from lightlint.engine.events import Called, GroupStarted, StateLoaded
 from lightlint.explore.questions.groups import in_same_process
+from lightlint.facts.data.file_names import is_published, may_be_one, name_of_key, name_written
 from lightlint.facts.objects.checkpoints import LOAD, SAVE
 from lightlint.finding import Applicability, Tier
 from lightlint.fixes.edits import insert_argument
@@ -42,9 +43,11 @@ class LoadWithoutMapLocation(Check):
             or any(isinstance(each, str) and each.startswith("cuda") for each in texts)
         )
 
-    def _saves(self) -> bool:
-        """Whether the file writes the checkpoints that it loads, from models that live on a GPU by then."""
-        return any(self.names.call(call) == SAVE for call in self.tree.all(cst.Call))
+    def _saves(self, loaded: str) -> bool:
+        """Whether the file may write what it loads by a name, from models that live on a GPU by then."""
+        saves = (call for call in self.tree.all(cst.Call) if self.names.call(call) == SAVE)
+        files = (self.names.argument(call, "f", 1) for call in saves)
+        return any(file is None or may_be_one(name_written(self.facts, file.value), loaded) for file in files)
 
     def _runs_without_cuda(self) -> bool:
         """Whether the file asks for a GPU and takes the CPU where there is none."""
@@ -70,9 +73,13 @@ class LoadWithoutMapLocation(Check):
                 continue
             if call.argument("map_location", 1) is not None or not call.given.exact:
                 continue
+            file = call.argument("f", 0)
+            name = name_of_key(file.key if file is not None else None)
+            if is_published(name):
+                continue
             if event.site in ranks:
                 apart = _OWN_DEVICE.search(self.facts.source.text)  # else all ranks share one as it is
-                sure = apart and self._saves() and not _may_be_of_one(entry)
+                sure = apart and self._saves(name) and not _may_be_of_one(entry)
                 yield Fault.at(call, _ONTO_ONE, tier=None if sure else Tier.NOTE)
             elif self._runs_without_cuda():
                 yield Fault.at(call, _NOWHERE, tier=Tier.NOTE)

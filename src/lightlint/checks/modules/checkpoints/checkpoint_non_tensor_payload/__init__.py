@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from lightlint.check import Check, Fault, Repair
-from lightlint.checks.modules.checkpoints.checkpoint_non_tensor_payload.file_names import (
+from lightlint.checks.modules.checkpoints.checkpoint_non_tensor_payload.loaded import keys_needed, reads_items
+from lightlint.checks.modules.checkpoints.checkpoint_non_tensor_payload.numpy_values import NumpyValues
+from lightlint.facts.code.bindings import Binding, Kind
+from lightlint.facts.data.file_names import (
     is_unknown,
     may_be_one,
     name_of_key,
     name_written,
 )
-from lightlint.checks.modules.checkpoints.checkpoint_non_tensor_payload.loaded import keys_needed, reads_items
-from lightlint.checks.modules.checkpoints.checkpoint_non_tensor_payload.numpy_values import NumpyValues
-from lightlint.facts.code.bindings import Binding, Kind
 from lightlint.facts.project.mentions import occurs
 from lightlint.facts.versions.versions import Version
 from lightlint.finding import Applicability, Tier

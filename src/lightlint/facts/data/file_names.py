@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 _HOLE = "\0"
 _FIELD = re.compile(r"\{[^{}]*\}|%[-+ #0-9.]*[a-zA-Z]")
+_PUBLISHED = re.compile(r"-[0-9a-f]{8,}\.(?:pth|pth\.tar|pt|bin)$|\.cache/torch/|torch/hub/")
 _DEPTH = 4
 
 
@@ -32,6 +33,12 @@ def may_be_one(saved: str, loaded: str) -> bool:
 def is_unknown(name: str) -> bool:
     """Whether nothing is known of a name."""
     return not name.replace(_HOLE, "").strip("/")
+
+
+def is_published(name: str) -> bool:
+    """Whether a name is that of weights as they are published, which lie on the CPU: with the digest that `torch.hub` asks
+    for, or in its cache."""
+    return _PUBLISHED.search(name) is not None
 
 
 def name_of_key(key: Hashable | None) -> str:
