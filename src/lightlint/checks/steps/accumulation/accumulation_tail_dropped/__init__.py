@@ -55,7 +55,7 @@ class AccumulationTailDropped(Check):
         """How many batches a window holds where nobody asks for more: the fewest by any way, 0 for what is unknown."""
         found = [(room, value) for room, value in sources(self.facts, size) if value is not None]
         known = [*(project_default(*each) for each in found), *(room.names.constant(value) for room, value in found)]
-        fewest = min((each for each in known if isinstance(each, int) and each > 0), default=0)
+        fewest = min((int(each) for each in known if isinstance(each, int | float) and each >= 1), default=0)
         return 1 if fewest != 1 and self._is_set_to_one(size) else fewest
 
     def _is_set_to_one(self, size: cst.BaseExpression) -> bool:
@@ -63,8 +63,8 @@ class AccumulationTailDropped(Check):
         if not isinstance(size, cst.Attribute):
             return False
         word = size.attr.value
-        given = rf"\b{re.escape(word)}(?:['\"]\s*:|\s*(?::\s*int\s*)?=(?!=))\s*"
-        one, more = rf"{given}1\b(?!\.)", rf"{given}(?!1\b)[\d.]"
+        given = rf"\b{re.escape(word)}(?:['\"]\s*:|\s*(?::\s*(?:int|float)\s*)?=(?!=))\s*"
+        one, more = rf"{given}{_ONE}", rf"{given}(?!{_ONE})[\d.]"
         return occurs(self.facts.project, word, one) and not occurs(self.facts.project, word, more)
 
     def _has_closure(self, call: cst.Call) -> bool:
@@ -181,6 +181,7 @@ def _tier(size: int) -> Tier | None:
     return Tier.NOTE if size == 2 else None
 
 
+_ONE = r"1(?:\.0*)?(?![\w.])"
 _WITHOUT_REST = frozenset({"batches", "samples", "last", "one"})
 
 
