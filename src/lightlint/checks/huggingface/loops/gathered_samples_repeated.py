@@ -41,6 +41,9 @@ class GatheredSamplesRepeated(Check):
                 loaders = [turn.loop.over for turn in event.where.turns if turn.loop.kind == "batch"]
                 prepared = bool(loaders) and isinstance(loaders[-1], Loader) and "#managed" in loaders[-1].attributes
                 given = _given(event)
+                inner = event.where.turns[-1].loop.kind != "batch"  # as over texts to try a model with
+                if (inner or not apart) and not any(map(_is_of_batch, given)):
+                    continue
                 if prepared and given and all(map(_is_answer, given)) and not any(each.requires_grad for each in given):
                     message = (
                         "this gathers the samples, too, that fill the last batch of each process: they count twice"
@@ -55,6 +58,12 @@ def _given(event: Collective) -> list[Tensor]:
 def _is_answer(tensor: Tensor) -> bool:
     """Whether a tensor has a row for each sample, and is no loss or sum."""
     return not tensor.scalar and tensor.role != "loss" and tensor.reduction is None and "loss" not in tensor.traits
+
+
+def _is_of_batch(tensor: Tensor) -> bool:
+    """Whether a tensor is known to come from a batch, or from what a model makes of one."""
+    made_of = (tensor.whole is not None, tensor.role, tensor.layer, tensor.answer, tensor.guessed, tensor.mixed)
+    return any(map(bool, made_of))
 
 
 def _may_be_cut_behind(entry: Entry) -> bool:
