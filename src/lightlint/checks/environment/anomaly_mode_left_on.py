@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -15,6 +16,7 @@ from lightlint.facts.ranks.world import TRAINER
 from lightlint.facts.values.keywords import keywords
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import drop_statement, remove_argument
+from lightlint.syntax import tree_of
 from lightlint.values.core import is_constant
 
 if TYPE_CHECKING:
@@ -131,13 +133,14 @@ class AnomalyModeLeftOn(Check):
         return not list(self.tree.within(guard.body, cst.For, cst.While)) and not any(map(_STARTS.search, calls))
 
     def _only_evaluates(self) -> bool:
-        """Whether a file evaluates, and neither it nor what it imports of its project speaks of going backward."""
+        """Whether a file evaluates, and neither it nor what it names of what it imports of its project goes backward."""
         text, project, path = self.facts.source.text, self.facts.project, self.facts.path
         if not _EVALUATES.search(text) or _GOES_BACKWARD.search(text):
             return False
         named = project.summary(path).imported
         modules = (project.find_module(each, path.parent) for name in named for each in (name, name.rpartition(".")[0]))
-        return not any(_GOES_BACKWARD.search(project.text(each)) for each in modules if each is not None)
+        told = (project.text(each) for each in {*modules} if each is not None)
+        return not any(_goes_backward_in(each, text) for each in told)
 
     def _words(self, node: cst.CSTNode) -> set[str]:
         return {name.value for name in self.tree.within(node, cst.Name)}
@@ -153,6 +156,29 @@ class AnomalyModeLeftOn(Check):
                 yield Fault.of(event, _MESSAGE, argument="detect_anomaly")
             elif isinstance(self.tree.statement(call), cst.Expr):
                 yield Fault.of(event, _MESSAGE)
+
+
+def _goes_backward_in(module: str, user: str) -> bool:
+    """Whether what a text names of a module may go backward: a function that does, or that names one which does."""
+    if not _GOES_BACKWARD.search(module):
+        return False
+    tree = tree_of(module)
+    if tree is None:
+        return True
+    lines = module.splitlines()
+    bodies = [
+        (each.name, "\n".join(lines[each.lineno : each.end_lineno]))
+        for each in ast.walk(tree)
+        if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
+    going = {name for name, body in bodies if _GOES_BACKWARD.search(body)}
+    grown = 0
+    while grown != len(going):
+        grown = len(going)
+        words = re.compile(rf"\b(?:{'|'.join(map(re.escape, going))})\b") if going else _GOES_BACKWARD
+        going |= {name for name, body in bodies if words.search(body)}
+    by_no_name = any(name.startswith("__") or name == "forward" for name in going)
+    return not going or by_no_name or any(re.search(rf"\b{re.escape(name)}\b", user) for name in going)
 
 
 def _is_switched_on(event: Called) -> bool:
