@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 import libcst as cst
 
@@ -17,9 +18,12 @@ from lightlint.facts.versions.versions import Target, Version
 from lightlint.finding import Tier
 
 if TYPE_CHECKING:
+    from lightlint.facts.code.tree import Tree
     from lightlint.facts.linked import Linked
 
 _DEPTH = 3
+_KNOWN: WeakKeyDictionary[Tree, dict[tuple[int, int, str | None], bool]] = WeakKeyDictionary()
+"""The answers about nodes, which the events of a whole path ask again and again: of `is_for_older` by None."""
 _Asks = Callable[["Linked", cst.CSTNode, int], bool]
 # What is there on some machines only: `torch.cuda.is_available()`, `has_gpu`, `HAS_AMP`.
 _OF_MACHINES = r"(?!is_available$|.*(?:cuda|gpu|mps|tpu|xla|npu|bf16|amp)(?:_is)?_avail|_?has_(?:cuda|gpu|mps|npu|native_amp|amp|apex))"
@@ -49,6 +53,14 @@ def is_versioned(facts: Linked, node: cst.CSTNode, depth: int = 0, raises: str =
 
     `raises`: the builtin exception that it raises where it fails; a handler of another expects something else.
     """
+    known = _KNOWN.setdefault(facts.tree, {})
+    key = (id(node), depth, raises)
+    if key not in known:
+        known[key] = _is_versioned(facts, node, depth, raises)
+    return known[key]
+
+
+def _is_versioned(facts: Linked, node: cst.CSTNode, depth: int, raises: str) -> bool:
     above = list(facts.tree.ancestors(node))
     tries = [each for each in above if isinstance(each, cst.Try) and facts.tree.contains(each.body, node)]
     rescues = [
@@ -72,6 +84,14 @@ def is_for_older(facts: Linked, node: cst.CSTNode, depth: int = 0) -> bool:
     The test may stand around the code or leave before it; around the class or function, which then is not even defined;
     or around everything that uses these. A handler of a missing name counts as well.
     """
+    known = _KNOWN.setdefault(facts.tree, {})
+    key = (id(node), depth, None)
+    if key not in known:
+        known[key] = _is_for_older(facts, node, depth)
+    return known[key]
+
+
+def _is_for_older(facts: Linked, node: cst.CSTNode, depth: int) -> bool:
     tree, strict = facts.tree, VersionTests(facts)
     tests = strict if depth else VersionTests(facts, _ASKS_VERSION)  # around another place a telling name is not enough
     if tests.under(node) is Leads.OLDER:
