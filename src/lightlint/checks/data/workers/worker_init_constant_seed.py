@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -15,7 +15,8 @@ from lightlint.facts.project.mentions import draws_nothing, is_changed_elsewhere
 from lightlint.facts.ranks.seeds import Seeds
 from lightlint.finding import Applicability, Tier
 from lightlint.fixes.edits import remove_argument
-from lightlint.values.core import Bound, Constant, Function, Partial, Unknown, Value, number_of
+from lightlint.values.core import Bound, Class, Constant, Function, Partial, Unknown, Value, number_of
+from lightlint.values.training import Instance
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry
@@ -89,6 +90,17 @@ class WorkerInitConstantSeed(Check):
                 if same and several and call is not None and not idle:
                     message = f"every worker seeds {_list(same)} with the same number: all draw the same"
                     yield Fault.of(call, message, argument="worker_init_fn")
+                if not same and several and call is not None and not idle and isinstance(node, cst.Call):
+                    yield from self._of_worker(worked, call, node)
+
+    def _of_worker(self, worked: LoaderWorked, call: Called, node: cst.Call) -> Iterator[Fault]:
+        """A function out of another file, which visits do not see, that seeds by the number of the worker alone."""
+        given = self.names.argument(node, "worker_init_fn", 10)
+        seen = given is None or self._function(given.value)[0] is not None
+        names = [] if seen or self._is_persistent(node) else _seeded_by_worker(worked)
+        if names and not self.facts.datasets.never_ends(node):
+            message = f"a worker seeds {_list(names)} with the same number in each epoch: every epoch draws the same"
+            yield Fault.of(call, message, tier=Tier.NOTE, argument="worker_init_fn")
 
     def _function(self, value: cst.BaseExpression) -> tuple[cst.FunctionDef | cst.Lambda | None, set[str]]:
         """The function that a worker runs first, and the parameters that `partial` gives it."""
@@ -236,15 +248,35 @@ def _is_same(seed: Value | None) -> bool:
 
 def _seeded_alike(worked: LoaderWorked) -> list[str]:
     """What `worker_init_fn` seeds with the same number in all workers."""
+    return [name for name, seed in _seeds_of(worked).items() if _is_same(seed)]
+
+
+def _seeded_by_worker(worked: LoaderWorked) -> list[str]:
+    """What it seeds with the number of the worker, and numbers that are the same in each epoch."""
+    return [name for name, seed in _seeds_of(worked).items() if seed is not None and _hangs_on_worker(seed.key)]
+
+
+def _hangs_on_worker(key: Hashable) -> bool:
+    parts = key[1:] if isinstance(key, tuple) and key[:1] in (("+",), ("*",), ("-",)) else (key,)
+    others = [each for each in parts if each != _WORKER]
+    return len(others) < len(parts) and all(isinstance(each, tuple) and each[:1] == ("constant",) for each in others)
+
+
+_WORKER = ("worker id",)
+
+
+def _seeds_of(worked: LoaderWorked) -> dict[str, Value | None]:
+    """With what `worker_init_fn` seeds which generators."""
     begin = worked.loader.arguments.get("worker_init_fn")
     while isinstance(begin, (Partial, Bound)):
         begin = begin.function
+    if isinstance(begin, Instance) and isinstance(begin.cls, Class):
+        begin = begin.cls.find("__call__")
     node = begin.node if isinstance(begin, Function) else None
     depth = len(worked.where.calls)
     calls = [event for event in worked.events if isinstance(event, Called) and event.path in _SEEDS]
     own = [event for event in calls if [call.function.node for call in event.where.calls[depth : depth + 1]] == [node]]
-    last = {_SEEDS[event.path]: event.argument("seed", 0) for event in own}  # what seeds a generator again, counts
-    return [name for name, seed in last.items() if _is_same(seed)]
+    return {_SEEDS[event.path]: event.argument("seed", 0) for event in own}  # what seeds a generator again, counts
 
 
 def _list(names: list[str]) -> str:
