@@ -201,6 +201,7 @@ def _torch(machine: Machine, path: str, last: str, given: Arguments, node: ast.A
         found = tensors.computed(machine, last, given, node)
         if last in ("cat", "concat", "stack", "vstack", "hstack") and given.positional:
             found.filled_by = given.positional[0].filled_by
+        gradients.note_filled(found, last, given)
         layouts.note(machine, found, last, given, node)
         angles.note(machine, found, last, given, node)
         draws.note_moved(machine, found, last, given, node)

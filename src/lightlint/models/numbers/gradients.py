@@ -24,7 +24,7 @@ def note_set(machine: Machine, tensor: Tensor, index: Value, new: Value, node: a
     held = tensor.data_of or tensor
     if held.parameter and not _is_one(index):
         machine.emit(RowsSet(machine.where(node), held))
-    if _is_zero(new) and not _is_one(index):
+    if _is_zero(new) and not _is_one(index) and not _by_gradients(index):
         note_cleared(machine, tensor, node)
 
 
@@ -38,10 +38,29 @@ def note_in_place(machine: Machine, tensor: Tensor, name: str, given: Arguments,
     held.filling = filled
     if part is not None and part.data_of is None and filled == 0:
         note_cleared(machine, part, node)
+    if _by_gradients(*given.values()):
+        return
     if name in ("masked_fill_", "index_fill_") and _is_zero(next(iter(given.positional[-1:]), None)):
         note_cleared(machine, tensor, node)
     if name == "mul_" and is_mask(given.get(0, "other")):
         note_cleared(machine, tensor, node)
+
+
+def note_filled(found: Value, name: str, given: Arguments) -> None:
+    """A copy with zeros in places: `masked_fill`, `index_fill`, `where` of a tensor and zero."""
+    filling = name in ("masked_fill", "index_fill")
+    held = given.positional[:1] if filling else given.positional[1:]
+    others = [each for each in held if isinstance(each, Tensor) and not _is_zero(each)]
+    zeros = [each for each in (*given.positional[1:], *given.keywords.values()) if _is_zero(each)]
+    chosen = given.positional[1 if filling else 0 :][:1]
+    if (
+        isinstance(found, Tensor)
+        and (filling or name == "where")
+        and len(others) == 1
+        and zeros
+        and not _by_gradients(*chosen)
+    ):
+        found.taken_from, found.cleared = others[0], True
 
 
 def note_update(machine: Machine, symbol: str, left: Value, right: Value, node: ast.AST) -> None:
@@ -61,7 +80,7 @@ def note_given(machine: Machine, parameter: Tensor, gradient: Value, node: ast.A
 
 def note_hook(machine: Machine, parameter: Tensor, hook: Value | None, gradient: Tensor, node: ast.AST) -> None:
     """`parameter.register_hook(hook)`: what this makes of a gradient is what the parameter gets."""
-    gradient.gradient_of = parameter
+    gradient.gradient_of, gradient.gradient_touched = parameter, True
     before = len(machine.events)
     found = call(machine, hook, Arguments([gradient]), node) if hook is not None else None
     del machine.events[before:]  # it runs later, in each backward pass
@@ -82,7 +101,12 @@ def is_mask(value: Value | None) -> bool:
         return False
     if value.terms is not None and value.terms[0] == "-" and is_constant(value.terms[1][0], 1, 1.0):
         return is_mask(value.terms[1][1])
-    return value.binary and value.filling is None
+    return value.binary and value.filling is None and not _by_gradients(value)
+
+
+def _by_gradients(*values: Value) -> bool:
+    """Whether places were chosen by what gradients, or weights that have some, are: NaN, or the smallest."""
+    return any(each.gradient_touched or each.gradient_of is not None for value in values for each in tensors_in(value))
 
 
 def _is_masked(value: Tensor) -> bool:

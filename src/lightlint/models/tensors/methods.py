@@ -84,7 +84,7 @@ def attribute(machine: Machine, tensor: Tensor, name: str, node: ast.AST) -> Val
         for parameter in tensor.parameters:
             parameter.gradient_touched = True
         gradient = derive(machine, node, graph=False)
-        gradient.device, gradient.gradient_of = tensor.device, tensor
+        gradient.device, gradient.gradient_of, gradient.gradient_touched = tensor.device, tensor, True
         return gradient
     if name == "device":
         return device_value(tensor.device)
@@ -196,6 +196,7 @@ def call_method(machine: Machine, tensor: Value, name: str, given: Arguments, no
         found.shaped_from = tensor
     if name in ("clone", "detach", "masked_fill", "long") and isinstance(found, Tensor) and found is not tensor:
         found.taken_from = tensor
+    gradients.note_filled(found, name, whole)
     layouts.note(machine, found, name, whole, node)
     angles.note(machine, found, name, whole, node)
     draws.note_moved(machine, found, name, whole, node)
