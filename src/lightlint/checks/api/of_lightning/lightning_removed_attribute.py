@@ -12,6 +12,7 @@ from lightlint.facts.project.mentions import is_field, is_set
 from lightlint.facts.ranks.world import TRAINER
 from lightlint.facts.releases.api import RemovedName, lightning_api
 from lightlint.facts.releases.compat import is_versioned, removal_tier
+from lightlint.finding import Tier
 from lightlint.values.core import Class
 from lightlint.values.training import Instance
 
@@ -31,7 +32,9 @@ class LightningRemovedAttribute(Check):
         tier = removal_tier(self.facts.lightning, removed.removed)
         if tier is None or is_versioned(self.facts, attribute) or self._is_set(name):
             return
-        self.report(attribute, self._message(kind, removed), tier=tier)
+        self.report(
+            attribute, self._message(kind, removed), tier=Tier.NOTE if self._is_switched_off(attribute) else tier
+        )
 
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Names that are asked of objects that surely are Lightning's, however these got there."""
@@ -40,6 +43,11 @@ class LightningRemovedAttribute(Check):
                 tier = removal_tier(self.facts.lightning, removed.removed)
                 if tier is not None and not self._is_set(event.name) and not self.is_versioned(event):
                     yield Fault.of(event, self._message(kind, removed), tier=tier)
+
+    def _is_switched_off(self, node: cst.CSTNode) -> bool:
+        """Whether a flag that a function sets itself keeps it from some code: somebody has to write it anew first."""
+        tests = [(test, outcome) for test, outcome in self.facts.conditions(node) if isinstance(test, cst.Name)]
+        return any(self.names.constant(test) is (not outcome) for test, outcome in tests)
 
     def _is_set(self, name: str) -> bool:
         """Whether the program gives something of this name to what has none."""
