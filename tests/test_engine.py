@@ -15,7 +15,7 @@ from lightlint.engine.machine import Machine, Test
 from lightlint.explore.questions.queries import sure
 from lightlint.explore.rehearsals import Entry, Path
 from lightlint.values.core import Constant, Mapping, Sequence, Unknown, Value
-from lightlint.values.training import Instance
+from lightlint.values.training import Instance, Optimizer
 
 
 class Program:
@@ -408,3 +408,27 @@ def test_a_layer_may_be_of_the_class_that_it_was_converted_to() -> None:
     assert isinstance(names["found"], Unknown)
     assert isinstance(names["other"], Constant)
     assert names["other"].value is False
+
+
+@pytest.mark.parametrize("end", ["sys.exit()", "exit(1)", "quit()", "os._exit(0)", "assert False, 'no'", "raise SystemExit"])
+def test_a_side_that_ends_the_program_is_not_the_likely_one(end: str) -> None:
+    machine = main_of(f"""
+import os, sys
+if len(sys.argv) < 3:
+    print("usage")
+    {end}
+after = 1
+""")
+    assert "after" in names_of(machine)
+
+
+def test_all_parameters_of_a_large_module_are_in_a_list_of_them() -> None:
+    machine = main_of("""
+import torch
+from torch import nn
+net = nn.Sequential(*[nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 4)) for _ in range(15)])
+optimizer = torch.optim.SGD(list(net.parameters()), lr=0.1)
+""")
+    optimizer = names_of(machine)["optimizer"]
+    assert isinstance(optimizer, Optimizer)
+    assert (len(optimizer.parameters), optimizer.more) == (30, False)

@@ -220,3 +220,14 @@ def test_fault_stays_at_the_call_where_its_rule_is_off_for_the_other_file(tmp_pa
     folder = project(tmp_path, meter=METER, train=TRAIN)
     ignored = {str(folder / "meter.py"): ["LL102"]}
     assert shown(folder, **{"per-file-ignores": ignored}) == [("train.py", 16, "LL102", f"{KEEPS} (meter.py:6)")]
+
+
+def test_a_script_that_only_starts_what_trains_elsewhere_is_rehearsed(tmp_path: Path) -> None:
+    train = TRAIN.replace("    meter = Meter()\n", "").replace("main(batches)", "main(batches, meter)")
+    start = "from meter import Meter\nfrom train import main\n\nif __name__ == '__main__':\n    main([], Meter())\n"
+    folder = project(tmp_path, meter=METER, train=train, start=start, idle=start.replace("from train", "from other"))
+    (folder / "other.py").write_text("def main(batches, meter):\n    meter.add(1)\n")
+    start = start.replace("[]", "zip(range(9), range(9))")
+    (folder / "start.py").write_text(start)
+    assert [(code, row) for code, row, _ in told(folder, "start.py")] == [("LL102", 5)]
+    assert told(folder, "idle.py") == []

@@ -27,6 +27,7 @@ A = TypeVar("A")
 
 _MOST_PATHS = 8
 _STEPS_PER_PATH = 3_500
+_TIMES_WHOLE = 2  # so many of these for the file as the main program: nothing is known of what a path does not come to
 _STEPS_PER_FILE = 5_000  # some 15 microseconds each (Python 3.11, AMD EPYC)
 _STEPS_OF_PASSES, _MOST_PATHS_OF_PASSES = 1_600, 3
 _STEPS_OF_REST, _STEPS_PER_PATH_OF_REST, _MOST_PATHS_OF_REST = 2_000, 1_000, 3
@@ -309,7 +310,8 @@ class Rehearsals:
             left += [(other, each) for each in other.offered]
 
     def _machine(self, flips: Mapping[Test, bool], rank: int, *, whole: bool) -> Machine:
-        machine = Machine(self._sources, LibraryModels(), flips=flips, rank=rank, budget=self._steps_per_path)
+        budget = self._steps_per_path * (_TIMES_WHOLE if whole else 1)
+        machine = Machine(self._sources, LibraryModels(), flips=flips, rank=rank, budget=budget)
         machine.file = self.file
         first = self._second if rank and self._second is not None else self._first
         if rank and whole and first is self._first and first is not None and first.uses_rank:

@@ -14,6 +14,7 @@ from weakref import WeakKeyDictionary
 
 from lightlint.facts.project.project import Project, Question
 from lightlint.facts.project.roots import root_of
+from lightlint.facts.project.starters import starts_training
 from lightlint.sources.source import Source
 from lightlint.syntax import tree_of, walked
 from lightlint.text import TRAINS, words_of
@@ -72,7 +73,9 @@ class Rehearsed:
     @cached_property
     def _trains(self) -> bool:
         told = any(map(_HINTS.__getitem__, self._words)) and TRAINS.search(self._source.text) is not None
-        return told and _trains(self._tree)
+        if told and _trains(self._tree):
+            return True
+        return starts_training(self.project, Path(self._file), self._source.text)
 
     @property
     def kinds(self) -> set[str]:

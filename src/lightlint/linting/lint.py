@@ -70,7 +70,7 @@ def lint(
             pages = met_by(text, active)
     else:
         pages = [page for page in checked_pages() if page.name in active]
-    due = bool(pages) or TRAINS.search(source.text) is not None  # other files may meet what this one lacks
+    due = bool(pages) or TRAINS.search(source.text) is not None or _starts_training(source, projects)
     found, crashes = _run(source, text, pages, active, settings, projects, clock, sketched=gate) if due else ([], [])
     unread = bool(pages) and text.tree is None
     newer = unread and not any(each.code == SYNTAX for each in found) and not _TEMPLATE.search(source.text)
@@ -82,6 +82,14 @@ def lint(
     return Linted(
         tuple(sorted((shown(source, each) for each in kept), key=lambda each: each.sort_key)), tuple(crashes), newer
     )
+
+
+def _starts_training(source: Source, projects: Projects) -> bool:
+    """Whether other files meet what this one lacks."""
+    from lightlint.facts.project.starters import starts_training
+
+    path = Path(source.filename).absolute()
+    return starts_training(projects.of(path), path, source.text)
 
 
 def _run(

@@ -33,6 +33,7 @@ from lightlint.values.core import (
 from lightlint.values.training import Instance
 
 _LEAVES = (ast.Return, ast.Raise, ast.Break, ast.Continue)
+_EXITS = (("sys", "exit"), ("os", "_exit"))
 _MOST_TURNS = 24
 
 
@@ -75,7 +76,7 @@ def _as_begun(loop: Loop, iteration: Iteration) -> None:
 def _leaving(body: Statements[ast.stmt]) -> ast.stmt | None:
     """The statement by which a body is left on every way, the first of several; None where it may come to its end."""
     last = body[-1] if body else None
-    if isinstance(last, _LEAVES):
+    if isinstance(last, _LEAVES) or _ends_program(last):
         return last
     if isinstance(last, ast.With):
         return _leaving(last.body)
@@ -86,6 +87,18 @@ def _leaving(body: Statements[ast.stmt]) -> ast.stmt | None:
         ways = [last.orelse or last.body, *(each.body for each in last.handlers)]
     first = _leaving(ways[0]) if ways else None
     return first if first is not None and all(map(_leaving, ways[1:])) else None
+
+
+def _ends_program(statement: ast.stmt | None) -> bool:
+    """Whether nothing runs behind a statement, as behind one that raises: `sys.exit()`, `assert False`."""
+    if isinstance(statement, ast.Assert):
+        return isinstance(statement.test, ast.Constant) and not statement.test.value
+    if not isinstance(statement, ast.Expr) or not isinstance(statement.value, ast.Call):
+        return False
+    function = statement.value.func
+    if isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name):
+        return (function.value.id, function.attr) in _EXITS
+    return isinstance(function, ast.Name) and function.id in ("exit", "quit")
 
 
 def _is_last_answer(machine: Machine, node: ast.If) -> bool:

@@ -338,8 +338,12 @@ class Project:
     def imported_with(self, path: Path, word: str) -> tuple[Path, ...]:
         """The files of the project that hold a word of the index, and that a file imports from."""
         holding = self.mentioning(word)
-        sources = frozenset(source for name in self.summary(path).imported for source in self._sources(name, path))
+        sources = self.sources_of(path)
         return tuple(each for each in holding if each in sources)
+
+    def sources_of(self, path: Path) -> frozenset[Path]:
+        """The files of the project that a file imports from."""
+        return frozenset(source for name in self.summary(path).imported for source in self._sources(name, path))
 
     def imports_through(self, path: Path, package: str) -> bool:
         """Whether a file imports a package, itself or through the project's files that it imports."""
