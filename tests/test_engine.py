@@ -410,7 +410,9 @@ def test_a_layer_may_be_of_the_class_that_it_was_converted_to() -> None:
     assert names["other"].value is False
 
 
-@pytest.mark.parametrize("end", ["sys.exit()", "exit(1)", "quit()", "os._exit(0)", "assert False, 'no'", "raise SystemExit"])
+@pytest.mark.parametrize(
+    "end", ["sys.exit()", "exit(1)", "quit()", "os._exit(0)", "assert False, 'no'", "raise SystemExit"]
+)
 def test_a_side_that_ends_the_program_is_not_the_likely_one(end: str) -> None:
     machine = main_of(f"""
 import os, sys

@@ -339,7 +339,7 @@ class Rehearsals:
             self.failures.append(f"{type(error).__name__}: {error}")
         self._first = self._first or machine
         self._second = self._second or (machine if rank else None)
-        self._steps += machine.steps
+        self._steps += min(machine.steps, self._steps_per_path)  # a longer main program costs no other path its turn
         self._called |= machine.called
         self._made |= machine.made
         self._fitted |= {

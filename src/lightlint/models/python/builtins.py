@@ -136,9 +136,10 @@ def _container(kind: str) -> Builtin:
         if value is None:
             return made(machine, Sequence([], kind), node)
         items, known = iterables.taken_together(machine, value, node)
-        if isinstance(value, Sequence) and value.kind == "parameters":  # all of them, however many a loop would come to
-            items, known = [*value.items], not value.more
-        return made(machine, Sequence(items, kind, more=not known), node)
+        found = made(machine, Sequence(items, kind, more=not known), node)
+        if isinstance(value, Sequence) and value.kind == "parameters":
+            found.more = value.more
+        return found
 
     return container
 

@@ -71,7 +71,8 @@ class MissingSetEpoch(Check):
         """Whether the batches drawn with the sampler of a call train nothing, though another loader's in the same loop may."""
         rehearsed, span = self.facts.rehearsed, self.facts.positions.span(call)
         entries = rehearsed.entries
-        drawn = {site for entry in entries for event in entry.of(Looped) if (site := _sampled(event.loop.over))}
+        ended = (path for entry in entries for path in entry.paths if path.finished and not path.raised)
+        drawn = {site for path in ended for event in path.of(Looped) if (site := _sampled(event.loop.over))}
         training = {site for entry in entries for loader in _trained_from(entry) if (site := _sampled(loader))}
         return any(rehearsed.span(site) == span for site in drawn - training)
 
